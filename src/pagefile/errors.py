@@ -1,0 +1,142 @@
+"""Every error Pagefile raises, so that a caller can catch the one they can act on.
+
+PagefileError
+├── SettingsError (ValueError)
+│   └── MissingExtraError (ImportError)
+├── InvalidTurnError (ValueError)
+├── BudgetError (ValueError)
+├── NotFoundError (LookupError)
+│   └── HandleNotFoundError
+├── ClosedError
+├── StoreError
+│   ├── StoreUnavailableError
+│   ├── StoreFullError
+│   ├── StoreCorruptError
+│   ├── ConflictError
+│   └── SchemaVersionError
+├── TransferError (ValueError)
+└── ModelError
+    ├── ModelUnavailableError
+    └── ModelOutputError
+
+The docstring of each class is its default message. `code` is the stable name that the HTTP service
+puts into its problem documents.
+"""
+
+from typing import ClassVar
+
+
+class PagefileError(Exception):
+    """Something went wrong inside Pagefile."""
+
+    code: ClassVar[str] = "pagefile-error"
+
+    def __init__(self, message: str | None = None) -> None:
+        super().__init__(message or (type(self).__doc__ or "").strip())
+
+
+class SettingsError(PagefileError, ValueError):
+    """A setting is unknown or has a value that cannot be used."""
+
+    code = "settings"
+
+
+class MissingExtraError(SettingsError, ImportError):
+    """An optional part of Pagefile is not installed."""
+
+    code = "missing-extra"
+
+    @classmethod
+    def of(cls, extra: str, what: str) -> "MissingExtraError":
+        """The error that names the exact command which mends it."""
+        return cls(f"{what} needs an optional part: run `pip install 'pagefile[{extra}]'`.")
+
+
+class InvalidTurnError(PagefileError, ValueError):
+    """What was given cannot be recorded as a turn."""
+
+    code = "invalid-turn"
+
+
+class BudgetError(PagefileError, ValueError):
+    """What must never be cut is larger than the window."""
+
+    code = "budget"
+
+
+class NotFoundError(PagefileError, LookupError):
+    """There is no such record."""
+
+    code = "not-found"
+
+
+class HandleNotFoundError(NotFoundError):
+    """No archived page has this uuid, or it belongs to somebody else."""
+
+    code = "handle-not-found"
+
+
+class ClosedError(PagefileError):
+    """This memory is closed: use it inside `async with Memory.open(…)`."""
+
+    code = "closed"
+
+
+class StoreError(PagefileError):
+    """The store refused or failed."""
+
+    code = "store"
+
+
+class StoreUnavailableError(StoreError):
+    """The store cannot be reached or opened."""
+
+    code = "store-unavailable"
+
+
+class StoreFullError(StoreError):
+    """The disk is full: free some space; everything already recorded is safe."""
+
+    code = "store-full"
+
+
+class StoreCorruptError(StoreError):
+    """The database file is damaged or is not a Pagefile database."""
+
+    code = "store-corrupt"
+
+
+class ConflictError(StoreError):
+    """The record exists already with other contents, or has moved on."""
+
+    code = "conflict"
+
+
+class SchemaVersionError(StoreError):
+    """The database was written by a newer version of Pagefile."""
+
+    code = "schema-version"
+
+
+class TransferError(PagefileError, ValueError):
+    """The file is not a Pagefile export, or is damaged."""
+
+    code = "transfer"
+
+
+class ModelError(PagefileError):
+    """A model failed."""
+
+    code = "model"
+
+
+class ModelUnavailableError(ModelError):
+    """The model cannot be reached."""
+
+    code = "model-unavailable"
+
+
+class ModelOutputError(ModelError):
+    """The model answered with something that cannot be used."""
+
+    code = "model-output"

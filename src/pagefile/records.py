@@ -1,0 +1,309 @@
+"""The nouns of Pagefile: frozen records that every room understands.
+
+A record checks itself at birth, so that no other room has to ask whether a time is aware or a text
+can be stored.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Generic, Literal, TypeAlias, TypeVar, overload
+
+from pagefile.errors import InvalidTurnError
+
+JsonValue: TypeAlias = "bool | int | float | str | Sequence[JsonValue] | Mapping[str, JsonValue] | None"
+JsonObject: TypeAlias = Mapping[str, JsonValue]
+
+Status = Literal["open", "done", "aborted"]
+
+DEFAULT_TENANT = "default"
+MAX_ID_CHARS = 255
+#: The `query` of a checkpoint's row in `ai_message`, as document 001 has it.
+CHECKPOINT_QUERY = "[MEMORY_CHECKPOINT]"
+#: The `query` of a reset's row.
+RESET_QUERY = "[MEMORY_RESET]"
+
+_NOTHING: JsonObject = {}
+
+
+def utc(moment: datetime) -> datetime:
+    """The same moment in UTC; a time without a zone is taken as UTC."""
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+
+
+def checked_id(value: object, name: str) -> str:
+    """An id that every store can hold, or an error that says what is wrong with it."""
+    if not isinstance(value, str):
+        raise InvalidTurnError(f"{name} must be text, not {type(value).__name__}: pass str(…).")
+    if not value.strip():
+        raise InvalidTurnError(f"{name} is empty: give it at least one visible character.")
+    if len(value) > MAX_ID_CHARS:
+        raise InvalidTurnError(f"{name} has {len(value)} characters, at most {MAX_ID_CHARS} are allowed.")
+    return checked_text(value, name)
+
+
+def checked_text(value: object, name: str) -> str:
+    """Text that every store can hold, byte for byte, or an error that says where it breaks."""
+    if not isinstance(value, str):
+        raise InvalidTurnError(f"{name} must be text, not {type(value).__name__}.")
+    nul = value.find("\0")
+    if nul >= 0:
+        raise InvalidTurnError(
+            f"{name} has a NUL character at position {nul}, which databases cannot store: "
+            "remove it, for instance with .replace('\\0', '')."
+        )
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidTurnError(
+            f"{name} is not valid Unicode at position {error.start} (a lone surrogate): decode the source with "
+            "errors='replace', or clean it with .encode('utf-8', 'replace').decode()."
+        ) from error
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Whose memory: a tenant, perhaps one user of it, perhaps one conversation."""
+
+    tenant: str = DEFAULT_TENANT
+    user: str | None = None
+    conversation: str | None = None
+
+    def __post_init__(self) -> None:
+        checked_id(self.tenant, "tenant")
+        if self.user is not None:
+            checked_id(self.user, "user_id")
+        if self.conversation is not None:
+            checked_id(self.conversation, "conversation id")
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One tool call of a turn and what it returned."""
+
+    tool: str
+    input: JsonValue
+    result: str
+    call_id: str
+    #: Tokens of the call (name and arguments) and of the result, without message overhead.
+    call_tokens: int = 0
+    result_tokens: int = 0
+    #: The archived page that holds the whole result, when `result` is only its placeholder.
+    page: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One exchange: what the user said, what the tools returned, what the assistant answered.
+
+    `seq` is the turn's place in its conversation. It is given when the turn ends (done or aborted), so it has no
+    gaps and nothing ever appears behind a reader who has read up to some `seq`; an open turn has none yet.
+    """
+
+    id: str
+    scope: Scope
+    seq: int | None
+    status: Status
+    user: str | None
+    assistant: str | None
+    steps: tuple[Step, ...]
+    #: When it was said, as given; may repeat or go backwards.
+    at: datetime
+    #: When it was written; strictly increasing with `seq` in a conversation.
+    created: datetime
+    user_tokens: int
+    assistant_tokens: int
+    #: Tokens of the whole turn as it stands in a window, message overhead included.
+    tokens: int
+    #: The tokenizer that made these counts.
+    counter: str
+    metadata: JsonObject = field(default_factory=lambda: _NOTHING)
+
+    @property
+    def text(self) -> str:
+        """Both sides, one line each."""
+        return "\n".join(side for side in (self.user, self.assistant) if side)
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """A summary of the older turns, and up to which turn it stands."""
+
+    id: str
+    scope: Scope
+    #: Place of the checkpoint's own row in the log.
+    seq: int
+    #: 1 for the first checkpoint of a conversation, then one more each time.
+    version: int
+    summary: str
+    #: The last turn the summary speaks for; everything after it stays verbatim.
+    covered_through_seq: int
+    covered_turns: int
+    created: datetime
+    tokens: int
+    counter: str
+    anchors: tuple[str, ...] = ()
+    archive_refs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Reset:
+    """The point from which a conversation began anew; what came before stays in the log."""
+
+    id: str
+    scope: Scope
+    seq: int
+    created: datetime
+
+
+Entry: TypeAlias = "Turn | Checkpoint | Reset"
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The state of a conversation in one row: what a window needs to know before it reads a turn."""
+
+    scope: Scope
+    agent: str | None
+    created: datetime
+    updated: datetime
+    #: The newest place taken in the log (turns, checkpoints and resets).
+    last_seq: int
+    #: Everything up to here was reset away from the window.
+    reset_seq: int
+    #: Everything up to here is spoken for by the newest checkpoint.
+    covered_through_seq: int
+    #: Done turns since the reset.
+    turns: int
+    #: Done turns not yet covered by a checkpoint, and their tokens.
+    live_turns: int
+    live_tokens: int
+
+    @property
+    def exists(self) -> bool:
+        """Whether anything was ever written to this conversation."""
+        return self.last_seq > 0 or self.updated > self.created
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """An archived tool result (document 000): all but the full text, which `load` brings."""
+
+    uuid: str
+    scope: Scope
+    tool: str
+    input: JsonValue
+    query_summary: str
+    result_summary: str
+    length: int
+    sources: tuple[str, ...]
+    created: datetime
+    tokens: int
+    counter: str
+    content_hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A lasting statement about a user."""
+
+    id: str
+    scope: Scope
+    text: str
+    category: str | None
+    confidence: float
+    valid_from: datetime
+    valid_to: datetime | None
+    recorded: datetime
+    retracted: datetime | None
+    source_turn: str | None
+    source_quote: str | None
+    tokens: int
+    counter: str
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A past turn that answers a query, with the reasons for its rank."""
+
+    id: str
+    conversation_id: str
+    text: str
+    score: float
+    #: What the score is made of.
+    parts: Mapping[str, float]
+    at: datetime
+    metadata: JsonObject
+    #: The turns next to it in its conversation.
+    before: Turn | None
+    after: Turn | None
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A window that was handed out: what was asked, what it cost, what was kept and why."""
+
+    id: str
+    scope: Scope
+    at: datetime
+    turn_id: str | None
+    query: str | None
+    #: The arguments of `context()`.
+    options: JsonObject
+    tokens: int
+    ratio: float
+    mode: str
+    prefix_hash: str
+    receipt: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class ErasureReceipt:
+    """What an erasure removed, counted table by table."""
+
+    scope: Scope
+    at: datetime
+    counts: Mapping[str, int]
+
+    @property
+    def total(self) -> int:
+        """Rows removed in all."""
+        return sum(self.counts.values())
+
+
+T = TypeVar("T")
+
+
+class Listing(Sequence[T], Generic[T]):
+    """One slice of a longer list; `next` is where the following slice begins, None at the end."""
+
+    __slots__ = ("_items", "next")
+
+    def __init__(self, items: Sequence[T], next: str | None = None) -> None:  # noqa: A002 - the word users read
+        self._items = tuple(items)
+        self.next = next
+
+    @overload
+    def __getitem__(self, index: int) -> T: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[T]: ...
+    def __getitem__(self, index: int | slice) -> T | Sequence[T]:
+        return self._items[index]
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self._items)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Listing):
+            return self._items == other._items and self.next == other.next  # pyright: ignore[reportUnknownMemberType]
+        return list(self._items) == other
+
+    def __hash__(self) -> int:
+        return hash((self._items, self.next))
+
+    def __repr__(self) -> str:
+        return f"Listing({list(self._items)!r}, next={self.next!r})"
