@@ -1,0 +1,81 @@
+# Everything a person or a machine runs. Needs make and Python >= 3.11; the rest is set up here, inside .venv.
+
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+# The interpreter .venv is made with (only when it is made): `make setup PYTHON=python3.12`.
+PYTHON ?=
+# `make serve PORT=9000 DB=sqlite:///my.db`; without them the service's own defaults hold.
+PORT ?=
+DB ?=
+# `make test ARGS='tests/unit -k tokens'`.
+ARGS ?=
+
+# pyright's wheel brings the checker itself: use that one, and ask nobody whether there is a newer one.
+unexport PYRIGHT_PYTHON_FORCE_VERSION
+export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
+
+.DEFAULT_GOAL := help
+.PHONY: help setup serve test check bench lock format clean
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+setup: $(READY) ## Make .venv with the locked dependencies and this package
+
+# The service answers Ctrl-C itself and exits with 0; `exec` leaves no shell in between to die noisily.
+serve: $(READY) ## Start the service on 127.0.0.1 (PORT=…, DB=… to choose)
+	@exec $(BIN)/pagefile serve $(if $(PORT),--port '$(PORT)') $(if $(DB),--db '$(DB)')
+
+test: $(READY) ## Run the tests (ARGS=… goes to pytest)
+	$(BIN)/pytest $(ARGS)
+
+check: $(READY) ## Everything that must hold before a change goes in: format, lint, types, layers, tests
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/pyright
+	$(BIN)/lint-imports
+	$(BIN)/pytest $(ARGS)
+
+bench: $(READY) ## Measure the core on this machine
+	$(BIN)/pagefile bench core
+
+format: $(READY) ## Format the code and mend what ruff can mend
+	$(BIN)/ruff format
+	$(BIN)/ruff check --fix
+
+# Versions and hashes only: where packages come from is the business of the machine that installs them.
+lock: $(BIN)/uv ## Resolve the dependencies anew into requirements.lock (ARGS=--upgrade for newer ones)
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --all-extras --group dev \
+		--no-emit-index-url --no-emit-find-links --no-emit-index-annotation \
+		--custom-compile-command "make lock" $(ARGS) pyproject.toml -o requirements.lock
+
+clean: ## Remove .venv, caches and builds; databases stay
+	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# A pyenv shim can be on the path for a Python that is not there, so each candidate is asked for its version.
+$(BIN)/python:
+	@set -e; \
+	for candidate in $(if $(PYTHON),'$(PYTHON)',python3.13 python3.12 python3.11 python3 python); do \
+		if "$$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+			echo "Making $(VENV) with $$("$$candidate" --version)"; \
+			"$$candidate" -m venv --clear $(VENV) && exit 0; \
+			rm -rf $(VENV); \
+			echo "error: '$$candidate -m venv' failed; on Debian and Ubuntu, install the package python3-venv." >&2; \
+			exit 1; \
+		fi; \
+	done; \
+	echo "error: no Python >= 3.11 found$(if $(PYTHON), as $(PYTHON)); install one, or say 'make setup PYTHON=/path/to/python3'." >&2; \
+	exit 1
+
+# uv itself comes by pip, in the version and with the hashes that the lock names.
+$(BIN)/uv: | $(BIN)/python
+	@awk '/^[^ #]/ { mine = /^uv==/ } mine && !/^ *#/' requirements.lock > $(VENV)/uv.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r $(VENV)/uv.txt
+
+$(READY): requirements.lock pyproject.toml $(BIN)/python | $(BIN)/uv
+	$(BIN)/uv pip sync --quiet --python $(BIN)/python --require-hashes requirements.lock
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e .
+	@touch $@
