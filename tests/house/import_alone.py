@@ -1,0 +1,48 @@
+"""Run in a fresh interpreter: imports every module of Pagefile, each as if it were the first, and prints how it went.
+
+Usage: python -I -B import_alone.py [MODULE TO HIDE]...
+"""
+
+import importlib
+import json
+import pkgutil
+import sys
+
+import pagefile
+from pagefile.errors import MissingExtraError
+
+#: The shipped contract suites are pytest suites: whoever imports them has pytest.
+NEEDS_PYTEST = ("pagefile.testing",)
+
+hidden = sys.argv[1:]
+names = ["pagefile", *(module.name for module in pkgutil.walk_packages(pagefile.__path__, "pagefile."))]
+missing_extra = MissingExtraError.__name__
+outcome: dict[str, list[str]] = {"imported": [], "missing": [], "failed": []}
+
+# None in sys.modules makes an import fail as if the module were not installed.
+for name in hidden:
+    for loaded in [known for known in sys.modules if known == name or known.startswith(f"{name}.")]:
+        del sys.modules[loaded]
+    sys.modules[name] = None  # pyright: ignore[reportArgumentType]
+
+for name in names:
+    if name.rpartition(".")[2] == "__main__":
+        continue
+    for loaded in [known for known in sys.modules if known.partition(".")[0] == "pagefile"]:
+        del sys.modules[loaded]
+    try:
+        importlib.import_module(name)
+    except Exception as error:
+        # Each round imports its own copy of the class, so it is known by name.
+        says_how = type(error).__name__ == missing_extra and "pip install 'pagefile[" in str(error)
+        lacks_pytest = (
+            name.startswith(NEEDS_PYTEST) and isinstance(error, ImportError) and error.name in hidden
+        )
+        if says_how or lacks_pytest:
+            outcome["missing"].append(name)
+        else:
+            outcome["failed"].append(f"{name}: {type(error).__name__}: {error}")
+    else:
+        outcome["imported"].append(name)
+
+print(json.dumps(outcome))

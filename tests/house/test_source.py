@@ -1,0 +1,110 @@
+"""Habits of the source that no linter knows."""
+
+from collections.abc import Callable
+
+import pytest
+
+from house.scans import (
+    Finding,
+    Source,
+    broad_excepts,
+    environment_reads,
+    foreign_strings,
+    hidden_imports,
+    sources,
+)
+
+#: The only module that reads the process environment.
+ENVIRONMENT = {"settings/sources.py"}
+
+#: Where a failure must not spread, and why. Each of these logs with a traceback or hands the failure on.
+BROAD_EXCEPTS: dict[str, str] = {}
+
+#: Imports that may wait until they are needed, and why.
+HIDDEN_IMPORTS: dict[str, str] = {}
+
+
+def everywhere(scan: Callable[[Source], list[Finding]]) -> list[Finding]:
+    return [finding for source in sources() for finding in scan(source)]
+
+
+def unexpected(scan: Callable[[Source], list[Finding]], allowed: dict[str, str]) -> list[str]:
+    return [
+        f"{finding.path}:{finding.line} in {finding.function or 'the module'}: {finding.what}"
+        for finding in everywhere(scan)
+        if finding.place not in allowed
+    ]
+
+
+def test_only_settings_reads_the_environment():
+    """Everything inside takes plain arguments."""
+    assert {} == {
+        finding.path: finding for finding in everywhere(environment_reads) if finding.path not in ENVIRONMENT
+    }
+
+
+def test_failures_are_caught_by_name():
+    """A broad `except` stands only where the list above says why."""
+    assert [] == unexpected(broad_excepts, BROAD_EXCEPTS)
+
+
+def test_imports_stand_at_the_top():
+    """An import inside a function stands only where the list above says why."""
+    assert [] == unexpected(hidden_imports, HIDDEN_IMPORTS)
+
+
+def test_foreign_languages_live_in_their_own_files():
+    """SQL and HTML over three lines are files beside the code."""
+    assert [] == unexpected(foreign_strings, {})
+
+
+@pytest.mark.parametrize(
+    ("scan", "allowed"),
+    [(broad_excepts, BROAD_EXCEPTS), (hidden_imports, HIDDEN_IMPORTS)],
+    ids=["broad excepts", "hidden imports"],
+)
+def test_exceptions_are_argued_and_still_needed(
+    scan: Callable[[Source], list[Finding]], allowed: dict[str, str]
+):
+    """An allow-list shrinks with the code, and each line of it has a reason."""
+    assert set(allowed) == set(allowed) & {finding.place for finding in everywhere(scan)}
+    assert [] == [place for place, reason in allowed.items() if len(reason) < 20]
+
+
+@pytest.mark.parametrize(
+    ("scan", "text", "expected"),
+    [
+        (environment_reads, "import os\nHOME = os.environ['HOME']", ["os.environ"]),
+        (environment_reads, "import os\ndef f(): return os.getenv('HOME')", ["os.getenv"]),
+        (environment_reads, "from os import environ as e", ["os.environ"]),
+        (environment_reads, "import os\nos.path.join('a')", []),
+        (broad_excepts, "try: f()\nexcept Exception: pass", ["except Exception"]),
+        (broad_excepts, "try: f()\nexcept (ValueError, BaseException): g()", ["except BaseException"]),
+        (broad_excepts, "try: f()\nexcept: g()", ["except everything"]),
+        (broad_excepts, "try: f()\nexcept* Exception: g()", ["except Exception"]),
+        (broad_excepts, "with contextlib.suppress(Exception): f()", ["suppress(Exception)"]),
+        (broad_excepts, "try: f()\nexcept BaseException:\n    g()\n    raise", []),
+        (broad_excepts, "try: f()\nexcept ValueError: pass", []),
+        (hidden_imports, "def f():\n    import json", ["json"]),
+        (hidden_imports, "class A:\n    async def f(self):\n        from a.b import c", ["a.b"]),
+        (hidden_imports, "def f():\n    importlib.import_module('a')", ["import_module"]),
+        (hidden_imports, "import json\nif json:\n    import a\nclass B:\n    import c", []),
+        (foreign_strings, "Q = '''SELECT a\nFROM b\nWHERE c\nAND d'''", ["SQL"]),
+        (foreign_strings, "Q = f'''SELECT {a}\nFROM b\nWHERE c\nAND d'''", ["SQL"]),
+        (foreign_strings, "Q = ('SELECT a '\n 'FROM b '\n 'WHERE c '\n 'AND d')", ["SQL"]),
+        (foreign_strings, "Q = '''<div>\n<p>\n</p>\n</div>'''", ["HTML"]),
+        (foreign_strings, "Q = 'SELECT a FROM b'", []),
+        (foreign_strings, "def f():\n    '''Runs\n    SELECT a FROM b\n    once\n    only.'''", []),
+    ],
+)
+def test_scans_find_what_they_look_for(
+    scan: Callable[[Source], list[Finding]], text: str, expected: list[str]
+):
+    """The tests above can fail."""
+    assert expected == [finding.what for finding in scan(Source.of(text))]
+
+
+def test_a_finding_names_its_function():
+    """An allow-list names places by function, also inside classes and nested functions."""
+    source = Source.of("class A:\n  def f(self):\n    def g():\n      import json\n", "room/a.py")
+    assert ["room/a.py::A.f.g"] == [finding.place for finding in hidden_imports(source)]
