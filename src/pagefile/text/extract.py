@@ -1,0 +1,158 @@
+"""Summaries without a model: the sentences that carry most, in the order in which they were said.
+
+It is what Pagefile does offline and when a model fails. It invents nothing: every sentence stands in the conversation.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from pagefile.text.anchors import anchors
+from pagefile.text.clip import clip, cut
+from pagefile.text.scripts import is_cjk
+from pagefile.text.sentences import sentences
+from pagefile.text.words import terms
+
+__all__ = ["anchors", "clip", "summarize"]
+
+#: Speakers whose statements come first: what the user said about themselves is what must not be lost.
+_USERS = frozenset({"user", "human", "用户"})
+_SPEAKERS = _USERS | frozenset({"assistant", "ai", "助手", "system", "tool"})
+
+#: What the parts of a sentence's score weigh against its centrality, which is 0 to 1.
+_FROM_USER = 0.5
+_PER_ANCHOR = 0.2
+_MOST_ANCHORS = 4
+_OPENS_TEXT = 0.15
+_IS_QUESTION = -0.2
+#: What the previous summary may take while there is something new: what is older was already chosen once.
+_PREVIOUS_SHARE = 0.6
+
+
+@dataclass(frozen=True, slots=True)
+class _Sentence:
+    """A sentence, which text it stands in, and what it is about."""
+
+    text: str
+    speaker: str
+    source: int
+    opens: bool
+    words: frozenset[str]
+    anchors: int
+
+
+def summarize(texts: Sequence[tuple[str, str]], *, max_chars: int, previous: str | None = None) -> str:
+    """A summary of `(speaker, text)` pairs of at most `max_chars` characters: the same input, the same summary.
+
+    One line for each text that is still heard, `speaker: sentences`, in the order of the conversation, what is kept of
+    the `previous` summary first. No sentence is cut, unless not a single one fits.
+    """
+    lines = _lines_of(previous or "", {speaker for speaker, _ in texts})
+    pool = _distinct(_read([*lines, *texts]))
+    if not pool:
+        return ""
+    scores = _score(pool)
+    ranked = sorted(range(len(pool)), key=lambda at: (-scores[at], at))
+    chosen = _choose(pool, ranked, max_chars, old_below=len(lines))
+    if not chosen:
+        return cut(_render([pool[ranked[0]]]), max_chars)
+    return _render([pool[at] for at in sorted(chosen)])
+
+
+def _lines_of(summary: str, speakers: Iterable[str]) -> list[tuple[str, str]]:
+    """The lines of an earlier summary as speaker and text; a line without a known speaker has none."""
+    known = {speaker.casefold() for speaker in speakers} | _SPEAKERS
+    lines: list[tuple[str, str]] = []
+    for line in summary.splitlines():
+        speaker, colon, text = line.partition(": ")
+        spoken = bool(colon) and speaker.casefold() in known
+        lines.append((speaker, text) if spoken else ("", line))
+    return lines
+
+
+def _read(texts: Sequence[tuple[str, str]]) -> list[_Sentence]:
+    read: list[_Sentence] = []
+    for source, (speaker, text) in enumerate(texts):
+        opens = True
+        for piece in sentences(text):
+            sentence = re.sub(r"\s+", " ", piece).strip()
+            words = frozenset(terms(sentence, keep_stop_words_if_empty=False))
+            if words:
+                read.append(_Sentence(sentence, speaker, source, opens, words, len(anchors(sentence))))
+                opens = False
+    return read
+
+
+def _distinct(pool: Sequence[_Sentence]) -> list[_Sentence]:
+    """Without sentences that say what another said: the first of them stays."""
+    seen: dict[frozenset[str], _Sentence] = {}
+    for sentence in pool:
+        seen.setdefault(sentence.words, sentence)
+    return list(seen.values())
+
+
+def _score(pool: Sequence[_Sentence]) -> list[float]:
+    """How much each sentence carries: how central its words are, its anchors, its speaker, its place."""
+    spread = Counter(word for sentence in pool for word in sentence.words)
+    central = [
+        sum(spread[word] - 1 for word in sentence.words) / len(sentence.words) ** 0.5 for sentence in pool
+    ]
+    most = max(central) or 1.0
+    return [share / most + _bonus(sentence) for share, sentence in zip(central, pool, strict=True)]
+
+
+def _bonus(sentence: _Sentence) -> float:
+    bonus = _PER_ANCHOR * min(sentence.anchors, _MOST_ANCHORS)
+    if sentence.speaker.casefold() in _USERS:
+        bonus += _FROM_USER
+    if sentence.opens:
+        bonus += _OPENS_TEXT
+    if sentence.text.endswith(("?", "？")):
+        bonus += _IS_QUESTION
+    return bonus
+
+
+def _choose(pool: Sequence[_Sentence], ranked: Sequence[int], max_chars: int, *, old_below: int) -> set[int]:
+    """The best that fit: the old within their share, then the new, then whatever still finds room."""
+    chosen: set[int] = set()
+    lines: set[int] = set()
+    left = max_chars + 1  # the first line has no line break before it
+    olds = [at for at in ranked if pool[at].source < old_below]
+    news = [at for at in ranked if pool[at].source >= old_below]
+    keep_free = max_chars - int(max_chars * _PREVIOUS_SHARE) if news else 0
+    for group, reserve in ((olds, keep_free), (news, 0), (olds, 0)):
+        for at in group:
+            cost = _cost(pool[at], lines)
+            if at not in chosen and cost <= left - reserve:
+                chosen.add(at)
+                lines.add(pool[at].source)
+                left -= cost
+    return chosen
+
+
+def _cost(sentence: _Sentence, lines: set[int]) -> int:
+    """What a sentence adds at most: itself and a space, or a new line with its speaker."""
+    if sentence.source in lines:
+        return len(sentence.text) + 1
+    return len(_labelled(sentence)) + 1
+
+
+def _labelled(sentence: _Sentence) -> str:
+    return f"{sentence.speaker}: {sentence.text}" if sentence.speaker else sentence.text
+
+
+def _render(chosen: Sequence[_Sentence]) -> str:
+    out = ""
+    source = None
+    for sentence in chosen:
+        if sentence.source != source:
+            out += ("\n" if out else "") + _labelled(sentence)
+        else:
+            out += ("" if _closes_chinese(out) else " ") + sentence.text
+        source = sentence.source
+    return out
+
+
+def _closes_chinese(text: str) -> bool:
+    return is_cjk(text[-1]) or text[-1] in "。！？…”」』）》"

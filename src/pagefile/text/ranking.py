@@ -1,0 +1,227 @@
+"""Which texts answer a query, by their words alone.
+
+`WordIndex` is BM25 that grows one document at a time: a conversation gains a turn every few seconds, and refitting
+ten thousand for each is what makes lexical search look slow. `tfidf_similarities` is document 004's ranking of facts.
+"""
+
+import math
+import threading
+from array import array
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Generic, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from pagefile.text.words import terms
+
+K = TypeVar("K", bound=Hashable)
+
+#: How fast repetition saturates. Turns are short and repeat a word for emphasis at most, so below the usual 1.5.
+K1 = 1.2
+#: How much a long document is discounted: the usual value; turns with their neighbours differ little in length.
+B = 0.75
+#: Dead documents stay in the postings until they are this share of all: then the index is packed.
+PACK_AT = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked(Generic[K]):
+    """A document that shares words with the query."""
+
+    key: K
+    score: float
+
+
+class _Posting:
+    """The documents that hold one term, ascending, and how often."""
+
+    __slots__ = ("counts", "slots")
+
+    def __init__(self) -> None:
+        self.slots = array("i")
+        self.counts = array("i")
+
+
+class WordIndex(Generic[K]):
+    """BM25 over documents that come and go. Safe to use from several threads.
+
+    Equal scores are ordered newest first (by insertion), because of two turns that say the same the later one
+    is what still holds.
+    """
+
+    def __init__(self) -> None:
+        self._postings: defaultdict[str, _Posting] = defaultdict(_Posting)
+        self._slot_of: dict[K, int] = {}
+        self._keys: list[K] = []
+        self._lengths = np.zeros(16, dtype=np.float32)
+        self._alive = np.zeros(16, dtype=np.bool_)
+        self._total = 0
+        self._entries = 0
+        self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        return len(self._slot_of)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._slot_of
+
+    @property
+    def postings(self) -> int:
+        """How many (term, document) pairs are held; each takes 8 bytes, and each term some 300 more."""
+        return self._entries
+
+    def add(self, key: K, words: Sequence[str]) -> None:
+        """Add a document; a key that is already there is left as it is."""
+        with self._lock:
+            if key in self._slot_of:
+                return
+            slot = len(self._keys)
+            self._grow_to(slot + 1)
+            self._slot_of[key] = slot
+            self._keys.append(key)
+            self._lengths[slot] = len(words)
+            self._alive[slot] = True
+            self._total += len(words)
+            counts = Counter(words)
+            self._entries += len(counts)
+            for word, count in counts.items():
+                posting = self._postings[word]
+                posting.slots.append(slot)
+                posting.counts.append(count)
+
+    def remove(self, keys: Iterable[K]) -> None:
+        """Take documents out; keys that are not there are ignored."""
+        with self._lock:
+            for key in keys:
+                slot = self._slot_of.pop(key, None)
+                if slot is not None:
+                    self._alive[slot] = False
+                    self._total -= int(self._lengths[slot])
+            dead = len(self._keys) - len(self._slot_of)
+            if dead > PACK_AT * len(self._keys):
+                self._pack()
+
+    def search(
+        self, words: Sequence[str], limit: int, allow: Callable[[K], bool] | None = None
+    ) -> list[Ranked[K]]:
+        """The best documents that share a term with the query, best first; only those `allow` lets pass."""
+        with self._lock:
+            if not self._slot_of or limit <= 0:
+                return []
+            scores = self._scores(words)
+            keys = self._keys  # only ever appended to, and packing makes a new list
+        best: list[Ranked[K]] = []
+        for slot in _best_first(scores, limit if allow is None else None):
+            if allow is None or allow(keys[slot]):
+                best.append(Ranked(keys[slot], float(scores[slot])))
+                if len(best) == limit:
+                    break
+        return best
+
+    def _scores(self, words: Sequence[str]) -> npt.NDArray[np.float32]:
+        size = len(self._keys)
+        number = len(self._slot_of)
+        scores = np.zeros(size, dtype=np.float32)
+        average = self._total / number or 1.0
+        norms = K1 * (1 - B + B / average * self._lengths[:size])
+        for word, asked in Counter(words).items():
+            posting = self._postings.get(word)
+            if posting is None:
+                continue
+            slots, counts = self._living(posting)
+            # Okapi's inverse document frequency with the 1 that keeps it positive, over today's documents.
+            rarity = math.log(1 + (number - len(slots) + 0.5) / (len(slots) + 0.5))
+            scores[slots] += asked * rarity * (K1 + 1) * counts / (counts + norms[slots])
+        return scores
+
+    def _living(self, posting: _Posting) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+        """A posting without its dead, as arrays that live no longer than this search (they pin the buffers)."""
+        slots = np.frombuffer(posting.slots, dtype=np.int32)
+        counts = np.frombuffer(posting.counts, dtype=np.int32)
+        if len(self._slot_of) == len(self._keys):
+            return slots, counts
+        living = self._alive[slots]
+        return slots[living], counts[living]
+
+    def _grow_to(self, size: int) -> None:
+        if size > len(self._lengths):
+            self._lengths = np.resize(self._lengths, 2 * size)
+            self._alive = np.resize(self._alive, 2 * size)
+
+    def _pack(self) -> None:
+        """Rewrite the postings without the dead, keeping the order of insertion."""
+        size = len(self._keys)
+        alive = self._alive[:size]
+        renumbered = np.cumsum(alive, dtype=np.int32) - np.int32(1)
+        packed: defaultdict[str, _Posting] = defaultdict(_Posting)
+        self._entries = 0
+        for word, posting in self._postings.items():
+            slots, counts = self._living(posting)
+            if len(slots):
+                packed[word].slots.frombytes(renumbered[slots].tobytes())
+                packed[word].counts.frombytes(counts.tobytes())
+                self._entries += len(slots)
+        self._postings = packed
+        self._keys = [key for key, lives in zip(self._keys, alive, strict=True) if lives]
+        self._slot_of = {key: slot for slot, key in enumerate(self._keys)}
+        self._lengths[: len(self._keys)] = self._lengths[:size][alive]
+        self._alive[:] = False
+        self._alive[: len(self._keys)] = True
+
+
+def _best_first(scores: npt.NDArray[np.float32], limit: int | None) -> list[int]:
+    """Slots with a score, best first, newest first among equals; at least the first `limit` of them."""
+    found = np.flatnonzero(scores > 0)
+    if limit is not None and limit < len(found):
+        bar = np.partition(scores[found], -limit)[-limit]
+        found = found[scores[found] >= bar]
+    return found[np.lexsort((-found, -scores[found]))].tolist()
+
+
+# -- document 004 ------------------------------------------------------------------------------------------------------
+
+
+def tfidf_similarities(query: str, texts: Sequence[str]) -> list[float]:
+    """How alike each text and the query are, 0 to 1: the cosine of their TF-IDF vectors.
+
+    Features are words, pairs of Chinese characters, and runs of 2 to 4 Latin letters. The last let `pytest` meet
+    `python` and `test`, which whole words do not, and document 004's own example needs it.
+    """
+    vectors = [_features(text) for text in texts]
+    asked = _features(query)
+    spread = Counter(feature for vector in (asked, *vectors) for feature in vector)
+    number = len(vectors) + 1
+    # scikit-learn's smoothed weight, which document 004 was written against.
+    weights = {feature: math.log((1 + number) / (1 + held)) + 1 for feature, held in spread.items()}
+    asked_norm = _norm(asked, weights)
+    return [_cosine(asked, vector, weights, asked_norm) for vector in vectors]
+
+
+def _cosine(asked: Counter[str], vector: Counter[str], weights: dict[str, float], asked_norm: float) -> float:
+    # Summed in the query's order, never a set's: the same input gives the same bits in every process.
+    dot = sum(
+        count * vector[feature] * weights[feature] ** 2
+        for feature, count in asked.items()
+        if feature in vector
+    )
+    return min(1.0, dot / (asked_norm * _norm(vector, weights))) if dot else 0.0
+
+
+def _norm(vector: Counter[str], weights: dict[str, float]) -> float:
+    return math.sqrt(sum((count * weights[feature]) ** 2 for feature, count in vector.items()))
+
+
+@lru_cache(maxsize=1024)  # the same facts are ranked before every model call
+def _features(text: str) -> Counter[str]:
+    """Terms as they are; runs of letters behind a space, so that the run `it` is not the word `it`."""
+    words = terms(text)
+    features = Counter(words)
+    for word in words:
+        if word.isascii():
+            for size in (2, 3, 4):
+                features.update(f" {word[at : at + size]}" for at in range(len(word) - size + 1))
+    return features

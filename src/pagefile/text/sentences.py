@@ -1,0 +1,51 @@
+"""Where sentences end in Chinese and English, without losing a character of the text."""
+
+import re
+
+from pagefile.text.scripts import CJK
+
+#: Things a sentence never ends inside: fenced and inline code, images and links, addresses.
+_WHOLE = (
+    r"```.*?(?:```|\Z)"
+    r"|`[^`\n]*`"
+    r"|!?\[[^\[\]\n]*\]\([^()\n]*\)"
+    r"|(?:https?|ftp)://[^\s<>\"'，。；！？）」】]*[^\s<>\"'，。；！？）」】.,;:!?)]"
+)
+_CLOSING = r"[\"'”’」』）)\]】》]*"
+_SCAN = re.compile(
+    rf"(?P<whole>{_WHOLE})"
+    rf"|(?P<hard>[。！？…]+{_CLOSING}\s*)"
+    rf"|(?P<soft>[.!?]+{_CLOSING}(?:\s+|\Z|(?=[{CJK}])))"
+    r"|(?P<line>\n\s*)",
+    re.DOTALL,
+)
+_ABBREVIATION = re.compile(
+    r"(?:\b(?:mr|mrs|ms|dr|prof|sr|jr|st|vs|etc|e\.g|i\.e|cf|approx|no|fig|inc|ltd|co|a\.m|p\.m)|(?<![^\s(])[A-Z]|(?:^|\n)\s*\d{1,3})\Z",
+    re.IGNORECASE,
+)
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences of a text, each with the space behind it: joined, they are the text again.
+
+    A line break ends a sentence. Numbers (3.5), abbreviations, list numbers, addresses, code and images are not cut.
+    """
+    found: list[str] = []
+    start = 0
+    for match in _SCAN.finditer(text):
+        if match.lastgroup == "whole" or (match.lastgroup == "soft" and _goes_on(text, start, match)):
+            continue
+        if text[start : match.end()].strip():
+            found.append(text[start : match.end()])
+            start = match.end()
+    if start < len(text):
+        found.append(text[start:])
+    return found
+
+
+def _goes_on(text: str, start: int, match: re.Match[str]) -> bool:
+    """Whether a full stop is that of an abbreviation, an initial or a list number, with more to come in the line."""
+    mark = match.group()
+    if not mark.startswith(". ") or match.end() == len(text) or "\n" in mark:
+        return False
+    return _ABBREVIATION.search(text[max(start, match.start() - 12) : match.start()]) is not None

