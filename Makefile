@@ -23,6 +23,7 @@ help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 setup: $(READY) ## Make .venv with the locked dependencies and this package
+	@echo "$(VENV) is ready: $$($(BIN)/python --version)"
 
 # The service answers Ctrl-C itself and exits with 0; `exec` leaves no shell in between to die noisily.
 serve: $(READY) ## Start the service on 127.0.0.1 (PORT=…, DB=… to choose)
