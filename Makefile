@@ -36,7 +36,7 @@ check: $(READY) ## Everything that must hold before a change goes in: format, li
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/pyright
-	$(BIN)/lint-imports
+	$(BIN)/lint-imports --no-logo
 	$(BIN)/pytest $(ARGS)
 
 bench: $(READY) ## Measure the core on this machine

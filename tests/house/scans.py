@@ -101,7 +101,9 @@ def hidden_imports(source: Source) -> list[Finding]:
                 found += [source.finding(node, function, alias.name) for alias in names]
             case ast.ImportFrom(module=module, level=level):
                 found.append(source.finding(node, function, "." * level + (module or "")))
-            case ast.Call(func=ast.Name(id="__import__") | ast.Attribute(attr="import_module")):
+            case ast.Call(
+                func=ast.Name(id="__import__" | "import_module") | ast.Attribute(attr="import_module")
+            ):
                 found.append(source.finding(node, function, "import_module"))
     return found
 

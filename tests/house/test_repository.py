@@ -69,7 +69,7 @@ def test_patterns_match():
     for host in (
         "pypi" + ".org",
         "files.python" + "hosted.org",
-        "registry." + "npmjs.org",
+        "registry.npm" + "js.org",
         "docker" + ".io/library/redis",
     ):
         assert matches(REGISTRIES, f"see https://{host}/x"), host
