@@ -69,8 +69,8 @@ _PIECES = re.compile(
     r"|(?P<space>\s+)"
     r"|(?P<marks>[^\w\s]+|_+)"
 )
-#: Tokens of a wide (Chinese, Japanese, Korean) character: o200k on Chinese prose takes 0.6 to 0.75.
-_PER_WIDE = 0.68
+#: Tokens of a wide (Chinese, Japanese, Korean) character: o200k on Chinese prose takes 0.6 to 0.8.
+_PER_WIDE = 0.7
 #: Characters of a word that one token holds; most English words are one token, long ones two.
 _WORD_CHARS = 8
 

@@ -26,6 +26,12 @@ _PER_ANCHOR = 0.2
 _MOST_ANCHORS = 4
 _OPENS_TEXT = 0.15
 _IS_QUESTION = -0.2
+_IS_WEIGHTY = 0.4
+#: What a user will be sorry to see forgotten: allergies, wishes, decisions, corrections.
+_WEIGHTY = re.compile(
+    r"过敏|禁忌|不能|不要|必须|一定要|记住|务必|喜欢|讨厌|决定|改成|其实|allerg|must|never|always|remember|prefer|decid|instead|actually",
+    re.IGNORECASE,
+)
 #: What the previous summary may take while there is something new: what is older was already chosen once.
 _PREVIOUS_SHARE = 0.6
 
@@ -85,11 +91,12 @@ def _read(texts: Sequence[tuple[str, str]]) -> list[_Sentence]:
 
 
 def _distinct(pool: Sequence[_Sentence]) -> list[_Sentence]:
-    """Without sentences that say what another said: the first of them stays."""
+    """Without sentences that say what another said (the first stays), and without "thanks!" if there is more."""
     seen: dict[frozenset[str], _Sentence] = {}
     for sentence in pool:
         seen.setdefault(sentence.words, sentence)
-    return list(seen.values())
+    telling = [sentence for sentence in seen.values() if len(sentence.words) > 1 or sentence.anchors]
+    return telling or list(seen.values())
 
 
 def _score(pool: Sequence[_Sentence]) -> list[float]:
@@ -105,7 +112,7 @@ def _score(pool: Sequence[_Sentence]) -> list[float]:
 def _bonus(sentence: _Sentence) -> float:
     bonus = _PER_ANCHOR * min(sentence.anchors, _MOST_ANCHORS)
     if sentence.speaker.casefold() in _USERS:
-        bonus += _FROM_USER
+        bonus += _FROM_USER + (_IS_WEIGHTY if _WEIGHTY.search(sentence.text) else 0.0)
     if sentence.opens:
         bonus += _OPENS_TEXT
     if sentence.text.endswith(("?", "？")):

@@ -122,6 +122,16 @@ class WordIndex(Generic[K]):
                     break
         return best
 
+    def weight(self, words: Iterable[str]) -> float:
+        """How much these terms tell documents apart: the sum of their inverse document frequencies, each once."""
+        with self._lock:
+            number = len(self._slot_of)
+            return sum(_rarity(number, self._holders(word)) for word in set(words))
+
+    def _holders(self, word: str) -> int:
+        posting = self._postings.get(word)
+        return 0 if posting is None else len(self._living(posting)[0])
+
     def _scores(self, words: Sequence[str]) -> npt.NDArray[np.float32]:
         size = len(self._keys)
         number = len(self._slot_of)
@@ -133,9 +143,7 @@ class WordIndex(Generic[K]):
             if posting is None:
                 continue
             slots, counts = self._living(posting)
-            # Okapi's inverse document frequency with the 1 that keeps it positive, over today's documents.
-            rarity = math.log(1 + (number - len(slots) + 0.5) / (len(slots) + 0.5))
-            scores[slots] += asked * rarity * (K1 + 1) * counts / (counts + norms[slots])
+            scores[slots] += asked * _rarity(number, len(slots)) * (K1 + 1) * counts / (counts + norms[slots])
         return scores
 
     def _living(self, posting: _Posting) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
@@ -171,6 +179,11 @@ class WordIndex(Generic[K]):
         self._lengths[: len(self._keys)] = self._lengths[:size][alive]
         self._alive[:] = False
         self._alive[: len(self._keys)] = True
+
+
+def _rarity(number: int, holders: int) -> float:
+    """Okapi's inverse document frequency with the 1 that keeps it positive, over today's documents."""
+    return math.log(1 + (number - holders + 0.5) / (holders + 0.5))
 
 
 def _best_first(scores: npt.NDArray[np.float32], limit: int | None) -> list[int]:

@@ -20,7 +20,7 @@ _SCAN = re.compile(
     re.DOTALL,
 )
 _ABBREVIATION = re.compile(
-    r"(?:\b(?:mr|mrs|ms|dr|prof|sr|jr|st|vs|etc|e\.g|i\.e|cf|approx|no|fig|inc|ltd|co|a\.m|p\.m)|(?<![^\s(])[A-Z]|(?:^|\n)\s*\d{1,3})\Z",
+    r"(?:(?<![A-Za-z])(?:mr|mrs|ms|dr|prof|sr|jr|st|vs|etc|e\.g|i\.e|cf|approx|no|fig|inc|ltd|co|a\.m|p\.m)|(?<![A-Za-z0-9_.'/-])[A-Z]|(?:^|\n)\s*\d{1,3})\Z",
     re.IGNORECASE,
 )
 
