@@ -1,0 +1,122 @@
+"""`BlockingMemory`: the same verbs for callers without an event loop, and no logic of its own.
+
+An event loop runs in a thread of its own; every call hops there and waits. Names, parameters and docstrings are those of
+`Memory` and `Conversation`, and a test says so.
+"""
+
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager
+from functools import partial, wraps
+from typing import Concatenate, Generic, ParamSpec, TypeVar
+
+from anyio.from_thread import BlockingPortal, start_blocking_portal
+
+from pagefile.memory import Conversation, Memory
+from pagefile.ports import Clock
+from pagefile.records import Scope
+from pagefile.settings import Settings
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Inner = TypeVar("Inner")
+
+
+def _blocking(
+    verb: Callable[Concatenate[Inner, P], Awaitable[R]],
+) -> "Callable[Concatenate[_Blocking[Inner], P], R]":
+    """The same verb, waiting for its result."""
+
+    @wraps(verb)
+    def call(self: "_Blocking[Inner]", *args: P.args, **kwargs: P.kwargs) -> R:
+        return self.portal.call(partial(_awaited, partial(verb, self.inner, *args, **kwargs)))
+
+    return call
+
+
+async def _awaited(verb: Callable[[], Awaitable[R]]) -> R:
+    return await verb()
+
+
+class _Blocking(Generic[Inner]):
+    """Something asynchronous, and the thread it runs in."""
+
+    def __init__(self, inner: Inner, portal: BlockingPortal) -> None:
+        self.inner = inner
+        self.portal = portal
+
+
+class BlockingConversation(_Blocking[Conversation]):
+    """A cheap handle: making one reads and writes nothing."""
+
+    def __repr__(self) -> str:
+        return f"Blocking{self.inner!r}"
+
+    @property
+    def id(self) -> str:
+        """The conversation's id."""
+        return self.inner.id
+
+    @property
+    def scope(self) -> Scope:
+        """Whose memory this is."""
+        return self.inner.scope
+
+    record = _blocking(Conversation.record)
+    begin = _blocking(Conversation.begin)
+    step = _blocking(Conversation.step)
+    complete = _blocking(Conversation.complete)
+    abort = _blocking(Conversation.abort)
+    context = _blocking(Conversation.context)
+    recall = _blocking(Conversation.recall)
+    load = _blocking(Conversation.load)
+    checkpoint = _blocking(Conversation.checkpoint)
+    reset = _blocking(Conversation.reset)
+    turns = _blocking(Conversation.turns)
+    checkpoints = _blocking(Conversation.checkpoints)
+    calls = _blocking(Conversation.calls)
+
+
+class BlockingMemory(_Blocking[Memory]):
+    """Everything the agents ever saw, and the windows made from it.
+
+    Use it as `with BlockingMemory.open("sqlite:///agent.db") as memory`.
+    """
+
+    @classmethod
+    @contextmanager
+    def open(
+        cls,
+        url: str | None = None,
+        *,
+        tokenizer: str | None = None,
+        settings: Settings | None = None,
+        clock: Clock | None = None,
+    ) -> "Generator[BlockingMemory]":
+        """Open a memory for the length of a `with` block."""
+        opening = Memory.open(url, tokenizer=tokenizer, settings=settings, clock=clock)
+        with start_blocking_portal() as portal, portal.wrap_async_context_manager(opening) as memory:
+            yield cls(memory, portal)
+
+    def conversation(
+        self,
+        id: str,  # noqa: A002 - the word users write
+        *,
+        user_id: str | None = None,
+        tenant: str | None = None,
+        agent: str | None = None,
+        incognito: bool = False,
+    ) -> BlockingConversation:
+        """A handle on a conversation; nothing is read or written until it is used."""
+        handle = self.inner.conversation(id, user_id=user_id, tenant=tenant, agent=agent, incognito=incognito)
+        return BlockingConversation(handle, self.portal)
+
+    conversations = _blocking(Memory.conversations)
+    recall = _blocking(Memory.recall)
+    remember = _blocking(Memory.remember)
+    facts = _blocking(Memory.facts)
+    retract = _blocking(Memory.retract)
+    settle = _blocking(Memory.settle)
+    forget = _blocking(Memory.forget)
+    export = _blocking(Memory.export)
+    import_ = _blocking(Memory.import_)
+    describe = _blocking(Memory.describe)

@@ -1,0 +1,118 @@
+"""From what a caller gives to what a store can hold, checked once and in one place."""
+
+import base64
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from typing import TypeAlias, cast
+
+from pagefile.errors import InvalidTurnError
+from pagefile.records import JsonObject, JsonValue, Step, checked_text
+
+#: A step as callers may give it.
+StepLike: TypeAlias = "Step | Mapping[str, object]"
+
+MAX_TOOL_CHARS = 100
+_STEP_KEYS = frozenset({"tool", "input", "result", "call_id"})
+
+
+def checked_message(text: object, name: str, max_chars: int) -> str | None:
+    """One side of a turn; a blank one counts as missing."""
+    if text is None:
+        return None
+    value = checked_text(text, name)
+    if len(value) > max_chars:
+        raise InvalidTurnError(
+            f"{name} has {len(value):,} characters, at most {max_chars:,} are allowed: record large material as a step "
+            "(it is archived and can be loaded in parts), split it, or raise the setting max_message_chars."
+        )
+    return value if value.strip() else None
+
+
+def checked_metadata(value: object) -> JsonObject:
+    """Metadata that survives a round trip through JSON."""
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise InvalidTurnError(f"metadata must be a mapping, not {type(value).__name__}.")
+    return cast("JsonObject", _json_copy(cast("object", value), "metadata"))
+
+
+def checked_steps(steps: Iterable[StepLike], turn_id: str, max_chars: int) -> tuple[Step, ...]:
+    """The steps of a turn, each with a call id of its own."""
+    return tuple(checked_step(step, turn_id, number, max_chars) for number, step in enumerate(steps))
+
+
+def checked_step(step: StepLike, turn_id: str, number: int, max_chars: int) -> Step:
+    """One tool call and its result; results that are no text become JSON."""
+    given = _fields(step)
+    tool = checked_text(given.get("tool"), "step tool").strip()
+    if not 0 < len(tool) <= MAX_TOOL_CHARS:
+        raise InvalidTurnError(
+            f"A step's tool name must have 1 to {MAX_TOOL_CHARS} characters, not {len(tool)}."
+        )
+    result = result_text(given.get("result"))
+    if len(result) > max_chars:
+        raise InvalidTurnError(
+            f"The result of {tool!r} has {len(result):,} characters, at most {max_chars:,} are allowed: "
+            "store it elsewhere and record where, or raise the setting max_result_chars."
+        )
+    call_id = given.get("call_id")
+    return Step(
+        tool=tool,
+        input=cast("JsonValue", _json_copy(given.get("input"), f"input of {tool!r}")),
+        result=result,
+        call_id=checked_text(call_id, "call_id") if call_id else made_call_id(turn_id, number),
+    )
+
+
+def made_call_id(turn_id: str, number: int) -> str:
+    """A call id that every provider takes, the same for the same step."""
+    return f"call_{hashlib.sha256(turn_id.encode()).hexdigest()[:12]}_{number}"
+
+
+def result_text(result: object) -> str:
+    """Whatever a tool returned, as text a database can hold."""
+    if result is None:
+        return ""
+    if isinstance(result, (bytes, bytearray, memoryview)):
+        return _bytes_text(bytes(cast("bytes", result)))
+    text = result if isinstance(result, str) else _json_text(result)
+    # Tools are not under the caller's control: what no database can hold is replaced, visibly.
+    return text.replace("\0", "␀").encode("utf-8", "replace").decode()
+
+
+def _bytes_text(data: bytes) -> str:
+    try:
+        return data.decode().replace("\0", "␀")
+    except UnicodeDecodeError:
+        return f"[{len(data)} bytes, base64]\n{base64.b64encode(data).decode()}"
+
+
+def _json_text(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _fields(step: StepLike) -> Mapping[str, object]:
+    if isinstance(step, Step):
+        return {"tool": step.tool, "input": step.input, "result": step.result, "call_id": step.call_id}
+    if not isinstance(step, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] - callers are not type-checked
+        raise InvalidTurnError(f"A step must be a Step or a mapping, not {type(step).__name__}.")
+    unknown = set(step) - _STEP_KEYS
+    if unknown:
+        raise InvalidTurnError(
+            f"A step has unknown keys {sorted(unknown)!r}: it takes {sorted(_STEP_KEYS)!r}."
+        )
+    return step
+
+
+def _json_copy(value: object, name: str) -> object:
+    """The value as JSON would give it back, so that what is returned now is what is returned later."""
+    try:
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise InvalidTurnError(
+            f"{name} cannot be written as JSON ({error}): use texts, numbers, lists and mappings."
+        ) from error
+    checked_text(text.replace("\\u0000", "\0") if "\\u0000" in text else text, name)
+    return cast("object", json.loads(text))

@@ -1,0 +1,208 @@
+"""`Memory`: one open database, its tiers, and what concerns more than one conversation."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from os import PathLike
+
+import anyio
+
+from pagefile.errors import InvalidTurnError, SettingsError
+from pagefile.memory.conversation import Conversation
+from pagefile.memory.house import House
+from pagefile.memory.transfer import export_to, import_from
+from pagefile.ports import Clock, HeadQuery
+from pagefile.records import (
+    DEFAULT_TENANT,
+    ErasureReceipt,
+    Fact,
+    Head,
+    Hit,
+    JsonObject,
+    Listing,
+    Scope,
+    checked_id,
+    checked_text,
+)
+from pagefile.settings import Settings
+from pagefile.stores import InMemoryStore, SystemClock, open_store
+from pagefile.text.tokens import CachedCounter, open_counter
+
+
+class Memory:
+    """Everything the agents ever saw, and the windows made from it.
+
+    Use it as `async with Memory.open("sqlite:///agent.db") as memory`.
+    """
+
+    def __init__(self, house: House) -> None:
+        self._house = house
+
+    @classmethod
+    @asynccontextmanager
+    async def open(
+        cls,
+        url: str | None = None,
+        *,
+        tokenizer: str | None = None,
+        settings: Settings | None = None,
+        clock: Clock | None = None,
+    ) -> AsyncGenerator["Memory"]:
+        """Open a memory for the length of an `async with` block.
+
+        Args:
+            url: where everything is kept, `sqlite:///pagefile.db` unless said otherwise.
+            tokenizer: what counts the tokens, `o200k_base` unless said otherwise.
+            settings: everything else; nothing is read from the environment here.
+            clock: for tests.
+        """
+        settings = settings or Settings()
+        counter = CachedCounter(open_counter(tokenizer or settings.tokenizer))
+        clock = clock or SystemClock()
+        store = await open_store(url or settings.url, clock=clock, synchronous=settings.synchronous)
+        house = House.build(store, settings, clock, counter)
+        try:
+            async with anyio.create_task_group() as background:
+                background.start_soon(house.calls.run)
+                yield cls(house)
+                background.cancel_scope.cancel()
+        finally:
+            house.closed = True
+            with anyio.CancelScope(shield=True):
+                await house.calls.flush()
+                await store.close()
+
+    def conversation(
+        self,
+        id: str,  # noqa: A002 - the word users write
+        *,
+        user_id: str | None = None,
+        tenant: str | None = None,
+        agent: str | None = None,
+        incognito: bool = False,
+    ) -> Conversation:
+        """A handle on a conversation; nothing is read or written until it is used.
+
+        An incognito conversation is kept in this handle only: nothing is written to the database, no fact and no past
+        turn is recalled into it, and it is gone with the handle.
+        """
+        self._house.check_open()
+        scope = Scope(_tenant(tenant), user_id, checked_id(id, "conversation id"))
+        return Conversation(self._incognito() if incognito else self._house, scope, agent=agent)
+
+    async def conversations(
+        self,
+        *,
+        user_id: str | None = None,
+        tenant: str | None = None,
+        limit: int = 100,
+        after: str | None = None,
+    ) -> Listing[Head]:
+        """Conversations, the most recently written first; `next` of the result continues as `after`."""
+        self._house.check_open()
+        if limit < 1:
+            raise SettingsError(f"limit is {limit}: it must be at least 1.")
+        query = HeadQuery(Scope(_tenant(tenant), user_id), limit + 1, after)
+        found = await self._house.store.reader.heads(query)
+        return Listing(found[:limit], found[limit - 1].scope.conversation if len(found) > limit else None)
+
+    async def recall(
+        self, query: str, *, user_id: str, tenant: str | None = None, limit: int = 10
+    ) -> list[Hit]:
+        """Past turns of a user, in whatever conversation, that answer the query, best first."""
+        self._house.check_open()
+        if limit < 1:
+            raise SettingsError(f"limit is {limit}: it must be at least 1.")
+        scope = Scope(_tenant(tenant), checked_id(user_id, "user_id"))
+        return await self._house.episodes.recall(scope, checked_text(query, "query"), limit)
+
+    async def remember(
+        self,
+        text: str,
+        *,
+        user_id: str,
+        tenant: str | None = None,
+        category: str | None = None,
+        confidence: float | None = 1.0,
+        source: str | None = None,
+    ) -> Fact:
+        """Write down a lasting statement about a user; `source` is the turn it came from."""
+        self._house.check_open()
+        scope = Scope(_tenant(tenant), checked_id(user_id, "user_id"))
+        return await self._house.facts.remember(
+            scope, text, category=category, confidence=confidence, source=source
+        )
+
+    async def facts(self, user_id: str, tenant: str | None = None) -> list[Fact]:
+        """What is held about a user, oldest first."""
+        self._house.check_open()
+        return await self._house.store.facts.list(Scope(_tenant(tenant), checked_id(user_id, "user_id")))
+
+    async def retract(self, fact_id: str, *, tenant: str | None = None) -> Fact:
+        """No longer hold a fact; it stays on record as retracted."""
+        self._house.check_open()
+        scope = Scope(_tenant(tenant))
+        return await self._house.store.facts.retract(
+            scope, checked_id(fact_id, "fact id"), self._house.clock.now()
+        )
+
+    async def settle(self) -> None:
+        """Wait until background work has caught up."""
+        self._house.check_open()
+        await self._house.calls.settle()
+
+    async def forget(
+        self, *, user_id: str | None = None, conversation_id: str | None = None, tenant: str | None = None
+    ) -> ErasureReceipt:
+        """Erase a conversation, a user or a whole tenant through every tier, and count what went."""
+        self._house.check_open()
+        if user_id is None and conversation_id is None and tenant is None:
+            raise InvalidTurnError(
+                "forget() erases what you name: give a user_id, a conversation_id or a tenant."
+            )
+        scope = Scope(_tenant(tenant), user_id, conversation_id)
+        await self._house.calls.flush()
+        receipt = await self._house.store.erase(scope)
+        for tier in (self._house.history, self._house.archive, self._house.episodes, self._house.facts):
+            await tier.forget(scope)
+        return receipt
+
+    async def export(
+        self,
+        path: str | PathLike[str],
+        *,
+        user_id: str | None = None,
+        conversation_id: str | None = None,
+        tenant: str | None = None,
+    ) -> dict[str, int]:
+        """Write a tenant, a user or a conversation as JSON lines; returns how many of each kind."""
+        self._house.check_open()
+        scope = Scope(_tenant(tenant), user_id, conversation_id)
+        return await export_to(self._house.store, path, scope)
+
+    async def import_(self, path: str | PathLike[str], *, tenant: str | None = None) -> dict[str, int]:
+        """Read an export; what is there already is left as it is. Returns how many of each kind were new."""
+        self._house.check_open()
+        return await import_from(self._house.store, path, _tenant(tenant))
+
+    async def describe(self) -> JsonObject:
+        """What this memory runs on: the store, the tokenizer, and how often each tier failed."""
+        self._house.check_open()
+        counter = self._house.counter
+        return {
+            "store": await self._house.store.describe(),
+            "tokenizer": {"name": counter.name, "exact": counter.exact},
+            "tier_failures": dict(self._house.failures),
+            "calls_dropped": self._house.calls.dropped,
+        }
+
+    def _incognito(self) -> House:
+        """A house of its own, in memory, in which nothing is looked up."""
+        apart = House.build(
+            InMemoryStore(self._house.clock), self._house.settings, self._house.clock, self._house.counter
+        )
+        apart.incognito = True
+        return apart
+
+
+def _tenant(tenant: str | None) -> str:
+    return DEFAULT_TENANT if tenant is None else checked_id(tenant, "tenant")

@@ -1,0 +1,51 @@
+"""What a kind of memory is: it keeps what it needs of the turns, and offers candidates for a window."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from pagefile.ports import LogView
+from pagefile.records import Scope
+from pagefile.window.candidates import Candidate
+
+Note = Callable[[str], None]
+
+
+class Counter(Protocol):
+    """Counts tokens, and says with what."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def exact(self) -> bool: ...
+
+    def count(self, text: str) -> int: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Occasion:
+    """The window that candidates are wanted for."""
+
+    scope: Scope
+    query: str | None
+    view: LogView
+    window_tokens: int
+    recent_turns: int
+    #: Writes something worth knowing into the receipt.
+    note: Note
+
+
+class Tier(ABC):
+    """One kind of memory."""
+
+    #: The word for it in receipts, logs and metrics.
+    name: str
+
+    @abstractmethod
+    async def offer(self, occasion: Occasion) -> Sequence[Candidate]:
+        """What this tier would put into the window, in its own order of preference."""
+
+    async def forget(self, scope: Scope) -> None:
+        """Drop whatever is cached of a scope that was erased."""

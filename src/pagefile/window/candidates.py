@@ -1,0 +1,84 @@
+"""What may stand in a window: candidates, each with one or more forms, in the order in which they are given up last.
+
+A tier offers candidates; only `compile` decides. A candidate's forms go from the fullest to the shortest, and each
+knows its exact tokens, counted when the text was written and not when the window is built.
+"""
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from pagefile.records import JsonValue
+
+#: A chat message as OpenAI's clients take it.
+Message: TypeAlias = dict[str, JsonValue]
+
+Block = Literal[
+    "instructions",
+    "safety",
+    "current",
+    "steps",
+    "recent",
+    "corrections",
+    "summary",
+    "loaded",
+    "facts",
+    "episodes",
+    "chunks",
+    "older",
+]
+
+#: What is kept longest comes first.
+PRIORITY: tuple[Block, ...] = (
+    "instructions",
+    "safety",
+    "current",
+    "steps",
+    "recent",
+    "corrections",
+    "summary",
+    "loaded",
+    "facts",
+    "episodes",
+    "chunks",
+    "older",
+)
+RANK: dict[Block, int] = {block: rank for rank, block in enumerate(PRIORITY)}
+
+#: Never cut: when these alone are too large, there is no window.
+REQUIRED: frozenset[Block] = frozenset({"instructions", "safety", "current"})
+#: Sections of the one leading system message, in this order.
+SYSTEM: tuple[Block, ...] = ("instructions", "safety", "summary")
+#: Sections of the `<memory>` block, in this order.
+MEMORY: tuple[Block, ...] = ("corrections", "facts", "episodes", "loaded", "chunks")
+#: Whole turns; together they form one run without gaps that ends with the newest.
+TURNS: frozenset[Block] = frozenset({"recent", "older"})
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """One way to show a candidate: as messages of its own, or as text inside a shared message."""
+
+    tokens: int
+    messages: tuple[Message, ...] = ()
+    text: str = ""
+    name: str = "full"
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """Something that may stand in the window."""
+
+    id: str
+    block: Block
+    #: From the fullest to the shortest; none when it can only be named (turns that were not read).
+    forms: tuple[Form, ...]
+    #: The order inside the block: `seq` for turns, rank for the rest.
+    position: int = 0
+    score: float | None = None
+    #: Tokens of what has no form.
+    unread_tokens: int = 0
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of the fullest form."""
+        return self.forms[0].tokens if self.forms else self.unread_tokens

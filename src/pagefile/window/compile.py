@@ -1,0 +1,263 @@
+"""Candidates and a budget in, a window and its receipt out: the one place that decides what a model sees.
+
+The rule is greedy and goes down the list of priorities. A candidate takes the fullest of its forms that fits what is left.
+Turns are taken from the newest back and stop at the first that does not fit, so that a conversation never has holes.
+When turns had to be left out, the oldest kept one moves on in blocks of eight, so that the beginning of the prompt
+stays the same for a while and prompt caches can use it.
+
+What follows from the rule, and is tested as such: never over budget; the same input gives the same bytes; a larger
+budget never gives up a candidate for one of lower rank.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from pagefile.errors import BudgetError
+from pagefile.text.tokens import MESSAGE_OVERHEAD, REPLY_OVERHEAD
+from pagefile.window.budget import Budget
+from pagefile.window.candidates import (
+    MEMORY,
+    RANK,
+    REQUIRED,
+    SYSTEM,
+    TURNS,
+    Block,
+    Candidate,
+    Form,
+    Message,
+)
+from pagefile.window.receipt import Verdict
+from pagefile.window.render import Language, Placement, memory_text, prefix_hash, system_text
+
+#: Turns leave the window in blocks of this many.
+CUT_TURNS = 8
+
+Count = Callable[[str], int]
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How the kept candidates are put together."""
+
+    placement: Placement = "tail"
+    language: Language = "en"
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """The result of `compile_window`: messages, their exact tokens, and a verdict on every candidate."""
+
+    messages: list[Message]
+    tokens: int
+    framing: int
+    prefix_hash: str
+    prefix_messages: int
+    #: Tokens it would have taken to keep every turn whole.
+    wanted_tokens: int
+    verdicts: tuple[Verdict, ...]
+
+
+@dataclass(slots=True)
+class _Packing:
+    """What is kept so far, and the reason for each that is not."""
+
+    budget: Budget
+    count: Count
+    left: int
+    kept: dict[str, Form] = field(default_factory=dict[str, Form])
+    reasons: dict[str, str] = field(default_factory=dict[str, str])
+    spent: dict[Block, int] = field(default_factory=dict[Block, int])
+    framed: set[str] = field(default_factory=set[str])
+
+    def offer(self, candidate: Candidate) -> bool:
+        """Take the fullest form that fits; False when none does."""
+        frame = self._frame_tokens(candidate.block)
+        cap = self.budget.caps.get(candidate.block)
+        room = self.left - frame
+        if cap is not None:
+            room = min(room, cap - self.spent.get(candidate.block, 0))
+        for form in candidate.forms:
+            if form.tokens <= room:
+                self._take(candidate, form, frame)
+                return True
+        whole_window = cap is None or room == self.left - frame
+        self.reasons[candidate.id] = "over budget" if whole_window else f"over its own budget of {cap} tokens"
+        return False
+
+    def replace(self, candidate: Candidate, form: Form) -> None:
+        """Show a kept candidate in a fuller form."""
+        self.left -= form.tokens - self.kept[candidate.id].tokens
+        self.kept[candidate.id] = form
+
+    def drop(self, candidate: Candidate, reason: str) -> None:
+        """Leave out what was kept."""
+        self.left += self.kept.pop(candidate.id).tokens
+        self.reasons[candidate.id] = reason
+
+    def _take(self, candidate: Candidate, form: Form, frame: int) -> None:
+        self.left -= form.tokens + frame
+        self.kept[candidate.id] = form
+        self.spent[candidate.block] = self.spent.get(candidate.block, 0) + form.tokens
+        self.framed.update(_frames(candidate.block))
+
+    def _frame_tokens(self, block: Block) -> int:
+        """What the first candidate of a shared message pays for: the message, the tags, the note."""
+        return sum(_frame_cost(name, self.count) for name in _frames(block) if name not in self.framed)
+
+
+def _frames(block: Block) -> tuple[str, ...]:
+    if block in MEMORY:
+        return ("memory", block)
+    if block in SYSTEM:
+        return ("system",) if block == "instructions" else ("system", block)
+    return ()
+
+
+def _frame_cost(name: str, count: Count) -> int:
+    if name == "system":
+        return MESSAGE_OVERHEAD
+    if name == "memory":
+        longest = max(count(memory_text({"facts": [""]}, tongue)) for tongue in ("zh", "en"))
+        return MESSAGE_OVERHEAD + longest
+    return count(f"\n\n<{name}>\n\n</{name}>")
+
+
+def compile_window(
+    candidates: Sequence[Candidate], budget: Budget, count: Count, layout: Layout | None = None
+) -> Compiled:
+    """The window for these candidates. Raises `BudgetError` when what must never be cut does not fit."""
+    layout = layout or Layout()
+    ordered = sorted(candidates, key=_keeping_order)
+    packing = _Packing(budget, count, left=budget.tokens - REPLY_OVERHEAD)
+    _pack_required(packing, [c for c in ordered if c.block in REQUIRED])
+    _pack_steps(packing, [c for c in ordered if c.block == "steps"])
+    _pack_rest(packing, [c for c in ordered if c.block not in REQUIRED and c.block != "steps"])
+    _cut_in_blocks(packing, [c for c in ordered if c.block in TURNS])
+    return _settle(packing, ordered, layout)
+
+
+def _keeping_order(candidate: Candidate) -> tuple[int, int]:
+    newest_first = candidate.block in TURNS or candidate.block == "steps"
+    return RANK[candidate.block], -candidate.position if newest_first else candidate.position
+
+
+def _pack_required(packing: _Packing, required: Iterable[Candidate]) -> None:
+    for candidate in required:
+        if not packing.offer(candidate):
+            raise BudgetError(_too_large(candidate, packing.budget))
+
+
+def _too_large(candidate: Candidate, budget: Budget) -> str:
+    return (
+        f"The {candidate.block} ({candidate.tokens} tokens) and what else must never be cut do not fit into a window of "
+        f"{budget.tokens} tokens: raise window_tokens or shorten it."
+    )
+
+
+def _pack_steps(packing: _Packing, steps: Sequence[Candidate]) -> None:
+    """Tool results of the running turn: all of them in their shortest form first, then the newest in full."""
+    admitted: list[Candidate] = []
+    for step in steps:
+        shortest = Candidate(step.id, step.block, step.forms[-1:], step.position)
+        if not packing.offer(shortest):
+            break
+        admitted.append(step)
+    for step in steps[len(admitted) :]:
+        packing.reasons[step.id] = "over budget"
+    for step in admitted:
+        extra = packing.left + packing.kept[step.id].tokens
+        fuller = next((form for form in step.forms if form.tokens <= extra), None)
+        if fuller is not None:
+            packing.replace(step, fuller)
+
+
+def _pack_rest(packing: _Packing, rest: Iterable[Candidate]) -> None:
+    turns_ended = False
+    for candidate in rest:
+        if not candidate.forms:
+            packing.reasons[candidate.id] = "not read: older than what fits"
+        elif candidate.block not in TURNS:
+            packing.offer(candidate)
+        elif turns_ended:
+            packing.reasons[candidate.id] = "behind a newer turn that did not fit"
+        else:
+            turns_ended = not packing.offer(candidate)
+
+
+def _cut_in_blocks(packing: _Packing, turns: Sequence[Candidate]) -> None:
+    """Move the beginning of the history on to a multiple of eight, once something had to be left out."""
+    if all(turn.id in packing.kept for turn in turns):
+        return
+    kept = sorted((turn for turn in turns if turn.id in packing.kept), key=lambda turn: turn.position)
+    for turn in kept:
+        if turn.block != "older" or turn.position % CUT_TURNS == 0:
+            return
+        packing.drop(
+            turn, f"cut in blocks of {CUT_TURNS} turns, so that the prompt's beginning stays the same"
+        )
+
+
+def _settle(packing: _Packing, ordered: Sequence[Candidate], layout: Layout) -> Compiled:
+    """Put it together and count the joined texts exactly; give up the last in rank if the seams cost too much."""
+    while True:
+        compiled = _assemble(packing, ordered, layout)
+        if compiled.tokens <= packing.budget.tokens:
+            return compiled
+        last = next((c for c in reversed(ordered) if c.id in packing.kept and c.block not in REQUIRED), None)
+        if last is None:
+            needed = f"instructions and the current message need {compiled.tokens} tokens"
+            raise BudgetError(
+                f"{needed}, the window has {packing.budget.tokens}: raise window_tokens or shorten them."
+            )
+        packing.drop(last, "over budget")
+
+
+def _assemble(packing: _Packing, ordered: Sequence[Candidate], layout: Layout) -> Compiled:
+    kept = [candidate for candidate in ordered if candidate.id in packing.kept]
+    texts: dict[Block, list[str]] = {}
+    for candidate in kept:
+        if candidate.block in MEMORY or candidate.block in SYSTEM:
+            texts.setdefault(candidate.block, []).append(packing.kept[candidate.id].text)
+    system, memory = system_text(texts), memory_text(texts, layout.language)
+    if layout.placement == "head" and memory:
+        system, memory = f"{system}\n\n{memory}" if system else memory, ""
+    prefix: list[Message] = [{"role": "system", "content": system}] if system else []
+    prefix += _messages(packing, kept, TURNS)
+    tail: list[Message] = [{"role": "user", "content": memory}] if memory else []
+    tail += _messages(packing, kept, {"current"}) + _messages(packing, kept, {"steps"})
+    shared = sum(MESSAGE_OVERHEAD + packing.count(text) for text in (system, memory) if text)
+    own = sum(packing.kept[c.id].tokens for c in kept if c.block not in MEMORY and c.block not in SYSTEM)
+    tokens = REPLY_OVERHEAD + shared + own
+    return Compiled(
+        messages=prefix + tail,
+        tokens=tokens,
+        framing=tokens - sum(packing.kept[candidate.id].tokens for candidate in kept),
+        prefix_hash=prefix_hash(prefix),
+        prefix_messages=len(prefix),
+        wanted_tokens=tokens + _turn_tokens_left_out(packing, ordered),
+        verdicts=tuple(_verdict(packing, candidate) for candidate in ordered),
+    )
+
+
+def _messages(packing: _Packing, kept: Sequence[Candidate], blocks: Iterable[Block]) -> list[Message]:
+    wanted = sorted((c for c in kept if c.block in blocks), key=lambda candidate: candidate.position)
+    return [message for candidate in wanted for message in packing.kept[candidate.id].messages]
+
+
+def _turn_tokens_left_out(packing: _Packing, ordered: Sequence[Candidate]) -> int:
+    return sum(
+        candidate.tokens - (packing.kept[candidate.id].tokens if candidate.id in packing.kept else 0)
+        for candidate in ordered
+        if candidate.block in TURNS
+    )
+
+
+def _verdict(packing: _Packing, candidate: Candidate) -> Verdict:
+    form = packing.kept.get(candidate.id)
+    if form is None:
+        reason = packing.reasons[candidate.id]
+        return Verdict(candidate.id, candidate.block, False, None, candidate.tokens, reason, candidate.score)
+    reason = "never cut" if candidate.block in REQUIRED else "fits"
+    if form is not candidate.forms[0]:
+        reason = f"fits as {form.name}"
+    return Verdict(candidate.id, candidate.block, True, form.name, form.tokens, reason, candidate.score)

@@ -1,0 +1,107 @@
+"""What was kept, what was left out, and why: the receipt of a window."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from pagefile.records import JsonObject, JsonValue
+from pagefile.window.candidates import PRIORITY, Block, Message
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The decision on one candidate."""
+
+    id: str
+    block: Block
+    kept: bool
+    #: Which form was taken: "full", "slim", "placeholder" …; None when dropped.
+    form: str | None
+    #: Exact tokens of the form that was kept, or of the fullest one when dropped.
+    tokens: int
+    reason: str
+    score: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """Every candidate exactly once, kept or dropped; iterates its verdicts."""
+
+    verdicts: tuple[Verdict, ...]
+    budget: int
+    #: Tokens that belong to no candidate: message frames, tags and seams. May be negative when joined text is shorter.
+    framing: int
+    counter: str
+    #: False when the counts are estimates.
+    exact: bool
+    #: What went wrong on the way: tiers that failed, counts that had to be redone.
+    degraded: tuple[str, ...] = ()
+
+    def __iter__(self) -> Iterator[Verdict]:
+        return iter(self.verdicts)
+
+    def __len__(self) -> int:
+        return len(self.verdicts)
+
+    @property
+    def kept(self) -> tuple[Verdict, ...]:
+        """The verdicts on what stands in the window."""
+        return tuple(verdict for verdict in self.verdicts if verdict.kept)
+
+    @property
+    def dropped(self) -> tuple[Verdict, ...]:
+        """The verdicts on what was left out."""
+        return tuple(verdict for verdict in self.verdicts if not verdict.kept)
+
+    def tokens_by_block(self) -> Mapping[Block, int]:
+        """Kept tokens of each block that has any, in order of priority."""
+        sums: dict[Block, int] = {}
+        for verdict in self.verdicts:
+            if verdict.kept:
+                sums[verdict.block] = sums.get(verdict.block, 0) + verdict.tokens
+        return {block: sums[block] for block in PRIORITY if block in sums}
+
+    def to_json(self) -> JsonObject:
+        """The receipt as plain JSON."""
+        return {
+            "budget": self.budget,
+            "framing": self.framing,
+            "counter": self.counter,
+            "exact": self.exact,
+            "degraded": list(self.degraded),
+            "verdicts": [_verdict_json(verdict) for verdict in self.verdicts],
+        }
+
+
+def _verdict_json(verdict: Verdict) -> dict[str, JsonValue]:
+    return {
+        "id": verdict.id,
+        "block": verdict.block,
+        "kept": verdict.kept,
+        "form": verdict.form,
+        "tokens": verdict.tokens,
+        "reason": verdict.reason,
+        "score": verdict.score,
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """What to send to the model, and how it came about."""
+
+    #: OpenAI-style messages; the last user message is the current one.
+    messages: list[Message]
+    #: Exact tokens of `messages` as a chat request, reply priming included.
+    tokens: int
+    budget: int
+    #: How full the window would be with every live turn in it; above 1 when some were left out.
+    ratio: float
+    #: "FULL_HISTORY" or "SUMMARY_N" (document 001).
+    mode: str
+    should_checkpoint: bool
+    #: Hash of what comes before the question's own part: equal while a prompt cache can be reused.
+    prefix_hash: str
+    #: How many of `messages` that prefix has.
+    prefix_messages: int
+    receipt: Receipt
+    #: The call's id in `chat.calls()`.
+    id: str = field(default="")
