@@ -43,7 +43,8 @@ def _head(text: str, room: int) -> str:
     """At most `room` characters from the beginning; up to a quarter is given up for a better end."""
     floor = room - room // 4
     for boundary in _BOUNDARIES:
-        ends = [match.end() for match in boundary.finditer(text, floor, room)]
+        # One character further is looked at: a word that ends at the limit is whole when a space follows it.
+        ends = [min(room, match.end()) for match in boundary.finditer(text, floor, room + 1)]
         if ends:
             return text[: ends[-1]]
     return text[:room]

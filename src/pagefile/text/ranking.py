@@ -126,7 +126,7 @@ class WordIndex(Generic[K]):
         """How much these terms tell documents apart: the sum of their inverse document frequencies, each once."""
         with self._lock:
             number = len(self._slot_of)
-            return sum(_rarity(number, self._holders(word)) for word in set(words))
+            return sum(_rarity(number, self._holders(word)) for word in dict.fromkeys(words))
 
     def _holders(self, word: str) -> int:
         posting = self._postings.get(word)

@@ -124,7 +124,13 @@ def test_rs_bpe_and_tiktoken_agree(name: str, ranks_dir: str, monkeypatch: pytes
     ours = open_counter(name)
     without(monkeypatch, "rs_bpe", "rs_bpe.bpe")
     theirs = open_counter(name, ranks_dir=ranks_dir)
-    samples = [text for text, _, _ in KNOWN] + [CHINESE, ENGLISH, Path(__file__).read_text(), "\ud83d", "a\ude00b"]
+    samples = [text for text, _, _ in KNOWN] + [
+        CHINESE,
+        ENGLISH,
+        Path(__file__).read_text(),
+        "\ud83d",
+        "a\ude00b",
+    ]
     assert theirs.exact
     assert [ours.count(text) for text in samples] == [theirs.count(text) for text in samples]
 
@@ -133,10 +139,14 @@ def test_tiktoken_survives_a_megabyte_of_spaces(ranks_dir: str, monkeypatch: pyt
     """Where tiktoken panics, the text is counted in halves."""
     exact = open_counter("cl100k_base").count(" " * 1_000_000)
     without(monkeypatch, "rs_bpe", "rs_bpe.bpe")
-    assert open_counter("cl100k_base", ranks_dir=ranks_dir).count(" " * 1_000_000) == pytest.approx(exact, abs=4)
+    assert open_counter("cl100k_base", ranks_dir=ranks_dir).count(" " * 1_000_000) == pytest.approx(
+        exact, abs=4
+    )
 
 
-def test_ranks_are_found_under_the_cache_name(ranks_dir: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_ranks_are_found_under_the_cache_name(
+    ranks_dir: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     """A copy of tiktoken's own cache will do."""
     without(monkeypatch, "rs_bpe", "rs_bpe.bpe")
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
@@ -219,7 +229,9 @@ def test_a_tokenizer_file(tmp_path: Path):
     tokenizer = tokenizers.Tokenizer(model)
     tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
     tokenizer.add_special_tokens(["[CLS]"])
-    tokenizer.post_processor = tokenizers.processors.TemplateProcessing("[CLS] $A", special_tokens=[("[CLS]", 3)])
+    tokenizer.post_processor = tokenizers.processors.TemplateProcessing(
+        "[CLS] $A", special_tokens=[("[CLS]", 3)]
+    )
     path = tmp_path / "tokenizer.json"
     tokenizer.save(str(path))
     counter = open_counter(f"file:{path}")
@@ -257,7 +269,7 @@ def test_lone_surrogates_count_as_replacement_characters():
 def test_only_panics_are_survived():
     """What is not a panic, and a panic on a single character, reaches the caller."""
 
-    class PanicException(BaseException):  # noqa: N818 - pyo3's name
+    class PanicException(BaseException):
         pass
 
     def panic(text: str) -> int:
