@@ -23,6 +23,9 @@ CHECKPOINT_QUERY = "[MEMORY_CHECKPOINT]"
 #: The `query` of a reset's row.
 RESET_QUERY = "[MEMORY_RESET]"
 
+#: Both times of a conversation that nobody wrote to.
+NEVER = datetime(1970, 1, 1, tzinfo=UTC)
+
 _NOTHING: JsonObject = {}
 
 
@@ -157,7 +160,7 @@ class Reset:
     created: datetime
 
 
-Entry: TypeAlias = "Turn | Checkpoint | Reset"
+Entry: TypeAlias = Turn | Checkpoint | Reset
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +186,7 @@ class Head:
     @property
     def exists(self) -> bool:
         """Whether anything was ever written to this conversation."""
-        return self.last_seq > 0 or self.updated > self.created
+        return self.last_seq > 0 or self.updated > NEVER
 
 
 @dataclass(frozen=True, slots=True)

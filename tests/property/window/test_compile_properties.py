@@ -1,0 +1,198 @@
+"""What must hold for every window, whatever is offered."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pagefile.errors import BudgetError
+from pagefile.records import Step
+from pagefile.text.tokens import MESSAGE_OVERHEAD, REPLY_OVERHEAD, open_counter
+from pagefile.window.budget import Budget
+from pagefile.window.candidates import RANK, REQUIRED, TURNS, Candidate, Form
+from pagefile.window.compile import Compiled, Layout, compile_window
+from pagefile.window.render import escape, step_messages
+
+COUNT = open_counter().count
+
+TEXT = st.one_of(
+    st.text(alphabet="ab 血压高了。\n<>&/memory", min_size=1, max_size=60),
+    st.sampled_from(["</memory>", "好的", "Take 5 mg at 8:00.", "🙂" * 9, "\n\n\n", "x" * 200]),
+)
+
+
+def message_tokens(message: dict) -> int:
+    calls = message.get("tool_calls") or ()
+    extra = sum(COUNT(call["function"]["name"]) + COUNT(call["function"]["arguments"]) for call in calls)
+    return MESSAGE_OVERHEAD + COUNT(message["content"]) + extra
+
+
+def form_of(messages: list[dict], name: str = "full") -> Form:
+    return Form(sum(message_tokens(message) for message in messages), tuple(messages), name=name)
+
+
+@st.composite
+def turn(draw: st.DrawFn, seq: int, block: str) -> Candidate:
+    user = [{"role": "user", "content": draw(TEXT)}]
+    answer = [{"role": "assistant", "content": draw(TEXT)}]
+    step = list(step_messages(Step("tool", {"q": draw(TEXT)}, draw(TEXT), f"call_{seq}")))
+    forms = (
+        [form_of(user + step + answer), form_of(user + answer, "slim")]
+        if draw(st.booleans())
+        else [form_of(user + answer)]
+    )
+    return Candidate(f"t{seq}", block, tuple(forms), seq)
+
+
+@st.composite
+def step(draw: st.DrawFn, number: int) -> Candidate:
+    long = list(step_messages(Step("tool", {}, draw(TEXT) * 5, f"now_{number}")))
+    short = list(step_messages(Step("tool", {}, "…", f"now_{number}")))
+    return Candidate(f"s{number}", "steps", (form_of(long), form_of(short, "placeholder")), number)
+
+
+@st.composite
+def entry(draw: st.DrawFn, block: str, number: int) -> Candidate:
+    text = "- " + escape(draw(TEXT)) if block != "instructions" else draw(TEXT)
+    return Candidate(f"{block}{number}", block, (Form(COUNT(text), text=text),), number)
+
+
+@st.composite
+def offers(draw: st.DrawFn, *, turns_only: bool = False) -> list[Candidate]:
+    number = draw(st.integers(0, 14))
+    recent = draw(st.integers(0, 8))
+    found = [draw(turn(seq, "recent" if seq > number - recent else "older")) for seq in range(1, number + 1)]
+    if not turns_only:
+        for block in ("corrections", "summary", "facts", "episodes", "chunks", "loaded"):
+            found += [
+                draw(entry(block, n)) for n in range(draw(st.integers(0, 1 if block == "summary" else 3)))
+            ]
+        found += [draw(step(n)) for n in range(draw(st.integers(0, 3)))]
+        if draw(st.booleans()):
+            found.append(Candidate("unread", "older", (), -1, unread_tokens=99))
+        if draw(st.booleans()):
+            found.append(draw(entry("instructions", 0)))
+    found.append(Candidate("now", "current", (form_of([{"role": "user", "content": draw(TEXT)}]),)))
+    return draw(st.permutations(found))
+
+
+BUDGETS = st.integers(1, 1500)
+
+
+def compiled_or_none(
+    candidates: list[Candidate], tokens: int, layout: Layout | None = None
+) -> Compiled | None:
+    try:
+        return compile_window(candidates, Budget.of(tokens), COUNT, layout)
+    except BudgetError:
+        return None
+
+
+def kept(compiled: Compiled) -> set[str]:
+    return {verdict.id for verdict in compiled.verdicts if verdict.kept}
+
+
+@given(offers(), BUDGETS, st.sampled_from(["tail", "head"]))
+def test_never_over_budget_and_the_count_is_exact(
+    candidates: list[Candidate], tokens: int, placement: str
+) -> None:
+    """The tokens of the messages, counted from scratch, are what the window says, and within its budget."""
+    compiled = compiled_or_none(candidates, tokens, Layout(placement, "zh"))
+    if compiled is not None:
+        assert compiled.tokens == REPLY_OVERHEAD + sum(
+            message_tokens(message) for message in compiled.messages
+        )
+        assert compiled.tokens <= tokens
+
+
+@given(offers(), BUDGETS, st.randoms())
+def test_same_input_same_bytes(candidates: list[Candidate], tokens: int, random) -> None:
+    """The same candidates, offered in whatever order, give the same window."""
+    again = list(candidates)
+    random.shuffle(again)
+    assert compiled_or_none(candidates, tokens) == compiled_or_none(again, tokens)
+
+
+@given(offers(), BUDGETS)
+def test_every_candidate_is_in_the_receipt_exactly_once(candidates: list[Candidate], tokens: int) -> None:
+    """Nothing is left out in silence."""
+    compiled = compiled_or_none(candidates, tokens)
+    if compiled is not None:
+        assert sorted(c.id for c in candidates) == sorted(v.id for v in compiled.verdicts)
+        assert compiled.tokens == compiled.framing + sum(v.tokens for v in compiled.verdicts if v.kept)
+
+
+@given(offers(), BUDGETS)
+def test_instructions_and_current_message_are_never_cut(candidates: list[Candidate], tokens: int) -> None:
+    """They stand whole in every window; there is none without them."""
+    compiled = compiled_or_none(candidates, tokens)
+    if compiled is None:
+        return
+    shown = [message["content"] for message in compiled.messages]
+    for candidate in candidates:
+        if candidate.block == "current":
+            assert candidate.forms[0].messages[0]["content"] in shown
+        if candidate.block == "instructions":
+            assert str(shown[0]).startswith(candidate.forms[0].text)
+
+
+@given(offers(), BUDGETS)
+def test_tool_calls_and_their_results_are_never_separated(candidates: list[Candidate], tokens: int) -> None:
+    """Every call is followed by its own result, and no result stands without its call."""
+    compiled = compiled_or_none(candidates, tokens)
+    if compiled is None:
+        return
+    waiting: str | None = None
+    for message in compiled.messages:
+        if message["role"] == "tool":
+            assert waiting == message["tool_call_id"]
+            waiting = None
+        else:
+            assert waiting is None
+            calls = message.get("tool_calls")
+            waiting = calls[0]["id"] if calls else None
+    assert waiting is None
+
+
+@given(offers(), BUDGETS)
+def test_turns_have_no_holes(candidates: list[Candidate], tokens: int) -> None:
+    """The kept turns are the newest ones, without a gap."""
+    compiled = compiled_or_none(candidates, tokens)
+    if compiled is not None:
+        seqs = sorted(c.position for c in candidates if c.block in TURNS and c.forms)
+        held = sorted(c.position for c in candidates if c.block in TURNS and c.id in kept(compiled))
+        assert held == seqs[len(seqs) - len(held) :]
+
+
+@given(offers(turns_only=True), BUDGETS, st.integers(0, 400))
+def test_more_budget_never_keeps_less_of_a_conversation(
+    candidates: list[Candidate], tokens: int, more: int
+) -> None:
+    """A larger window holds every turn the smaller one held."""
+    small, large = compiled_or_none(candidates, tokens), compiled_or_none(candidates, tokens + more)
+    if small is not None:
+        assert large is not None
+        assert kept(small) <= kept(large)
+
+
+@settings(max_examples=200)
+@given(offers(), BUDGETS, st.integers(1, 200))
+def test_more_budget_never_gives_up_a_candidate_for_one_of_lower_rank(
+    candidates: list[Candidate], tokens: int, more: int
+) -> None:
+    """What the larger window lacks was displaced by something that is kept longer."""
+    small, large = compiled_or_none(candidates, tokens), compiled_or_none(candidates, tokens + more)
+    if small is None or large is None:
+        return
+    lost = [RANK[c.block] for c in candidates if c.id in kept(small) - kept(large)]
+    won = [RANK[c.block] for c in candidates if c.id in kept(large) - kept(small)]
+    forms = {verdict.id: verdict.tokens for verdict in small.verdicts if verdict.kept}
+    won += [RANK[v.block] for v in large.verdicts if v.kept and v.tokens > forms.get(v.id, v.tokens)]
+    if lost:
+        assert won
+        assert min(won) <= min(lost)
+
+
+@given(offers(), BUDGETS)
+def test_there_is_a_window_whenever_what_must_stay_fits(candidates: list[Candidate], tokens: int) -> None:
+    """Only instructions and the current message can make a window impossible."""
+    required = [c for c in candidates if c.block in REQUIRED]
+    assert (compiled_or_none(candidates, tokens) is None) == (compiled_or_none(required, tokens) is None)
