@@ -1,0 +1,86 @@
+"""How records become text in a database and come back equal.
+
+Every store writes JSON and times in the same way, so that what one store returns another returns too: a tuple given as
+a tool's input comes back as a list from all of them.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, cast
+
+from pagefile.errors import InvalidTurnError
+from pagefile.records import JsonObject, JsonValue, Step, utc
+
+
+def _as_builtin(value: object) -> Any:
+    if isinstance(value, Mapping):
+        return dict(cast("Mapping[str, Any]", value))
+    if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray | memoryview):
+        return list(cast("Sequence[Any]", value))
+    raise TypeError(f"{type(value).__name__} is not JSON")
+
+
+_dumps = json.JSONEncoder(
+    ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_as_builtin
+).encode
+
+
+def to_json(value: JsonValue) -> str:
+    """Compact JSON that every database can hold, or an error that says what is wrong with the value."""
+    try:
+        text = _dumps(value)
+        text.encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidTurnError(
+            f"This value cannot be stored as JSON ({error}): give only text, numbers, booleans, None, lists and "
+            "dicts with text keys, no NaN and no infinity."
+        ) from error
+    return text
+
+
+def plain(value: JsonValue) -> Any:
+    """The value as it would come back from a database."""
+    return json.loads(to_json(value))
+
+
+def from_json(text: str | None) -> Any:
+    """What `to_json` was given; None for what was never written."""
+    return None if text is None else json.loads(text)
+
+
+def metadata_text(metadata: JsonObject) -> str | None:
+    """JSON, or nothing at all for the common case of no metadata."""
+    return to_json(metadata) if metadata else None
+
+
+def steps_text(steps: Sequence[Step]) -> str | None:
+    """JSON, or nothing at all for the common case of a turn without tools."""
+    return to_json([_step_object(step) for step in steps]) if steps else None
+
+
+def text_steps(text: str | None) -> tuple[Step, ...]:
+    """What `steps_text` was given."""
+    return tuple(Step(**fields) for fields in json.loads(text)) if text else ()
+
+
+def _step_object(step: Step) -> dict[str, JsonValue]:
+    return {
+        "tool": step.tool,
+        "input": step.input,
+        "result": step.result,
+        "call_id": step.call_id,
+        "call_tokens": step.call_tokens,
+        "result_tokens": step.result_tokens,
+        "page": step.page,
+    }
+
+
+def time_text(moment: datetime) -> str:
+    """UTC text of fixed width, so that the order of the texts is the order of the times."""
+    return utc(moment).isoformat(sep=" ", timespec="microseconds")
+
+
+def text_time(text: str) -> datetime:
+    """What `time_text` was given, in UTC."""
+    return datetime.fromisoformat(text)

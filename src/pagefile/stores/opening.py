@@ -1,0 +1,58 @@
+"""Finds the store that a URL names."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+from urllib.parse import unquote
+
+from pagefile.errors import SettingsError
+from pagefile.ports import Clock, Store
+from pagefile.stores.clock import SystemClock
+from pagefile.stores.inmemory import InMemoryStore
+from pagefile.stores.sqlite import SqliteStore
+from pagefile.stores.sqlite.connecting import Place
+
+_KNOWN = "sqlite:///relative.db, sqlite:////absolute/path.db, sqlite://, memory://"
+
+
+@dataclass(frozen=True, slots=True)
+class StoreOptions:
+    """How a store is opened."""
+
+    #: `full`: what was acknowledged survives a power cut. `normal`: it survives the death of the process, and a power
+    #: cut may take the last moments.
+    synchronous: Literal["full", "normal"] = "full"
+    #: How many reads run at once.
+    readers: int = 2
+
+    def __post_init__(self) -> None:
+        if self.synchronous not in {"full", "normal"}:
+            raise SettingsError(f"synchronous is {self.synchronous!r}: use 'full' or 'normal'.")
+        if self.readers < 1:
+            raise SettingsError(f"readers is {self.readers}: at least one is needed.")
+
+
+async def open_store(url: str, *, clock: Clock | None = None, options: StoreOptions | None = None) -> Store:
+    """The store of this URL, opened and ready; close it after use.
+
+    `sqlite://` and `sqlite:///:memory:` keep everything in this process, as `memory://` does: SQLite's own shared memory
+    databases let readers wait for writers, which a store must not.
+    """
+    clock, options = clock or SystemClock(), options or StoreOptions()
+    scheme, separator, rest = url.partition("://")
+    if not separator or scheme not in {"sqlite", "memory"}:
+        raise SettingsError(f"No store is known for {_shown(url)!r}: use one of {_KNOWN}.")
+    if scheme == "memory" or rest in {"", "/", "/:memory:"}:
+        return InMemoryStore(clock)
+    if not rest.startswith("/"):
+        raise SettingsError(
+            f"{url!r} has a host: write sqlite:///{rest} for a relative path, sqlite:////{rest} for an absolute one."
+        )
+    place = Place(Path(unquote(rest[1:])), options.synchronous)
+    return await SqliteStore.open(place, clock=clock, readers=options.readers)
+
+
+def _shown(url: str) -> str:
+    """The URL without what may be a password."""
+    before, at, after = url.rpartition("@")
+    return f"{before.partition('://')[0]}://…@{after}" if at else url

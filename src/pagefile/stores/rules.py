@@ -1,0 +1,175 @@
+"""What every store must refuse and how it says so: decisions without a database."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import pairwise
+
+from pagefile.errors import ConflictError, InvalidTurnError, NotFoundError
+from pagefile.ports import AddStep, CheckpointDraft, Complete, TurnChange, TurnDraft
+from pagefile.records import NEVER, Checkpoint, Entry, Head, Scope, Step, Turn
+from pagefile.stores.encoding import steps_text
+
+_TICK = timedelta(microseconds=1)
+
+
+def stamp(now: datetime, last: datetime | None) -> datetime:
+    """The time a row is written: now, but later than the row before it."""
+    return now if last is None or now > last else last + _TICK
+
+
+def conversation_of(scope: Scope) -> str:
+    """The conversation a scope names."""
+    if scope.conversation is None:
+        raise InvalidTurnError("This needs a conversation: name one in the scope.")
+    return scope.conversation
+
+
+def user_of(scope: Scope) -> str:
+    """The user a scope names."""
+    if scope.user is None:
+        raise InvalidTurnError("A fact belongs to a user: name one in the scope.")
+    return scope.user
+
+
+def check_owner(scope: Scope, owner: str | None) -> None:
+    """A conversation belongs to the first user who writes to it."""
+    if scope.user is not None and owner is not None and scope.user != owner:
+        raise ConflictError(
+            f"Conversation {scope.conversation!r} belongs to another user than {scope.user!r}: use another conversation id."
+        )
+
+
+def sees(scope: Scope, owner: str | None) -> bool:
+    """Whether a list for this scope shows what this user owns; what nobody owns is shown only when it is named."""
+    return scope.user is None or scope.user == owner or (owner is None and scope.conversation is not None)
+
+
+def no_head(scope: Scope) -> Head:
+    """The head of a conversation that nobody wrote to."""
+    return Head(scope, None, NEVER, NEVER, 0, 0, 0, 0, 0, 0)
+
+
+# -- turns ------------------------------------------------------------------------------------------------------------
+
+
+def check_repeat(stored: Entry | None, draft: TurnDraft | Turn) -> Turn:
+    """What is stored under the draft's id, provided that it says the same."""
+    if not isinstance(stored, Turn) or not _same_words(stored, draft):
+        raise ConflictError(
+            f"Turn {draft.id!r} is there already with another text: give a new turn a new id, and repeat an old one unchanged."
+        )
+    return stored
+
+
+def _same_words(stored: Turn, draft: TurnDraft | Turn) -> bool:
+    return (
+        stored.user == draft.user
+        and stored.assistant == draft.assistant
+        and _said(stored.steps) == _said(draft.steps)
+    )
+
+
+def _said(steps: Sequence[Step]) -> str | None:
+    # Another tokenizer counts other tokens for the same words, which is no conflict.
+    return steps_text(
+        [Step(step.tool, step.input, step.result, step.call_id, 0, 0, step.page) for step in steps]
+    )
+
+
+def check_ended(turn: Turn, change: TurnChange) -> Turn:
+    """A turn that ended stays as it is: the same ending again is welcome, anything else is not."""
+    if isinstance(change, Complete):
+        same = turn.status == "done" and turn.assistant == change.assistant
+    else:
+        same = not isinstance(change, AddStep) and turn.status == "aborted"
+    if not same:
+        raise ConflictError(
+            f"Turn {turn.id!r} is {turn.status} and cannot change any more: begin a new turn."
+        )
+    return turn
+
+
+def no_turn(turn_id: str) -> NotFoundError:
+    """The error for a turn that is not there."""
+    return NotFoundError(f"There is no turn {turn_id!r} in this conversation.")
+
+
+# -- checkpoints ------------------------------------------------------------------------------------------------------
+
+
+def check_coverage(draft: CheckpointDraft, head: Head, version: int) -> None:
+    """A checkpoint must follow from the one before it and speak for turns that are in the window."""
+    covered = draft.covered_through_seq
+    if draft.expected_version != version:
+        problem = f"it was made from checkpoint {draft.expected_version}, and the newest is {version}"
+    elif covered < head.covered_through_seq:
+        problem = f"it covers up to {covered}, and the newest covers up to {head.covered_through_seq}"
+    elif covered > head.last_seq:
+        problem = f"it covers up to {covered}, and the log ends at {head.last_seq}"
+    elif covered <= head.reset_seq:
+        problem = f"it covers up to {covered}, and the conversation began anew at {head.reset_seq}"
+    else:
+        return
+    raise ConflictError(
+        f"The checkpoint {draft.id!r} is out of date: {problem}. Summarize the present view again."
+    )
+
+
+def check_same_marker(stored: Entry, draft_id: str, *, same: bool) -> Entry:
+    """The same marker again returns what is stored."""
+    if not same:
+        raise ConflictError(f"The id {draft_id!r} is taken in this conversation: give the marker a new id.")
+    return stored
+
+
+def same_checkpoint(stored: Entry, draft: CheckpointDraft) -> bool:
+    """Whether this checkpoint was written already."""
+    return (
+        isinstance(stored, Checkpoint)
+        and stored.summary == draft.summary
+        and stored.covered_through_seq == draft.covered_through_seq
+    )
+
+
+# -- restoring --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Restoration:
+    """Entries of one conversation, checked, in the order in which they ended; open turns last."""
+
+    scope: Scope
+    ended: tuple[Entry, ...]
+    open: tuple[Turn, ...]
+
+
+def restoration(entries: Sequence[Entry]) -> Restoration:
+    """What can be restored, or an error that says why it cannot."""
+    scopes = {(entry.scope.tenant, entry.scope.user, entry.scope.conversation) for entry in entries}
+    if len(scopes) != 1:
+        raise InvalidTurnError(
+            f"Restore one conversation at a time: these entries have {len(scopes)} scopes."
+        )
+    if len({entry.id for entry in entries}) < len(entries):
+        raise InvalidTurnError("Two of the entries to restore have the same id.")
+    conversation_of(entries[0].scope)
+    open_turns = tuple(entry for entry in entries if isinstance(entry, Turn) and entry.status == "open")
+    ended = [entry for entry in entries if not (isinstance(entry, Turn) and entry.status == "open")]
+    return Restoration(entries[0].scope, tuple(sorted(ended, key=_place)), open_turns)
+
+
+def _place(entry: Entry) -> int:
+    if entry.seq is None:
+        raise InvalidTurnError(f"Entry {entry.id!r} ended and has no place in the log (seq).")
+    return entry.seq
+
+
+def check_whole(ended: Sequence[Entry]) -> None:
+    """Entries that keep their places must have every place, once, in the order of time."""
+    if [entry.seq for entry in ended] != list(range(1, len(ended) + 1)):
+        raise InvalidTurnError(
+            "The entries to restore have gaps: into an empty conversation all of them belong, 1, 2, 3 …"
+        )
+    if any(late.created <= early.created for early, late in pairwise(ended)):
+        raise InvalidTurnError("The entries to restore go back in time: `created` must rise with `seq`.")

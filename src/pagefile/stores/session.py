@@ -1,0 +1,103 @@
+"""Document 001's `SessionValue`: which keys it has and how a conversation changes them.
+
+A change sets single paths, as SQLite's `json_set` does: what an application keeps beside them stays as it is, a missing
+section is made, and a section that is not an object is left alone.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, cast
+
+from pagefile.records import JsonValue, Scope
+
+FULL_HISTORY = "FULL_HISTORY"
+SUMMARY_N = "SUMMARY_N"
+
+SessionValue = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class SessionTurn:
+    """What a done turn leaves in the session; None leaves what is there."""
+
+    user: str | None
+    agent: str | None
+    answer: str | None
+    at: datetime
+
+
+def blank(scope: Scope) -> SessionValue:
+    """The session of a conversation in which nothing was said."""
+    user = scope.user or ""
+    return {
+        "meta": {"conversation_id": scope.conversation, "user_id": user, "updated_at": 0},
+        "flow_context": {"current_agent_key": "", "last_bot_message": "", "turn_count": 0},
+        "message_context": {
+            "summary": "",
+            "window_messages": [],
+            "mode": FULL_HISTORY,
+            "checkpoint_message_id": "",
+        },
+        "global_state": {
+            "shared": {},
+            "entities": {},
+            "agent_slots": {},
+            "current_intent": "",
+            "pending_action": None,
+        },
+        "user_snapshot": {
+            "user_id": user,
+            "name": "",
+            "allergies": [],
+            "history": [],
+            "surgery_history": [],
+            "preferences": [],
+        },
+    }
+
+
+def seconds(moment: datetime) -> int:
+    """The document's `updated_at`."""
+    return int(moment.timestamp())
+
+
+def put_turn(value: SessionValue, turn: SessionTurn) -> None:
+    """A turn was done."""
+    flow: object = value.get("flow_context")
+    count = cast("Mapping[str, object]", flow).get("turn_count") if isinstance(flow, dict) else None
+    _put(value, "meta.updated_at", seconds(turn.at))
+    _put(value, "flow_context.turn_count", (count if type(count) is int else 0) + 1)
+    _put_given(value, ("meta.user_id", "user_snapshot.user_id"), turn.user)
+    _put_given(value, ("flow_context.current_agent_key",), turn.agent)
+    _put_given(value, ("flow_context.last_bot_message",), turn.answer)
+
+
+def put_checkpoint(value: SessionValue, checkpoint_id: str, summary: str, at: datetime) -> None:
+    """A summary took effect."""
+    _put(value, "meta.updated_at", seconds(at))
+    _put(value, "message_context.summary", summary)
+    _put(value, "message_context.mode", SUMMARY_N)
+    _put(value, "message_context.checkpoint_message_id", checkpoint_id)
+
+
+def put_reset(value: SessionValue, at: datetime) -> None:
+    """The conversation began anew."""
+    _put(value, "meta.updated_at", seconds(at))
+    _put(value, "flow_context.turn_count", 0)
+    _put(value, "message_context.summary", "")
+    _put(value, "message_context.mode", FULL_HISTORY)
+    _put(value, "message_context.checkpoint_message_id", "")
+
+
+def _put_given(value: SessionValue, paths: Sequence[str], new: JsonValue) -> None:
+    if new is not None:
+        for path in paths:
+            _put(value, path, new)
+
+
+def _put(value: SessionValue, path: str, new: JsonValue) -> None:
+    section, key = path.split(".")
+    fields = value.setdefault(section, {})
+    if isinstance(fields, dict):
+        fields[key] = new

@@ -1,0 +1,70 @@
+"""The one place where apsw's errors become ours, each saying what to do."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import apsw
+
+from pagefile.errors import (
+    InvalidTurnError,
+    StoreCorruptError,
+    StoreError,
+    StoreFullError,
+    StoreUnavailableError,
+)
+
+
+class InterruptedStatementError(Exception):
+    """A statement was stopped because nobody waits for it any more; never leaves this folder."""
+
+
+@contextmanager
+def translating(place: str) -> Iterator[None]:
+    """Raises our errors for the driver's."""
+    try:
+        yield
+    except apsw.InterruptError as error:
+        raise InterruptedStatementError from error
+    except apsw.Error as error:
+        raise _translated(error, place) from error
+    except UnicodeEncodeError as error:
+        raise InvalidTurnError(
+            f"A text is not valid Unicode at position {error.start} (a lone surrogate): decode its source with "
+            "errors='replace'."
+        ) from error
+
+
+def _translated(error: apsw.Error, place: str) -> StoreError:
+    match error:
+        case apsw.FullError():
+            return StoreFullError(
+                f"The disk of {place!r} is full: free some space. Everything recorded before is safe."
+            )
+        case apsw.NotADBError():
+            return StoreCorruptError(
+                f"{place!r} is not a SQLite database: move the file away or name another one. It was left untouched."
+            )
+        case apsw.CorruptError():
+            return StoreCorruptError(
+                f"{place!r} is damaged ({error}): restore a backup, or save what can be read with "
+                "`sqlite3 FILE .recover` into a new file."
+            )
+        case apsw.BusyError() | apsw.LockedError():
+            return StoreUnavailableError(
+                f"{place!r} is held by another process for too long: end the program that keeps it locked, or try again."
+            )
+        case apsw.ReadOnlyError() | apsw.PermissionsError():
+            return StoreUnavailableError(
+                f"{place!r} cannot be written: give this user write permission to the file and to its directory."
+            )
+        case apsw.CantOpenError():
+            return StoreUnavailableError(
+                f"{place!r} cannot be opened: make sure that its directory exists and that this user may read and "
+                "write there."
+            )
+        case apsw.IOError():
+            return StoreUnavailableError(
+                f"The disk of {place!r} failed ({error}): check the disk, then open it again."
+            )
+        case _:
+            return StoreError(f"SQLite refused ({type(error).__name__}: {error}) on {place!r}.")

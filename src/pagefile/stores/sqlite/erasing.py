@@ -1,0 +1,46 @@
+"""Erases everything of a conversation, a user or a tenant."""
+
+from typing import Any
+
+import apsw
+
+from pagefile.records import Scope
+from pagefile.stores import rules
+from pagefile.stores.encoding import to_json
+from pagefile.stores.sqlite.queries import sql
+from pagefile.stores.sqlite.rows import Values, keys
+
+_OF_CONVERSATIONS = ("ai_message", "conversation_summaries", "sessions", "watermarks", "conversations")
+#: These have an owner even where nobody wrote to the conversation.
+_OF_OWNERS = ("facts", "context_calls", "tool_result_archive")
+
+
+def erase(connection: apsw.Connection, scope: Scope) -> dict[str, int]:
+    """How many rows went, table by table."""
+    whole_tenant = scope.user is None and scope.conversation is None
+    values: Values = {**keys(scope), "gone": to_json(_conversations(connection, scope))}
+    if scope.conversation is not None:
+        values["user"] = None
+    blobs: Any = connection.execute(sql("blobs_of_tenant" if whole_tenant else "blobs_of_gone"), values)
+    hashes = [row[0] for row in blobs]
+    counts = {
+        table: _count(connection, f"erase_{table}_of_tenant" if whole_tenant else f"erase_{table}", values)
+        for table in _OF_OWNERS
+    }
+    counts |= {table: _count(connection, f"erase_{table}", values) for table in _OF_CONVERSATIONS}
+    counts["blobs"] = sum(_count(connection, "erase_blob", {"hash": key}) for key in hashes)
+    return counts
+
+
+def _conversations(connection: apsw.Connection, scope: Scope) -> list[str]:
+    if scope.conversation is not None:
+        rules.check_owner(scope, connection.execute(sql("owner"), keys(scope)).get)
+        return [scope.conversation]
+    statement = "conversations_of_tenant" if scope.user is None else "conversations_of_user"
+    rows: Any = connection.execute(sql(statement), keys(scope))
+    return [row[0] for row in rows]
+
+
+def _count(connection: apsw.Connection, statement: str, values: Values) -> int:
+    connection.execute(sql(statement), values)
+    return connection.changes()

@@ -1,0 +1,275 @@
+"""The threads that talk to SQLite: one that writes, a few that read.
+
+A write is a function of a connection. The writer takes everything that waits and runs it in one transaction with one
+commit at its end (*group commit*: one fsync for all), each function in its own savepoint, so that one that fails
+does not harm the others. Functions may be run again and must not have other effects.
+
+Whoever waits may be cancelled: what has not begun is dropped, what runs is interrupted and rolled back, and what shared
+its transaction is run again.
+"""
+
+import asyncio
+import threading
+from collections.abc import Callable, Sequence
+from queue import Empty, SimpleQueue
+from typing import Any, TypeVar, cast
+
+import apsw
+
+from pagefile.errors import ClosedError, PagefileError
+from pagefile.stores.sqlite.driver import InterruptedStatementError, translating
+
+T = TypeVar("T")
+
+#: Keeps one commit, and what waits for it, short.
+_MOST_IN_A_GROUP = 256
+_TRUNCATE_PATIENCE_MS = 1000
+
+
+class _Job:
+    """A function, and who waits for its result."""
+
+    __slots__ = ("cancelled", "error", "function", "future", "loop", "purge", "result")
+
+    def __init__(self, function: Callable[[apsw.Connection], Any], *, purge: bool = False) -> None:
+        self.function = function
+        self.purge = purge
+        self.loop = asyncio.get_running_loop()
+        self.future: asyncio.Future[Any] = self.loop.create_future()
+        self.cancelled = False
+        self.result: Any = None
+        self.error: BaseException | None = None
+
+
+class _Lane:
+    """Threads that take jobs from one queue."""
+
+    def __init__(self, place: str, name: str) -> None:
+        self._place = place
+        self._name = name
+        self._queue: SimpleQueue[_Job | None] = SimpleQueue()
+        #: Guards who runs what, so that an interrupt never hits another job.
+        self._lock = threading.Lock()
+        self._threads: list[threading.Thread] = []
+        self._closed = False
+
+    def _start(self, connections: Sequence[apsw.Connection]) -> None:
+        for connection in connections:
+            thread = threading.Thread(target=self._serve, args=(connection,), name=self._name, daemon=True)
+            self._threads.append(thread)
+            thread.start()
+
+    async def _run(self, job: _Job) -> Any:
+        if self._closed:
+            raise ClosedError
+        self._queue.put(job)
+        try:
+            return await job.future
+        except asyncio.CancelledError:
+            self._cancel(job)
+            raise
+
+    async def close(self) -> None:
+        """Finish what was accepted, then end the threads; their connections close with them."""
+        if not self._closed:
+            self._closed = True
+            for _ in self._threads:
+                self._queue.put(None)
+        for thread in self._threads:
+            await asyncio.to_thread(thread.join)
+
+    def _serve(self, connection: apsw.Connection) -> None:
+        raise NotImplementedError
+
+    def _cancel(self, job: _Job) -> None:
+        raise NotImplementedError
+
+
+class Writer(_Lane):
+    """The one thread that writes."""
+
+    def __init__(self, connection: apsw.Connection, place: str) -> None:
+        super().__init__(place, "pagefile-writer")
+        self._connection = connection
+        self._running: Sequence[_Job] = ()
+        #: Erased text may still stand in the write-ahead log.
+        self._purge_owed = False
+        self._start([connection])
+
+    async def run(self, function: Callable[[apsw.Connection], T], *, purge: bool = False) -> T:
+        """The function's result, once it is durable; `purge` empties the write-ahead log after it."""
+        return cast("T", await self._run(_Job(function, purge=purge)))
+
+    def _cancel(self, job: _Job) -> None:
+        with self._lock:
+            job.cancelled = True
+            if job in self._running:
+                self._connection.interrupt()
+
+    def _serve(self, connection: apsw.Connection) -> None:
+        going = True
+        while going:
+            jobs: list[_Job] = []
+            try:
+                job = self._queue.get()
+                while job is not None:
+                    jobs.append(job)
+                    if len(jobs) == _MOST_IN_A_GROUP:
+                        break
+                    job = self._queue.get_nowait()
+                else:
+                    going = False
+            except Empty:
+                pass
+            self._settle(jobs)
+            _deliver(jobs)
+        connection.close()
+
+    def _settle(self, jobs: Sequence[_Job]) -> None:
+        waiting: Sequence[_Job] = jobs
+        while waiting:
+            with self._lock:
+                self._running = waiting = [job for job in waiting if not job.cancelled]
+            if waiting:
+                waiting = self._transact(waiting)
+            with self._lock:
+                self._running = ()
+        if self._purge_owed or any(job.purge for job in jobs):
+            self._purge_owed = not self._truncated()
+
+    def _transact(self, group: Sequence[_Job]) -> Sequence[_Job]:
+        """Run a group in one transaction; returns those that must be run again."""
+        try:
+            with translating(self._place):
+                self._connection.execute("BEGIN IMMEDIATE")
+        except InterruptedStatementError:
+            return group
+        except PagefileError as error:
+            for job in group:
+                job.error = error
+            return ()
+        try:
+            with translating(self._place):
+                again = self._play(group)
+                if again is None:
+                    self._connection.execute("COMMIT")
+                    return ()
+        except InterruptedStatementError:
+            again = group
+        except PagefileError as error:
+            self._roll_back()
+            return self._refused(group, error)
+        self._roll_back()
+        return again
+
+    def _refused(self, group: Sequence[_Job], error: PagefileError) -> Sequence[_Job]:
+        """Nothing of the group was written. Alone, each of them gets an answer of its own."""
+        if len(group) == 1:
+            group[0].error = error
+            return ()
+        for job in group:
+            waiting: Sequence[_Job] = [job]
+            while waiting and not job.cancelled:
+                waiting = self._transact(waiting)
+        return ()
+
+    def _play(self, group: Sequence[_Job]) -> Sequence[_Job] | None:
+        """Run every job of a group inside its transaction; None when it may be committed."""
+        connection = self._connection
+        several = len(group) > 1
+        for job in group:
+            job.result, job.error = None, None
+            if several:
+                connection.execute("SAVEPOINT job")
+            try:
+                with translating(self._place):
+                    job.result = job.function(connection)
+            except InterruptedStatementError:
+                return group
+            except Exception as error:
+                # Whatever it is, it belongs to the one who asked, and the thread must live.
+                job.error = error
+                if not several or not connection.in_transaction:
+                    return [other for other in group if other is not job]
+                connection.execute("ROLLBACK TO job")
+            if several:
+                connection.execute("RELEASE job")
+        return group if any(job.cancelled for job in group) else None
+
+    def _roll_back(self) -> None:
+        if self._connection.in_transaction:
+            self._connection.execute("ROLLBACK")
+
+    def _truncated(self) -> bool:
+        connection = self._connection
+        patience = connection.pragma("busy_timeout")
+        connection.pragma("busy_timeout", _TRUNCATE_PATIENCE_MS)
+        try:
+            busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").get
+        except apsw.Error:
+            return False
+        finally:
+            connection.pragma("busy_timeout", patience)
+        return busy == 0
+
+
+class Readers(_Lane):
+    """A few threads that read, each with its own connection."""
+
+    def __init__(self, connections: Sequence[apsw.Connection], place: str) -> None:
+        super().__init__(place, "pagefile-reader")
+        self._at: dict[_Job, apsw.Connection] = {}
+        self._start(connections)
+
+    async def run(self, function: Callable[[apsw.Connection], T]) -> T:
+        """The function's result, all of it read from one snapshot."""
+        return cast("T", await self._run(_Job(function)))
+
+    def _cancel(self, job: _Job) -> None:
+        with self._lock:
+            job.cancelled = True
+            if job in self._at:
+                self._at[job].interrupt()
+
+    def _serve(self, connection: apsw.Connection) -> None:
+        while (job := self._queue.get()) is not None:
+            with self._lock:
+                if job.cancelled:
+                    continue
+                self._at[job] = connection
+            try:
+                with translating(self._place):
+                    connection.execute("BEGIN")
+                    job.result = job.function(connection)
+            except Exception as error:
+                # Whatever it is, it belongs to the one who asked, and the thread must live.
+                job.error = error
+            with self._lock:
+                del self._at[job]
+            if connection.in_transaction:
+                connection.execute("COMMIT")
+            _deliver((job,))
+        connection.close()
+
+
+def _deliver(jobs: Sequence[_Job]) -> None:
+    """Wake everybody who waits, once for each event loop."""
+    by_loop: dict[asyncio.AbstractEventLoop, list[_Job]] = {}
+    for job in jobs:
+        by_loop.setdefault(job.loop, []).append(job)
+    for loop, mine in by_loop.items():
+        try:
+            loop.call_soon_threadsafe(_resolve, mine)
+        except RuntimeError:
+            # The loop is closed: nobody waits there any more.
+            continue
+
+
+def _resolve(jobs: Sequence[_Job]) -> None:
+    for job in jobs:
+        if job.future.done():
+            continue
+        if job.error is None:
+            job.future.set_result(job.result)
+        else:
+            job.future.set_exception(job.error)

@@ -1,0 +1,387 @@
+"""Writes the turn log. Every verb is one transaction that may be run again."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+import apsw
+
+from pagefile.ports import (
+    Abort,
+    AddStep,
+    CheckpointDraft,
+    Clock,
+    Complete,
+    ResetDraft,
+    TurnChange,
+    TurnDraft,
+    TurnLog,
+)
+from pagefile.records import (
+    CHECKPOINT_QUERY,
+    RESET_QUERY,
+    Checkpoint,
+    Entry,
+    Head,
+    Reset,
+    Scope,
+    Turn,
+    utc,
+)
+from pagefile.stores import rules, session
+from pagefile.stores.encoding import metadata_text, plain, steps_text, text_time, time_text, to_json
+from pagefile.stores.sqlite.lanes import Writer
+from pagefile.stores.sqlite.queries import sql
+from pagefile.stores.sqlite.rows import HEAD_COLUMNS, Values, entry_of, head_of, keys
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """A conversation as a write finds it."""
+
+    head: Head
+    last_created: datetime | None
+    versions: int
+    #: The checkpoint in force, 0 when there is none.
+    version: int
+
+    @property
+    def next_seq(self) -> int:
+        return self.head.last_seq + 1
+
+    def owned(self, scope: Scope) -> Scope:
+        """The scope as it will be once this write has claimed the conversation."""
+        owner = self.head.scope.user or scope.user
+        return scope if scope.user == owner else Scope(scope.tenant, owner, scope.conversation)
+
+
+class SqliteTurnLog(TurnLog):
+    """The turn log in `ai_message`, with its counters in `conversations`."""
+
+    def __init__(self, writer: Writer, clock: Clock) -> None:
+        self._writer = writer
+        self._clock = clock
+
+    async def append(self, draft: TurnDraft) -> Turn:
+        rules.conversation_of(draft.scope)
+        steps, metadata = steps_text(draft.steps), metadata_text(draft.metadata)
+        turn = Turn(
+            draft.id,
+            draft.scope,
+            None,
+            draft.status,
+            draft.user,
+            draft.assistant,
+            tuple(replace(step, input=plain(step.input)) for step in draft.steps),
+            utc(draft.at),
+            draft.at,
+            draft.user_tokens,
+            draft.assistant_tokens,
+            draft.tokens,
+            draft.counter,
+            plain(draft.metadata) if metadata else {},
+        )
+        texts = {"steps": steps, "metadata": metadata}
+        return await self._writer.run(lambda connection: self._append(connection, draft, turn, texts))
+
+    async def advance(self, change: TurnChange) -> Turn:
+        rules.conversation_of(change.scope)
+        return await self._writer.run(lambda connection: self._advance(connection, change))
+
+    async def mark(self, marker: CheckpointDraft | ResetDraft) -> Entry:
+        rules.conversation_of(marker.scope)
+        if isinstance(marker, ResetDraft):
+            return await self._writer.run(lambda connection: self._reset(connection, marker))
+        return await self._writer.run(lambda connection: self._checkpoint(connection, marker))
+
+    async def restore(self, entries: Sequence[Entry]) -> int:
+        if not entries:
+            return await self._writer.run(lambda _: 0)
+        plan = rules.restoration(entries)
+        return await self._writer.run(lambda connection: self._restore(connection, plan))
+
+    # -- turns --------------------------------------------------------------------------------------------------------
+
+    def _append(self, connection: apsw.Connection, draft: TurnDraft, turn: Turn, texts: Values) -> Turn:
+        now, state = utc(self._clock.now()), _state(connection, draft.scope)
+        done = draft.status == "done"
+        created = rules.stamp(now, state.last_created)
+        turn = _with_place(turn, state.owned(draft.scope), state.next_seq if done else None, created)
+        values = _turn_values(turn, now, texts)
+        connection.execute(sql("turn_insert"), values)
+        if not connection.changes():
+            return rules.check_repeat(_entry(connection, draft.scope, draft.id, state), draft)
+        self._count(connection, values, turn, draft.agent)
+        if done:
+            _tell_session(connection, turn, draft.agent or state.head.agent)
+        return turn
+
+    def _count(self, connection: apsw.Connection, values: Values, turn: Turn, agent: str | None) -> None:
+        values["agent"] = agent
+        if turn.seq is None:
+            connection.execute(sql("conversation_touch"), values)
+            return
+        done = turn.status == "done"
+        values["done"], values["live_tokens"] = int(done), turn.tokens if done else 0
+        connection.execute(sql("conversation_turn"), values)
+
+    def _advance(self, connection: apsw.Connection, change: TurnChange) -> Turn:
+        now, state = utc(self._clock.now()), _state(connection, change.scope)
+        turn = _entry(connection, change.scope, change.turn_id, state)
+        if not isinstance(turn, Turn):
+            raise rules.no_turn(change.turn_id)
+        if turn.status != "open":
+            return rules.check_ended(turn, change)
+        turn = _changed(turn, change)
+        created = turn.created if turn.status == "open" else rules.stamp(now, state.last_created)
+        seq = None if turn.status == "open" else state.next_seq
+        turn = _with_place(turn, state.owned(change.scope), seq, created)
+        texts = {"steps": steps_text(turn.steps), "metadata": None}
+        values = _turn_values(turn, now, texts)
+        connection.execute(sql("turn_update"), values)
+        self._count(connection, values, turn, None)
+        if turn.status == "done":
+            _tell_session(connection, turn, state.head.agent)
+        return turn
+
+    # -- markers ------------------------------------------------------------------------------------------------------
+
+    def _checkpoint(self, connection: apsw.Connection, draft: CheckpointDraft) -> Entry:
+        now, state = utc(self._clock.now()), _state(connection, draft.scope)
+        stored = _entry(connection, draft.scope, draft.id, state)
+        if stored is not None:
+            return rules.check_same_marker(stored, draft.id, same=rules.same_checkpoint(stored, draft))
+        rules.check_coverage(draft, state.head, state.version)
+        checkpoint = Checkpoint(
+            id=draft.id,
+            scope=state.owned(draft.scope),
+            seq=state.next_seq,
+            version=state.versions + 1,
+            summary=draft.summary,
+            covered_through_seq=draft.covered_through_seq,
+            covered_turns=0,
+            created=rules.stamp(now, state.last_created),
+            tokens=draft.tokens,
+            counter=draft.counter,
+            anchors=draft.anchors,
+            archive_refs=draft.archive_refs,
+        )
+        return _write_checkpoint(connection, checkpoint, draft.text, now, state.head.reset_seq)
+
+    def _reset(self, connection: apsw.Connection, draft: ResetDraft) -> Entry:
+        now, state = utc(self._clock.now()), _state(connection, draft.scope)
+        stored = _entry(connection, draft.scope, draft.id, state)
+        if stored is not None:
+            return rules.check_same_marker(stored, draft.id, same=isinstance(stored, Reset))
+        created = rules.stamp(now, state.last_created)
+        reset = Reset(draft.id, state.owned(draft.scope), state.next_seq, created)
+        connection.execute(
+            sql("conversation_touch"), {**keys(reset.scope), "agent": None, "now": time_text(now)}
+        )
+        _write_reset(connection, reset, now)
+        return reset
+
+    # -- restoring ----------------------------------------------------------------------------------------------------
+
+    def _restore(self, connection: apsw.Connection, plan: rules.Restoration) -> int:
+        now, state = utc(self._clock.now()), _state(connection, plan.scope)
+        if connection.execute(sql("entry_any"), keys(plan.scope)).get is None:
+            rules.check_whole(plan.ended)
+            return self._restore_whole(connection, plan, state, now)
+        new = 0
+        for turn in (entry for entry in (*plan.ended, *plan.open) if isinstance(entry, Turn)):
+            stored = _entry(connection, plan.scope, turn.id, state)
+            if stored is not None:
+                rules.check_repeat(stored, turn)
+                continue
+            state, new = _state(connection, plan.scope), new + 1
+            seq = None if turn.status == "open" else state.next_seq
+            created = rules.stamp(now, state.last_created)
+            self._restore_turn(
+                connection, _with_place(turn, state.owned(plan.scope), seq, created), now, state
+            )
+        return new
+
+    def _restore_whole(
+        self, connection: apsw.Connection, plan: rules.Restoration, state: _State, now: datetime
+    ) -> int:
+        scope, reset_seq = state.owned(plan.scope), 0
+        connection.execute(sql("conversation_touch"), {**keys(scope), "agent": None, "now": time_text(now)})
+        for entry in (*plan.ended, *plan.open):
+            owned = replace(entry, scope=scope, created=utc(entry.created))
+            if isinstance(owned, Turn):
+                self._restore_turn(connection, owned, now, state)
+            elif isinstance(owned, Reset):
+                reset_seq = owned.seq
+                _write_reset(connection, owned, now)
+            else:
+                _write_checkpoint(connection, owned, f"历史摘要: {owned.summary}", now, reset_seq)
+        times = [entry.created for entry in (*plan.ended, *plan.open)]
+        values = {**keys(scope), "created": time_text(min(times)), "updated": time_text(max(times))}
+        connection.execute(sql("conversation_times"), values)
+        return len(times)
+
+    def _restore_turn(self, connection: apsw.Connection, turn: Turn, now: datetime, state: _State) -> None:
+        texts = {"steps": steps_text(turn.steps), "metadata": metadata_text(turn.metadata)}
+        values = _turn_values(turn, now, texts)
+        connection.execute(sql("turn_insert"), values)
+        self._count(connection, values, turn, None)
+        if turn.status == "done":
+            _tell_session(connection, turn, state.head.agent)
+
+
+def _state(connection: apsw.Connection, scope: Scope) -> _State:
+    row: Any = connection.execute(sql("state"), keys(scope)).fetchone()
+    if row is None:
+        return _State(rules.no_head(scope), None, 0, 0)
+    rules.check_owner(scope, row[0])
+    last, versions, in_force = row[HEAD_COLUMNS:]
+    last_created = None if last is None else text_time(last)
+    return _State(head_of(row[:HEAD_COLUMNS], scope), last_created, versions, versions if in_force else 0)
+
+
+def _entry(connection: apsw.Connection, scope: Scope, entry_id: str, state: _State) -> Entry | None:
+    row: Any = connection.execute(sql("entry_by_id"), {**keys(scope), "id": entry_id}).fetchone()
+    return None if row is None else entry_of(row, state.head.scope)
+
+
+def _with_place(turn: Turn, scope: Scope, seq: int | None, created: datetime) -> Turn:
+    return replace(turn, scope=scope, seq=seq, created=created)
+
+
+def _changed(turn: Turn, change: TurnChange) -> Turn:
+    if isinstance(change, AddStep):
+        step = replace(change.step, input=plain(change.step.input))
+        return replace(turn, steps=(*turn.steps, step), tokens=turn.tokens + change.tokens_added)
+    if isinstance(change, Abort):
+        return replace(turn, status="aborted")
+    return _completed(turn, change)
+
+
+def _completed(turn: Turn, change: Complete) -> Turn:
+    return replace(
+        turn,
+        status="done",
+        assistant=change.assistant,
+        assistant_tokens=change.assistant_tokens,
+        tokens=turn.tokens + change.tokens_added,
+    )
+
+
+def _turn_values(turn: Turn, now: datetime, texts: Values) -> Values:
+    return {
+        "id": turn.id,
+        "tenant": turn.scope.tenant,
+        "conversation": turn.scope.conversation,
+        "user": turn.scope.user,
+        "query": turn.user,
+        "answer": turn.assistant,
+        "create_time": time_text(turn.created),
+        "now": time_text(now),
+        "seq": turn.seq,
+        "kind": "turn",
+        "status": turn.status,
+        "at": time_text(turn.at),
+        "user_tokens": turn.user_tokens,
+        "assistant_tokens": turn.assistant_tokens,
+        "tokens": turn.tokens,
+        "counter": turn.counter,
+        **texts,
+    }
+
+
+def _marker_values(marker: Checkpoint | Reset, now: datetime) -> Values:
+    created = time_text(marker.created)
+    return {
+        **keys(marker.scope),
+        "id": marker.id,
+        "create_time": created,
+        "now": time_text(now),
+        "seq": marker.seq,
+        "status": "done",
+        "at": created,
+        "steps": None,
+        "metadata": None,
+        "user_tokens": 0,
+        "assistant_tokens": 0,
+        "tokens": 0,
+        "counter": "",
+        "seconds": session.seconds(marker.created),
+    }
+
+
+def _write_checkpoint(
+    connection: apsw.Connection, checkpoint: Checkpoint, text: str, now: datetime, reset_seq: int
+) -> Checkpoint:
+    covered = checkpoint.covered_through_seq
+    coverage: Any = connection.execute(
+        sql("coverage"), {**keys(checkpoint.scope), "covered": covered, "reset_seq": reset_seq}
+    ).fetchone()
+    covered_turns, covered_messages, live_turns, live_tokens = coverage
+    checkpoint = replace(checkpoint, covered_turns=covered_turns)
+    fields: dict[str, Any] = {
+        "version": checkpoint.version,
+        "summary": checkpoint.summary,
+        "covered_through_seq": covered,
+        "covered_turns": covered_turns,
+        "anchors": checkpoint.anchors,
+        "archive_refs": checkpoint.archive_refs,
+    }
+    values = {
+        **_marker_values(checkpoint, now),
+        **fields,
+        "query": CHECKPOINT_QUERY,
+        "answer": text,
+        "kind": "checkpoint",
+        "metadata": to_json(fields),
+        "tokens": checkpoint.tokens,
+        "counter": checkpoint.counter,
+        "covered": covered,
+        "covered_messages": covered_messages,
+        "live_turns": live_turns,
+        "live_tokens": live_tokens,
+        "anchors": to_json(checkpoint.anchors),
+        "archive_refs": to_json(checkpoint.archive_refs),
+        "turn_count": None,
+        "mode": session.SUMMARY_N,
+        "checkpoint": checkpoint.id,
+    }
+    for statement in ("turn_insert", "summary_put", "conversation_checkpoint"):
+        connection.execute(sql(statement), values)
+    _update_session(connection, "session_marker", values, checkpoint.scope)
+    return checkpoint
+
+
+def _write_reset(connection: apsw.Connection, reset: Reset, now: datetime) -> None:
+    values = {
+        **_marker_values(reset, now),
+        "query": RESET_QUERY,
+        "answer": None,
+        "kind": "reset",
+        "turn_count": 0,
+        "summary": "",
+        "mode": session.FULL_HISTORY,
+        "checkpoint": "",
+    }
+    for statement in ("turn_insert", "conversation_reset", "summary_drop"):
+        connection.execute(sql(statement), values)
+    _update_session(connection, "session_marker", values, reset.scope)
+
+
+def _tell_session(connection: apsw.Connection, turn: Turn, agent: str | None) -> None:
+    values = {
+        **keys(turn.scope),
+        "agent": agent,
+        "answer": turn.assistant,
+        "seconds": session.seconds(turn.created),
+    }
+    _update_session(connection, "session_turn", values, turn.scope)
+
+
+def _update_session(connection: apsw.Connection, statement: str, values: Values, scope: Scope) -> None:
+    connection.execute(sql(statement), values)
+    if not connection.changes():
+        blank = to_json(session.blank(scope))
+        connection.execute(sql("session_put"), {**keys(scope), "value": blank})
+        connection.execute(sql(statement), values)

@@ -1,0 +1,225 @@
+"""Facts, calls and sessions."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+import apsw
+
+from pagefile.errors import ConflictError, NotFoundError
+from pagefile.ports import CallLog, Clock, FactStore, SessionStore
+from pagefile.records import Call, Fact, JsonObject, Scope, utc
+from pagefile.stores import rules
+from pagefile.stores.encoding import from_json, text_time, time_text, to_json
+from pagefile.stores.sqlite.lanes import Readers, Writer
+from pagefile.stores.sqlite.queries import sql
+from pagefile.stores.sqlite.reader import nothing_behind
+from pagefile.stores.sqlite.rows import Row, Values, keys
+
+
+class SqliteFacts(FactStore):
+    """Facts in the table of that name."""
+
+    def __init__(self, writer: Writer, readers: Readers) -> None:
+        self._writer = writer
+        self._readers = readers
+
+    async def put(self, fact: Fact) -> Fact:
+        rules.user_of(fact.scope)
+        values = _fact_values(fact)
+        await self._writer.run(lambda connection: _put_fact(connection, values))
+        return _utc_fact(fact)
+
+    async def list(self, scope: Scope, *, retracted: bool = False) -> list[Fact]:
+        statement = "facts_of_tenant" if scope.user is None else "facts_of_user"
+        values = {**keys(scope), "retracted": retracted}
+
+        def read(connection: apsw.Connection) -> list[Fact]:
+            return [_fact(row, scope.tenant) for row in connection.execute(sql(statement), values)]
+
+        return await self._readers.run(read)
+
+    async def retract(self, scope: Scope, fact_id: str, at: datetime) -> Fact:
+        values = {**keys(scope), "id": fact_id, "at": time_text(at)}
+
+        def write(connection: apsw.Connection) -> Fact:
+            rows = connection.execute(sql("fact_retract"), values).fetchall()
+            if not rows:
+                raise NotFoundError(f"There is no fact {fact_id!r}.")
+            return _fact(rows[0], scope.tenant)
+
+        return await self._writer.run(write)
+
+
+class SqliteCalls(CallLog):
+    """Calls in `context_calls`."""
+
+    def __init__(self, writer: Writer, readers: Readers) -> None:
+        self._writer = writer
+        self._readers = readers
+
+    async def add(self, calls: Sequence[Call], *, keep: int) -> None:
+        rows = [_call_values(call) for call in calls]
+        chats = {(call.scope.tenant, call.scope.conversation) for call in calls}
+
+        def write(connection: apsw.Connection) -> None:
+            connection.executemany(sql("call_put"), rows)
+            for tenant, conversation in chats:
+                values = {"tenant": tenant, "conversation": conversation, "keep": max(0, keep)}
+                connection.execute(sql("calls_trim"), values)
+
+        await self._writer.run(write)
+
+    async def list(self, scope: Scope, *, limit: int = 100, after: str | None = None) -> list[Call]:
+        return await self._readers.run(lambda connection: _calls(connection, scope, limit, after))
+
+
+class SqliteSessions(SessionStore):
+    """Session values in `sessions`."""
+
+    def __init__(self, writer: Writer, readers: Readers, clock: Clock) -> None:
+        self._writer = writer
+        self._readers = readers
+        self._clock = clock
+
+    async def get(self, scope: Scope) -> JsonObject | None:
+        rules.conversation_of(scope)
+
+        def read(connection: apsw.Connection) -> JsonObject | None:
+            _check_owner(connection, scope)
+            return from_json(connection.execute(sql("session_get"), keys(scope)).get)
+
+        return await self._readers.run(read)
+
+    async def put(self, scope: Scope, value: JsonObject) -> None:
+        rules.conversation_of(scope)
+        text = to_json(value)
+
+        def write(connection: apsw.Connection) -> None:
+            _check_owner(connection, scope)
+            now = time_text(utc(self._clock.now()))
+            connection.execute(sql("conversation_touch"), {**keys(scope), "agent": None, "now": now})
+            connection.execute(sql("session_put"), {**keys(scope), "value": text})
+
+        await self._writer.run(write)
+
+
+def _check_owner(connection: apsw.Connection, scope: Scope) -> None:
+    rules.check_owner(scope, connection.execute(sql("owner"), keys(scope)).get)
+
+
+def _put_fact(connection: apsw.Connection, values: Values) -> None:
+    if not connection.execute(sql("fact_put"), values).fetchall():
+        raise ConflictError(f"Fact {values['id']!r} belongs to another user: give the new fact a new id.")
+
+
+def _fact_values(fact: Fact) -> Values:
+    return {
+        **keys(fact.scope),
+        "id": fact.id,
+        "content": fact.text,
+        "category": fact.category,
+        "confidence": float(fact.confidence),
+        "valid_from": time_text(fact.valid_from),
+        "valid_to": fact.valid_to and time_text(fact.valid_to),
+        "recorded": time_text(fact.recorded),
+        "retracted": fact.retracted and time_text(fact.retracted),
+        "source_turn": fact.source_turn,
+        "source_quote": fact.source_quote,
+        "tokens": fact.tokens,
+        "counter": fact.counter,
+    }
+
+
+def _utc_fact(fact: Fact) -> Fact:
+    values = _fact_values(fact)
+    columns = (
+        *(
+            "id",
+            "user",
+            "conversation",
+            "content",
+            "category",
+            "confidence",
+            "valid_from",
+            "valid_to",
+            "recorded",
+        ),
+        *("retracted", "source_turn", "source_quote", "tokens", "counter"),
+    )
+    return _fact([values[column] for column in columns], fact.scope.tenant)
+
+
+def _fact(row: Row, tenant: str) -> Fact:
+    (
+        fact_id,
+        user,
+        conversation,
+        text,
+        category,
+        confidence,
+        valid_from,
+        valid_to,
+        recorded,
+        retracted,
+        *rest,
+    ) = row
+    return Fact(
+        fact_id,
+        Scope(tenant, user, conversation),
+        text,
+        category,
+        confidence,
+        text_time(valid_from),
+        valid_to and text_time(valid_to),
+        text_time(recorded),
+        retracted and text_time(retracted),
+        *rest,
+    )
+
+
+def _call_values(call: Call) -> Values:
+    return {
+        **keys(call.scope),
+        "id": call.id,
+        "at": time_text(call.at),
+        "turn": call.turn_id,
+        "query": call.query,
+        "options": to_json(call.options),
+        "tokens": call.tokens,
+        "ratio": float(call.ratio),
+        "mode": call.mode,
+        "prefix_hash": call.prefix_hash,
+        "receipt": to_json(call.receipt),
+    }
+
+
+def _calls(connection: apsw.Connection, scope: Scope, limit: int, after: str | None) -> list[Call]:
+    place: int | None = None
+    if after is not None:
+        row: Any = connection.execute(sql("call_place"), {"tenant": scope.tenant, "after": after}).fetchone()
+        if row is None or scope.user not in {None, row[1]} or scope.conversation not in {None, row[2]}:
+            raise nothing_behind(after)
+        place = row[0]
+    part = (
+        "conversation" if scope.conversation is not None else "user" if scope.user is not None else "tenant"
+    )
+    values = {**keys(scope), "place": place, "limit": max(0, limit)}
+    return [_call(row, scope.tenant) for row in connection.execute(sql(f"calls_of_{part}"), values)]
+
+
+def _call(row: Row, tenant: str) -> Call:
+    call_id, user, conversation, at, turn_id, query, options, tokens, ratio, mode, prefix_hash, receipt = row
+    return Call(
+        id=call_id,
+        scope=Scope(tenant, user, conversation),
+        at=text_time(at),
+        turn_id=turn_id,
+        query=query,
+        options=from_json(options),
+        tokens=tokens,
+        ratio=ratio,
+        mode=mode,
+        prefix_hash=prefix_hash,
+        receipt=from_json(receipt),
+    )

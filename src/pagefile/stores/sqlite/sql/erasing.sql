@@ -1,0 +1,47 @@
+-- Erasure. `:gone` is the JSON list of the conversations that go; `:user` is NULL unless a whole user goes.
+
+-- fragment: gone
+tenant = :tenant AND conversation_id IN (SELECT value FROM json_each(:gone))
+
+-- name: erase_ai_message
+DELETE FROM ai_message WHERE {gone}
+
+-- name: erase_conversation_summaries
+DELETE FROM conversation_summaries WHERE {gone}
+
+-- name: erase_sessions
+DELETE FROM sessions WHERE {gone}
+
+-- name: erase_watermarks
+DELETE FROM watermarks WHERE {gone}
+
+-- name: erase_conversations
+DELETE FROM conversations WHERE {gone}
+
+-- name: erase_facts
+DELETE FROM facts WHERE {gone} OR (tenant = :tenant AND user_id = :user)
+
+-- name: erase_facts_of_tenant
+DELETE FROM facts WHERE tenant = :tenant
+
+-- name: erase_context_calls
+DELETE FROM context_calls WHERE {gone} OR (tenant = :tenant AND user_id = :user)
+
+-- name: erase_context_calls_of_tenant
+DELETE FROM context_calls WHERE tenant = :tenant
+
+-- name: erase_tool_result_archive
+DELETE FROM tool_result_archive WHERE {gone} OR (tenant = :tenant AND user_id = :user)
+
+-- name: erase_tool_result_archive_of_tenant
+DELETE FROM tool_result_archive WHERE tenant = :tenant
+
+-- name: blobs_of_gone
+SELECT DISTINCT blob FROM tool_result_archive WHERE {gone} OR (tenant = :tenant AND user_id = :user)
+
+-- name: blobs_of_tenant
+SELECT DISTINCT blob FROM tool_result_archive WHERE tenant = :tenant
+
+-- name: erase_blob
+-- Equal text may belong to somebody who stays.
+DELETE FROM blobs WHERE hash = :hash AND NOT EXISTS (SELECT 1 FROM tool_result_archive WHERE blob = :hash)

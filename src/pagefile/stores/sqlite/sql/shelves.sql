@@ -1,0 +1,131 @@
+-- Sessions, facts, pages and calls.
+
+-- name: session_get
+SELECT value FROM sessions WHERE tenant = :tenant AND conversation_id = :conversation
+
+-- name: session_put
+INSERT INTO sessions (tenant, conversation_id, value) VALUES (:tenant, :conversation, :value)
+ON CONFLICT DO UPDATE SET value = excluded.value
+
+-- name: session_turn
+-- A turn was done; a path that is NULL sets nothing.
+UPDATE sessions SET value = json_set(value,
+  '$.meta.updated_at', :seconds,
+  '$.flow_context.turn_count',
+  iif(json_type(value, '$.flow_context.turn_count') = 'integer', value ->> '$.flow_context.turn_count', 0) + 1,
+  iif(:user IS NULL, NULL, '$.meta.user_id'), :user,
+  iif(:user IS NULL, NULL, '$.user_snapshot.user_id'), :user,
+  iif(:agent IS NULL, NULL, '$.flow_context.current_agent_key'), :agent,
+  iif(:answer IS NULL, NULL, '$.flow_context.last_bot_message'), :answer)
+WHERE tenant = :tenant AND conversation_id = :conversation
+
+-- name: session_marker
+-- A checkpoint took effect, or a reset took it away; a NULL count leaves the count.
+UPDATE sessions SET value = json_set(value,
+  '$.meta.updated_at', :seconds,
+  iif(:turn_count IS NULL, NULL, '$.flow_context.turn_count'), :turn_count,
+  '$.message_context.summary', :summary,
+  '$.message_context.mode', :mode,
+  '$.message_context.checkpoint_message_id', :checkpoint)
+WHERE tenant = :tenant AND conversation_id = :conversation
+
+-- fragment: fact
+f.id, f.user_id, f.conversation_id, f.content, f.category, f.confidence, f.valid_from, f.valid_to, f.recorded,
+f.retracted, f.source_turn, f.source_quote, f.tokens, f.counter
+
+-- name: fact_put
+-- Another user's fact of the same id is left alone: then nothing is returned.
+INSERT INTO facts (
+  id, tenant, user_id, conversation_id, content, category, confidence, valid_from, valid_to, recorded, retracted,
+  source_turn, source_quote, tokens, counter)
+VALUES (
+  :id, :tenant, :user, :conversation, :content, :category, :confidence, :valid_from, :valid_to, :recorded, :retracted,
+  :source_turn, :source_quote, :tokens, :counter)
+ON CONFLICT DO UPDATE SET
+  conversation_id = excluded.conversation_id, content = excluded.content, category = excluded.category,
+  confidence = excluded.confidence, valid_from = excluded.valid_from, valid_to = excluded.valid_to,
+  recorded = excluded.recorded, retracted = excluded.retracted, source_turn = excluded.source_turn,
+  source_quote = excluded.source_quote, tokens = excluded.tokens, counter = excluded.counter
+WHERE facts.user_id = excluded.user_id
+RETURNING 1
+
+-- name: facts_of_user
+SELECT {fact} FROM facts AS f WHERE f.tenant = :tenant AND f.user_id = :user AND (:retracted OR f.retracted IS NULL)
+ORDER BY f.recorded, f.id
+
+-- name: facts_of_tenant
+SELECT {fact} FROM facts AS f WHERE f.tenant = :tenant AND (:retracted OR f.retracted IS NULL)
+ORDER BY f.recorded, f.id
+
+-- name: fact_retract
+UPDATE facts AS f SET retracted = coalesce(f.retracted, :at)
+WHERE f.tenant = :tenant AND f.id = :id AND (:user IS NULL OR f.user_id = :user)
+RETURNING {fact}
+
+-- fragment: page
+p.uuid, p.user_id, p.conversation_id, p.tool_name, p.tool_input, p.query_summary, p.result_summary, p.result_length,
+p.sources, p.created_at, p.tokens, p.counter, p.content_hash
+
+-- name: blob_put
+INSERT INTO blobs (hash, codec, data) VALUES (:hash, :codec, :data) ON CONFLICT DO NOTHING
+
+-- name: page_put
+INSERT INTO tool_result_archive (
+  uuid, conversation_id, thread_id, tool_name, tool_input, query_summary, result_summary, result_length, sources,
+  created_at, tenant, user_id, content_hash, blob, tokens, counter)
+VALUES (
+  :uuid, :conversation, :conversation, :tool, :input, :query_summary, :result_summary, :length, :sources,
+  :created, :tenant, :user, :content_hash, :blob, :tokens, :counter)
+ON CONFLICT DO NOTHING
+
+-- name: page_stored
+SELECT p.blob, {page} FROM tool_result_archive AS p WHERE p.uuid = :uuid AND p.tenant = :tenant
+
+-- name: page_load
+SELECT b.codec, b.data, {page} FROM tool_result_archive AS p JOIN blobs AS b ON b.hash = p.blob
+WHERE p.uuid = :uuid AND p.tenant = :tenant AND (:user IS NULL OR p.user_id IS NULL OR p.user_id = :user)
+
+-- fragment: pages_behind
+(:after IS NULL OR (p.created_at, p.uuid) < (:created, :after)) ORDER BY p.created_at DESC, p.uuid DESC LIMIT :limit
+
+-- name: pages_of_conversation
+SELECT {page} FROM tool_result_archive AS p
+WHERE p.conversation_id = :conversation AND p.tenant = :tenant AND (:user IS NULL OR p.user_id = :user) AND {pages_behind}
+
+-- name: pages_of_user
+SELECT {page} FROM tool_result_archive AS p WHERE p.tenant = :tenant AND p.user_id = :user AND {pages_behind}
+
+-- name: pages_of_tenant
+SELECT {page} FROM tool_result_archive AS p WHERE p.tenant = :tenant AND {pages_behind}
+
+-- name: call_put
+INSERT INTO context_calls (
+  id, tenant, user_id, conversation_id, at, turn_id, query, options, tokens, ratio, mode, prefix_hash, receipt)
+VALUES (
+  :id, :tenant, :user, :conversation, :at, :turn, :query, :options, :tokens, :ratio, :mode, :prefix_hash, :receipt)
+ON CONFLICT DO NOTHING
+
+-- name: calls_trim
+DELETE FROM context_calls WHERE conversation_id IS :conversation AND tenant = :tenant AND place <= (
+  SELECT place FROM context_calls WHERE conversation_id IS :conversation AND tenant = :tenant
+  ORDER BY place DESC LIMIT 1 OFFSET :keep)
+
+-- fragment: call
+k.id, k.user_id, k.conversation_id, k.at, k.turn_id, k.query, k.options, k.tokens, k.ratio, k.mode, k.prefix_hash,
+k.receipt
+
+-- name: call_place
+SELECT k.place, k.user_id, k.conversation_id FROM context_calls AS k WHERE k.id = :after AND k.tenant = :tenant
+
+-- fragment: calls_behind
+(:place IS NULL OR k.place < :place) ORDER BY k.place DESC LIMIT :limit
+
+-- name: calls_of_conversation
+SELECT {call} FROM context_calls AS k
+WHERE k.conversation_id = :conversation AND k.tenant = :tenant AND (:user IS NULL OR k.user_id = :user) AND {calls_behind}
+
+-- name: calls_of_user
+SELECT {call} FROM context_calls AS k WHERE k.tenant = :tenant AND k.user_id = :user AND {calls_behind}
+
+-- name: calls_of_tenant
+SELECT {call} FROM context_calls AS k WHERE k.tenant = :tenant AND {calls_behind}

@@ -1,0 +1,78 @@
+"""A Pagefile database in one SQLite file."""
+
+import asyncio
+from dataclasses import dataclass
+from typing import Any
+
+import apsw
+
+from pagefile.ports import Clock, Store
+from pagefile.records import ErasureReceipt, JsonObject, Scope, utc
+from pagefile.stores.sqlite.connecting import Place, open_connections
+from pagefile.stores.sqlite.erasing import erase
+from pagefile.stores.sqlite.lanes import Readers, Writer
+from pagefile.stores.sqlite.log import SqliteTurnLog
+from pagefile.stores.sqlite.pages import SqlitePages
+from pagefile.stores.sqlite.reader import SqliteReader
+from pagefile.stores.sqlite.shelves import SqliteCalls, SqliteFacts, SqliteSessions
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What an open store works with."""
+
+    writer: Writer
+    readers: Readers
+    clock: Clock
+    place: Place
+    read_only: bool
+
+
+class SqliteStore(Store):
+    """The store of `sqlite:///…`: make one with `SqliteStore.open`."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        writer, readers, clock = parts.writer, parts.readers, parts.clock
+        self.log = SqliteTurnLog(writer, clock)
+        self.reader = self.source = SqliteReader(readers)
+        self.facts = SqliteFacts(writer, readers)
+        self.pages = SqlitePages(writer, readers)
+        self.calls = SqliteCalls(writer, readers)
+        self.sessions = SqliteSessions(writer, readers, clock)
+
+    @classmethod
+    async def open(cls, place: Place, *, clock: Clock, readers: int = 2) -> "SqliteStore":
+        """Open the file, make or migrate its schema, and start the threads."""
+        opened = await asyncio.to_thread(open_connections, place, readers=readers)
+        name = str(place.path)
+        return cls(
+            Parts(Writer(opened.writer, name), Readers(opened.readers, name), clock, place, opened.read_only)
+        )
+
+    async def erase(self, scope: Scope) -> ErasureReceipt:
+        clock, writer = self._parts.clock, self._parts.writer
+        counts = await writer.run(lambda connection: erase(connection, scope), purge=True)
+        return ErasureReceipt(scope, utc(clock.now()), counts)
+
+    async def describe(self) -> JsonObject:
+        place, read_only = self._parts.place, self._parts.read_only
+
+        def read(connection: apsw.Connection) -> JsonObject:
+            pages: Any = connection.pragma("page_count")
+            return {
+                "backend": "sqlite",
+                "version": apsw.sqlite_lib_version(),
+                "schema": connection.pragma("user_version"),
+                "place": str(place.path),
+                "bytes": pages * connection.pragma("page_size"),
+                "read_only": read_only,
+                "synchronous": place.synchronous,
+            }
+
+        return await self._parts.readers.run(read)
+
+    async def close(self) -> None:
+        # The writer's connection goes last, so that it can fold the write-ahead log into the file.
+        await self._parts.readers.close()
+        await self._parts.writer.close()
