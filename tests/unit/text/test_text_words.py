@@ -126,12 +126,12 @@ def test_threads_do_not_share_a_stemmer():
     "piece", ["a", " ", "[", "`", "汉", "a.", "a. ", "2024-1-", "http://", "](", "[a", '! "', "1,"]
 )
 def test_time_grows_with_the_text_only(piece: str):
-    """No text of 200 kB makes the scans run away."""
-    text = piece * (200_000 // len(piece))
+    """No text of 100 kB makes the scans run away."""
+    text = piece * (100_000 // len(piece))
     began = time.thread_time()
     terms(text)
     sentences(text)
-    assert time.thread_time() - began < 2
+    assert time.thread_time() - began < 1
 
 
 @pytest.mark.parametrize(
@@ -171,6 +171,7 @@ def test_the_dominant_script(text: str, share: float, name: str):
         ["他说：“好。”", "然后走了。"],
         ["It costs 3.5 dollars. ", "Fine."],
         ["Dr. Smith met J. Doe at 5 p.m. in Rome, e.g. for tea. ", "Good."],
+        ["Cats vs. dogs, birds etc. are pets. ", "Yes."],
         ["我去看了Dr. Li。", "他很好。"],
         ["See https://example.org/a.b?c=1. ", "Then go."],
         ["看 https://example.org/a。", "然后走。"],
