@@ -1,11 +1,38 @@
 """The settings themselves: plain frozen dataclasses, so that importing Pagefile costs nothing.
 
 The same names stand in `pagefile.toml`, in YAML, in the environment (`PAGEFILE_WINDOW_TOKENS`,
-`PAGEFILE_MEMORY__ENABLED`) and, where it makes sense, on the command line.
+`PAGEFILE_MEMORY__ENABLED`) and, where it makes sense, on the command line. Whoever makes a `Settings`, a value that
+cannot work is refused at birth.
 """
 
-from dataclasses import dataclass, field
-from typing import Literal
+import math
+from dataclasses import dataclass, field, fields, is_dataclass
+from typing import Annotated, Any, Literal, cast, get_args, get_origin
+
+from pagefile.errors import SettingsError
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """The numbers a setting may have."""
+
+    least: float = 0
+    most: float = math.inf
+    #: True: `least` itself is too little.
+    above: bool = False
+
+    def problem(self, value: float) -> str | None:
+        """What is wrong with a value, None when nothing is."""
+        if self.above and value <= self.least:
+            return f"must be more than {self.least:g}, not {value!r}"
+        if value < self.least:
+            return f"must be at least {self.least:g}, not {value!r}"
+        return f"must be at most {self.most:g}, not {value!r}" if value > self.most else None
+
+
+Positive = Annotated[int, Limit(least=1)]
+Count = Annotated[int, Limit()]
+Weight = Annotated[float, Limit()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,11 +42,14 @@ class MemorySettings:
     #: False: no facts are offered to any window.
     enabled: bool = True
     #: Facts never take more than this many tokens of a window.
-    max_injection_tokens: int = 2000
+    max_injection_tokens: Count = 2000
     #: How many of the latest turns say what the conversation is about.
-    max_context_turns: int = 3
-    similarity_weight: float = 0.6
-    confidence_weight: float = 0.4
+    max_context_turns: Count = 3
+    similarity_weight: Weight = 0.6
+    confidence_weight: Weight = 0.4
+
+    def __post_init__(self) -> None:
+        _check(self, "memory.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +57,10 @@ class ArchiveSettings:
     """When a tool result becomes a page (document 000)."""
 
     #: Results of more characters than this are archived.
-    threshold: int = 10_000
+    threshold: Count = 10_000
+
+    def __post_init__(self) -> None:
+        _check(self, "archive.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +68,12 @@ class ServiceSettings:
     """The HTTP service."""
 
     host: str = "127.0.0.1"
-    port: int = 8780
+    port: Annotated[int, Limit(least=1, most=65535)] = 8780
     #: The largest request body, in bytes.
-    max_body_bytes: int = 32_000_000
+    max_body_bytes: Positive = 32_000_000
+
+    def __post_init__(self) -> None:
+        _check(self, "service.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,26 +85,70 @@ class Settings:
     #: Which tokenizer counts: "o200k_base", "cl100k_base", "qwen", "deepseek", "file:/path/tokenizer.json", "estimate".
     tokenizer: str = "o200k_base"
     #: Defaults of `chat.context()`.
-    window_tokens: int = 16_000
-    threshold: float = 0.75
-    recent_turns: int = 8
+    window_tokens: Positive = 16_000
+    threshold: Annotated[float, Limit(above=True, most=1)] = 0.75
+    recent_turns: Positive = 8
     placement: Literal["tail", "head"] = "tail"
     #: "never": windows hold no episodes; "auto": past turns come back when the question touches them.
     recall: Literal["auto", "never"] = "auto"
     #: How many past turns a window may recall.
-    recall_turns: int = 3
+    recall_turns: Count = 3
     #: Upper bound of the word index kept in memory, in postings (about 8 bytes each).
-    recall_cache_postings: int = 20_000_000
+    recall_cache_postings: Count = 20_000_000
     #: "full": a recorded turn survives a power cut; "normal": it survives a crash of the process.
     synchronous: Literal["full", "normal"] = "full"
     #: A message (user or assistant) of more characters is refused.
-    max_message_chars: int = 2_000_000
+    max_message_chars: Positive = 2_000_000
     #: A tool result of more characters is refused.
-    max_result_chars: int = 64_000_000
+    max_result_chars: Positive = 64_000_000
     #: How many windows of each conversation `chat.calls()` remembers; 0 keeps none.
-    calls_kept: int = 50
+    calls_kept: Count = 50
     #: What happens when a tier fails while a window is built: "record" writes it into the receipt, "raise" is for tests.
     on_tier_error: Literal["record", "raise"] = "record"
     memory: MemorySettings = field(default_factory=MemorySettings)
     archive: ArchiveSettings = field(default_factory=ArchiveSettings)
     service: ServiceSettings = field(default_factory=ServiceSettings)
+
+    def __post_init__(self) -> None:
+        _check(self, "")
+
+
+def problem(annotation: Any, value: object) -> str | None:
+    """What is wrong with a value for a setting of this type, None when nothing is."""
+    if get_origin(annotation) is Annotated:
+        base, limit = get_args(annotation)
+        return problem(base, value) or limit.problem(value)
+    if get_origin(annotation) is Literal:
+        allowed = get_args(annotation)
+        return None if value in allowed else f"must be {' or '.join(map(repr, allowed))}, not {value!r}"
+    if annotation is str and isinstance(value, str) and not value.strip():
+        return "is empty"
+    return None if _is(annotation, value) else f"must be {_WORDS.get(annotation, 'a section')}, not {value!r}"
+
+
+_WORDS = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
+
+
+def _is(kind: Any, value: object) -> bool:
+    if kind is float:
+        return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
+
+
+def _check(settings: Any, prefix: str) -> None:
+    problems = (
+        (known.name, problem(known.type, getattr(settings, known.name))) for known in fields(settings)
+    )
+    found = [f"{prefix}{name} {what}" for name, what in problems if what]
+    if found:
+        raise SettingsError(f"{'; '.join(found)}.")
+
+
+def known_settings(section: type = Settings, prefix: str = "") -> dict[str, Any]:
+    """Every setting by its dotted name (`memory.enabled`), with its type."""
+    known: dict[str, Any] = {}
+    for setting in fields(section):
+        name = f"{prefix}{setting.name}"
+        nested = is_dataclass(setting.type)
+        known |= known_settings(cast("type", setting.type), f"{name}.") if nested else {name: setting.type}
+    return known

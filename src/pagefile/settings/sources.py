@@ -1,0 +1,273 @@
+"""Where settings come from: the only reader of files and of the environment.
+
+Defaults < file < environment < what the caller says (the flags of a command). Every source is broken up into single
+settings with the place they came from, so that a complaint can name the file or the variable, and all complaints come
+together in one error.
+"""
+
+import os
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from types import MappingProxyType
+from typing import Annotated, Any, cast, get_args, get_origin
+
+import yaml
+
+from pagefile.errors import SettingsError
+from pagefile.settings.model import Settings, known_settings, problem
+
+FILE_NAMES = ("pagefile.toml", "pagefile.yaml", "pagefile.yml")
+PREFIX = "PAGEFILE_"
+CONFIG_VARIABLE = f"{PREFIX}CONFIG"
+DEFAULT = "default"
+COMMAND_LINE = "command line"
+
+#: What people write when they mean something that is spelled otherwise.
+_MEANT = {"db": "url", "database": "url", "database_url": "url", "model": "tokenizer", "port": "service.port"}
+_NOTHING: Mapping[str, object] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """The settings in force, and where each came from."""
+
+    settings: Settings
+    #: The file that was read, None when there is none.
+    file: Path | None
+    #: By dotted name (`memory.enabled`): "default", a file, "$PAGEFILE_…" or "command line".
+    origins: Mapping[str, str]
+
+    def values(self) -> dict[str, object]:
+        """Every setting by its dotted name."""
+        return dict(_flat(self.settings))
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """One setting as somebody wrote it."""
+
+    key: str
+    value: object
+    origin: str
+
+
+def load_settings(
+    *,
+    file: Path | None = None,
+    environ: Mapping[str, str] | None = None,
+    overrides: Mapping[str, object] = _NOTHING,
+) -> Settings:
+    """The settings in force; `SettingsError` names everything that is wrong with them and where it stands."""
+    return load(file=file, environ=environ, overrides=overrides).settings
+
+
+def load(
+    *,
+    file: Path | None = None,
+    environ: Mapping[str, str] | None = None,
+    overrides: Mapping[str, object] = _NOTHING,
+) -> Loaded:
+    """The settings in force and where each came from.
+
+    Args:
+        file: the file to read; else `$PAGEFILE_CONFIG`, else a `pagefile.toml`, `.yaml` or `.yml` in the working directory.
+        environ: the environment, that of the process unless given.
+        overrides: what was said for this run only, nested or by dotted name; None means nothing was said.
+    """
+    environ = os.environ if environ is None else environ
+    path = file or _file_in_force(environ)
+    given = [
+        *(_from_file(path) if path else ()),
+        *_from_environment(environ),
+        *(one for one in _from_table(overrides, COMMAND_LINE) if one.value is not None),
+    ]
+    values: dict[str, object] = {}
+    origins = dict.fromkeys(known_settings(), DEFAULT)
+    problems = [complaint for one in given if (complaint := _taken(one, values, origins))]
+    if problems:
+        raise SettingsError("\n".join(problems))
+    return Loaded(cast("Settings", _built(Settings, values)), path, origins)
+
+
+def shown(value: object) -> object:
+    """A setting as it may be printed: passwords inside an address are left out."""
+    if not isinstance(value, str):
+        return value
+    without_login = re.sub(r"(?<=://)([^/@:]*):[^/]*@", r"\1:***@", value)
+    return re.sub(r"([?&]\w*password=)[^&]*", r"\1***", without_login)
+
+
+# -- one setting -------------------------------------------------------------------------------------------------------
+
+
+def _taken(given: _Given, values: dict[str, object], origins: dict[str, str]) -> str | None:
+    """Take a setting, or say what is wrong with it."""
+    known = known_settings()
+    if given.key not in known:
+        return f"{given.origin}: {_unknown(given, known)}"
+    value = _parsed(known[given.key], given.value) if given.origin.startswith("$") else given.value
+    what = problem(known[given.key], value)
+    if what:
+        named = "" if given.origin.startswith("$") else f"{given.key} "
+        return f"{given.origin}: {named}{what}."
+    values[given.key] = value
+    origins[given.key] = given.origin
+    return None
+
+
+def _unknown(given: _Given, known: Mapping[str, object]) -> str:
+    sections = {name.partition(".")[0] for name in known if "." in name}
+    if given.key in sections:
+        return f"{given.key} is a section: it must hold names and values, not {type(given.value).__name__}."
+    close = _MEANT.get(given.key) or next(iter(get_close_matches(given.key, known, n=1)), None)
+    if given.origin.startswith("$"):
+        hint = f"; did you mean ${_variable(close)}?" if close else "."
+        return f"there is no setting of this name{hint}"
+    hint = f"; did you mean {close!r}?" if close else f"; known are {', '.join(known)}."
+    return f"there is no setting {given.key!r}{hint}"
+
+
+def _variable(key: str) -> str:
+    return PREFIX + key.replace(".", "__").upper()
+
+
+_BOOLEANS = {
+    "true": True,
+    "1": True,
+    "yes": True,
+    "on": True,
+    "false": False,
+    "0": False,
+    "no": False,
+    "off": False,
+}
+
+
+def _parsed(kind: Any, text: object) -> object:
+    """What a string in the environment means; as it is when it means nothing, for `problem` to complain about."""
+    kind = get_args(kind)[0] if get_origin(kind) is Annotated else kind
+    text = str(text).strip()
+    if kind is bool:
+        return _BOOLEANS.get(text.lower(), text)
+    if kind in {int, float}:
+        try:
+            return kind(text)
+        except ValueError:
+            return text
+    return text
+
+
+def _built(section: Any, values: Mapping[str, object], prefix: str = "") -> object:
+    """The dataclass of a section, with what was given and the defaults for the rest."""
+    arguments: dict[str, object] = {}
+    for setting in fields(section):
+        name = f"{prefix}{setting.name}"
+        if is_dataclass(setting.type):
+            arguments[setting.name] = _built(setting.type, values, f"{name}.")
+        elif name in values:
+            arguments[setting.name] = values[name]
+    return section(**arguments)
+
+
+def _flat(section: Any, prefix: str = "") -> Iterator[tuple[str, object]]:
+    for setting in fields(section):
+        value = getattr(section, setting.name)
+        if is_dataclass(value):
+            yield from _flat(value, f"{prefix}{setting.name}.")
+        else:
+            yield f"{prefix}{setting.name}", value
+
+
+# -- sources -----------------------------------------------------------------------------------------------------------
+
+
+def _from_environment(environ: Mapping[str, str]) -> Iterator[_Given]:
+    """Every `PAGEFILE_…` variable but the one that names the file; an empty one counts as not set."""
+    for name in sorted(environ):
+        if name.startswith(PREFIX) and name != CONFIG_VARIABLE and environ[name]:
+            yield _Given(name.removeprefix(PREFIX).lower().replace("__", "."), environ[name], f"${name}")
+
+
+def _from_table(table: Mapping[str, object], origin: str) -> Iterator[_Given]:
+    """Every setting of a nested table; an empty section says nothing."""
+    sections = {name.partition(".")[0] for name in known_settings() if "." in name}
+    for key, value in table.items():
+        if key in sections and isinstance(value, Mapping):
+            section = cast("Mapping[object, object]", value)
+            for name, inner in section.items():
+                yield _Given(f"{key}.{name}", inner, origin)
+        elif not (key in sections and value is None):
+            yield _Given(str(key), value, origin)
+
+
+def _file_in_force(environ: Mapping[str, str]) -> Path | None:
+    named = environ.get(CONFIG_VARIABLE)
+    if named:
+        return Path(named)
+    present = [name for name in FILE_NAMES if Path(name).exists()]
+    if len(present) > 1:
+        raise SettingsError(
+            f"There are several settings files here ({', '.join(present)}): keep one of them."
+        )
+    return Path(present[0]) if present else None
+
+
+def _from_file(path: Path) -> Iterator[_Given]:
+    text = _read(path)
+    if path.suffix == ".toml":
+        table = _toml(path, text)
+    elif path.suffix in {".yaml", ".yml"}:
+        table = _yaml(path, text)
+    else:
+        raise SettingsError(f"{path}: a settings file must end in .toml, .yaml or .yml.")
+    return _from_table(table, str(path))
+
+
+def _read(path: Path) -> str:
+    try:
+        content = path.read_bytes()
+    except IsADirectoryError as error:
+        raise SettingsError(f"{path}: this is a directory, name the file in it.") from error
+    except FileNotFoundError as error:
+        raise SettingsError(f"{path}: there is no such settings file.") from error
+    except OSError as error:
+        raise SettingsError(f"{path}: cannot be read ({error.strerror or error}).") from error
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise SettingsError(
+            f"{path}, line {line}: this is not UTF-8 text, save the file as UTF-8."
+        ) from error
+
+
+def _toml(path: Path, text: str) -> dict[str, object]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise SettingsError(f"{path}: this is not TOML: {error}.") from error
+
+
+def _yaml(path: Path, text: str) -> dict[str, object]:
+    try:
+        table: object = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise SettingsError(f"{path}: this is not YAML: {_yaml_problem(error)}.") from error
+    except ValueError as error:  # a date such as 2024-13-45
+        raise SettingsError(f"{path}: this is not YAML: {error}.") from error
+    if table is None:
+        return {}
+    if not isinstance(table, dict):
+        raise SettingsError(f"{path}: the file must hold names and values, such as `window_tokens: 16000`.")
+    return cast("dict[str, object]", table)
+
+
+def _yaml_problem(error: yaml.YAMLError) -> str:
+    if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
+        mark = error.problem_mark
+        return f"{error.problem or 'it breaks off'} (at line {mark.line + 1}, column {mark.column + 1})"
+    return " ".join(str(error).split())

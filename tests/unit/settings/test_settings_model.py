@@ -1,0 +1,88 @@
+"""Settings refuse at birth what cannot work, whoever makes them."""
+
+from dataclasses import fields, is_dataclass
+
+import pytest
+
+from pagefile.errors import SettingsError
+from pagefile.settings import ArchiveSettings, MemorySettings, ServiceSettings, Settings
+from pagefile.settings.model import known_settings
+
+
+def test_the_defaults_are_those_of_the_documents():
+    """What nobody set has the value the documents give."""
+    settings = Settings()
+    assert (16_000, 0.75, 8, "full") == (
+        settings.window_tokens,
+        settings.threshold,
+        settings.recent_turns,
+        settings.synchronous,
+    )
+    assert MemorySettings(True, 2000, 3, 0.6, 0.4) == settings.memory
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"window_tokens": 0}, "window_tokens must be at least 1, not 0."),
+        ({"window_tokens": "many"}, "window_tokens must be a whole number, not 'many'."),
+        ({"window_tokens": True}, "window_tokens must be a whole number, not True."),
+        ({"window_tokens": 1.5}, "window_tokens must be a whole number, not 1.5."),
+        ({"threshold": 0}, "threshold must be more than 0, not 0."),
+        ({"threshold": 1.01}, "threshold must be at most 1, not 1.01."),
+        ({"threshold": float("nan")}, "threshold must be a number, not nan."),
+        ({"threshold": True}, "threshold must be a number, not True."),
+        ({"recent_turns": 0}, "recent_turns must be at least 1, not 0."),
+        ({"recall_turns": -1}, "recall_turns must be at least 0, not -1."),
+        ({"synchronous": "off"}, "synchronous must be 'full' or 'normal', not 'off'."),
+        ({"placement": None}, "placement must be 'tail' or 'head', not None."),
+        ({"url": " "}, "url is empty."),
+        ({"url": 3}, "url must be text, not 3."),
+        ({"memory": {}}, "memory must be a section, not {}."),
+    ],
+)
+def test_a_value_that_cannot_work_is_refused(wrong: dict[str, object], says: str):
+    """The error names the setting, what it must be and what it was."""
+    with pytest.raises(SettingsError) as caught:
+        Settings(**wrong)  # pyright: ignore[reportArgumentType]
+    assert says == str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("section", "wrong", "says"),
+    [
+        (MemorySettings, {"enabled": 1}, "memory.enabled must be true or false, not 1."),
+        (
+            MemorySettings,
+            {"similarity_weight": -0.1},
+            "memory.similarity_weight must be at least 0, not -0.1.",
+        ),
+        (ArchiveSettings, {"threshold": -1}, "archive.threshold must be at least 0, not -1."),
+        (ServiceSettings, {"port": 0}, "service.port must be at least 1, not 0."),
+        (ServiceSettings, {"port": 65536}, "service.port must be at most 65535, not 65536."),
+        (ServiceSettings, {"host": ""}, "service.host is empty."),
+    ],
+)
+def test_sections_are_checked_too(section: type, wrong: dict[str, object], says: str):
+    """A section says its own name, so that the key can be found in a file."""
+    with pytest.raises(SettingsError) as caught:
+        section(**wrong)
+    assert says == str(caught.value)
+
+
+def test_everything_wrong_is_said_at_once():
+    """Nobody has to start a program three times to find three mistakes."""
+    with pytest.raises(SettingsError) as caught:
+        Settings(window_tokens=0, recent_turns=0)
+    assert "window_tokens must be at least 1, not 0; recent_turns must be at least 1, not 0." == str(
+        caught.value
+    )
+
+
+def test_known_settings_are_all_fields():
+    """Every field of every section has a dotted name."""
+    known = known_settings()
+    assert {"url", "memory.enabled", "archive.threshold", "service.port"} <= set(known)
+    assert sum(not is_dataclass(one.type) for one in fields(Settings)) == sum(
+        "." not in name for name in known
+    )
