@@ -1,0 +1,298 @@
+"""What a client sends: bodies of POST requests. Each has an example that the tests send."""
+
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import ConfigDict, Field, JsonValue, model_validator
+
+from pagefile.wire.texts import (
+    MAX_COUNT,
+    MAX_INT,
+    Body,
+    ConversationId,
+    Id,
+    Moment,
+    PageSize,
+    Tenant,
+    Text,
+    UserId,
+)
+
+Format: TypeAlias = Literal["openai", "anthropic", "text"]
+
+CHAT = "诊疗/2026:7"
+USER = "user-456"
+#: Ids that the examples share, so that they can be sent one after the other.
+TURN, OPEN_TURN, LOST_TURN = "turn-1", "turn-2", "turn-3"
+
+
+class ConversationBody(Body):
+    """Names the conversation."""
+
+    conversation_id: ConversationId
+    user_id: UserId = None
+    tenant: Tenant = None
+
+
+class StepBody(Body):
+    """A tool call and what it returned."""
+
+    tool: Annotated[Text, Field(min_length=1, max_length=100, examples=["search"])]
+    input: Annotated[JsonValue, Field(description="The tool's arguments, any JSON.")] = None
+    result: Annotated[
+        JsonValue, Field(description="What it returned; a bulky result is archived and leaves a placeholder.")
+    ] = None
+    call_id: Annotated[Id | None, Field(description="The model's id of the call; made up when left out.")] = (
+        None
+    )
+
+
+class _NewTurn(ConversationBody):
+    id: Annotated[
+        Id | None, Field(description="Makes the request safe to repeat; made up when left out.")
+    ] = None
+    at: Annotated[
+        Moment | None, Field(description="When it was said; now when left out, UTC when it names no zone.")
+    ] = None
+    metadata: Annotated[dict[str, JsonValue] | None, Field(description="Anything to keep with the turn.")] = (
+        None
+    )
+    agent: Annotated[Id | None, Field(description="Which agent the conversation is with.")] = None
+
+
+class RecordTurn(_NewTurn):
+    """One done turn. Either side may be missing, not both."""
+
+    user: Text | None = None
+    assistant: Text | None = None
+    steps: tuple[StepBody, ...] = Field(default=(), strict=False)
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "conversation_id": CHAT,
+                    "user_id": USER,
+                    "id": TURN,
+                    "user": "我对青霉素过敏。",
+                    "assistant": "已记录：青霉素过敏。",
+                    "steps": [{"tool": "note", "input": {"kind": "allergy"}, "result": "saved"}],
+                    "at": "2026-01-31T09:30:00Z",
+                    "metadata": {"channel": "web"},
+                }
+            ]
+        }
+    )
+
+
+class BeginTurn(_NewTurn):
+    """The user's message, before the answer is there."""
+
+    user: Text
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "conversation_id": CHAT,
+                    "user_id": USER,
+                    "id": OPEN_TURN,
+                    "user": "我还有高血压，需要注意什么？",
+                }
+            ]
+        }
+    )
+
+
+class _OpenTurn(ConversationBody):
+    turn_id: Annotated[Id, Field(description="The id that `begin` returned.")]
+
+
+class AddStep(_OpenTurn, StepBody):
+    """A tool call and its result, added to an open turn."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "conversation_id": CHAT,
+                    "user_id": USER,
+                    "turn_id": OPEN_TURN,
+                    "tool": "guideline",
+                    "input": {"topic": "hypertension"},
+                    "result": "少盐；监测血压。",
+                    "call_id": "call_1",
+                }
+            ]
+        }
+    )
+
+
+class CompleteTurn(_OpenTurn):
+    """The answer: the turn is done."""
+
+    assistant: Text | None = None
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "conversation_id": CHAT,
+                    "user_id": USER,
+                    "turn_id": OPEN_TURN,
+                    "assistant": "少盐，按时服药，每天量血压。",
+                }
+            ]
+        }
+    )
+
+
+class AbortTurn(_OpenTurn):
+    """The answer will not come: the turn enters no window."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"conversation_id": CHAT, "user_id": USER, "turn_id": LOST_TURN}]}
+    )
+
+
+class AskContext(ConversationBody):
+    """The window for the next model call."""
+
+    query: Annotated[Text | None, Field(description="The user's message, if no turn was begun with it.")] = (
+        None
+    )
+    turn_id: Annotated[Id | None, Field(description="The open turn whose message this window is for.")] = None
+    window_tokens: Annotated[int | None, Field(ge=1, le=MAX_COUNT)] = None
+    threshold: Annotated[float | None, Field(gt=0, le=1)] = None
+    recent_turns: Annotated[int | None, Field(ge=1, le=MAX_COUNT)] = None
+    instructions: Annotated[Text | None, Field(description="The system prompt: never cut.")] = None
+    placement: Literal["tail", "head"] | None = None
+    format: Annotated[Format, Field(description="The shape of the messages.")] = "openai"
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "conversation_id": CHAT,
+                    "user_id": USER,
+                    "query": "我可以吃什么止痛药？",
+                    "instructions": "You are a careful medical assistant.",
+                    "window_tokens": 8000,
+                }
+            ]
+        }
+    )
+
+
+class AskRecall(Body):
+    """Past turns that answer a query: of one conversation, or of all conversations of a user."""
+
+    query: Text
+    conversation_id: ConversationId | None = None
+    user_id: UserId = None
+    tenant: Tenant = None
+    limit: PageSize = 10
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"query": "青霉素过敏", "user_id": USER, "limit": 5}]}
+    )
+
+    @model_validator(mode="after")
+    def _names_somebody(self) -> "AskRecall":
+        if self.conversation_id is None and self.user_id is None:
+            raise ValueError("say whose memory to search: give a conversation_id or a user_id")
+        return self
+
+
+class AskLoad(ConversationBody):
+    """An archived tool result, whole or in part."""
+
+    uuid: Annotated[Id, Field(description="As it stands in the placeholder.")]
+    offset: Annotated[int, Field(ge=0, le=MAX_INT, description="The first character wanted.")] = 0
+    limit: Annotated[int | None, Field(ge=1, le=MAX_INT, description="At most so many characters.")] = None
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "conversation_id": CHAT,
+                    "user_id": USER,
+                    "uuid": "00000000-0000-4000-8000-000000000000",
+                    "limit": 2000,
+                }
+            ]
+        }
+    )
+
+
+class MakeCheckpoint(ConversationBody):
+    """Let a summary speak for the older turns; without one, it is extracted from them."""
+
+    summary: Text | None = None
+    recent_turns: Annotated[int | None, Field(ge=0, le=MAX_COUNT, description="So many stay verbatim.")] = (
+        None
+    )
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "conversation_id": CHAT,
+                    "user_id": USER,
+                    "summary": "病人对青霉素过敏，有高血压。",
+                    "recent_turns": 1,
+                }
+            ]
+        }
+    )
+
+
+class ResetConversation(ConversationBody):
+    """Begin anew: what came before leaves the window and stays in the log and in recall."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"conversation_id": CHAT, "user_id": USER}]})
+
+
+class RememberFact(Body):
+    """A lasting statement about a user."""
+
+    text: Annotated[Text, Field(min_length=1, max_length=10_000)]
+    user_id: Annotated[Id, Field(examples=[USER])]
+    tenant: Tenant = None
+    category: Annotated[
+        Id | None, Field(description='For instance "allergy"; "correction" is kept longer.')
+    ] = None
+    confidence: Annotated[float, Field(ge=0, le=1)] = 1.0
+    source: Annotated[Id | None, Field(description="The turn it came from.")] = None
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"text": "对青霉素过敏", "user_id": USER, "category": "allergy", "source": TURN}]
+        }
+    )
+
+
+class RetractFact(Body):
+    """No longer hold a fact; it stays on record as retracted."""
+
+    fact_id: Id
+    tenant: Tenant = None
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"fact_id": "00000000-0000-4000-8000-000000000000"}]}
+    )
+
+
+class Forget(Body):
+    """What to erase: a conversation, a user, or (with a tenant alone) everything of a tenant."""
+
+    user_id: UserId = None
+    conversation_id: ConversationId | None = None
+    tenant: Tenant = None
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"user_id": USER, "conversation_id": CHAT}]})
+
+    @model_validator(mode="after")
+    def _names_something(self) -> "Forget":
+        if self.conversation_id is None and self.user_id is None and self.tenant is None:
+            raise ValueError("say what to erase: give a user_id, a conversation_id or a tenant")
+        return self

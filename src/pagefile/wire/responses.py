@@ -1,0 +1,363 @@
+"""What the service answers: the records as JSON, each made from its record in one place.
+
+A scope stands flat in every answer: `conversation_id`, `user_id`, `tenant`.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Annotated, Generic, Literal, TypeAlias, TypeVar, cast
+
+from pydantic import Field, JsonValue
+
+from pagefile.records import (
+    Call,
+    Checkpoint,
+    ErasureReceipt,
+    Fact,
+    Head,
+    Hit,
+    JsonObject,
+    Reset,
+    Scope,
+    Status,
+    Step,
+    Turn,
+)
+from pagefile.records import JsonValue as StoredJson
+from pagefile.wire.texts import Answer
+
+T = TypeVar("T")
+Json: TypeAlias = dict[str, JsonValue]
+
+
+class Page(Answer, Generic[T]):
+    """A slice of a list."""
+
+    items: tuple[T, ...]
+    next: Annotated[str | None, Field(description="Give it as `after` to go on; null at the end.")] = None
+
+
+class StepOut(Answer):
+    """A tool call and its result."""
+
+    tool: str
+    input: JsonValue
+    result: Annotated[str, Field(description="The placeholder, when the result was archived.")]
+    call_id: str
+    call_tokens: int
+    result_tokens: int
+    page: Annotated[str | None, Field(description="The uuid to load the whole result with.")]
+
+    @classmethod
+    def of(cls, step: Step) -> "StepOut":
+        return cls(
+            tool=step.tool,
+            input=_value(step.input),
+            result=step.result,
+            call_id=step.call_id,
+            call_tokens=step.call_tokens,
+            result_tokens=step.result_tokens,
+            page=step.page,
+        )
+
+
+class _Scoped(Answer):
+    conversation_id: str
+    user_id: str | None
+    tenant: str
+
+
+class TurnOut(_Scoped):
+    """A turn as it is stored."""
+
+    id: str
+    seq: Annotated[int | None, Field(description="Its place in the conversation; an open turn has none yet.")]
+    status: Status
+    user: str | None
+    assistant: str | None
+    steps: tuple[StepOut, ...]
+    at: Annotated[datetime, Field(description="When it was said.")]
+    created: Annotated[datetime, Field(description="When it was written.")]
+    user_tokens: int
+    assistant_tokens: int
+    tokens: Annotated[int, Field(description="Of the whole turn as it stands in a window.")]
+    counter: str
+    metadata: Json
+
+    @classmethod
+    def of(cls, turn: Turn) -> "TurnOut":
+        return cls(
+            conversation_id=_conversation(turn.scope),
+            user_id=turn.scope.user,
+            tenant=turn.scope.tenant,
+            id=turn.id,
+            seq=turn.seq,
+            status=turn.status,
+            user=turn.user,
+            assistant=turn.assistant,
+            steps=tuple(StepOut.of(step) for step in turn.steps),
+            at=turn.at,
+            created=turn.created,
+            user_tokens=turn.user_tokens,
+            assistant_tokens=turn.assistant_tokens,
+            tokens=turn.tokens,
+            counter=turn.counter,
+            metadata=_object(turn.metadata),
+        )
+
+
+class HitOut(Answer):
+    """A past turn that answers the query."""
+
+    id: str
+    conversation_id: str
+    text: str
+    score: float
+    parts: Annotated[dict[str, float], Field(description="What the score is made of.")]
+    at: datetime
+    metadata: Json
+    before: Annotated[TurnOut | None, Field(description="The turn before it.")]
+    after: Annotated[TurnOut | None, Field(description="The turn after it.")]
+
+    @classmethod
+    def of(cls, hit: Hit) -> "HitOut":
+        return cls(
+            id=hit.id,
+            conversation_id=hit.conversation_id,
+            text=hit.text,
+            score=hit.score,
+            parts=dict(hit.parts),
+            at=hit.at,
+            metadata=_object(hit.metadata),
+            before=None if hit.before is None else TurnOut.of(hit.before),
+            after=None if hit.after is None else TurnOut.of(hit.after),
+        )
+
+
+class LoadOut(Answer):
+    """An archived tool result, or a part of it."""
+
+    uuid: str
+    text: str
+    offset: int
+    length: Annotated[int, Field(description="Characters of the whole result.")]
+    next: Annotated[int | None, Field(description="The offset to go on from; null at the end.")]
+
+    @classmethod
+    def of(cls, uuid: str, whole: str, offset: int, limit: int | None) -> "LoadOut":
+        end = len(whole) if limit is None else min(len(whole), offset + limit)
+        rest = end if end < len(whole) else None
+        return cls(uuid=uuid, text=whole[offset:end], offset=offset, length=len(whole), next=rest)
+
+
+class CheckpointOut(_Scoped):
+    """A summary of the older turns, and up to which turn it stands."""
+
+    id: str
+    seq: int
+    version: int
+    summary: str
+    covered_through_seq: int
+    covered_turns: int
+    created: datetime
+    tokens: int
+    counter: str
+    anchors: tuple[str, ...]
+    archive_refs: tuple[str, ...]
+
+    @classmethod
+    def of(cls, checkpoint: Checkpoint) -> "CheckpointOut":
+        return cls(
+            conversation_id=_conversation(checkpoint.scope),
+            user_id=checkpoint.scope.user,
+            tenant=checkpoint.scope.tenant,
+            id=checkpoint.id,
+            seq=checkpoint.seq,
+            version=checkpoint.version,
+            summary=checkpoint.summary,
+            covered_through_seq=checkpoint.covered_through_seq,
+            covered_turns=checkpoint.covered_turns,
+            created=checkpoint.created,
+            tokens=checkpoint.tokens,
+            counter=checkpoint.counter,
+            anchors=checkpoint.anchors,
+            archive_refs=checkpoint.archive_refs,
+        )
+
+
+class ResetOut(_Scoped):
+    """The point from which the conversation began anew."""
+
+    id: str
+    seq: int
+    created: datetime
+
+    @classmethod
+    def of(cls, reset: Reset) -> "ResetOut":
+        return cls(
+            conversation_id=_conversation(reset.scope),
+            user_id=reset.scope.user,
+            tenant=reset.scope.tenant,
+            id=reset.id,
+            seq=reset.seq,
+            created=reset.created,
+        )
+
+
+class ConversationOut(_Scoped):
+    """A conversation in one row."""
+
+    agent: str | None
+    created: datetime
+    updated: datetime
+    last_seq: int
+    reset_seq: int
+    covered_through_seq: int
+    turns: Annotated[int, Field(description="Done turns since the reset.")]
+    live_turns: Annotated[int, Field(description="Done turns that no checkpoint covers.")]
+    live_tokens: int
+
+    @classmethod
+    def of(cls, head: Head) -> "ConversationOut":
+        return cls(
+            conversation_id=_conversation(head.scope),
+            user_id=head.scope.user,
+            tenant=head.scope.tenant,
+            agent=head.agent,
+            created=head.created,
+            updated=head.updated,
+            last_seq=head.last_seq,
+            reset_seq=head.reset_seq,
+            covered_through_seq=head.covered_through_seq,
+            turns=head.turns,
+            live_turns=head.live_turns,
+            live_tokens=head.live_tokens,
+        )
+
+
+class CallOut(_Scoped):
+    """A window that was handed out."""
+
+    id: str
+    at: datetime
+    turn_id: str | None
+    query: str | None
+    options: Json
+    tokens: int
+    ratio: float
+    mode: str
+    prefix_hash: str
+    receipt: Json
+
+    @classmethod
+    def of(cls, call: Call) -> "CallOut":
+        return cls(
+            conversation_id=_conversation(call.scope),
+            user_id=call.scope.user,
+            tenant=call.scope.tenant,
+            id=call.id,
+            at=call.at,
+            turn_id=call.turn_id,
+            query=call.query,
+            options=_object(call.options),
+            tokens=call.tokens,
+            ratio=call.ratio,
+            mode=call.mode,
+            prefix_hash=call.prefix_hash,
+            receipt=_object(call.receipt),
+        )
+
+
+class FactOut(Answer):
+    """A lasting statement about a user."""
+
+    id: str
+    user_id: str | None
+    tenant: str
+    text: str
+    category: str | None
+    confidence: float
+    valid_from: datetime
+    valid_to: datetime | None
+    recorded: datetime
+    retracted: datetime | None
+    source_turn: str | None
+    source_quote: str | None
+    tokens: int
+    counter: str
+
+    @classmethod
+    def of(cls, fact: Fact) -> "FactOut":
+        return cls(
+            id=fact.id,
+            user_id=fact.scope.user,
+            tenant=fact.scope.tenant,
+            text=fact.text,
+            category=fact.category,
+            confidence=fact.confidence,
+            valid_from=fact.valid_from,
+            valid_to=fact.valid_to,
+            recorded=fact.recorded,
+            retracted=fact.retracted,
+            source_turn=fact.source_turn,
+            source_quote=fact.source_quote,
+            tokens=fact.tokens,
+            counter=fact.counter,
+        )
+
+
+class ErasureOut(Answer):
+    """What an erasure removed."""
+
+    conversation_id: str | None
+    user_id: str | None
+    tenant: str
+    at: datetime
+    counts: Annotated[dict[str, int], Field(description="Rows removed, table by table.")]
+    total: int
+
+    @classmethod
+    def of(cls, receipt: ErasureReceipt) -> "ErasureOut":
+        return cls(
+            conversation_id=receipt.scope.conversation,
+            user_id=receipt.scope.user,
+            tenant=receipt.scope.tenant,
+            at=receipt.at,
+            counts=dict(receipt.counts),
+            total=receipt.total,
+        )
+
+
+class TokenizerOut(Answer):
+    """What counts the tokens."""
+
+    name: str
+    exact: Annotated[bool, Field(description="False when the counts are estimates.")]
+
+
+class HealthOut(Answer):
+    """The service works, and what it runs on."""
+
+    status: Literal["ok"] = "ok"
+    version: str
+    store: Json
+    tokenizer: TokenizerOut
+    tier_failures: Annotated[dict[str, int], Field(description="How often each tier failed since the start.")]
+    calls_dropped: int
+
+
+def page_of(items: Sequence[T], following: str | None = None) -> "Page[T]":
+    """The wire form of a listing."""
+    return Page(items=tuple(items), next=following)
+
+
+def _conversation(scope: Scope) -> str:
+    return scope.conversation or ""
+
+
+def _value(value: StoredJson) -> JsonValue:
+    return cast("JsonValue", value)
+
+
+def _object(value: JsonObject) -> Json:
+    return cast("Json", dict(value))

@@ -1,0 +1,102 @@
+"""A window as JSON, in the shape the caller's model takes."""
+
+from typing import Annotated, Literal, cast
+
+from pydantic import Field, JsonValue
+
+from pagefile.window.receipt import Receipt, Verdict, Window
+from pagefile.window.render import anthropic, plain
+from pagefile.wire.requests import Format
+from pagefile.wire.texts import Answer
+
+
+class VerdictOut(Answer):
+    """The decision on one candidate."""
+
+    id: str
+    block: str
+    kept: bool
+    form: Annotated[str | None, Field(description="Which form was taken; null when dropped.")]
+    tokens: int
+    reason: str
+    score: float | None
+
+    @classmethod
+    def of(cls, verdict: Verdict) -> "VerdictOut":
+        return cls(
+            id=verdict.id,
+            block=verdict.block,
+            kept=verdict.kept,
+            form=verdict.form,
+            tokens=verdict.tokens,
+            reason=verdict.reason,
+            score=verdict.score,
+        )
+
+
+class ReceiptOut(Answer):
+    """Every candidate exactly once, kept or dropped, and why."""
+
+    budget: int
+    framing: Annotated[int, Field(description="Tokens that belong to no candidate.")]
+    counter: str
+    exact: bool
+    degraded: Annotated[tuple[str, ...], Field(description="What went wrong on the way.")]
+    verdicts: tuple[VerdictOut, ...]
+
+    @classmethod
+    def of(cls, receipt: Receipt) -> "ReceiptOut":
+        return cls(
+            budget=receipt.budget,
+            framing=receipt.framing,
+            counter=receipt.counter,
+            exact=receipt.exact,
+            degraded=receipt.degraded,
+            verdicts=tuple(VerdictOut.of(verdict) for verdict in receipt.verdicts),
+        )
+
+
+class WindowOut(Answer):
+    """What to send to the model, and how it came about."""
+
+    id: Annotated[str, Field(description="Its id in `GET /v1/calls`.")]
+    format: Format
+    messages: Annotated[
+        tuple[dict[str, JsonValue], ...] | None,
+        Field(description='OpenAI-style or Anthropic-style messages; null when the format is "text".'),
+    ]
+    system: Annotated[
+        str | None, Field(description='Anthropic\'s system text; null unless the format is "anthropic".')
+    ]
+    text: Annotated[
+        str | None, Field(description='The whole window as one text; null unless the format is "text".')
+    ]
+    tokens: Annotated[int, Field(description="Exact tokens of the OpenAI-style messages as a chat request.")]
+    budget: int
+    ratio: Annotated[float, Field(description="How full the window would be with every live turn in it.")]
+    mode: Literal["FULL_HISTORY", "SUMMARY_N"]
+    should_checkpoint: bool
+    prefix_hash: Annotated[str, Field(description="Equal while a prompt cache can be reused.")]
+    receipt: ReceiptOut
+
+    @classmethod
+    def of(cls, window: Window, form: Format) -> "WindowOut":
+        system, messages, text = None, window.messages, None
+        if form == "anthropic":
+            system, messages = anthropic(window.messages)
+        elif form == "text":
+            messages, text = None, plain(window.messages)
+        return cls(
+            id=window.id,
+            format=form,
+            messages=None if messages is None else cast("tuple[dict[str, JsonValue], ...]", tuple(messages)),
+            system=system,
+            text=text,
+            tokens=window.tokens,
+            budget=window.budget,
+            ratio=window.ratio,
+            mode=cast("Literal['FULL_HISTORY', 'SUMMARY_N']", window.mode),
+            should_checkpoint=window.should_checkpoint,
+            prefix_hash=window.prefix_hash,
+            receipt=ReceiptOut.of(window.receipt),
+        )
