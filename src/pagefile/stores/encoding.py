@@ -6,19 +6,20 @@ a tool's input comes back as a list from all of them.
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, cast
 
 from pagefile.errors import InvalidTurnError
-from pagefile.records import JsonObject, JsonValue, Step, utc
+from pagefile.records import Fact, JsonObject, JsonValue, Step, utc
 
 
 def _as_builtin(value: object) -> Any:
     if isinstance(value, Mapping):
         return dict(cast("Mapping[str, Any]", value))
-    if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray | memoryview):
+    if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray):
         return list(cast("Sequence[Any]", value))
-    raise TypeError(f"{type(value).__name__} is not JSON")
+    raise TypeError(f"{type(cast('object', value)).__name__} is not JSON")
 
 
 _dumps = json.JSONEncoder(
@@ -74,6 +75,18 @@ def _step_object(step: Step) -> dict[str, JsonValue]:
         "result_tokens": step.result_tokens,
         "page": step.page,
     }
+
+
+def utc_fact(fact: Fact) -> Fact:
+    """The fact as it comes back from a database."""
+    return replace(
+        fact,
+        confidence=float(fact.confidence),
+        valid_from=utc(fact.valid_from),
+        valid_to=fact.valid_to and utc(fact.valid_to),
+        recorded=utc(fact.recorded),
+        retracted=fact.retracted and utc(fact.retracted),
+    )
 
 
 def time_text(moment: datetime) -> str:

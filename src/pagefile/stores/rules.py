@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import pairwise
 
-from pagefile.errors import ConflictError, InvalidTurnError, NotFoundError
+from pagefile.errors import ConflictError, HandleNotFoundError, InvalidTurnError, NotFoundError
 from pagefile.ports import AddStep, CheckpointDraft, Complete, TurnChange, TurnDraft
-from pagefile.records import NEVER, Checkpoint, Entry, Head, Scope, Step, Turn
+from pagefile.records import NEVER, Checkpoint, Entry, Fact, Head, Scope, Step, Turn
 from pagefile.stores.encoding import steps_text
 
 _TICK = timedelta(microseconds=1)
@@ -48,6 +48,34 @@ def sees(scope: Scope, owner: str | None) -> bool:
 def no_head(scope: Scope) -> Head:
     """The head of a conversation that nobody wrote to."""
     return Head(scope, None, NEVER, NEVER, 0, 0, 0, 0, 0, 0)
+
+
+def nothing_behind(after: str) -> NotFoundError:
+    """The error for a list that cannot be continued."""
+    return NotFoundError(f"There is nothing to continue behind: {after!r} is not in this list.")
+
+
+def check_fact_owner(fact: Fact, owner: str | None) -> None:
+    """A fact is replaced only by its own user."""
+    if fact.scope.user != owner:
+        raise ConflictError(f"Fact {fact.id!r} belongs to another user: give the new fact a new id.")
+
+
+def no_fact(fact_id: str) -> NotFoundError:
+    """The error for a fact that is not there, or is somebody else's."""
+    return NotFoundError(f"There is no fact {fact_id!r}.")
+
+
+def page_taken(uuid: str) -> ConflictError:
+    """The error for a page whose uuid stands for another text."""
+    return ConflictError(f"Page {uuid!r} is there already with another text: give the new page a new uuid.")
+
+
+def no_page(uuid: str) -> HandleNotFoundError:
+    """The error for a page that is not there, or is somebody else's."""
+    return HandleNotFoundError(
+        f"There is no archived page {uuid!r} here: copy the uuid from its placeholder."
+    )
 
 
 # -- turns ------------------------------------------------------------------------------------------------------------

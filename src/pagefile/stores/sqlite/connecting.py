@@ -12,7 +12,7 @@ from urllib.parse import quote
 import apsw
 
 from pagefile.errors import StoreCorruptError, StoreUnavailableError
-from pagefile.stores.sqlite.driver import translating
+from pagefile.stores.sqlite.driver import Connection, connect, translating
 from pagefile.stores.sqlite.migrating import check_version, migrate
 
 #: Written into the header of our files: "PGFL".
@@ -34,8 +34,8 @@ class Place:
 class Opened:
     """The connections of a store."""
 
-    writer: apsw.Connection
-    readers: tuple[apsw.Connection, ...]
+    writer: Connection
+    readers: tuple[Connection, ...]
     read_only: bool
 
 
@@ -60,8 +60,8 @@ def _check_directory(path: Path) -> None:
         )
 
 
-def _prepared(place: Place) -> apsw.Connection:
-    connection = apsw.Connection(str(place.path))
+def _prepared(place: Place) -> Connection:
+    connection = connect(str(place.path))
     try:
         connection.set_busy_timeout(_BUSY_TIMEOUT_MS)
         _check_ours(connection, place)
@@ -77,7 +77,7 @@ def _prepared(place: Place) -> apsw.Connection:
     return connection
 
 
-def _check_ours(connection: apsw.Connection, place: Place) -> None:
+def _check_ours(connection: Connection, place: Place) -> None:
     # One snapshot: another process may be making the tables at this moment.
     connection.execute("BEGIN")
     try:
@@ -92,7 +92,7 @@ def _check_ours(connection: apsw.Connection, place: Place) -> None:
         )
 
 
-def _enter_wal(connection: apsw.Connection) -> None:
+def _enter_wal(connection: Connection) -> None:
     # Two processes that open a new file at once may refuse each other here without asking the busy handler.
     deadline = time.monotonic() + _BUSY_TIMEOUT_MS / 1000
     while True:
@@ -106,7 +106,7 @@ def _enter_wal(connection: apsw.Connection) -> None:
             return
 
 
-def _tune(connection: apsw.Connection, place: Place) -> None:
+def _tune(connection: Connection, place: Place) -> None:
     connection.pragma("synchronous", place.synchronous)
     connection.pragma("foreign_keys", True)
     connection.pragma("secure_delete", True)
@@ -114,8 +114,8 @@ def _tune(connection: apsw.Connection, place: Place) -> None:
     connection.pragma("temp_store", "memory")
 
 
-def _reader(place: Place) -> apsw.Connection:
-    connection = apsw.Connection(str(place.path))
+def _reader(place: Place) -> Connection:
+    connection = connect(str(place.path))
     connection.set_busy_timeout(_BUSY_TIMEOUT_MS)
     _tune(connection, place)
     connection.pragma("query_only", True)
@@ -135,9 +135,9 @@ def _open_unwritable(place: Place, readers: int) -> Opened:
         )
     uri = f"file:{quote(str(place.path.resolve()))}?immutable=1"
     flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
-    connections: list[apsw.Connection] = []
+    connections: list[Connection] = []
     for _ in range(readers + 1):
-        connection = apsw.Connection(uri, flags=flags)
+        connection = connect(uri, flags)
         connections.append(connection)
         _check_ours(connection, place)
         check_version(connection, str(place.path), exactly=True)

@@ -1,7 +1,8 @@
-"""The one place where apsw's errors become ours, each saying what to do."""
+"""What we ask of apsw, and the one place where its errors become ours, each saying what to do."""
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any, Protocol, cast
 
 import apsw
 
@@ -13,13 +14,49 @@ from pagefile.errors import (
     StoreUnavailableError,
 )
 
+Row = tuple[Any, ...]
+
+
+class Cursor(Protocol):
+    """Rows, one after the other."""
+
+    @property
+    def get(self) -> Any:
+        """The only value, the only row or all rows, whichever there is; None for nothing."""
+
+    def __iter__(self) -> Iterator[Row]: ...
+    def fetchone(self) -> Row | None: ...
+    def fetchall(self) -> list[Row]: ...
+    def close(self) -> None: ...
+
+
+class Connection(Protocol):
+    """The part of `apsw.Connection` we use; apsw's own types name buffers that Python 3.11 has no name for."""
+
+    @property
+    def in_transaction(self) -> bool: ...
+
+    def execute(self, statements: str, bindings: Mapping[str, Any] | None = None, /) -> Cursor: ...
+    def executemany(self, statements: str, bindings: Iterable[Mapping[str, Any]], /) -> Cursor: ...
+    def pragma(self, name: str, value: Any = None, /) -> Any: ...
+    def changes(self) -> int: ...
+    def interrupt(self) -> None: ...
+    def readonly(self, name: str, /) -> bool: ...
+    def set_busy_timeout(self, milliseconds: int, /) -> None: ...
+    def close(self) -> None: ...
+
+
+def connect(name: str, flags: int = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE) -> Connection:
+    """A new connection; the file is looked at only when the first statement runs."""
+    return cast("Connection", apsw.Connection(name, flags=flags))
+
 
 class InterruptedStatementError(Exception):
     """A statement was stopped because nobody waits for it any more; never leaves this folder."""
 
 
 @contextmanager
-def translating(place: str) -> Iterator[None]:
+def translating(place: str) -> Generator[None]:
     """Raises our errors for the driver's."""
     try:
         yield

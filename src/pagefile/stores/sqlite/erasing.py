@@ -2,11 +2,10 @@
 
 from typing import Any
 
-import apsw
-
 from pagefile.records import Scope
 from pagefile.stores import rules
 from pagefile.stores.encoding import to_json
+from pagefile.stores.sqlite.driver import Connection
 from pagefile.stores.sqlite.queries import sql
 from pagefile.stores.sqlite.rows import Values, keys
 
@@ -15,7 +14,7 @@ _OF_CONVERSATIONS = ("ai_message", "conversation_summaries", "sessions", "waterm
 _OF_OWNERS = ("facts", "context_calls", "tool_result_archive")
 
 
-def erase(connection: apsw.Connection, scope: Scope) -> dict[str, int]:
+def erase(connection: Connection, scope: Scope) -> dict[str, int]:
     """How many rows went, table by table."""
     whole_tenant = scope.user is None and scope.conversation is None
     values: Values = {**keys(scope), "gone": to_json(_conversations(connection, scope))}
@@ -32,7 +31,7 @@ def erase(connection: apsw.Connection, scope: Scope) -> dict[str, int]:
     return counts
 
 
-def _conversations(connection: apsw.Connection, scope: Scope) -> list[str]:
+def _conversations(connection: Connection, scope: Scope) -> list[str]:
     if scope.conversation is not None:
         rules.check_owner(scope, connection.execute(sql("owner"), keys(scope)).get)
         return [scope.conversation]
@@ -41,6 +40,6 @@ def _conversations(connection: apsw.Connection, scope: Scope) -> list[str]:
     return [row[0] for row in rows]
 
 
-def _count(connection: apsw.Connection, statement: str, values: Values) -> int:
+def _count(connection: Connection, statement: str, values: Values) -> int:
     connection.execute(sql(statement), values)
     return connection.changes()

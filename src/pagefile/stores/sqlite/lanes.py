@@ -17,7 +17,7 @@ from typing import Any, TypeVar, cast
 import apsw
 
 from pagefile.errors import ClosedError, PagefileError
-from pagefile.stores.sqlite.driver import InterruptedStatementError, translating
+from pagefile.stores.sqlite.driver import Connection, InterruptedStatementError, translating
 
 T = TypeVar("T")
 
@@ -31,7 +31,7 @@ class _Job:
 
     __slots__ = ("cancelled", "error", "function", "future", "loop", "purge", "result")
 
-    def __init__(self, function: Callable[[apsw.Connection], Any], *, purge: bool = False) -> None:
+    def __init__(self, function: Callable[[Connection], Any], *, purge: bool = False) -> None:
         self.function = function
         self.purge = purge
         self.loop = asyncio.get_running_loop()
@@ -53,7 +53,7 @@ class _Lane:
         self._threads: list[threading.Thread] = []
         self._closed = False
 
-    def _start(self, connections: Sequence[apsw.Connection]) -> None:
+    def _start(self, connections: Sequence[Connection]) -> None:
         for connection in connections:
             thread = threading.Thread(target=self._serve, args=(connection,), name=self._name, daemon=True)
             self._threads.append(thread)
@@ -78,7 +78,7 @@ class _Lane:
         for thread in self._threads:
             await asyncio.to_thread(thread.join)
 
-    def _serve(self, connection: apsw.Connection) -> None:
+    def _serve(self, connection: Connection) -> None:
         raise NotImplementedError
 
     def _cancel(self, job: _Job) -> None:
@@ -88,7 +88,7 @@ class _Lane:
 class Writer(_Lane):
     """The one thread that writes."""
 
-    def __init__(self, connection: apsw.Connection, place: str) -> None:
+    def __init__(self, connection: Connection, place: str) -> None:
         super().__init__(place, "pagefile-writer")
         self._connection = connection
         self._running: Sequence[_Job] = ()
@@ -96,7 +96,7 @@ class Writer(_Lane):
         self._purge_owed = False
         self._start([connection])
 
-    async def run(self, function: Callable[[apsw.Connection], T], *, purge: bool = False) -> T:
+    async def run(self, function: Callable[[Connection], T], *, purge: bool = False) -> T:
         """The function's result, once it is durable; `purge` empties the write-ahead log after it."""
         return cast("T", await self._run(_Job(function, purge=purge)))
 
@@ -106,7 +106,7 @@ class Writer(_Lane):
             if job in self._running:
                 self._connection.interrupt()
 
-    def _serve(self, connection: apsw.Connection) -> None:
+    def _serve(self, connection: Connection) -> None:
         going = True
         while going:
             jobs: list[_Job] = []
@@ -216,12 +216,12 @@ class Writer(_Lane):
 class Readers(_Lane):
     """A few threads that read, each with its own connection."""
 
-    def __init__(self, connections: Sequence[apsw.Connection], place: str) -> None:
+    def __init__(self, connections: Sequence[Connection], place: str) -> None:
         super().__init__(place, "pagefile-reader")
-        self._at: dict[_Job, apsw.Connection] = {}
+        self._at: dict[_Job, Connection] = {}
         self._start(connections)
 
-    async def run(self, function: Callable[[apsw.Connection], T]) -> T:
+    async def run(self, function: Callable[[Connection], T]) -> T:
         """The function's result, all of it read from one snapshot."""
         return cast("T", await self._run(_Job(function)))
 
@@ -231,7 +231,7 @@ class Readers(_Lane):
             if job in self._at:
                 self._at[job].interrupt()
 
-    def _serve(self, connection: apsw.Connection) -> None:
+    def _serve(self, connection: Connection) -> None:
         while (job := self._queue.get()) is not None:
             with self._lock:
                 if job.cancelled:

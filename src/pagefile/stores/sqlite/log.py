@@ -5,8 +5,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-import apsw
-
 from pagefile.ports import (
     Abort,
     AddStep,
@@ -31,6 +29,7 @@ from pagefile.records import (
 )
 from pagefile.stores import rules, session
 from pagefile.stores.encoding import metadata_text, plain, steps_text, text_time, time_text, to_json
+from pagefile.stores.sqlite.driver import Connection
 from pagefile.stores.sqlite.lanes import Writer
 from pagefile.stores.sqlite.queries import sql
 from pagefile.stores.sqlite.rows import HEAD_COLUMNS, Values, entry_of, head_of, keys
@@ -103,7 +102,7 @@ class SqliteTurnLog(TurnLog):
 
     # -- turns --------------------------------------------------------------------------------------------------------
 
-    def _append(self, connection: apsw.Connection, draft: TurnDraft, turn: Turn, texts: Values) -> Turn:
+    def _append(self, connection: Connection, draft: TurnDraft, turn: Turn, texts: Values) -> Turn:
         now, state = utc(self._clock.now()), _state(connection, draft.scope)
         done = draft.status == "done"
         created = rules.stamp(now, state.last_created)
@@ -117,7 +116,7 @@ class SqliteTurnLog(TurnLog):
             _tell_session(connection, turn, draft.agent or state.head.agent)
         return turn
 
-    def _count(self, connection: apsw.Connection, values: Values, turn: Turn, agent: str | None) -> None:
+    def _count(self, connection: Connection, values: Values, turn: Turn, agent: str | None) -> None:
         values["agent"] = agent
         if turn.seq is None:
             connection.execute(sql("conversation_touch"), values)
@@ -126,7 +125,7 @@ class SqliteTurnLog(TurnLog):
         values["done"], values["live_tokens"] = int(done), turn.tokens if done else 0
         connection.execute(sql("conversation_turn"), values)
 
-    def _advance(self, connection: apsw.Connection, change: TurnChange) -> Turn:
+    def _advance(self, connection: Connection, change: TurnChange) -> Turn:
         now, state = utc(self._clock.now()), _state(connection, change.scope)
         turn = _entry(connection, change.scope, change.turn_id, state)
         if not isinstance(turn, Turn):
@@ -147,7 +146,7 @@ class SqliteTurnLog(TurnLog):
 
     # -- markers ------------------------------------------------------------------------------------------------------
 
-    def _checkpoint(self, connection: apsw.Connection, draft: CheckpointDraft) -> Entry:
+    def _checkpoint(self, connection: Connection, draft: CheckpointDraft) -> Entry:
         now, state = utc(self._clock.now()), _state(connection, draft.scope)
         stored = _entry(connection, draft.scope, draft.id, state)
         if stored is not None:
@@ -169,7 +168,7 @@ class SqliteTurnLog(TurnLog):
         )
         return _write_checkpoint(connection, checkpoint, draft.text, now, state.head.reset_seq)
 
-    def _reset(self, connection: apsw.Connection, draft: ResetDraft) -> Entry:
+    def _reset(self, connection: Connection, draft: ResetDraft) -> Entry:
         now, state = utc(self._clock.now()), _state(connection, draft.scope)
         stored = _entry(connection, draft.scope, draft.id, state)
         if stored is not None:
@@ -184,7 +183,7 @@ class SqliteTurnLog(TurnLog):
 
     # -- restoring ----------------------------------------------------------------------------------------------------
 
-    def _restore(self, connection: apsw.Connection, plan: rules.Restoration) -> int:
+    def _restore(self, connection: Connection, plan: rules.Restoration) -> int:
         now, state = utc(self._clock.now()), _state(connection, plan.scope)
         if connection.execute(sql("entry_any"), keys(plan.scope)).get is None:
             rules.check_whole(plan.ended)
@@ -204,7 +203,7 @@ class SqliteTurnLog(TurnLog):
         return new
 
     def _restore_whole(
-        self, connection: apsw.Connection, plan: rules.Restoration, state: _State, now: datetime
+        self, connection: Connection, plan: rules.Restoration, state: _State, now: datetime
     ) -> int:
         scope, reset_seq = state.owned(plan.scope), 0
         connection.execute(sql("conversation_touch"), {**keys(scope), "agent": None, "now": time_text(now)})
@@ -222,7 +221,7 @@ class SqliteTurnLog(TurnLog):
         connection.execute(sql("conversation_times"), values)
         return len(times)
 
-    def _restore_turn(self, connection: apsw.Connection, turn: Turn, now: datetime, state: _State) -> None:
+    def _restore_turn(self, connection: Connection, turn: Turn, now: datetime, state: _State) -> None:
         texts = {"steps": steps_text(turn.steps), "metadata": metadata_text(turn.metadata)}
         values = _turn_values(turn, now, texts)
         connection.execute(sql("turn_insert"), values)
@@ -231,7 +230,7 @@ class SqliteTurnLog(TurnLog):
             _tell_session(connection, turn, state.head.agent)
 
 
-def _state(connection: apsw.Connection, scope: Scope) -> _State:
+def _state(connection: Connection, scope: Scope) -> _State:
     row: Any = connection.execute(sql("state"), keys(scope)).fetchone()
     if row is None:
         return _State(rules.no_head(scope), None, 0, 0)
@@ -241,7 +240,7 @@ def _state(connection: apsw.Connection, scope: Scope) -> _State:
     return _State(head_of(row[:HEAD_COLUMNS], scope), last_created, versions, versions if in_force else 0)
 
 
-def _entry(connection: apsw.Connection, scope: Scope, entry_id: str, state: _State) -> Entry | None:
+def _entry(connection: Connection, scope: Scope, entry_id: str, state: _State) -> Entry | None:
     row: Any = connection.execute(sql("entry_by_id"), {**keys(scope), "id": entry_id}).fetchone()
     return None if row is None else entry_of(row, state.head.scope)
 
@@ -312,7 +311,7 @@ def _marker_values(marker: Checkpoint | Reset, now: datetime) -> Values:
 
 
 def _write_checkpoint(
-    connection: apsw.Connection, checkpoint: Checkpoint, text: str, now: datetime, reset_seq: int
+    connection: Connection, checkpoint: Checkpoint, text: str, now: datetime, reset_seq: int
 ) -> Checkpoint:
     covered = checkpoint.covered_through_seq
     coverage: Any = connection.execute(
@@ -353,7 +352,7 @@ def _write_checkpoint(
     return checkpoint
 
 
-def _write_reset(connection: apsw.Connection, reset: Reset, now: datetime) -> None:
+def _write_reset(connection: Connection, reset: Reset, now: datetime) -> None:
     values = {
         **_marker_values(reset, now),
         "query": RESET_QUERY,
@@ -369,7 +368,7 @@ def _write_reset(connection: apsw.Connection, reset: Reset, now: datetime) -> No
     _update_session(connection, "session_marker", values, reset.scope)
 
 
-def _tell_session(connection: apsw.Connection, turn: Turn, agent: str | None) -> None:
+def _tell_session(connection: Connection, turn: Turn, agent: str | None) -> None:
     values = {
         **keys(turn.scope),
         "agent": agent,
@@ -379,7 +378,7 @@ def _tell_session(connection: apsw.Connection, turn: Turn, agent: str | None) ->
     _update_session(connection, "session_turn", values, turn.scope)
 
 
-def _update_session(connection: apsw.Connection, statement: str, values: Values, scope: Scope) -> None:
+def _update_session(connection: Connection, statement: str, values: Values, scope: Scope) -> None:
     connection.execute(sql(statement), values)
     if not connection.changes():
         blank = to_json(session.blank(scope))

@@ -3,20 +3,19 @@
 from functools import cache
 from importlib.resources import files
 
-import apsw
-
 from pagefile.errors import SchemaVersionError
+from pagefile.stores.sqlite.driver import Connection
 
 
 @cache
 def migrations() -> tuple[str, ...]:
     """The migrations in order; the schema version is how many were applied."""
-    folder = files(__package__).joinpath("migrations")
+    folder = files("pagefile.stores.sqlite").joinpath("migrations")
     names = sorted(file.name for file in folder.iterdir() if file.name.endswith(".sql"))
     return tuple(folder.joinpath(name).read_text(encoding="utf-8") for name in names)
 
 
-def check_version(connection: apsw.Connection, place: str, *, exactly: bool = False) -> int:
+def check_version(connection: Connection, place: str, *, exactly: bool = False) -> int:
     """The schema version of the file, or an error when this version of Pagefile cannot use it."""
     found, known = int(connection.pragma("user_version")), len(migrations())
     if found > known:
@@ -32,7 +31,7 @@ def check_version(connection: apsw.Connection, place: str, *, exactly: bool = Fa
     return found
 
 
-def migrate(connection: apsw.Connection, place: str, application_id: int) -> None:
+def migrate(connection: Connection, place: str, application_id: int) -> None:
     """Apply what is missing, each migration in a transaction with its version; others may be doing the same."""
     while check_version(connection, place) < len(migrations()):
         connection.execute("BEGIN IMMEDIATE")

@@ -5,15 +5,13 @@ import zlib
 from dataclasses import dataclass, replace
 from typing import Any
 
-import apsw
-
-from pagefile.errors import ConflictError, HandleNotFoundError
 from pagefile.ports import PageDraft, PageStore
 from pagefile.records import Page, Scope, utc
+from pagefile.stores import rules
 from pagefile.stores.encoding import from_json, plain, text_time, time_text, to_json
+from pagefile.stores.sqlite.driver import Connection
 from pagefile.stores.sqlite.lanes import Readers, Writer
 from pagefile.stores.sqlite.queries import sql
-from pagefile.stores.sqlite.reader import nothing_behind
 from pagefile.stores.sqlite.rows import Row, Values, keys
 
 _ZLIB_LEVEL = 6
@@ -40,12 +38,10 @@ class SqlitePages(PageStore):
         return await self._writer.run(lambda connection: _put(connection, page, blob))
 
     async def load(self, scope: Scope, uuid: str) -> tuple[Page, str]:
-        def read(connection: apsw.Connection) -> tuple[Page, str]:
+        def read(connection: Connection) -> tuple[Page, str]:
             row: Any = connection.execute(sql("page_load"), {**keys(scope), "uuid": uuid}).fetchone()
             if row is None:
-                raise HandleNotFoundError(
-                    f"There is no archived page {uuid!r} here: copy the uuid from its placeholder."
-                )
+                raise rules.no_page(uuid)
             return _page(row[2:], scope.tenant), _unpacked(row[0], row[1])
 
         return await self._readers.run(read)
@@ -65,7 +61,7 @@ def _unpacked(codec: str, data: bytes) -> str:
     return (zlib.decompress(data) if codec == "zlib" else data).decode()
 
 
-def _put(connection: apsw.Connection, page: Page, blob: _Blob) -> Page:
+def _put(connection: Connection, page: Page, blob: _Blob) -> Page:
     connection.execute(sql("blob_put"), {"hash": blob.hash, "codec": blob.codec, "data": blob.data})
     connection.execute(sql("page_put"), {**_page_values(page), "blob": blob.hash})
     if connection.changes():
@@ -73,9 +69,7 @@ def _put(connection: apsw.Connection, page: Page, blob: _Blob) -> Page:
     row: Any = connection.execute(sql("page_stored"), {**keys(page.scope), "uuid": page.uuid}).fetchone()
     stored = _page(row[1:], page.scope.tenant)
     if row[0] != blob.hash or stored.scope.user != page.scope.user:
-        raise ConflictError(
-            f"Page {page.uuid!r} is there already with another text: give the new page a new uuid."
-        )
+        raise rules.page_taken(page.uuid)
     return stored
 
 
@@ -124,7 +118,7 @@ def _page(row: Row, tenant: str) -> Page:
     )
 
 
-def _pages(connection: apsw.Connection, scope: Scope, limit: int, after: str | None) -> list[Page]:
+def _pages(connection: Connection, scope: Scope, limit: int, after: str | None) -> list[Page]:
     created: str | None = None
     if after is not None:
         row: Any = connection.execute(sql("page_stored"), {**keys(scope), "uuid": after}).fetchone()
@@ -134,7 +128,7 @@ def _pages(connection: apsw.Connection, scope: Scope, limit: int, after: str | N
             or scope.user not in {None, last.scope.user}
             or scope.conversation not in {None, last.scope.conversation}
         ):
-            raise nothing_behind(after)
+            raise rules.nothing_behind(after)
         created = time_text(last.created)
     part = (
         "conversation" if scope.conversation is not None else "user" if scope.user is not None else "tenant"

@@ -22,7 +22,7 @@ def statements() -> dict[str, str]:
     """Every statement of this store."""
     fragments: dict[str, str] = {}
     named: dict[str, str] = {}
-    for file in sorted(files(__package__).joinpath("sql").iterdir(), key=lambda file: file.name):
+    for file in sorted(files("pagefile.stores.sqlite").joinpath("sql").iterdir(), key=lambda file: file.name):
         pieces = _PART.split(file.read_text(encoding="utf-8"))[1:]
         for kind, name, text in zip(pieces[::3], pieces[1::3], pieces[2::3], strict=True):
             (fragments if kind == "fragment" else named)[name] = text.strip()

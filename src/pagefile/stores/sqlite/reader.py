@@ -5,9 +5,6 @@ from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
-import apsw
-
-from pagefile.errors import NotFoundError
 from pagefile.ports import (
     EntryQuery,
     HeadQuery,
@@ -21,6 +18,7 @@ from pagefile.ports import (
 )
 from pagefile.records import Entry, Head, Scope, Turn
 from pagefile.stores import rules
+from pagefile.stores.sqlite.driver import Connection
 from pagefile.stores.sqlite.lanes import Readers
 from pagefile.stores.sqlite.queries import sql
 from pagefile.stores.sqlite.rows import (
@@ -59,7 +57,7 @@ class SqliteReader(LogReader, TurnSource):
         return await self._readers.run(lambda connection: _around(connection, scope, refs))
 
 
-def _view(connection: apsw.Connection, request: ViewRequest) -> LogView:
+def _view(connection: Connection, request: ViewRequest) -> LogView:
     scope = request.scope
     row: Any = connection.execute(sql("view"), {**keys(scope), "open_turn": request.open_turn}).fetchone()
     if row is not None:
@@ -80,7 +78,7 @@ def _view(connection: apsw.Connection, request: ViewRequest) -> LogView:
     )
 
 
-def _live_turns(connection: apsw.Connection, head: Head, request: ViewRequest) -> tuple[Turn, ...]:
+def _live_turns(connection: Connection, head: Head, request: ViewRequest) -> tuple[Turn, ...]:
     after = max(head.reset_seq, head.covered_through_seq)
     taken: list[Turn] = []
     tokens = 0
@@ -94,7 +92,7 @@ def _live_turns(connection: apsw.Connection, head: Head, request: ViewRequest) -
     return tuple(reversed(taken))
 
 
-def _entries(connection: apsw.Connection, query: EntryQuery) -> list[Entry]:
+def _entries(connection: Connection, query: EntryQuery) -> list[Entry]:
     owner_row: Any = connection.execute(sql("owner"), keys(query.scope)).fetchone()
     if owner_row is None:
         return []
@@ -116,7 +114,7 @@ def _entries(connection: apsw.Connection, query: EntryQuery) -> list[Entry]:
     return found[::-1] if query.newest else found
 
 
-def _heads(connection: apsw.Connection, query: HeadQuery) -> list[Head]:
+def _heads(connection: Connection, query: HeadQuery) -> list[Head]:
     scope = query.scope
     behind: Values = {"after": query.after, "updated": None}
     if query.after is not None:
@@ -126,7 +124,7 @@ def _heads(connection: apsw.Connection, query: HeadQuery) -> list[Head]:
             or not rules.sees(scope, last.scope.user)
             or scope.conversation not in {None, query.after}
         ):
-            raise nothing_behind(query.after)
+            raise rules.nothing_behind(query.after)
         behind["updated"] = _updated_text(connection, scope, query.after)
     if scope.conversation is not None:
         head = None if query.after is not None else _head(connection, scope)
@@ -137,23 +135,18 @@ def _heads(connection: apsw.Connection, query: HeadQuery) -> list[Head]:
     return [head_of(row[1:], replace(scope, conversation=row[0])) for row in rows]
 
 
-def _head(connection: apsw.Connection, scope: Scope) -> Head | None:
+def _head(connection: Connection, scope: Scope) -> Head | None:
     row: Any = connection.execute(sql("head_of_conversation"), keys(scope)).fetchone()
     return None if row is None else head_of(row[1:], scope)
 
 
-def _updated_text(connection: apsw.Connection, scope: Scope, conversation: str) -> str:
+def _updated_text(connection: Connection, scope: Scope, conversation: str) -> str:
     values = {**keys(scope), "conversation": conversation, "user": None}
     row: Any = connection.execute(sql("head_of_conversation"), values).fetchone()
     return row[4]
 
 
-def nothing_behind(after: str) -> NotFoundError:
-    """The error for a list that cannot be continued."""
-    return NotFoundError(f"There is nothing to continue behind: {after!r} is not in this list.")
-
-
-def _since(connection: apsw.Connection, request: SinceRequest) -> list[Turn]:
+def _since(connection: Connection, request: SinceRequest) -> list[Turn]:
     turns: list[Turn] = []
     for scope, last_seq in _seen(connection, request.scope):
         known = request.known.get(scope.conversation or "", 0)
@@ -165,7 +158,7 @@ def _since(connection: apsw.Connection, request: SinceRequest) -> list[Turn]:
     return turns
 
 
-def _seen(connection: apsw.Connection, scope: Scope) -> list[tuple[Scope, int]]:
+def _seen(connection: Connection, scope: Scope) -> list[tuple[Scope, int]]:
     if scope.conversation is not None:
         head = _head(connection, scope)
         return [] if head is None else [(head.scope, head.last_seq)]
@@ -174,7 +167,7 @@ def _seen(connection: apsw.Connection, scope: Scope) -> list[tuple[Scope, int]]:
     return [(Scope(scope.tenant, owner, name), last_seq) for name, owner, last_seq in rows]
 
 
-def _around(connection: apsw.Connection, scope: Scope, refs: Sequence[TurnRef]) -> list[Neighbourhood]:
+def _around(connection: Connection, scope: Scope, refs: Sequence[TurnRef]) -> list[Neighbourhood]:
     found: list[Neighbourhood] = []
     for ref in refs:
         place = _around_one(connection, scope, ref)
@@ -183,7 +176,7 @@ def _around(connection: apsw.Connection, scope: Scope, refs: Sequence[TurnRef]) 
     return found
 
 
-def _around_one(connection: apsw.Connection, scope: Scope, ref: TurnRef) -> Neighbourhood | None:
+def _around_one(connection: Connection, scope: Scope, ref: TurnRef) -> Neighbourhood | None:
     if scope.conversation not in {None, ref.conversation}:
         return None
     head = _head(connection, replace(scope, conversation=ref.conversation))

@@ -4,16 +4,13 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-import apsw
-
-from pagefile.errors import ConflictError, NotFoundError
 from pagefile.ports import CallLog, Clock, FactStore, SessionStore
 from pagefile.records import Call, Fact, JsonObject, Scope, utc
 from pagefile.stores import rules
-from pagefile.stores.encoding import from_json, text_time, time_text, to_json
+from pagefile.stores.encoding import from_json, text_time, time_text, to_json, utc_fact
+from pagefile.stores.sqlite.driver import Connection
 from pagefile.stores.sqlite.lanes import Readers, Writer
 from pagefile.stores.sqlite.queries import sql
-from pagefile.stores.sqlite.reader import nothing_behind
 from pagefile.stores.sqlite.rows import Row, Values, keys
 
 
@@ -27,14 +24,19 @@ class SqliteFacts(FactStore):
     async def put(self, fact: Fact) -> Fact:
         rules.user_of(fact.scope)
         values = _fact_values(fact)
-        await self._writer.run(lambda connection: _put_fact(connection, values))
-        return _utc_fact(fact)
+
+        def write(connection: Connection) -> None:
+            if not connection.execute(sql("fact_put"), values).fetchall():
+                rules.check_fact_owner(fact, None)
+
+        await self._writer.run(write)
+        return utc_fact(fact)
 
     async def list(self, scope: Scope, *, retracted: bool = False) -> list[Fact]:
         statement = "facts_of_tenant" if scope.user is None else "facts_of_user"
         values = {**keys(scope), "retracted": retracted}
 
-        def read(connection: apsw.Connection) -> list[Fact]:
+        def read(connection: Connection) -> list[Fact]:
             return [_fact(row, scope.tenant) for row in connection.execute(sql(statement), values)]
 
         return await self._readers.run(read)
@@ -42,10 +44,10 @@ class SqliteFacts(FactStore):
     async def retract(self, scope: Scope, fact_id: str, at: datetime) -> Fact:
         values = {**keys(scope), "id": fact_id, "at": time_text(at)}
 
-        def write(connection: apsw.Connection) -> Fact:
+        def write(connection: Connection) -> Fact:
             rows = connection.execute(sql("fact_retract"), values).fetchall()
             if not rows:
-                raise NotFoundError(f"There is no fact {fact_id!r}.")
+                raise rules.no_fact(fact_id)
             return _fact(rows[0], scope.tenant)
 
         return await self._writer.run(write)
@@ -62,7 +64,7 @@ class SqliteCalls(CallLog):
         rows = [_call_values(call) for call in calls]
         chats = {(call.scope.tenant, call.scope.conversation) for call in calls}
 
-        def write(connection: apsw.Connection) -> None:
+        def write(connection: Connection) -> None:
             connection.executemany(sql("call_put"), rows)
             for tenant, conversation in chats:
                 values = {"tenant": tenant, "conversation": conversation, "keep": max(0, keep)}
@@ -85,7 +87,7 @@ class SqliteSessions(SessionStore):
     async def get(self, scope: Scope) -> JsonObject | None:
         rules.conversation_of(scope)
 
-        def read(connection: apsw.Connection) -> JsonObject | None:
+        def read(connection: Connection) -> JsonObject | None:
             _check_owner(connection, scope)
             return from_json(connection.execute(sql("session_get"), keys(scope)).get)
 
@@ -95,7 +97,7 @@ class SqliteSessions(SessionStore):
         rules.conversation_of(scope)
         text = to_json(value)
 
-        def write(connection: apsw.Connection) -> None:
+        def write(connection: Connection) -> None:
             _check_owner(connection, scope)
             now = time_text(utc(self._clock.now()))
             connection.execute(sql("conversation_touch"), {**keys(scope), "agent": None, "now": now})
@@ -104,13 +106,8 @@ class SqliteSessions(SessionStore):
         await self._writer.run(write)
 
 
-def _check_owner(connection: apsw.Connection, scope: Scope) -> None:
+def _check_owner(connection: Connection, scope: Scope) -> None:
     rules.check_owner(scope, connection.execute(sql("owner"), keys(scope)).get)
-
-
-def _put_fact(connection: apsw.Connection, values: Values) -> None:
-    if not connection.execute(sql("fact_put"), values).fetchall():
-        raise ConflictError(f"Fact {values['id']!r} belongs to another user: give the new fact a new id.")
 
 
 def _fact_values(fact: Fact) -> Values:
@@ -129,25 +126,6 @@ def _fact_values(fact: Fact) -> Values:
         "tokens": fact.tokens,
         "counter": fact.counter,
     }
-
-
-def _utc_fact(fact: Fact) -> Fact:
-    values = _fact_values(fact)
-    columns = (
-        *(
-            "id",
-            "user",
-            "conversation",
-            "content",
-            "category",
-            "confidence",
-            "valid_from",
-            "valid_to",
-            "recorded",
-        ),
-        *("retracted", "source_turn", "source_quote", "tokens", "counter"),
-    )
-    return _fact([values[column] for column in columns], fact.scope.tenant)
 
 
 def _fact(row: Row, tenant: str) -> Fact:
@@ -194,12 +172,12 @@ def _call_values(call: Call) -> Values:
     }
 
 
-def _calls(connection: apsw.Connection, scope: Scope, limit: int, after: str | None) -> list[Call]:
+def _calls(connection: Connection, scope: Scope, limit: int, after: str | None) -> list[Call]:
     place: int | None = None
     if after is not None:
         row: Any = connection.execute(sql("call_place"), {"tenant": scope.tenant, "after": after}).fetchone()
         if row is None or scope.user not in {None, row[1]} or scope.conversation not in {None, row[2]}:
-            raise nothing_behind(after)
+            raise rules.nothing_behind(after)
         place = row[0]
     part = (
         "conversation" if scope.conversation is not None else "user" if scope.user is not None else "tenant"

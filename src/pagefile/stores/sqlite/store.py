@@ -9,6 +9,7 @@ import apsw
 from pagefile.ports import Clock, Store
 from pagefile.records import ErasureReceipt, JsonObject, Scope, utc
 from pagefile.stores.sqlite.connecting import Place, open_connections
+from pagefile.stores.sqlite.driver import Connection
 from pagefile.stores.sqlite.erasing import erase
 from pagefile.stores.sqlite.lanes import Readers, Writer
 from pagefile.stores.sqlite.log import SqliteTurnLog
@@ -58,7 +59,7 @@ class SqliteStore(Store):
     async def describe(self) -> JsonObject:
         place, read_only = self._parts.place, self._parts.read_only
 
-        def read(connection: apsw.Connection) -> JsonObject:
+        def read(connection: Connection) -> JsonObject:
             pages: Any = connection.pragma("page_count")
             return {
                 "backend": "sqlite",

@@ -1,0 +1,153 @@
+"""What the ports of the in-memory store share: plain Python objects, recounted each time they are asked."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import TypeVar
+
+from pagefile.errors import ClosedError
+from pagefile.ports import (
+    Clock,
+    PageDraft,
+)
+from pagefile.records import (
+    Call,
+    Checkpoint,
+    Entry,
+    Fact,
+    Head,
+    Reset,
+    Scope,
+    Turn,
+    utc,
+)
+from pagefile.stores import rules, session
+
+T = TypeVar("T")
+
+
+@dataclass
+class Conversation:
+    scope: Scope
+    created: datetime
+    updated: datetime
+    agent: str | None = None
+    #: Turns that ended, checkpoints and resets; the entry at place i has seq i + 1.
+    ended: list[Entry] = field(default_factory=list[Entry])
+    open: list[Turn] = field(default_factory=list[Turn])
+
+    def entries(self) -> list[Entry]:
+        return [*self.ended, *self.open]
+
+    def find(self, entry_id: str) -> Entry | None:
+        return next((entry for entry in self.entries() if entry.id == entry_id), None)
+
+    def reset_seq(self) -> int:
+        return max((entry.seq for entry in self.ended if isinstance(entry, Reset)), default=0)
+
+    def checkpoint(self) -> Checkpoint | None:
+        after = self.ended[self.reset_seq() :]
+        return next((entry for entry in reversed(after) if isinstance(entry, Checkpoint)), None)
+
+    def versions(self) -> int:
+        return max((entry.version for entry in self.ended if isinstance(entry, Checkpoint)), default=0)
+
+    def done(self, after: int = 0) -> list[Turn]:
+        return [turn for turn in self.ended[after:] if isinstance(turn, Turn) and turn.status == "done"]
+
+    def live(self) -> list[Turn]:
+        checkpoint = self.checkpoint()
+        return self.done(max(self.reset_seq(), checkpoint.covered_through_seq if checkpoint else 0))
+
+    def head(self) -> Head:
+        checkpoint, live = self.checkpoint(), self.live()
+        return Head(
+            scope=self.scope,
+            agent=self.agent,
+            created=self.created,
+            updated=self.updated,
+            last_seq=len(self.ended),
+            reset_seq=self.reset_seq(),
+            covered_through_seq=checkpoint.covered_through_seq if checkpoint else 0,
+            turns=len(self.done(self.reset_seq())),
+            live_turns=len(live),
+            live_tokens=sum(turn.tokens for turn in live),
+        )
+
+    def claim(self, user: str) -> None:
+        self.scope = replace(self.scope, user=user)
+        self.ended = [replace(entry, scope=self.scope) for entry in self.ended]
+        self.open = [replace(turn, scope=self.scope) for turn in self.open]
+
+
+class Room:
+    """What the ports share."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.clock = clock
+        self.closed = False
+        self.conversations: dict[tuple[str, str], Conversation] = {}
+        self.facts: dict[tuple[str, str], Fact] = {}
+        self.pages: dict[tuple[str, str], PageDraft] = {}
+        self.calls: dict[tuple[str, str], Call] = {}
+        self.sessions: dict[tuple[str, str], session.SessionValue] = {}
+
+    def check_open(self) -> None:
+        if self.closed:
+            raise ClosedError
+
+    def now(self) -> datetime:
+        return utc(self.clock.now())
+
+    def found(self, scope: Scope) -> Conversation | None:
+        self.check_open()
+        conversation = self.conversations.get((scope.tenant, rules.conversation_of(scope)))
+        if conversation is not None:
+            rules.check_owner(scope, conversation.scope.user)
+        return conversation
+
+    def seen(self, scope: Scope) -> list[Conversation]:
+        self.check_open()
+        return [
+            conversation
+            for (tenant, name), conversation in self.conversations.items()
+            if tenant == scope.tenant
+            and scope.conversation in (None, name)
+            and rules.sees(scope, conversation.scope.user)
+        ]
+
+    def written(self, scope: Scope, agent: str | None = None) -> Conversation:
+        """The conversation, about to be written to: it gets its owner and its times."""
+        now, conversation = self.now(), self.found(scope)
+        if conversation is None:
+            conversation = Conversation(scope, now, now)
+            self.conversations[scope.tenant, rules.conversation_of(scope)] = conversation
+        if scope.user is not None and conversation.scope.user is None:
+            conversation.claim(scope.user)
+        conversation.agent = agent or conversation.agent
+        conversation.updated = max(conversation.updated, now)
+        return conversation
+
+    def session(self, conversation: Conversation) -> session.SessionValue:
+        scope = conversation.scope
+        key = scope.tenant, rules.conversation_of(scope)
+        return self.sessions.setdefault(key, session.blank(scope))
+
+
+def within(owned: Scope, scope: Scope) -> bool:
+    """Whether what is owned in the one scope belongs to the other."""
+    return (
+        owned.tenant == scope.tenant
+        and scope.user in (None, owned.user)
+        and scope.conversation in (None, owned.conversation)
+    )
+
+
+def behind(items: list[T], name: Callable[[T], str | None], after: str | None) -> list[T]:
+    """The part of a list behind the item of this name."""
+    if after is None:
+        return items
+    place = next((i for i, item in enumerate(items) if name(item) == after), None)
+    if place is None:
+        raise rules.nothing_behind(after)
+    return items[place + 1 :]

@@ -1,0 +1,123 @@
+"""Facts, pages, calls and sessions as dicts."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from pagefile.ports import (
+    CallLog,
+    FactStore,
+    PageDraft,
+    PageStore,
+    SessionStore,
+)
+from pagefile.records import (
+    Call,
+    Fact,
+    JsonObject,
+    Page,
+    Scope,
+    utc,
+)
+from pagefile.stores import rules
+from pagefile.stores.encoding import plain, utc_fact
+from pagefile.stores.inmemory.room import Room, behind, within
+
+
+class InMemoryFacts(FactStore):
+    def __init__(self, room: Room) -> None:
+        self._room = room
+
+    async def put(self, fact: Fact) -> Fact:
+        self._room.check_open()
+        user, key = rules.user_of(fact.scope), (fact.scope.tenant, fact.id)
+        if key in self._room.facts:
+            rules.check_fact_owner(self._room.facts[key], user)
+        self._room.facts[key] = utc_fact(fact)
+        return self._room.facts[key]
+
+    async def list(self, scope: Scope, *, retracted: bool = False) -> list[Fact]:
+        self._room.check_open()
+        facts = [
+            fact
+            for (tenant, _), fact in self._room.facts.items()
+            if tenant == scope.tenant
+            and scope.user in (None, fact.scope.user)
+            and (retracted or fact.retracted is None)
+        ]
+        return sorted(facts, key=lambda fact: (fact.recorded, fact.id))
+
+    async def retract(self, scope: Scope, fact_id: str, at: datetime) -> Fact:
+        self._room.check_open()
+        fact = self._room.facts.get((scope.tenant, fact_id))
+        if fact is None or scope.user not in (None, fact.scope.user):
+            raise rules.no_fact(fact_id)
+        if fact.retracted is None:
+            fact = replace(fact, retracted=utc(at))
+            self._room.facts[scope.tenant, fact_id] = fact
+        return fact
+
+
+class InMemoryPages(PageStore):
+    def __init__(self, room: Room) -> None:
+        self._room = room
+
+    async def put(self, draft: PageDraft) -> Page:
+        self._room.check_open()
+        page = replace(draft.page, input=plain(draft.page.input), created=utc(draft.page.created))
+        stored = self._room.pages.setdefault((page.scope.tenant, page.uuid), PageDraft(page, draft.text))
+        if stored.text != draft.text or stored.page.scope.user != page.scope.user:
+            raise rules.page_taken(page.uuid)
+        return stored.page
+
+    async def load(self, scope: Scope, uuid: str) -> tuple[Page, str]:
+        self._room.check_open()
+        stored = self._room.pages.get((scope.tenant, uuid))
+        if stored is None or (scope.user and stored.page.scope.user not in (None, scope.user)):
+            raise rules.no_page(uuid)
+        return stored.page, stored.text
+
+    async def list(self, scope: Scope, *, limit: int = 100, after: str | None = None) -> list[Page]:
+        self._room.check_open()
+        pages = [draft.page for draft in self._room.pages.values() if within(draft.page.scope, scope)]
+        pages.sort(key=lambda page: (page.created, page.uuid), reverse=True)
+        return behind(pages, lambda page: page.uuid, after)[:limit]
+
+
+class InMemoryCalls(CallLog):
+    def __init__(self, room: Room) -> None:
+        self._room = room
+
+    async def add(self, calls: Sequence[Call], *, keep: int) -> None:
+        self._room.check_open()
+        for call in calls:
+            written = replace(call, at=utc(call.at), options=plain(call.options), receipt=plain(call.receipt))
+            self._room.calls.setdefault((call.scope.tenant, call.id), written)
+        for tenant, name in {(call.scope.tenant, call.scope.conversation) for call in calls}:
+            mine = [
+                key
+                for key, call in self._room.calls.items()
+                if (call.scope.tenant, call.scope.conversation) == (tenant, name)
+            ]
+            for key in mine[: max(0, len(mine) - keep)]:
+                del self._room.calls[key]
+
+    async def list(self, scope: Scope, *, limit: int = 100, after: str | None = None) -> list[Call]:
+        self._room.check_open()
+        newest = [call for call in reversed(self._room.calls.values()) if within(call.scope, scope)]
+        return behind(newest, lambda call: call.id, after)[:limit]
+
+
+class InMemorySessions(SessionStore):
+    def __init__(self, room: Room) -> None:
+        self._room = room
+
+    async def get(self, scope: Scope) -> JsonObject | None:
+        self._room.found(scope)
+        value = self._room.sessions.get((scope.tenant, rules.conversation_of(scope)))
+        return None if value is None else plain(value)
+
+    async def put(self, scope: Scope, value: JsonObject) -> None:
+        fresh = plain(value)
+        self._room.written(scope)
+        self._room.sessions[scope.tenant, rules.conversation_of(scope)] = fresh

@@ -1,0 +1,76 @@
+"""The store that is gone with its process."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from pagefile.ports import (
+    Clock,
+    Store,
+)
+from pagefile.records import (
+    ErasureReceipt,
+    JsonObject,
+    Scope,
+)
+from pagefile.stores.inmemory.log import InMemoryTurnLog
+from pagefile.stores.inmemory.reader import InMemoryReader
+from pagefile.stores.inmemory.room import Room, within
+from pagefile.stores.inmemory.shelves import InMemoryCalls, InMemoryFacts, InMemoryPages, InMemorySessions
+
+T = TypeVar("T")
+
+
+class InMemoryStore(Store):
+    """A store in this process, gone with it."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._room = Room(clock)
+        self.log = InMemoryTurnLog(self._room)
+        self.reader = self.source = InMemoryReader(self._room)
+        self.facts = InMemoryFacts(self._room)
+        self.pages = InMemoryPages(self._room)
+        self.calls = InMemoryCalls(self._room)
+        self.sessions = InMemorySessions(self._room)
+
+    async def erase(self, scope: Scope) -> ErasureReceipt:
+        room = self._room
+        room.check_open()
+        goes = scope
+        if scope.conversation is not None:
+            # Whoever wrote to the conversation, all of it goes.
+            room.found(scope)
+            goes = Scope(scope.tenant, None, scope.conversation)
+        gone = {key for key, found in room.conversations.items() if within(found.scope, goes)}
+
+        def hit(owned: Scope) -> bool:
+            return within(owned, goes) or (owned.tenant, owned.conversation) in gone
+
+        entries = [entry for key in gone for entry in room.conversations[key].entries()]
+        summaries = [key for key in gone if room.conversations[key].checkpoint() is not None]
+        texts_before = {draft.text for draft in room.pages.values()}
+        counts = {
+            "ai_message": len(entries),
+            "conversation_summaries": len(summaries),
+            "facts": _drop(room.facts, lambda fact: hit(fact.scope)),
+            "tool_result_archive": _drop(room.pages, lambda draft: hit(draft.page.scope)),
+            "context_calls": _drop(room.calls, lambda call: hit(call.scope)),
+            "sessions": sum(room.sessions.pop(key, None) is not None for key in gone),
+            "watermarks": 0,
+        }
+        counts["blobs"] = len(texts_before - {draft.text for draft in room.pages.values()})
+        counts["conversations"] = sum(room.conversations.pop(key, None) is not None for key in gone)
+        return ErasureReceipt(scope, room.now(), counts)
+
+    async def describe(self) -> JsonObject:
+        self._room.check_open()
+        return {"backend": "memory", "version": None, "place": None, "bytes": None, "read_only": False}
+
+    async def close(self) -> None:
+        self._room.closed = True
+
+
+def _drop(table: dict[tuple[str, str], T], goes: Callable[[T], bool]) -> int:
+    keys = [key for key, item in table.items() if goes(item)]
+    for key in keys:
+        del table[key]
+    return len(keys)
