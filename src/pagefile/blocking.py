@@ -11,6 +11,7 @@ from typing import Concatenate, Generic, ParamSpec, TypeVar
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
+from pagefile.errors import ClosedError
 from pagefile.memory import Conversation, Memory
 from pagefile.ports import Clock
 from pagefile.records import Scope
@@ -21,16 +22,23 @@ R = TypeVar("R")
 Inner = TypeVar("Inner")
 
 
-def _blocking(
-    verb: Callable[Concatenate[Inner, P], Awaitable[R]],
-) -> "Callable[Concatenate[_Blocking[Inner], P], R]":
-    """The same verb, waiting for its result."""
+class _Loop:
+    """The event loop in its own thread, as long as the memory is open."""
 
-    @wraps(verb)
-    def call(self: "_Blocking[Inner]", *args: P.args, **kwargs: P.kwargs) -> R:
-        return self.portal.call(partial(_awaited, partial(verb, self.inner, *args, **kwargs)))
+    def __init__(self, portal: BlockingPortal) -> None:
+        self._portal = portal
+        self.closed = False
 
-    return call
+    def wait(self, verb: Callable[[], Awaitable[R]]) -> R:
+        """Run it there and wait; a caller who is interrupted (Ctrl-C) does not leave it running."""
+        if self.closed:
+            raise ClosedError
+        future = self._portal.start_task_soon(_awaited, verb)
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()
+            raise
 
 
 async def _awaited(verb: Callable[[], Awaitable[R]]) -> R:
@@ -38,11 +46,33 @@ async def _awaited(verb: Callable[[], Awaitable[R]]) -> R:
 
 
 class _Blocking(Generic[Inner]):
-    """Something asynchronous, and the thread it runs in."""
+    """Something asynchronous, and the loop it runs in."""
 
-    def __init__(self, inner: Inner, portal: BlockingPortal) -> None:
+    def __init__(self, inner: Inner, loop: _Loop) -> None:
         self.inner = inner
-        self.portal = portal
+        self.loop = loop
+
+
+def _blocking(
+    verb: Callable[Concatenate[Inner, P], Awaitable[R]],
+) -> Callable[Concatenate[_Blocking[Inner], P], R]:
+    """The same verb, waiting for its result."""
+
+    @wraps(verb)
+    def call(self: _Blocking[Inner], *args: P.args, **kwargs: P.kwargs) -> R:
+        return self.loop.wait(partial(verb, self.inner, *args, **kwargs))
+
+    return call
+
+
+def _described_as(verb: Callable[..., object]) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Speaks of a verb in the words of the async face."""
+
+    def describe(function: Callable[P, R]) -> Callable[P, R]:
+        function.__doc__ = verb.__doc__
+        return function
+
+    return describe
 
 
 class BlockingConversation(_Blocking[Conversation]):
@@ -84,6 +114,7 @@ class BlockingMemory(_Blocking[Memory]):
 
     @classmethod
     @contextmanager
+    @_described_as(Memory.open)
     def open(
         cls,
         url: str | None = None,
@@ -92,11 +123,15 @@ class BlockingMemory(_Blocking[Memory]):
         settings: Settings | None = None,
         clock: Clock | None = None,
     ) -> "Generator[BlockingMemory]":
-        """Open a memory for the length of a `with` block."""
         opening = Memory.open(url, tokenizer=tokenizer, settings=settings, clock=clock)
         with start_blocking_portal() as portal, portal.wrap_async_context_manager(opening) as memory:
-            yield cls(memory, portal)
+            loop = _Loop(portal)
+            try:
+                yield cls(memory, loop)
+            finally:
+                loop.closed = True
 
+    @_described_as(Memory.conversation)
     def conversation(
         self,
         id: str,  # noqa: A002 - the word users write
@@ -106,9 +141,8 @@ class BlockingMemory(_Blocking[Memory]):
         agent: str | None = None,
         incognito: bool = False,
     ) -> BlockingConversation:
-        """A handle on a conversation; nothing is read or written until it is used."""
         handle = self.inner.conversation(id, user_id=user_id, tenant=tenant, agent=agent, incognito=incognito)
-        return BlockingConversation(handle, self.portal)
+        return BlockingConversation(handle, self.loop)
 
     conversations = _blocking(Memory.conversations)
     recall = _blocking(Memory.recall)

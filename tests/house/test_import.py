@@ -11,7 +11,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from house.scans import ROOT
+from tests.house.scans import ROOT
 
 HERE = Path(__file__).parent
 FRAMEWORKS = {

@@ -9,7 +9,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from house.scans import ROOT
+from tests.house.scans import ROOT
 
 MAX_README_LINES = 150
 

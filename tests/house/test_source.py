@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from house.scans import (
+from tests.house.scans import (
     Finding,
     Source,
     broad_excepts,

@@ -24,7 +24,7 @@ from pagefile.records import (
     checked_text,
 )
 from pagefile.settings import Settings
-from pagefile.stores import InMemoryStore, SystemClock, open_store
+from pagefile.stores import InMemoryStore, StoreOptions, SystemClock, open_store
 from pagefile.text.tokens import CachedCounter, open_counter
 
 
@@ -47,7 +47,7 @@ class Memory:
         settings: Settings | None = None,
         clock: Clock | None = None,
     ) -> AsyncGenerator["Memory"]:
-        """Open a memory for the length of an `async with` block.
+        """Open a memory for the length of a `with` block.
 
         Args:
             url: where everything is kept, `sqlite:///pagefile.db` unless said otherwise.
@@ -58,7 +58,9 @@ class Memory:
         settings = settings or Settings()
         counter = CachedCounter(open_counter(tokenizer or settings.tokenizer))
         clock = clock or SystemClock()
-        store = await open_store(url or settings.url, clock=clock, synchronous=settings.synchronous)
+        store = await open_store(
+            url or settings.url, clock=clock, options=StoreOptions(synchronous=settings.synchronous)
+        )
         house = House.build(store, settings, clock, counter)
         try:
             async with anyio.create_task_group() as background:
