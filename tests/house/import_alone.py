@@ -1,4 +1,4 @@
-"""Run in a fresh interpreter: imports every module of Pagefile, each as if it were the first, and prints how it went.
+"""Run in a fresh interpreter: imports every module of Pagefile, each room as if it were the first, and prints how it went.
 
 Usage: python -I -B import_alone.py [MODULE TO HIDE]...
 """
@@ -25,15 +25,17 @@ for name in hidden:
         del sys.modules[loaded]
     sys.modules[name] = None  # pyright: ignore[reportArgumentType]
 
+room = ""
 for name in names:
     if name.rpartition(".")[2] == "__main__":
         continue
-    for loaded in [known for known in sys.modules if known.partition(".")[0] == "pagefile"]:
-        del sys.modules[loaded]
+    if room != (room := ".".join(name.split(".")[:2])):
+        for loaded in [known for known in sys.modules if known.partition(".")[0] == "pagefile"]:
+            del sys.modules[loaded]
     try:
         importlib.import_module(name)
     except Exception as error:
-        # Each round imports its own copy of the class, so it is known by name.
+        # Each room imports its own copy of the class, so it is known by name.
         says_how = type(error).__name__ == missing_extra and "pip install 'pagefile[" in str(error)
         lacks_pytest = (
             name.startswith(NEEDS_PYTEST) and isinstance(error, ImportError) and error.name in hidden

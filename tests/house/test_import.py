@@ -11,7 +11,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from tests.house.scans import ROOT
+from .scans import ROOT
 
 HERE = Path(__file__).parent
 FRAMEWORKS = {
@@ -118,8 +118,8 @@ def extras_and_tools() -> list[str]:
     return modules_of(extras + project["dependency-groups"]["dev"])
 
 
-def test_every_module_imports_alone():
-    """With every extra installed, each module can be the first one imported: no cycles, no hidden order."""
+def test_every_room_imports_alone():
+    """With every extra installed, each room can be the first one entered: no cycles, no hidden order."""
     outcome = run("import_alone.py")
     assert [] == outcome["failed"]
     assert "pagefile.records" in outcome["imported"]

@@ -9,7 +9,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from tests.house.scans import ROOT
+from .scans import ROOT
 
 MAX_README_LINES = 150
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.house.scans import (
+from .scans import (
     Finding,
     Source,
     broad_excepts,
@@ -20,6 +20,9 @@ ENVIRONMENT = {"settings/sources.py"}
 #: Where a failure must not spread, and why. Each of these logs with a traceback or hands the failure on.
 BROAD_EXCEPTS: dict[str, str] = {
     "memory/house.py::House._offer": "a tier that fails costs context, never the answer; it stands in the receipt",
+    "service/gates.py::LastHandler.__call__": "the service's last handler: it logs and answers with a problem document",
+    "stores/sqlite/lanes.py::Writer._play": "whatever a job raises belongs to the one who asked; the thread must live",
+    "stores/sqlite/lanes.py::Readers._serve": "whatever a job raises belongs to the one who asked; the thread must live",
     "text/counting.py::ExactCounter._in_halves": "pyo3's PanicException is a BaseException and cannot be imported",
     "text/encodings.py::tells_the_truth": "a broken tokenizer may raise anything; the next source is asked",
 }
