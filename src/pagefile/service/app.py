@@ -1,0 +1,79 @@
+"""The application: one open memory behind the routes."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+
+from pagefile.errors import PagefileError
+from pagefile.memory import Memory
+from pagefile.service import pages
+from pagefile.service.binding import allowed_names, check_binding
+from pagefile.service.gates import Gate, LastHandler
+from pagefile.service.problems import http_error, pagefile_error, validation_error
+from pagefile.service.reference import completed
+from pagefile.service.routes import conversations, facts, health, turns, windows
+from pagefile.service.routes.common import VERSION
+from pagefile.settings import Settings
+
+_ABOUT = (
+    "Virtual memory for LLM agents: everything the agent ever saw stays on disk, and every model call gets the window "
+    "that fits. Conversations, users and tenants are named in the body or the query string; unknown fields are refused."
+)
+
+
+class _Service(FastAPI):
+    """FastAPI with our reference."""
+
+    def openapi(self) -> dict[str, Any]:
+        if self.openapi_schema is None:
+            self.openapi_schema = completed(super().openapi())
+        return self.openapi_schema
+
+
+def create_app(settings: Settings) -> FastAPI:
+    """The service, ready to be run by uvicorn; the memory is opened when it starts and drained when it stops."""
+    check_binding(settings.service.host)
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
+        async with Memory.open(settings=settings) as memory:
+            app.state.memory = memory
+            try:
+                yield
+            finally:
+                app.state.memory = None
+
+    app = _Service(
+        title="Pagefile",
+        version=VERSION,
+        description=_ABOUT,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        lifespan=lifespan,
+        middleware=[
+            Middleware(LastHandler),
+            Middleware(
+                Gate,
+                names=allowed_names(settings.service.host),
+                max_body_bytes=settings.service.max_body_bytes,
+            ),
+        ],
+        exception_handlers={
+            PagefileError: pagefile_error,
+            HTTPException: http_error,
+            RequestValidationError: validation_error,
+        },
+        # The framework would report to whatever collector the process has; nothing is sent unless somebody asks for it.
+        telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
+    )
+    app.state.memory = None
+    for group in (turns, windows, conversations, facts, health):
+        app.include_router(group.routes)
+    app.include_router(pages.routes)
+    return app

@@ -1,0 +1,130 @@
+"""What every request passes before and after a route: host, size, headers, the log line, the last handler.
+
+Plain ASGI, because a framework middleware that wraps bodies would copy every response.
+"""
+
+import logging
+import re
+from collections.abc import Mapping
+from time import perf_counter
+from urllib.parse import unquote_to_bytes
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from pagefile.service.binding import host_name
+from pagefile.service.problems import answered, internal, told
+
+logger = logging.getLogger("pagefile.service")
+
+#: On every answer; a page brings its own policy for contents.
+SECURITY_HEADERS: Mapping[str, str] = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+
+_ESCAPED = re.compile(rb"%[89a-fA-F]")
+
+
+class LastHandler:
+    """Nothing gets out of the service but an answer, with its headers and its line in the log.
+
+    The line names the route, not the path or the query string: those can hold ids and whatever a stranger typed.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        status, began = 0, perf_counter()
+
+        async def sent(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                headers = MutableHeaders(scope=message)
+                for name, value in SECURITY_HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        try:
+            await self._app(scope, receive, sent)
+        except Exception as error:
+            answer = internal(error)
+            if status:
+                # Half an answer is out: only cutting the connection tells the client.
+                raise
+            await answer(scope, receive, sent)
+        finally:
+            route = getattr(scope.get("route"), "path", "-")
+            logger.info("%s %s %d %.1f ms", scope["method"], route, status, (perf_counter() - began) * 1000)
+
+
+class Gate:
+    """Turns away what no route should see: another host's name, a body too large, a query that is no text."""
+
+    def __init__(self, app: ASGIApp, *, names: frozenset[str], max_body_bytes: int) -> None:
+        self._app = app
+        self._names = names
+        self._max = max_body_bytes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        refusal = None
+        if host_name(headers.get("host", "")) not in self._names:
+            refusal = answered(
+                told("misdirected", "This service answers to the names of its own machine only.")
+            )
+        elif not _is_text(scope["query_string"]):
+            refusal = answered(told("invalid-query"))
+        elif _announced(headers) > self._max:
+            refusal = answered(told("body-too-large", self._too_large()), {"Connection": "close"})
+        if refusal is not None:
+            await refusal(scope, receive, send)
+            return
+        await self._app(scope, self._counted(receive), send)
+
+    def _counted(self, receive: Receive) -> Receive:
+        total = 0
+
+        async def received() -> Message:
+            nonlocal total
+            message = await receive()
+            total += len(message.get("body", b""))
+            if total > self._max:
+                raise HTTPException(413, self._too_large(), {"Connection": "close"})
+            return message
+
+        return received
+
+    def _too_large(self) -> str:
+        return f"The body has more than {self._max:,} bytes: split it, or raise the setting service.max_body_bytes."
+
+
+def _announced(headers: Headers) -> int:
+    length = headers.get("content-length", "")
+    return int(length[:20]) if length.isdecimal() else 0
+
+
+def _is_text(query: bytes) -> bool:
+    if not query.isascii():
+        return False
+    if not _ESCAPED.search(query):
+        return True
+    try:
+        unquote_to_bytes(query).decode()
+    except UnicodeDecodeError:
+        return False
+    return True

@@ -1,0 +1,71 @@
+"""Pages from files: a template holds named fragments, and what is filled in is escaped unless it is a fragment itself."""
+
+import re
+from collections.abc import Iterable, Mapping
+from functools import cache
+from html import escape
+from importlib.resources import files
+from string import Template
+
+from fastapi import Response
+
+#: No script, nothing from elsewhere; the one style sheet is ours.
+CONTENT_POLICY = (
+    "default-src 'none'; style-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'"
+)
+
+_FRAGMENT = re.compile(r"^<!-- fragment: (\w+) -->\n", re.MULTILINE)
+
+
+class Html(str):
+    """Text that is markup already."""
+
+    __slots__ = ()
+
+
+def read(name: str) -> str:
+    """A file of the templates folder."""
+    return files("pagefile.service").joinpath("templates", name).read_text(encoding="utf-8")
+
+
+@cache
+def fragments(name: str) -> Mapping[str, Template]:
+    """The named fragments of a template; what stands before the first is called `page`."""
+    page, *rest = _FRAGMENT.split(read(name))
+    return {"page": Template(page)} | {
+        key: Template(text) for key, text in zip(rest[::2], rest[1::2], strict=True)
+    }
+
+
+def fill(template: str, fragment: str, /, **values: object) -> Html:
+    """A fragment with its gaps filled."""
+    safe = {key: value if isinstance(value, Html) else escape(str(value)) for key, value in values.items()}
+    return Html(fragments(template)[fragment].substitute(safe))
+
+
+def joined(parts: Iterable[Html]) -> Html:
+    """Fragments one after the other."""
+    return Html("".join(parts))
+
+
+def page(html: Html, *, language: str = "en") -> Response:
+    """A page as a response."""
+    headers = {"Content-Security-Policy": CONTENT_POLICY, "Content-Language": language}
+    return Response(html, headers=headers, media_type="text/html; charset=utf-8")
+
+
+def prefers_chinese(accept_language: str) -> bool:
+    """Whether the reader would rather have Chinese than English; English when they say neither."""
+    weights = {"zh": 0.0, "en": 0.0}
+    for part in accept_language.lower().split(","):
+        tag, _, options = part.strip().partition(";")
+        primary = tag.partition("-")[0].strip()
+        if primary in weights:
+            weights[primary] = max(weights[primary], _weight(options))
+    return weights["zh"] > weights["en"]
+
+
+def _weight(options: str) -> float:
+    found = re.fullmatch(r"\s*q\s*=\s*([01](?:\.\d{0,3})?)\s*", options)
+    return float(found[1]) if found else 1.0

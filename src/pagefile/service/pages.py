@@ -1,0 +1,44 @@
+"""The pages a person sees: what this is, the API, what a problem means. No script, nothing from elsewhere."""
+
+from typing import cast
+
+from fastapi import APIRouter, FastAPI, Request, Response
+
+from pagefile.errors import NotFoundError
+from pagefile.service.html import fill, page, prefers_chinese, read
+from pagefile.service.problems import kinds
+from pagefile.service.reference import reference_page
+from pagefile.service.routes.common import VERSION
+
+routes = APIRouter(include_in_schema=False)
+
+
+@routes.get("/")
+async def home(request: Request) -> Response:
+    """What this is."""
+    language = "zh" if prefers_chinese(request.headers.get("accept-language", "")) else "en"
+    base = str(request.base_url).rstrip("/")
+    answer = page(fill(f"home.{language}.html", "page", version=VERSION, base=base), language=language)
+    answer.headers["Vary"] = "Accept-Language"
+    return answer
+
+
+@routes.get("/docs")
+async def docs(request: Request) -> Response:
+    """The API, route by route."""
+    return page(reference_page(cast("FastAPI", request.app).openapi()))
+
+
+@routes.get("/problems/{code}")
+async def explanation(code: str) -> Response:
+    """What a problem means."""
+    kind = kinds().get(code)
+    if kind is None:
+        raise NotFoundError("There is no problem of this name: /docs lists them all.")
+    return page(fill("problem.html", "page", code=kind.code, status=kind.status, title=kind.title))
+
+
+@routes.get("/style.css")
+async def style() -> Response:
+    """How the pages look."""
+    return Response(read("style.css"), media_type="text/css; charset=utf-8")

@@ -1,0 +1,184 @@
+"""Every error as one shape: RFC 9457 problem documents."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from http import HTTPStatus
+from traceback import format_tb
+from typing import Literal, cast
+from uuid import uuid4
+
+from fastapi import Request, Response
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+
+from pagefile import errors
+from pagefile.errors import PagefileError
+from pagefile.wire.problem import MEDIA_TYPE, FieldError, Problem
+
+logger = logging.getLogger("pagefile.service")
+
+#: Which status an error of ours gets; a class that is not named here gets that of its parent.
+#: 422 for everything a caller can mend by sending something else: the JSON was fine, its meaning was not. 400 is left to what
+#: is no JSON at all.
+STATUS: Mapping[type[PagefileError], int] = {
+    PagefileError: 500,
+    errors.SettingsError: 422,
+    errors.MissingExtraError: 501,
+    errors.InvalidTurnError: 422,
+    errors.BudgetError: 422,
+    errors.TransferError: 422,
+    errors.NotFoundError: 404,
+    errors.ConflictError: 409,
+    errors.ClosedError: 503,
+    errors.StoreError: 500,
+    errors.StoreUnavailableError: 503,
+    errors.StoreFullError: 507,
+    errors.ModelError: 502,
+    errors.ModelUnavailableError: 503,
+}
+#: Codes that belong to no error class of ours.
+OTHER: Mapping[str, tuple[int, str]] = {
+    "invalid-json": (400, "The body is not JSON in UTF-8."),
+    "invalid-query": (400, "The query string is not UTF-8."),
+    "http": (400, "The request cannot be answered."),
+    "route-not-found": (404, "There is no such route."),
+    "method-not-allowed": (405, "The route does not take this method."),
+    "body-too-large": (413, "The body is larger than the service accepts."),
+    "media-type": (415, "The body must be sent as application/json."),
+    "misdirected": (421, "The Host header names another service."),
+    "validation": (422, "The request does not fit the schema."),
+    "internal": (500, "Something went wrong inside the service."),
+}
+RETRY_AFTER_S = 1
+
+_CODE_OF_STATUS = {404: "route-not-found", 405: "method-not-allowed", 413: "body-too-large"}
+_MAX_ERRORS = 20
+_MAX_POINTER_CHARS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of problem, as its page explains it."""
+
+    code: str
+    status: int
+    title: str
+
+    @classmethod
+    def of(cls, known: type[PagefileError]) -> "Kind":
+        """The kind of an error class; its status may be that of its nearest named parent."""
+        status = next(STATUS[parent] for parent in known.__mro__ if parent in STATUS)
+        return cls(known.code, status, " ".join((known.__doc__ or known.__name__).split()))
+
+
+@cache
+def kinds() -> Mapping[str, Kind]:
+    """Every kind of problem there is, by code."""
+    ours = [Kind.of(known) for known in _family(PagefileError)]
+    return {kind.code: kind for kind in [*ours, *(Kind(code, *rest) for code, rest in OTHER.items())]}
+
+
+# -- answers ------------------------------------------------------------------------------------------------------
+
+
+def told(kind: Kind | str, detail: str | None = None, *, fields: Sequence[FieldError] = ()) -> Problem:
+    """The document of a problem; every one of them is made here."""
+    known = kinds()[kind] if isinstance(kind, str) else kind
+    return Problem(
+        type=f"/problems/{known.code}",
+        title=known.title,
+        status=known.status,
+        detail=_encodable(detail or known.title),
+        instance=f"urn:uuid:{uuid4()}",
+        code=known.code,
+        errors=tuple(fields),
+    )
+
+
+def answered(problem: Problem, headers: Mapping[str, str] | None = None) -> Response:
+    """The response that carries a problem."""
+    added = {"Retry-After": str(RETRY_AFTER_S)} if problem.status == HTTPStatus.SERVICE_UNAVAILABLE else {}
+    return Response(problem.model_dump_json(), problem.status, {**added, **(headers or {})}, MEDIA_TYPE)
+
+
+def internal(error: Exception) -> Response:
+    """The answer to what nobody foresaw. Messages of foreign errors can quote contents, so only the places are logged."""
+    problem = told("internal", "The log of the service says where; nothing already recorded is lost.")
+    places = "".join(format_tb(error.__traceback__))
+    logger.error("%s: %s at\n%s", problem.instance, type(error).__name__, places)
+    return answered(problem)
+
+
+# -- handlers -----------------------------------------------------------------------------------------------------
+
+
+async def pagefile_error(_request: Request, error: PagefileError) -> Response:
+    """An error of ours. What the service itself must mend goes to the log, the caller gets its plain meaning."""
+    kind = Kind.of(type(error))
+    if kind.status < HTTPStatus.INTERNAL_SERVER_ERROR:
+        return answered(told(kind, str(error)))
+    problem = told(kind)
+    logger.error("%s: %s: %s", problem.instance, type(error).__name__, error)
+    return answered(problem)
+
+
+async def http_error(_request: Request, error: HTTPException) -> Response:
+    """An error of the framework: no such route, no such method, a body that cannot be read."""
+    if error.status_code == HTTPStatus.BAD_REQUEST and error.__cause__ is not None:
+        return answered(_unreadable(error.__cause__))
+    code = _CODE_OF_STATUS.get(error.status_code)
+    if code is None:
+        return answered(told(Kind("http", error.status_code, OTHER["http"][1])), error.headers)
+    detail = error.detail if code == "body-too-large" else None
+    return answered(told(code, detail), error.headers)
+
+
+async def validation_error(request: Request, error: RequestValidationError) -> Response:
+    """A request that does not fit the schema: which fields, never what stood in them."""
+    found = cast("Sequence[Mapping[str, object]]", error.errors())
+    if any(item["type"] == "json_invalid" for item in found):
+        position = cast("tuple[str, int]", found[0]["loc"])[1]
+        return answered(told("invalid-json", f"The body is not JSON: it breaks at character {position}."))
+    if isinstance(cast("object", error.body), bytes) and not _is_json(request):
+        return answered(told("media-type", "Send the header Content-Type: application/json."))
+    fields = [_field(item) for item in found[:_MAX_ERRORS]]
+    more = f" (and {len(found) - _MAX_ERRORS} more)" if len(found) > _MAX_ERRORS else ""
+    detail = "; ".join(f"{field.where} {field.pointer}: {field.detail}" for field in fields) + more
+    return answered(told("validation", detail, fields=fields))
+
+
+def _unreadable(cause: BaseException) -> Problem:
+    if isinstance(cause, UnicodeDecodeError):
+        return told("invalid-json", f"The body is not UTF-8: it breaks at byte {cause.start}.")
+    if isinstance(cause, RecursionError):
+        return told("invalid-json", "The body is nested too deeply.")
+    return told("invalid-json", "The body cannot be read: it broke off, or has a number too long to read.")
+
+
+def _field(item: Mapping[str, object]) -> FieldError:
+    place, *path = cast("tuple[str | int, ...]", item["loc"])
+    pointer = "".join(f"/{str(part).replace('~', '~0').replace('/', '~1')}" for part in path)
+    if len(pointer) > _MAX_POINTER_CHARS:
+        pointer = pointer[:_MAX_POINTER_CHARS] + "…"
+    where = str(place) if place in {"body", "query", "header", "path"} else "body"
+    return FieldError(
+        where=cast("Literal['body', 'query', 'header', 'path']", where),
+        pointer=_encodable(pointer),
+        code=str(item["type"]),
+        detail=_encodable(str(item["msg"]).removeprefix("Value error, ")),
+    )
+
+
+def _is_json(request: Request) -> bool:
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    return kind == "application/json" or (kind.startswith("application/") and kind.endswith("+json"))
+
+
+def _encodable(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()
+
+
+def _family(known: type[PagefileError]) -> list[type[PagefileError]]:
+    return [known, *(member for child in known.__subclasses__() for member in _family(child))]

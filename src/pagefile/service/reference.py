@@ -1,0 +1,197 @@
+"""The API reference: the OpenAPI document, completed with examples, and the page that shows it without a script.
+
+FastAPI's own page loads its script from a CDN; this one works offline and under a strict content policy.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from pagefile.service.html import Html, fill, joined, read
+from pagefile.service.problems import kinds
+from pagefile.wire.problem import Problem
+
+_DOCS = "docs.html"
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One route of the document."""
+
+    method: str
+    path: str
+    spec: Mapping[str, Any]
+
+    @property
+    def anchor(self) -> str:
+        return f"{self.method.lower()}{self.path.replace('/', '-')}"
+
+    @property
+    def success(self) -> Mapping[str, Any]:
+        """The answer when all goes well."""
+        return next(answer for status, answer in self.spec["responses"].items() if status.startswith("2"))
+
+
+def operations(document: Mapping[str, Any]) -> Iterator[Operation]:
+    """Every route, in the order in which it was added."""
+    for path, methods in document["paths"].items():
+        for method, spec in methods.items():
+            yield Operation(method.upper(), path, spec)
+
+
+def completed(document: dict[str, Any]) -> dict[str, Any]:
+    """The document with the shape of problems and an example of every answer."""
+    schemas = document["components"]["schemas"]
+    schemas |= _problem_schemas()
+    examples = cast("dict[str, object]", json.loads(read("examples.json")))
+    for operation in operations(document):
+        answer = operation.success["content"]["application/json"]
+        answer["example"] = examples[f"{operation.method} {operation.path}"]
+    return document
+
+
+def _problem_schemas() -> dict[str, Any]:
+    schema = Problem.model_json_schema(mode="serialization", ref_template="#/components/schemas/{model}")
+    return schema.pop("$defs") | {"Problem": schema}
+
+
+# -- the page -----------------------------------------------------------------------------------------------------
+
+
+def reference_page(document: Mapping[str, Any]) -> Html:
+    """The document as one page."""
+    schemas = document["components"]["schemas"]
+    known = list(operations(document))
+    groups: dict[str, list[Operation]] = {}
+    for operation in known:
+        groups.setdefault(operation.spec["tags"][0], []).append(operation)
+    return fill(
+        _DOCS,
+        "page",
+        title=document["info"]["title"],
+        version=document["info"]["version"],
+        description=document["info"]["description"],
+        contents=joined(_content(operation) for operation in known),
+        groups=joined(
+            fill(_DOCS, "group", name=name, operations=joined(_operation(one, schemas) for one in members))
+            for name, members in groups.items()
+        ),
+        schemas=joined(_schema(name, schemas[name]) for name in sorted(schemas)),
+        problems=joined(
+            fill(_DOCS, "problem", code=kind.code, status=kind.status, title=kind.title)
+            for kind in sorted(kinds().values(), key=lambda kind: (kind.status, kind.code))
+        ),
+    )
+
+
+def _content(operation: Operation) -> Html:
+    summary = str(operation.spec["description"]).partition("\n")[0]
+    return fill(
+        _DOCS,
+        "content",
+        anchor=operation.anchor,
+        method=operation.method,
+        path=operation.path,
+        summary=summary,
+    )
+
+
+def _operation(operation: Operation, schemas: Mapping[str, Any]) -> Html:
+    return fill(
+        _DOCS,
+        "operation",
+        anchor=operation.anchor,
+        method=operation.method,
+        path=operation.path,
+        description=operation.spec["description"],
+        parameters=_parameters(operation.spec.get("parameters", ())),
+        body=_body(operation.spec.get("requestBody"), schemas),
+        answer=_content_example("Answers with", operation.success["content"], schemas),
+    )
+
+
+def _parameters(parameters: list[Mapping[str, Any]]) -> Html:
+    if not parameters:
+        return Html("")
+    rows = [
+        _row(
+            one["name"],
+            one["schema"],
+            required=one.get("required", False),
+            description=one.get("description"),
+        )
+        for one in parameters
+    ]
+    return fill(_DOCS, "fields", kind="Parameter", rows=joined(rows))
+
+
+def _body(body: Mapping[str, Any] | None, schemas: Mapping[str, Any]) -> Html:
+    return Html("") if body is None else _content_example("Takes", body["content"], schemas)
+
+
+def _content_example(label: str, content: Mapping[str, Any], schemas: Mapping[str, Any]) -> Html:
+    shape = content["application/json"]
+    example = shape.get("example") or _resolved(shape["schema"], schemas)["examples"][0]
+    text = json.dumps(example, ensure_ascii=False, indent=2)
+    said = joined([Html(f"{label} "), _type(shape["schema"]), Html(", for instance")])
+    return fill(_DOCS, "example", label=said, text=text)
+
+
+def _schema(name: str, schema: Mapping[str, Any]) -> Html:
+    required = schema.get("required", ())
+    rows = [
+        _row(field, shape, required=field in required, description=shape.get("description"))
+        for field, shape in schema.get("properties", {}).items()
+    ]
+    fields = fill(_DOCS, "fields", kind="Field", rows=joined(rows)) if rows else Html("")
+    return fill(_DOCS, "schema", name=name, description=schema.get("description", ""), fields=fields)
+
+
+def _row(name: str, schema: Mapping[str, Any], *, required: bool, description: str | None) -> Html:
+    star = fill(_DOCS, "required") if required else ""
+    return fill(_DOCS, "row", name=name, star=star, type=_type(schema), description=description or "")
+
+
+def _resolved(schema: Mapping[str, Any], schemas: Mapping[str, Any]) -> Mapping[str, Any]:
+    return schemas[_name(schema["$ref"])] if "$ref" in schema else schema
+
+
+def _name(reference: str) -> str:
+    return reference.rpartition("/")[2]
+
+
+def _type(schema: Mapping[str, Any]) -> Html:
+    """A schema in a few words, with links to those that have a name."""
+    match schema:
+        case {"$ref": reference}:
+            return Html(fill(_DOCS, "link", name=_name(reference)).strip())
+        case {"anyOf": choices}:
+            return Html(" or ".join(_type(choice) for choice in choices))
+        case {"enum": choices}:
+            return fill(_DOCS, "text", text=" or ".join(json.dumps(choice) for choice in choices))
+        case {"const": only}:
+            return fill(_DOCS, "text", text=json.dumps(only))
+        case {"type": "array", "items": items}:
+            return Html(f"list of {_type(items)}")
+        case {"type": "object", "additionalProperties": values} if not isinstance(values, bool):
+            return Html(f"object of {_type(values)}")
+        case {"type": str(kind)}:
+            return fill(_DOCS, "text", text=f"{kind}{_bounds(schema)}")
+        case _:
+            return Html("any JSON")
+
+
+def _bounds(schema: Mapping[str, Any]) -> str:
+    words = {
+        "format": "",
+        "minimum": "≥ ",
+        "exclusiveMinimum": "> ",
+        "maximum": "≤ ",
+        "minLength": "length ≥ ",
+        "maxLength": "length ≤ ",
+    }
+    said = [f"{word}{schema[key]}" for key, word in words.items() if key in schema]
+    if "default" in schema and schema["default"] is not None:
+        said.append(f"default {json.dumps(schema['default'])}")
+    return f" ({', '.join(said)})" if said else ""

@@ -1,0 +1,54 @@
+"""What all routes share: the open memory, and the handle on the conversation a request names."""
+
+from importlib.metadata import version
+from typing import Annotated, Protocol, TypeAlias, cast
+
+from fastapi import APIRouter, Depends, Request
+
+from pagefile.errors import ClosedError
+from pagefile.memory import Conversation, Memory
+from pagefile.wire.problem import MEDIA_TYPE
+
+#: As the service says it in its answers and pages.
+VERSION = version("pagefile")
+#: Every route can answer with a problem; naming it also replaces the framework's own 422.
+PROBLEMS: dict[int | str, dict[str, object]] = {
+    "default": {
+        "description": "A problem",
+        "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
+    }
+}
+
+
+class NamesConversation(Protocol):
+    """A request that names a conversation."""
+
+    @property
+    def conversation_id(self) -> str: ...
+    @property
+    def user_id(self) -> str | None: ...
+    @property
+    def tenant(self) -> str | None: ...
+
+
+def open_memory(request: Request) -> Memory:
+    """The memory this service was started with."""
+    memory = cast("Memory | None", request.app.state.memory)
+    if memory is None:
+        raise ClosedError("The service is starting or stopping: try again in a moment.")
+    return memory
+
+
+MemoryOf: TypeAlias = Annotated[Memory, Depends(open_memory)]
+
+
+def router(tag: str) -> APIRouter:
+    """A group of routes."""
+    return APIRouter(prefix="/v1", tags=[tag], responses=PROBLEMS)
+
+
+def chat_of(memory: Memory, request: NamesConversation, *, agent: str | None = None) -> Conversation:
+    """The handle on the conversation a request names."""
+    return memory.conversation(
+        request.conversation_id, user_id=request.user_id, tenant=request.tenant, agent=agent
+    )

@@ -1,0 +1,67 @@
+"""Turns go in."""
+
+from typing import Annotated
+
+from fastapi import Query
+
+from pagefile.service.routes.common import MemoryOf, chat_of, router
+from pagefile.wire.queries import TurnsParams
+from pagefile.wire.requests import AbortTurn, AddStep, BeginTurn, CompleteTurn, RecordTurn
+from pagefile.wire.responses import Page, TurnOut, page_of
+
+routes = router("Turns")
+
+
+@routes.post("/turns", status_code=201)
+async def record(memory: MemoryOf, body: RecordTurn) -> TurnOut:
+    """Write one done turn; when the answer comes, it is on disk.
+
+    The same id with the same text answers with the stored turn, with another text it is a conflict (409): a request
+    with an id can be repeated safely.
+    """
+    chat = chat_of(memory, body, agent=body.agent)
+    turn = await chat.record(
+        body.user,
+        body.assistant,
+        steps=[step.model_dump() for step in body.steps],
+        id=body.id,
+        at=body.at,
+        metadata=body.metadata,
+    )
+    return TurnOut.of(turn)
+
+
+@routes.post("/turns/begin", status_code=201)
+async def begin(memory: MemoryOf, body: BeginTurn) -> TurnOut:
+    """Write the user's message before the answer is there; the turn stays open until it is completed or aborted."""
+    chat = chat_of(memory, body, agent=body.agent)
+    return TurnOut.of(await chat.begin(body.user, id=body.id, at=body.at, metadata=body.metadata))
+
+
+@routes.post("/turns/step")
+async def step(memory: MemoryOf, body: AddStep) -> TurnOut:
+    """Add a tool call and its result to an open turn; a bulky result is archived on the way."""
+    chat = chat_of(memory, body)
+    turn = await chat.step(
+        body.turn_id, tool=body.tool, input=body.input, result=body.result, call_id=body.call_id
+    )
+    return TurnOut.of(turn)
+
+
+@routes.post("/turns/complete")
+async def complete(memory: MemoryOf, body: CompleteTurn) -> TurnOut:
+    """Write the answer: the turn is done and takes its place in the conversation."""
+    return TurnOut.of(await chat_of(memory, body).complete(body.turn_id, body.assistant))
+
+
+@routes.post("/turns/abort")
+async def abort(memory: MemoryOf, body: AbortTurn) -> TurnOut:
+    """Give a turn up: it stays in the log and enters no window, summary or index."""
+    return TurnOut.of(await chat_of(memory, body).abort(body.turn_id))
+
+
+@routes.get("/turns")
+async def turns(memory: MemoryOf, params: Annotated[TurnsParams, Query()]) -> Page[TurnOut]:
+    """Turns in order, open and aborted ones too."""
+    found = await chat_of(memory, params).turns(after=params.after, limit=params.limit, newest=params.newest)
+    return page_of([TurnOut.of(turn) for turn in found], found.next)
