@@ -1,0 +1,76 @@
+"""Which archived pages stand in the window in full: the page replacement of document 000, as a pure decision.
+
+The turn that fetched or loaded a page sees it whole. Afterwards the page leaves, unless it is pinned, or it was used in two
+turns at most three apart: then it stays until three turns pass without a use. What stays together never takes more than the
+working set's share of the window.
+"""
+
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
+
+#: Two uses so many turns apart make a page resident, and so many turns without one let it go.
+REUSE_TURNS = 3
+#: Resident pages of earlier turns take at most this share of the window.
+WORKING_SET_SHARE = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """A page was fetched or loaded in a turn; turns are numbered from the oldest."""
+
+    turn: int
+    uuid: str
+
+
+def resident_pages(
+    uses: Sequence[Use], now: int, *, pinned: Set[str], tokens: Mapping[str, int], limit_tokens: int
+) -> list[str]:
+    """The pages of earlier turns that stay in full, the most recently used first, within the working set.
+
+    `now` is the number of the turn whose window this is; `tokens` knows every page's size, and a page it does not know stays out.
+    """
+    by_page: dict[str, list[int]] = {}
+    for use in uses:
+        by_page.setdefault(use.uuid, []).append(use.turn)
+    staying = [
+        uuid
+        for uuid, turns in by_page.items()
+        if uuid in pinned or _keeps_being_used(sorted(set(turns)), now)
+    ]
+    staying += sorted(pinned - by_page.keys())
+    staying.sort(key=lambda uuid: (uuid not in pinned, -max(by_page.get(uuid, [0])), uuid))
+    return _within(staying, tokens, limit_tokens)
+
+
+def _keeps_being_used(turns: Sequence[int], now: int) -> bool:
+    """Whether two uses came close together and no long pause came after them."""
+    established = False
+    for earlier, later in zip(turns, turns[1:], strict=False):
+        close = later - earlier < REUSE_TURNS
+        established = close or (established and later - earlier <= REUSE_TURNS)
+    return established and now - turns[-1] <= REUSE_TURNS
+
+
+def _within(uuids: Sequence[str], tokens: Mapping[str, int], limit_tokens: int) -> list[str]:
+    kept: list[str] = []
+    for uuid in uuids:
+        size = tokens.get(uuid)
+        if size is not None and size <= limit_tokens:
+            kept.append(uuid)
+            limit_tokens -= size
+    return kept
+
+
+def demoted_results(sizes: Sequence[tuple[str, int]], limit_tokens: int) -> set[str]:
+    """Which full results give way when many medium ones pile up: the oldest, until the rest fits the limit.
+
+    `sizes` are (key, tokens) of results that stand in full, oldest first.
+    """
+    over = sum(tokens for _, tokens in sizes) - limit_tokens
+    demoted: set[str] = set()
+    for key, tokens in sizes:
+        if over <= 0:
+            break
+        demoted.add(key)
+        over -= tokens
+    return demoted

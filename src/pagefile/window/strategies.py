@@ -1,0 +1,80 @@
+"""When archived pages are loaded without the model asking: the four strategies of document 000, section 4.
+
+Each is a small pure policy from a question and the pages at hand to the uuids to load.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from pagefile.text.ranking import tfidf_similarities
+
+Strategy = Literal["model", "keyword", "similarity", "hybrid"]
+
+#: Words that point back, in Chinese and English.
+_POINTS_BACK = re.compile(
+    r"之前|刚才|刚刚|上次|上回|前面|先前|早些时候|第[一二三四五六七八九十\d]+步"
+    r"|\b(?:earlier|before|previous(?:ly)?|last time|you (?:said|mentioned|found|showed)|just now|above)\b",
+    re.IGNORECASE,
+)
+#: From this cosine on, a page is taken to be what the question is about.
+SIMILAR_FROM = 0.12
+
+
+@dataclass(frozen=True, slots=True)
+class PageHint:
+    """What is known of a page without reading it."""
+
+    uuid: str
+    #: Tool, query and synopsis.
+    text: str
+
+
+def points_back(question: str) -> bool:
+    """Whether a question speaks of something that was said or found before."""
+    return _POINTS_BACK.search(question) is not None
+
+
+def pages_to_load(strategy: Strategy, question: str, pages: Sequence[PageHint]) -> list[str]:
+    """The uuids that the strategy loads for this question; `pages` go from the oldest to the newest."""
+    if not pages or not question.strip():
+        return []
+    return _POLICIES[strategy](question, pages)
+
+
+def _by_model(question: str, pages: Sequence[PageHint]) -> list[str]:
+    """Nothing: the model calls `load_tool_history` when it wants a page."""
+    return []
+
+
+def _by_keyword(question: str, pages: Sequence[PageHint]) -> list[str]:
+    """A word that points back loads the page most like the question, the newest when none is."""
+    if not points_back(question):
+        return []
+    return _best(question, pages, 0.0) or [pages[-1].uuid]
+
+
+def _by_similarity(question: str, pages: Sequence[PageHint]) -> list[str]:
+    """The page most like the question, if it is like it at all."""
+    return _best(question, pages, SIMILAR_FROM)
+
+
+def _hybrid(question: str, pages: Sequence[PageHint]) -> list[str]:
+    """A word that points back decides; without one, likeness does."""
+    return _by_keyword(question, pages) or _by_similarity(question, pages)
+
+
+_POLICIES: Mapping[Strategy, Callable[[str, Sequence[PageHint]], list[str]]] = {
+    "model": _by_model,
+    "keyword": _by_keyword,
+    "similarity": _by_similarity,
+    "hybrid": _hybrid,
+}
+
+
+def _best(question: str, pages: Sequence[PageHint], least: float) -> list[str]:
+    similarities = tfidf_similarities(question, [page.text for page in pages])
+    # Of equally similar pages the newest: it is what the conversation is about now.
+    best = max(range(len(pages)), key=lambda n: (similarities[n], n))
+    return [pages[best].uuid] if similarities[best] > least else []
