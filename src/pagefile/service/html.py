@@ -41,12 +41,17 @@ def fragments(name: str) -> Mapping[str, Template]:
 def fill(template: str, fragment: str, /, **values: object) -> Html:
     """A fragment with its gaps filled."""
     safe = {key: value if isinstance(value, Html) else escape(str(value)) for key, value in values.items()}
-    return Html(fragments(template)[fragment].substitute(safe))
+    return Html(fragments(template)[fragment].substitute(safe).strip("\n"))
+
+
+def text(value: str) -> Html:
+    """Plain text, escaped."""
+    return Html(escape(value))
 
 
 def joined(parts: Iterable[Html]) -> Html:
     """Fragments one after the other."""
-    return Html("".join(parts))
+    return Html("\n".join(parts))
 
 
 def page(html: Html, *, language: str = "en") -> Response:

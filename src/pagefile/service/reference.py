@@ -8,11 +8,20 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-from pagefile.service.html import Html, fill, joined, read
+from pagefile.service.html import Html, fill, joined, read, text
 from pagefile.service.problems import kinds
 from pagefile.wire.problem import Problem
+from pagefile.wire.texts import MAX_INT
 
 _DOCS = "docs.html"
+_BOUNDS: Mapping[str, str] = {
+    "format": "",
+    "minimum": "≥ ",
+    "exclusiveMinimum": "> ",
+    "maximum": "≤ ",
+    "minLength": "length ≥ ",
+    "maxLength": "length ≤ ",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,9 +142,9 @@ def _body(body: Mapping[str, Any] | None, schemas: Mapping[str, Any]) -> Html:
 def _content_example(label: str, content: Mapping[str, Any], schemas: Mapping[str, Any]) -> Html:
     shape = content["application/json"]
     example = shape.get("example") or _resolved(shape["schema"], schemas)["examples"][0]
-    text = json.dumps(example, ensure_ascii=False, indent=2)
-    said = joined([Html(f"{label} "), _type(shape["schema"]), Html(", for instance")])
-    return fill(_DOCS, "example", label=said, text=text)
+    shown = json.dumps(example, ensure_ascii=False, indent=2)
+    said = Html(f"{label} {_type(shape['schema'])}, for instance")
+    return fill(_DOCS, "example", label=said, text=shown)
 
 
 def _schema(name: str, schema: Mapping[str, Any]) -> Html:
@@ -165,33 +174,33 @@ def _type(schema: Mapping[str, Any]) -> Html:
     """A schema in a few words, with links to those that have a name."""
     match schema:
         case {"$ref": reference}:
-            return Html(fill(_DOCS, "link", name=_name(reference)).strip())
+            return fill(_DOCS, "link", name=_name(reference))
         case {"anyOf": choices}:
             return Html(" or ".join(_type(choice) for choice in choices))
         case {"enum": choices}:
-            return fill(_DOCS, "text", text=" or ".join(json.dumps(choice) for choice in choices))
+            return text(" or ".join(json.dumps(choice) for choice in choices))
         case {"const": only}:
-            return fill(_DOCS, "text", text=json.dumps(only))
+            return text(json.dumps(only))
         case {"type": "array", "items": items}:
             return Html(f"list of {_type(items)}")
         case {"type": "object", "additionalProperties": values} if not isinstance(values, bool):
             return Html(f"object of {_type(values)}")
         case {"type": str(kind)}:
-            return fill(_DOCS, "text", text=f"{kind}{_bounds(schema)}")
+            return text(f"{kind}{_bounds(schema)}")
         case _:
             return Html("any JSON")
 
 
 def _bounds(schema: Mapping[str, Any]) -> str:
-    words = {
-        "format": "",
-        "minimum": "≥ ",
-        "exclusiveMinimum": "> ",
-        "maximum": "≤ ",
-        "minLength": "length ≥ ",
-        "maxLength": "length ≤ ",
-    }
-    said = [f"{word}{schema[key]}" for key, word in words.items() if key in schema]
-    if "default" in schema and schema["default"] is not None:
+    said = [
+        f"{word}{_number(schema[key])}"
+        for key, word in _BOUNDS.items()
+        if key in schema and schema[key] != MAX_INT
+    ]
+    if schema.get("default") is not None:
         said.append(f"default {json.dumps(schema['default'])}")
     return f" ({', '.join(said)})" if said else ""
+
+
+def _number(value: object) -> object:
+    return int(value) if isinstance(value, float) and value.is_integer() else value

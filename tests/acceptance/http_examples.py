@@ -1,0 +1,104 @@
+"""Sends the example of every route, one after the other, and keeps the answers.
+
+`python -m tests.acceptance.http_examples` writes them into the reference; a test compares their shape.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+import pagefile.service
+from pagefile import Settings
+from pagefile.service.app import create_app
+from pagefile.service.reference import Operation, operations
+from pagefile.settings import ArchiveSettings
+from pagefile.wire.requests import CHAT, LOST_TURN, USER
+
+from .http_serving import serving
+
+FILE = Path(pagefile.service.__file__).parent / "templates" / "examples.json"
+SETTINGS = Settings(url="memory://", archive=ArchiveSettings(threshold=200))
+#: Made for documentation: the uuid that stands in the examples of load and retract.
+SOME_UUID = "00000000-0000-4000-8000-000000000000"
+
+#: The order in which the examples make sense.
+ORDER = [
+    "POST /v1/turns",
+    "POST /v1/turns/begin",
+    "POST /v1/turns/step",
+    "POST /v1/turns/complete",
+    "POST /v1/turns/abort",
+    "GET /v1/turns",
+    "POST /v1/context",
+    "GET /v1/calls",
+    "POST /v1/recall",
+    "POST /v1/load",
+    "GET /v1/load",
+    "GET /v1/conversations",
+    "POST /v1/checkpoints",
+    "GET /v1/checkpoints",
+    "POST /v1/facts",
+    "GET /v1/facts",
+    "POST /v1/facts/retract",
+    "POST /v1/reset",
+    "POST /v1/forget",
+    "GET /healthz",
+]
+
+
+async def answers() -> dict[str, Any]:
+    """What the service answers to its own examples."""
+    document = create_app(SETTINGS).openapi()
+    known = {f"{one.method} {one.path}": one for one in operations(document)}
+    assert set(ORDER) == set(known)
+    told: dict[str, Any] = {}
+    async with serving(SETTINGS) as client:
+        for name in ORDER:
+            uuid = await prepared(client, name, told)
+            request = sent(known[name], document, uuid)
+            answer = await client.request(known[name].method, known[name].path, **request)
+            assert answer.is_success, f"{name}: {answer.text}"
+            told[name] = json.loads(answer.text.replace(uuid, SOME_UUID))
+    return told
+
+
+async def prepared(client: Any, name: str, told: dict[str, Any]) -> str:
+    """What an example needs to be there: returns the uuid it speaks of."""
+    here = {"conversation_id": CHAT, "user_id": USER}
+    if name == "POST /v1/turns/abort":
+        await client.post("/v1/turns/begin", json={**here, "id": LOST_TURN, "user": "等一下"})
+    if name == "POST /v1/facts/retract":
+        return told["POST /v1/facts"]["id"]
+    if name.endswith("/v1/load"):
+        step = {"tool": "guideline", "result": "高血压患者的日常注意事项：少盐，监测血压，按时服药。" * 12}
+        turn = {**here, "user": "指南怎么说？", "assistant": "见附件。", "steps": [step]}
+        return (await client.post("/v1/turns", json=turn)).json()["steps"][0]["page"]
+    return SOME_UUID
+
+
+def sent(operation: Operation, document: dict[str, Any], uuid: str) -> dict[str, Any]:
+    """The example request of a route, as arguments for the client."""
+    if body := operation.spec.get("requestBody"):
+        reference = body["content"]["application/json"]["schema"]["$ref"].rpartition("/")[2]
+        example = document["components"]["schemas"][reference]["examples"][0]
+        return {"json": json.loads(json.dumps(example).replace(SOME_UUID, uuid))}
+    wanted = [one for one in operation.spec.get("parameters", ()) if one["name"] != "tenant"]
+    shown = {one["name"]: one["schema"]["examples"][0] for one in wanted if "examples" in one["schema"]}
+    return {"params": {name: uuid if value == SOME_UUID else value for name, value in shown.items()}}
+
+
+def shape(value: Any) -> Any:
+    """The keys of JSON, and the kinds of its values."""
+    match value:
+        case dict():
+            return {key: shape(inner) for key, inner in value.items()}
+        case list():
+            return [shape(value[0])] if value else []
+        case _:
+            return type(value).__name__
+
+
+if __name__ == "__main__":
+    FILE.write_text(json.dumps(anyio.run(answers), ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
