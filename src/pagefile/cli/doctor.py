@@ -1,0 +1,147 @@
+"""`doctor`: what is installed, what is in force, what is broken and what to do about it."""
+
+import platform
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Literal, cast
+
+import apsw
+import typer
+
+from pagefile.cli.opening import AsJson, ConfigFile, Db, database_file, loaded, run
+from pagefile.cli.output import number, print_json, print_table, say, table, visible
+from pagefile.errors import PagefileError
+from pagefile.settings import Settings
+from pagefile.settings.sources import Loaded, shown
+from pagefile.text.tokens import open_counter
+
+State = Literal["ok", "note", "broken"]
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing looked at."""
+
+    name: str
+    state: State
+    found: str
+    #: What to do, when there is something to do.
+    advice: str = ""
+
+
+def doctor(ctx: typer.Context, *, as_json: AsJson = False, db: Db = None, config: ConfigFile = None) -> None:
+    """Look at the installation, the settings and the database; exit code 1 when something is broken."""
+    checks = [*_installation(), *_in_force(ctx, db, config), *_extras()]
+    broken = [check for check in checks if check.state == "broken"]
+    if as_json:
+        print_json({"ok": not broken, "checks": checks})
+    else:
+        _show(checks)
+        say(f"\n{len(broken)} broken." if broken else "\nAll is well.")
+    if broken:
+        raise typer.Exit(1)
+
+
+def _show(checks: list[Check]) -> None:
+    made = table("", "what", "found")
+    for check in checks:
+        text = visible(check.found) + (f"\n→ {visible(check.advice)}" if check.advice else "")
+        made.add_row(check.state, check.name, text)
+    print_table(made)
+
+
+# -- what is looked at ---------------------------------------------------------------------------------------------------
+
+
+def _installation() -> Iterator[Check]:
+    yield Check("pagefile", "ok", metadata.version("pagefile"))
+    supported = sys.version_info >= (3, 11)
+    advice = "" if supported else "Pagefile needs Python 3.11 or newer."
+    yield Check("Python", "ok" if supported else "broken", platform.python_version(), advice)
+    yield Check("SQLite", "ok", f"{apsw.sqlite_lib_version()} (apsw {apsw.apsw_version()})")
+
+
+def _in_force(ctx: typer.Context, db: str | None, config: Path | None) -> Iterator[Check]:
+    try:
+        found = loaded(ctx, db, config)
+    except PagefileError as error:
+        yield Check("settings", "broken", str(error), "Mend the settings; then look again.")
+        return
+    yield _settings(found)
+    yield _tokenizer(found.settings)
+    yield _database(found.settings)
+
+
+def _settings(found: Loaded) -> Check:
+    changed = [name for name, origin in found.origins.items() if origin != "default"]
+    said = f"set are {', '.join(changed)}" if changed else "all defaults"
+    return Check("settings", "ok", f"{found.file or 'no file'}; {said}")
+
+
+def _tokenizer(settings: Settings) -> Check:
+    try:
+        counter = open_counter(settings.tokenizer)
+    except PagefileError as error:
+        return Check("tokenizer", "broken", settings.tokenizer, str(error))
+    if counter.exact:
+        return Check("tokenizer", "ok", f"{counter.name}, exact counts")
+    advice = "For exact counts: pip install rs-bpe" if settings.tokenizer != "estimate" else ""
+    return Check("tokenizer", "note", f"{counter.name}, counts are estimates", advice)
+
+
+def _database(settings: Settings) -> Check:
+    place = str(shown(settings.url))
+    file = database_file(settings.url)
+    if file is not None and not file.exists():
+        if file.parent.is_dir():
+            return Check(
+                "database", "ok", f"{place}: not there yet", "It is made when the first turn is recorded."
+            )
+        return Check("database", "broken", place, f"Make the directory {str(file.parent)!r}.")
+    try:
+        described = run(settings, lambda memory: memory.describe())
+    except PagefileError as error:
+        return Check("database", "broken", place, str(error))
+    return _described(place, cast("Mapping[str, object]", described["store"]))
+
+
+def _described(place: str, store: Mapping[str, object]) -> Check:
+    size = store.get("bytes")
+    told = [f"{number(size)} bytes"] if isinstance(size, int) else []
+    left_out = {"backend", "place", "bytes", "version", "read_only"}
+    told += [f"{key} {value}" for key, value in store.items() if key not in left_out and value is not None]
+    if store.get("read_only"):
+        return Check("database", "note", f"{place}: read-only, {', '.join(told)}", "Nothing can be recorded.")
+    return Check("database", "ok", f"{place}: {', '.join(told) or 'reachable'}")
+
+
+def _extras() -> Iterator[Check]:
+    """Every extra of the package's own metadata, so that none is missing here."""
+    parts: dict[str, list[str]] = {}
+    for requirement in metadata.requires("pagefile") or []:
+        match = re.match(r"([\w.-]+).*extra == ['\"]([\w-]+)['\"]", requirement)
+        if match and match[1] != "pagefile":
+            parts.setdefault(match[2], []).append(match[1])
+    for extra, names in sorted(parts.items()):
+        if extra == "all":
+            continue
+        missing = [name for name in names if not _installed(name)]
+        if missing:
+            advice = f"To have it: pip install 'pagefile[{extra}]'"
+            yield Check(f"extra {extra}", "note", f"not installed ({', '.join(missing)})", advice)
+        else:
+            yield Check(
+                f"extra {extra}", "ok", ", ".join(f"{name} {metadata.version(name)}" for name in names)
+            )
+
+
+def _installed(name: str) -> bool:
+    try:
+        metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return False
+    return True

@@ -1,0 +1,63 @@
+"""`forget`: erases a conversation, a user or a tenant, and says what went."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from pagefile.cli.opening import AsJson, ConfigFile, Db, loaded, run
+from pagefile.cli.output import nothing, number, print_json, print_table, say, table, visible
+from pagefile.records import ErasureReceipt
+
+
+def forget(
+    ctx: typer.Context,
+    conversation: Annotated[str | None, typer.Argument(help="A conversation.")] = None,
+    *,
+    user_id: Annotated[str | None, typer.Option(help="A user: all conversations, facts and pages.")] = None,
+    tenant: Annotated[str | None, typer.Option(help="A tenant; alone, everything it has.")] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    as_json: AsJson = False,
+    db: Db = None,
+    config: ConfigFile = None,
+) -> None:
+    """Erase a conversation, a user or a whole tenant, for good."""
+    named = {"conversation": conversation, "user": user_id, "tenant": tenant}
+    what = " of ".join(f"{kind} {name!r}" for kind, name in named.items() if name is not None)
+    if not what:
+        raise typer.BadParameter("say what to forget: a conversation, --user-id or --tenant")
+    settings = loaded(ctx, db, config).settings
+    if not yes:
+        _ask(what)
+    receipt = run(
+        settings,
+        lambda memory: memory.forget(user_id=user_id, conversation_id=conversation, tenant=tenant),
+    )
+    if not receipt.total:
+        raise nothing(
+            f"There was nothing to forget of {what}.", as_json=as_json, empty=_receipt_json(receipt)
+        )
+    if as_json:
+        print_json(_receipt_json(receipt))
+        return
+    _show(receipt, what)
+
+
+def _ask(what: str) -> None:
+    if not sys.stdin.isatty():
+        raise typer.BadParameter(f"there is nobody to ask whether to erase {what}: say --yes")
+    typer.confirm(f"Erase {visible(what)} for good?", abort=True, err=True)
+
+
+def _receipt_json(receipt: ErasureReceipt) -> dict[str, object]:
+    return {"scope": receipt.scope, "at": receipt.at, "counts": receipt.counts, "total": receipt.total}
+
+
+def _show(receipt: ErasureReceipt, what: str) -> None:
+    say(f"Erased {visible(what)}\n")
+    made = table("rows", "of", right=("rows",))
+    for name, count in receipt.counts.items():
+        made.add_row(number(count), name)
+    made.add_section()
+    made.add_row(number(receipt.total), "in all")
+    print_table(made)

@@ -1,0 +1,105 @@
+"""What the commands share: the options that say where and whose, and opening the memory they name."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, TypeVar
+from urllib.parse import quote, unquote
+
+import anyio
+import typer
+
+from pagefile.errors import NotFoundError, PagefileError
+from pagefile.memory import Conversation, Memory
+from pagefile.settings import Settings
+from pagefile.settings.sources import Loaded, load
+
+T = TypeVar("T")
+
+_WHERE = "Where"
+Db = Annotated[
+    str | None,
+    typer.Option(
+        "--db",
+        metavar="URL|PATH",
+        help="The database; a bare path means SQLite. Else `url` of the settings holds.",
+        rich_help_panel=_WHERE,
+    ),
+]
+ConfigFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--config",
+        metavar="FILE",
+        help="The settings file. Else $PAGEFILE_CONFIG or a pagefile.toml, .yaml or .yml here.",
+        rich_help_panel=_WHERE,
+    ),
+]
+Tenant = Annotated[
+    str | None, typer.Option(help="The tenant, `default` unless given.", rich_help_panel=_WHERE)
+]
+UserId = Annotated[str | None, typer.Option(help="The user it belongs to.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
+Full = Annotated[bool, typer.Option("--full", help="Print whole texts and every row.")]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The database and the settings file that were named before the command."""
+
+    db: str | None = None
+    config: Path | None = None
+
+
+def loaded(
+    ctx: typer.Context, db: str | None, config: Path | None, overrides: Mapping[str, object] | None = None
+) -> Loaded:
+    """The settings in force. What stands behind the command is stronger than what stands before it."""
+    before = ctx.find_object(Place) or Place()
+    place = db or before.db
+    said = {"url": None if place is None else sqlite_url(place), **(overrides or {})}
+    return load(file=config or before.config, overrides=said)
+
+
+def sqlite_url(place: str) -> str:
+    """The address of a place: as it is, or SQLite's when it is a bare path."""
+    return place if "://" in place else f"sqlite:///{quote(place)}"
+
+
+def database_file(url: str) -> Path | None:
+    """The file that an address names, None when it names none."""
+    prefix, path = url[:10], url[10:]
+    return Path(unquote(path)) if prefix == "sqlite:///" and path not in {"", ":memory:"} else None
+
+
+def run(settings: Settings, work: Callable[[Memory], Awaitable[T]], *, must_exist: bool = True) -> T:
+    """Open the memory, do the work, close it. Looking into a database that is not there does not make one."""
+    file = database_file(settings.url)
+    if must_exist and file is not None and not file.exists():
+        raise NotFoundError(
+            f"There is no database at {str(file)!r}: name it with --db, or record something first."
+        )
+    return anyio.run(_worked, settings, work)
+
+
+async def _worked(settings: Settings, work: Callable[[Memory], Awaitable[T]]) -> T:
+    async with Memory.open(settings=settings) as memory:
+        try:
+            return await work(memory)
+        except PagefileError as error:
+            # Raised inside, it would come out wrapped by the task group that the memory works in.
+            failed = error
+    raise failed
+
+
+async def existing(
+    memory: Memory, conversation: str, user_id: str | None, tenant: str | None
+) -> Conversation:
+    """A conversation somebody wrote to, as its owner sees it unless another user is named."""
+    chat = memory.conversation(conversation, user_id=user_id, tenant=tenant)
+    newest = await chat.turns(limit=1, newest=True)
+    if not newest:
+        raise NotFoundError(
+            f"There is no conversation {conversation!r} here: `pagefile show` lists what there is."
+        )
+    return memory.conversation(conversation, user_id=user_id or newest[0].scope.user, tenant=tenant)

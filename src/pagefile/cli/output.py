@@ -1,0 +1,139 @@
+"""How things are printed: tables for people, JSON for scripts, everything else on stderr."""
+
+import json
+import sys
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from datetime import datetime
+from math import ceil
+from typing import Any, Literal, cast
+
+from rich import box
+from rich.cells import cell_len, set_cell_size
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from pagefile.errors import NotFoundError
+
+_BAR_CELLS = 40
+
+Justify = Literal["left", "right"]
+
+
+def out() -> Console:
+    """Where results go. Nothing that people said is taken for markup."""
+    return Console(markup=False, highlight=False, emoji=False)
+
+
+def err() -> Console:
+    """Where progress, questions and complaints go."""
+    return Console(stderr=True, markup=False, highlight=False, emoji=False)
+
+
+def complain(message: str) -> None:
+    """One error on stderr, whole, however narrow the terminal."""
+    err().print(Text("error: ", style="bold red") + Text(visible(message, lines=True)), soft_wrap=True)
+
+
+def warn(message: str) -> None:
+    """Something worth knowing that stops nothing."""
+    err().print(Text("warning: ", style="yellow") + Text(visible(message, lines=True)), soft_wrap=True)
+
+
+def say(text: str | Text = "") -> None:
+    """A line of the result."""
+    out().print(text, soft_wrap=True)
+
+
+# -- JSON --------------------------------------------------------------------------------------------------------------
+
+
+def print_json(value: object) -> None:
+    """A value as JSON; characters that stdout cannot show are escaped."""
+    utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
+    sys.stdout.write(json.dumps(plain(value), ensure_ascii=not utf8, indent=2) + "\n")
+
+
+def plain(value: object) -> object:
+    """Records, times and listings as plain JSON."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {known.name: plain(getattr(value, known.name)) for known in fields(value)}
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, Mapping):
+        return {str(key): plain(inner) for key, inner in cast("Mapping[Any, Any]", value).items()}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [plain(inner) for inner in cast("Sequence[Any]", value)]
+    return value
+
+
+def nothing(message: str, *, as_json: bool, empty: object = ()) -> NotFoundError:
+    """The error for an answer that is empty; a script gets the empty answer as well."""
+    if as_json:
+        print_json(empty)
+    return NotFoundError(message)
+
+
+# -- tables ------------------------------------------------------------------------------------------------------------
+
+
+def table(*columns: str, right: Sequence[str] = (), wraps: Sequence[str] = ()) -> Table:
+    """A table that is readable at 80 columns: the last column, and those that may, go over several lines."""
+    made = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
+    for column in columns:
+        justify: Justify = "right" if column in right else "left"
+        one_line = column != columns[-1] and column not in wraps
+        # Chinese has no spaces to break at: folding breaks anywhere, anything else would leave text out.
+        made.add_column(
+            column, justify=justify, no_wrap=one_line, overflow="ellipsis" if one_line else "fold"
+        )
+    return made
+
+
+def print_table(made: Table) -> None:
+    """A table on stdout."""
+    out().print(made)
+
+
+def visible(text: str, *, lines: bool = False) -> str:
+    """Text that cannot do anything to a terminal: control characters are shown, not obeyed."""
+    return "".join(_seen(character, lines=lines) for character in text)
+
+
+def _seen(character: str, *, lines: bool) -> str:
+    if unicodedata.category(character) != "Cc" or (lines and character in "\n\t"):
+        return character
+    return " " if character in "\r\n\t" else f"\\x{ord(character):02x}"
+
+
+def clipped(text: str, cells: int = 60) -> str:
+    """The beginning of a text on one line, at most so many cells wide (a Chinese character takes two)."""
+    line = visible(" ".join(text.split()))
+    return line if cell_len(line) <= cells else set_cell_size(line, cells - 1).rstrip() + "…"
+
+
+def moment(at: datetime) -> str:
+    """A time as a clock on the wall here shows it."""
+    return f"{at.astimezone():%Y-%m-%d %H:%M}"
+
+
+def number(value: float) -> str:
+    """A whole number with its thousands apart."""
+    return f"{value:,}"
+
+
+def plural(count: int, word: str) -> str:
+    """`1 turn`, `2 turns`, `2 entries`."""
+    if count == 1:
+        return f"1 {word}"
+    return (
+        f"{number(count)} {word.removesuffix('y')}ies" if word.endswith("ry") else f"{number(count)} {word}s"
+    )
+
+
+def bar(share: float, cells: int = _BAR_CELLS) -> str:
+    """A share of a whole as a bar."""
+    filled = min(cells, ceil(share * cells))
+    return "█" * filled + "░" * (cells - filled)

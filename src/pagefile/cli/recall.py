@@ -1,0 +1,55 @@
+"""`recall`: past turns that answer a question, and why they rank as they do."""
+
+from collections.abc import Mapping
+from typing import Annotated
+
+import typer
+
+from pagefile.cli.opening import AsJson, ConfigFile, Db, Full, Tenant, existing, loaded, run
+from pagefile.cli.output import clipped, moment, nothing, print_json, print_table, table, visible
+from pagefile.memory import Memory
+from pagefile.records import Hit
+
+
+def recall(
+    ctx: typer.Context,
+    query: Annotated[str, typer.Argument(help="What is asked for.")],
+    *,
+    conversation: Annotated[
+        str | None, typer.Option("--conversation", "-c", help="Search one conversation.")
+    ] = None,
+    user_id: Annotated[str | None, typer.Option(help="Search all conversations of a user.")] = None,
+    limit: Annotated[int, typer.Option(min=1, help="How many to find.")] = 10,
+    full: Full = False,
+    tenant: Tenant = None,
+    as_json: AsJson = False,
+    db: Db = None,
+    config: ConfigFile = None,
+) -> None:
+    """Find past turns, best first, with the score of each and what it is made of."""
+    if conversation is None and user_id is None:
+        raise typer.BadParameter("say where to search: --conversation ID or --user-id ID")
+
+    async def work(memory: Memory) -> list[Hit]:
+        if conversation is None:
+            return await memory.recall(query, user_id=user_id or "", tenant=tenant, limit=limit)
+        chat = await existing(memory, conversation, user_id, tenant)
+        return await chat.recall(query, limit)
+
+    hits = run(loaded(ctx, db, config).settings, work)
+    if not hits:
+        raise nothing(f"Nothing recorded here answers {query!r}.", as_json=as_json)
+    if as_json:
+        print_json(hits)
+        return
+    made = table("score", "parts", "said", "conversation", "text", right=("score",))
+    for hit in hits:
+        text = visible(hit.text, lines=True) if full else clipped(hit.text, 160)
+        made.add_row(
+            f"{hit.score:.2f}", _parts(hit.parts), moment(hit.at), clipped(hit.conversation_id, 14), text
+        )
+    print_table(made)
+
+
+def _parts(parts: Mapping[str, float]) -> str:
+    return "\n".join(f"{name} {value:.2f}" for name, value in parts.items())

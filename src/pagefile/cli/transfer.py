@@ -1,0 +1,91 @@
+"""`export` and `import`: a memory as JSON lines, out and in again."""
+
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from pagefile.cli.opening import AsJson, ConfigFile, Db, Tenant, UserId, loaded, run
+from pagefile.cli.output import err, nothing, plural, print_json, say
+from pagefile.errors import TransferError
+
+
+def export(
+    ctx: typer.Context,
+    file: Annotated[Path, typer.Argument(help="The file to write; an earlier export is replaced.")],
+    *,
+    conversation: Annotated[
+        str | None, typer.Option("--conversation", "-c", help="Only this conversation.")
+    ] = None,
+    user_id: UserId = None,
+    tenant: Tenant = None,
+    as_json: AsJson = False,
+    db: Db = None,
+    config: ConfigFile = None,
+) -> None:
+    """Write conversations, facts and archived pages to a file of JSON lines."""
+    settings = loaded(ctx, db, config).settings
+    _check_target(file)
+    with _progress(f"Exporting to {file.name}"):
+        counts = run(
+            settings,
+            lambda memory: memory.export(file, user_id=user_id, conversation_id=conversation, tenant=tenant),
+        )
+    if not counts:
+        raise nothing(
+            "There was nothing to export: the file has a first line and no records.",
+            as_json=as_json,
+            empty={},
+        )
+    _print_counts("Exported", counts, as_json=as_json)
+
+
+def import_(
+    ctx: typer.Context,
+    file: Annotated[Path, typer.Argument(help="An export.")],
+    *,
+    tenant: Tenant = None,
+    as_json: AsJson = False,
+    db: Db = None,
+    config: ConfigFile = None,
+) -> None:
+    """Read an export; what is there already is left as it is."""
+    settings = loaded(ctx, db, config).settings
+    if not file.is_file():
+        raise TransferError(f"There is no file {str(file)!r} to import.")
+    with _progress(f"Importing {file.name}"):
+        counts = run(settings, lambda memory: memory.import_(file, tenant=tenant), must_exist=False)
+    _print_counts("Imported", counts, as_json=as_json)
+
+
+def _check_target(file: Path) -> None:
+    """Never replace a file that is something else: a database, for instance."""
+    if not file.exists():
+        return
+    head = b""
+    if file.is_file():
+        with file.open("rb") as opened:
+            head = opened.read(64)
+    if head and b'"pagefile-export"' not in head:
+        raise TransferError(f"{str(file)!r} is there and is not an export: choose another name.")
+
+
+@contextmanager
+def _progress(what: str) -> Generator[None]:
+    """A moving bar on stderr while it takes its time; nothing when nobody watches."""
+    console = err()
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        progress.add_task(what, total=None)
+        yield
+
+
+def _print_counts(verb: str, counts: Mapping[str, int], *, as_json: bool) -> None:
+    if as_json:
+        print_json(counts)
+    else:
+        named = [plural(count, kind) for kind, count in counts.items()]
+        say(f"{verb} {', '.join(named) or 'nothing new'}.")
