@@ -36,7 +36,7 @@ check: $(READY) ## Everything that must hold before a change goes in: format, li
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/pyright
-	$(BIN)/lint-imports --no-logo
+	$(BIN)/lint-imports --no-logo --no-cache
 	$(BIN)/pytest $(ARGS)
 
 bench: $(READY) ## Measure the core on this machine

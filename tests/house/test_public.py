@@ -44,8 +44,9 @@ def error_classes() -> dict[str, type[PagefileError]]:
 def test_errors_explain_themselves():
     """The docstring is the default message, so each class has its own."""
     for name, error in error_classes().items():
-        assert "__doc__" in vars(error), name
-        assert (error.__doc__ or "").strip() == str(error()), name
+        own = (vars(error)["__doc__"] or "").strip()
+        assert own, name
+        assert own == str(error()), name
 
 
 def test_error_codes_are_unique():
