@@ -1,0 +1,81 @@
+"""`pagefile bench core`: what the engine promises about speed, each promise beside something measured in the same run."""
+
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import anyio
+
+from pagefile.bench import windows, writing
+from pagefile.bench.importing import importing
+from pagefile.bench.peak import peak_memory
+from pagefile.bench.report import Report, Row, machine_facts
+from pagefile.bench.timing import fsync_seconds
+from pagefile.errors import StoreUnavailableError
+from pagefile.text.tokens import open_counter
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Effort:
+    """How much is measured."""
+
+    imports: int
+    windows: windows.Effort
+    writing: writing.Effort
+    sizes: tuple[int, ...]
+
+
+_FULL = _Effort(
+    imports=15,
+    windows=windows.Effort(turns=10_000, rounds=9, calls=40),
+    writing=writing.Effort(rounds=9, calls=150, calls_each=10),
+    sizes=(1_000, 10_000, 100_000),
+)
+_QUICK = _Effort(
+    imports=3,
+    windows=windows.Effort(turns=2_000, rounds=3, calls=15),
+    writing=writing.Effort(rounds=3, calls=50, calls_each=3),
+    sizes=(1_000, 20_000),
+)
+
+
+def run(*, quick: bool = False, progress: Progress | None = None) -> Report:
+    """Measure on the disk of the current directory; whatever is written there is removed at the end."""
+    began = time.perf_counter()
+    try:
+        with tempfile.TemporaryDirectory(prefix=".pagefile-bench-", dir=Path.cwd()) as folder:
+            rows, fsync_s = anyio.run(
+                partial(_measure, Path(folder), _QUICK if quick else _FULL, progress or _silent)
+            )
+    except PermissionError as error:
+        raise StoreUnavailableError(
+            "The current directory cannot be written: run the benchmark where a database may be made."
+        ) from error
+    facts = machine_facts(open_counter().name, fsync_s * 1e3)
+    return Report(rows, facts, quick, time.perf_counter() - began)
+
+
+async def _measure(folder: Path, effort: _Effort, tell: Progress) -> tuple[Sequence[Row], float]:
+    counter = open_counter()
+    tell("importing")
+    rows = [importing(effort.imports)]
+    tell("building windows, then recalling")
+    rows += await windows.windows(folder, counter, effort.windows)
+    fsync_s = fsync_seconds(folder)
+    for synchronous in ("full", "normal"):
+        tell(f"recording, synchronous={synchronous.upper()}")
+        rows.append(await writing.beside_bare(folder, counter, synchronous, effort.writing))
+    tell(f"recording with {writing.WRITERS} writers")
+    rows += await writing.many_writers(folder, counter, fsync_s, effort.writing)
+    tell(f"holding memory flat up to {effort.sizes[-1]:,} turns")
+    rows += await peak_memory(folder, counter, effort.sizes)
+    return rows, fsync_s
+
+
+def _silent(_: str) -> None:
+    return

@@ -1,0 +1,45 @@
+"""Measures two things side by side, so that a noisy machine slows both.
+
+Rounds alternate between the sides. A round counts as the median of its calls, a side as its best round: what else the
+machine does can only make a round slower.
+"""
+
+import os
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from statistics import median
+
+Call = Callable[[], Awaitable[object]]
+
+
+async def side_by_side(*sides: Call, rounds: int, calls: int) -> tuple[float, ...]:
+    """Seconds of one call of each side. Every side is called once before, unmeasured."""
+    best = [float("inf")] * len(sides)
+    for side in sides:
+        await side()
+    for _ in range(rounds):
+        for number, side in enumerate(sides):
+            best[number] = min(best[number], await _round(side, calls))
+    return tuple(best)
+
+
+async def _round(side: Call, calls: int) -> float:
+    taken: list[float] = []
+    for _ in range(calls):
+        began = time.perf_counter()
+        await side()
+        taken.append(time.perf_counter() - began)
+    return median(taken)
+
+
+def fsync_seconds(folder: Path, times: int = 100) -> float:
+    """What it takes the disk under this folder to keep a page that was appended, median."""
+    taken: list[float] = []
+    with (folder / "fsync.probe").open("wb", buffering=0) as file:
+        for _ in range(times):
+            file.write(bytes(4096))
+            began = time.perf_counter()
+            os.fsync(file.fileno())
+            taken.append(time.perf_counter() - began)
+    return median(taken)

@@ -1,0 +1,122 @@
+"""What it costs to keep a turn: beside the bare transaction, and with many writers beside one."""
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from uuid import uuid4
+
+import anyio
+
+from pagefile.bench.bare import BareLog, values_of
+from pagefile.bench.corpus import LONG, Author, url_of
+from pagefile.bench.report import Limit, Row
+from pagefile.bench.slow_disk import slow_disk
+from pagefile.bench.timing import side_by_side
+from pagefile.memory import Conversation, Memory
+from pagefile.records import Scope, Turn
+from pagefile.settings import Settings
+from pagefile.stores.sqlite.connecting import Synchronous
+from pagefile.text.tokens import TokenCounter
+
+BARE_LIMIT = Limit("at most", 2.0)
+WRITERS = 64
+WRITERS_LIMIT = Limit("at least", 5.0)
+#: From here on a commit is worth sharing.
+SLOW_FSYNC_S = 0.001
+
+_SCOPE = Scope(user="bench", conversation="chat")
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How much is written."""
+
+    rounds: int
+    #: Turns of one writer in a round.
+    calls: int
+    #: Turns that each of the 64 writers records in a round.
+    calls_each: int
+
+
+async def beside_bare(folder: Path, counter: TokenCounter, synchronous: Synchronous, effort: Effort) -> Row:
+    """`record()` beside the same transaction run bare, on a database each."""
+    turns = Author(counter).turns(_SCOPE, effort.rounds * effort.calls + 1, LONG)
+    settings = Settings(recall="never", synchronous=synchronous)
+    ours_at, bare_at = folder / f"record-{synchronous}.db", folder / f"bare-{synchronous}.db"
+    for database in (ours_at, bare_at):
+        await _begin(database, settings)
+    rows = iter([values_of(turn) | {"id": str(uuid4())} for turn in turns])
+    said = iter(turns)
+    bare = BareLog(bare_at, synchronous)
+    try:
+        async with Memory.open(url_of(ours_at), settings=settings) as memory:
+            chat = memory.conversation("chat", user_id="bench")
+            ours, theirs = await side_by_side(
+                lambda: _record(chat, said),
+                lambda: bare.write(next(rows)),
+                rounds=effort.rounds,
+                calls=effort.calls,
+            )
+    finally:
+        bare.close()
+    note = f"{theirs * 1e6:,.0f} µs for the same transaction, bare in a one-thread executor"
+    row = Row(f"record(), synchronous={synchronous.upper()}", ours * 1e6, "µs", ours / theirs, note=note)
+    return Row.judged(row, BARE_LIMIT)
+
+
+async def many_writers(folder: Path, counter: TokenCounter, fsync_s: float, effort: Effort) -> list[Row]:
+    """64 writers beside one, each in a conversation of its own; once more as on a disk whose fsync takes 1 ms longer."""
+    here = await _throughput(folder / "writers.db", counter, effort)
+    with slow_disk(SLOW_FSYNC_S):
+        slow = await _throughput(folder / "writers-slow.db", counter, effort)
+    fast_disk = None if fsync_s >= SLOW_FSYNC_S else f"an fsync takes {fsync_s * 1e3:.1f} ms"
+    return [
+        Row.judged(_writers_row(f"{WRITERS} writers", *here), WRITERS_LIMIT, unless=fast_disk),
+        Row.judged(_writers_row(f"{WRITERS} writers, each fsync 1 ms longer", *slow), WRITERS_LIMIT),
+    ]
+
+
+def _writers_row(name: str, many: float, one: float) -> Row:
+    return Row(
+        name, many, "turns/s", many / one, note=f"{one:,.0f} turns/s with one writer, synchronous=FULL"
+    )
+
+
+async def _throughput(database: Path, counter: TokenCounter, effort: Effort) -> tuple[float, float]:
+    """Turns per second of all writers together and of one alone, medians of rounds that alternate."""
+    count = effort.rounds * (WRITERS * effort.calls_each + effort.calls)
+    said = iter(Author(counter).turns(_SCOPE, count, LONG, distinct=5000))
+    many: list[float] = []
+    one: list[float] = []
+    async with Memory.open(url_of(database), settings=Settings(recall="never")) as memory:
+        chats = [memory.conversation(f"chat-{number}", user_id="bench") for number in range(WRITERS)]
+        for _ in range(effort.rounds):
+            one.append(await _rate(chats[:1], said, effort.calls))
+            many.append(await _rate(chats, said, effort.calls_each))
+    return median(many), median(one)
+
+
+async def _rate(chats: Sequence[Conversation], said: Iterator[Turn], calls: int) -> float:
+    began = time.perf_counter()
+    async with anyio.create_task_group() as writers:
+        for chat in chats:
+            writers.start_soon(_record_many, chat, said, calls)
+    return len(chats) * calls / (time.perf_counter() - began)
+
+
+async def _record_many(chat: Conversation, said: Iterator[Turn], calls: int) -> None:
+    for _ in range(calls):
+        await _record(chat, said)
+
+
+async def _record(chat: Conversation, said: Iterator[Turn]) -> None:
+    turn = next(said)
+    await chat.record(user=turn.user, assistant=turn.assistant)
+
+
+async def _begin(database: Path, settings: Settings) -> None:
+    """The first turn makes the conversation and its session; what is measured are the turns after it."""
+    async with Memory.open(url_of(database), settings=settings) as memory:
+        await memory.conversation("chat", user_id="bench").record(user="Hello!", assistant="Hello.")
