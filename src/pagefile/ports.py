@@ -139,7 +139,8 @@ class TurnLog(ABC):
 
         A checkpoint whose `expected_version` is not the conversation's newest, or which would cover less than that one, or
         more than there is, or turns from before the last reset only, raises `ConflictError`. A reset forgets the checkpoint too:
-        the version goes on counting.
+        the next one is made from none (0), while the version goes on counting. The same marker with the same id returns
+        what is stored.
         """
 
     @abstractmethod
@@ -147,7 +148,8 @@ class TurnLog(ABC):
         """Write entries of one conversation exactly as they were (for imports); returns how many were new.
 
         Into an empty conversation they keep `seq` and `created`. Into one that has entries, turns whose id is not there yet are
-        appended, and the rest is left out; a turn that is there with another text raises `ConflictError`.
+        appended, and the rest is left out; a turn that is there with another text raises `ConflictError`. Entries that do not
+        make up one conversation raise `InvalidTurnError`.
         """
 
 
@@ -217,11 +219,14 @@ class LogReader(ABC):
 
     @abstractmethod
     async def entries(self, query: EntryQuery) -> list[Entry]:
-        """A slice of one conversation."""
+        """A slice of one conversation; one of another user raises `ConflictError`."""
 
     @abstractmethod
     async def heads(self, query: HeadQuery) -> list[Head]:
-        """The conversations of a tenant, or of one of its users, or the one named."""
+        """The conversations of a tenant, or of one of its users, or the one named.
+
+        An `after` that is not in the list raises `NotFoundError`, here as in every list.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,7 +280,10 @@ class FactStore(ABC):
 
     @abstractmethod
     async def put(self, fact: Fact) -> Fact:
-        """Write a fact, or replace the one with the same id; the scope must name a user."""
+        """Write a fact, or replace the one with the same id; the scope must name a user.
+
+        An id that is another user's raises `ConflictError`.
+        """
 
     @abstractmethod
     async def list(self, scope: Scope, *, retracted: bool = False) -> list[Fact]:
@@ -299,7 +307,10 @@ class PageStore(ABC):
 
     @abstractmethod
     async def put(self, draft: PageDraft) -> Page:
-        """Archive a result; equal text is stored once."""
+        """Archive a result; equal text is stored once.
+
+        The same page again returns what is stored; its uuid with another text or user raises `ConflictError`.
+        """
 
     @abstractmethod
     async def load(self, scope: Scope, uuid: str) -> tuple[Page, str]:
@@ -315,7 +326,10 @@ class CallLog(ABC):
 
     @abstractmethod
     async def add(self, calls: Sequence[Call], *, keep: int) -> None:
-        """Write calls, and keep only the newest `keep` of each conversation they belong to."""
+        """Write calls, and keep only the newest `keep` of each conversation they belong to.
+
+        Newest is what was added last; an id that is there already is left as it is.
+        """
 
     @abstractmethod
     async def list(self, scope: Scope, *, limit: int = 100, after: str | None = None) -> list[Call]:
@@ -327,11 +341,14 @@ class SessionStore(ABC):
 
     @abstractmethod
     async def get(self, scope: Scope) -> JsonObject | None:
-        """The session value of a conversation, or None when there is none."""
+        """The session value of a conversation, or None when there is none.
+
+        That of another user raises `ConflictError`.
+        """
 
     @abstractmethod
     async def put(self, scope: Scope, value: JsonObject) -> None:
-        """Replace the session value of a conversation."""
+        """Replace the session value of a conversation, which begins with it if nobody wrote to it yet."""
 
 
 class Store(ABC):
@@ -347,7 +364,10 @@ class Store(ABC):
 
     @abstractmethod
     async def erase(self, scope: Scope) -> ErasureReceipt:
-        """Remove everything of a conversation, a user (all conversations, facts, pages) or a tenant, in one transaction."""
+        """Remove everything of a conversation, a user (all conversations, facts, pages) or a tenant, in one transaction.
+
+        A conversation of another user raises `ConflictError`.
+        """
 
     @abstractmethod
     async def describe(self) -> JsonObject:

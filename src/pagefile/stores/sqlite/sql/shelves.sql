@@ -30,8 +30,8 @@ UPDATE sessions SET value = json_set(value,
 WHERE tenant = :tenant AND conversation_id = :conversation
 
 -- fragment: fact
-f.id, f.user_id, f.conversation_id, f.content, f.category, f.confidence, f.valid_from, f.valid_to, f.recorded,
-f.retracted, f.source_turn, f.source_quote, f.tokens, f.counter
+id, user_id, conversation_id, content, category, confidence, valid_from, valid_to, recorded,
+retracted, source_turn, source_quote, tokens, counter
 
 -- name: fact_put
 -- Another user's fact of the same id is left alone: then nothing is returned.
@@ -50,16 +50,16 @@ WHERE facts.user_id = excluded.user_id
 RETURNING 1
 
 -- name: facts_of_user
-SELECT {fact} FROM facts AS f WHERE f.tenant = :tenant AND f.user_id = :user AND (:retracted OR f.retracted IS NULL)
-ORDER BY f.recorded, f.id
+SELECT {fact} FROM facts WHERE tenant = :tenant AND user_id = :user AND (:retracted OR retracted IS NULL)
+ORDER BY recorded, id
 
 -- name: facts_of_tenant
-SELECT {fact} FROM facts AS f WHERE f.tenant = :tenant AND (:retracted OR f.retracted IS NULL)
-ORDER BY f.recorded, f.id
+SELECT {fact} FROM facts WHERE tenant = :tenant AND (:retracted OR retracted IS NULL)
+ORDER BY recorded, id
 
 -- name: fact_retract
-UPDATE facts AS f SET retracted = coalesce(f.retracted, :at)
-WHERE f.tenant = :tenant AND f.id = :id AND (:user IS NULL OR f.user_id = :user)
+UPDATE facts SET retracted = coalesce(retracted, :at)
+WHERE tenant = :tenant AND id = :id AND (:user IS NULL OR user_id = :user)
 RETURNING {fact}
 
 -- fragment: page

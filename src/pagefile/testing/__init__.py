@@ -1,0 +1,9 @@
+"""Fakes to test with, and the contracts that make a store a store.
+
+The contracts are pytest classes in `pagefile.testing.contracts`; they need pytest, the fakes need nothing.
+"""
+
+from pagefile.testing.clock import FakeClock
+from pagefile.testing.flaky import FlakyStore
+
+__all__ = ["FakeClock", "FlakyStore"]

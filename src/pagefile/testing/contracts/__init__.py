@@ -1,0 +1,35 @@
+"""The promises of `pagefile.ports` as tests: a backend is done when it passes all of them.
+
+Subclass each class and give it a `store` fixture; the `clock` fixture is the clock the store must be opened with:
+
+    class Backend:
+        @pytest.fixture
+        async def store(self, clock):
+            store = await open_my_store(clock=clock)
+            yield store
+            await store.close()
+
+    class TestTurnLog(Backend, TurnLogContract): ...
+"""
+
+from pagefile.testing.contracts.house import StoreContract
+from pagefile.testing.contracts.log import TurnLogContract
+from pagefile.testing.contracts.markers import MarkerContract
+from pagefile.testing.contracts.reader import LogReaderContract
+from pagefile.testing.contracts.restoring import RestoreContract
+from pagefile.testing.contracts.sessions import SessionStoreContract
+from pagefile.testing.contracts.shelves import CallLogContract, FactStoreContract, PageStoreContract
+from pagefile.testing.contracts.source import TurnSourceContract
+
+__all__ = [
+    "CallLogContract",
+    "FactStoreContract",
+    "LogReaderContract",
+    "MarkerContract",
+    "PageStoreContract",
+    "RestoreContract",
+    "SessionStoreContract",
+    "StoreContract",
+    "TurnLogContract",
+    "TurnSourceContract",
+]

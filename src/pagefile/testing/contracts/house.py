@@ -1,0 +1,140 @@
+"""Erasing, describing, closing."""
+
+import pytest
+
+from pagefile.errors import ClosedError, ConflictError, HandleNotFoundError
+from pagefile.ports import EntryQuery, HeadQuery, SinceRequest, Store
+from pagefile.records import Scope
+from pagefile.testing.clock import FakeClock
+from pagefile.testing.contracts.base import Contract, everything, head_of
+from pagefile.testing.drafts import CHAT, call, checkpoint, done, fact, opened, page, view
+
+ADA, BOB, TENANT = Scope("tenant", "ada"), Scope("tenant", "bob"), Scope("tenant")
+_NOTHING = {
+    "ai_message": 0,
+    "conversations": 0,
+    "conversation_summaries": 0,
+    "facts": 0,
+    "tool_result_archive": 0,
+    "blobs": 0,
+    "context_calls": 0,
+    "sessions": 0,
+    "watermarks": 0,
+}
+
+
+async def furnish(store: Store, scope: Scope, mark: str) -> None:
+    """Something on every shelf."""
+    await store.log.append(done(f"{mark}1", scope=scope))
+    await store.log.append(opened(f"{mark}2", scope=scope))
+    await store.log.mark(checkpoint(f"{mark}3", 1, scope=scope))
+    await store.facts.put(fact(f"{mark}-fact", scope=scope))
+    await store.pages.put(page(f"{mark}-page", f"text {mark}", scope=scope))
+    await store.calls.add([call(f"{mark}-call", scope=scope)], keep=10)
+
+
+async def left(store: Store, scope: Scope) -> list[int]:
+    """How much a scope still has."""
+    return [
+        len(await store.reader.heads(HeadQuery(scope))),
+        len(await store.source.since(SinceRequest(scope, {}))),
+        len(await store.facts.list(scope)),
+        len(await store.pages.list(scope)),
+        len(await store.calls.list(scope)),
+    ]
+
+
+class StoreContract(Contract):
+    """`Store` itself."""
+
+    async def test_erasing_a_conversation_takes_all_of_it(self, store: Store, clock: FakeClock) -> None:
+        """Every table is counted; other conversations of the user stay."""
+        other = Scope("tenant", "ada", "else")
+        await furnish(store, CHAT, "a")
+        await furnish(store, other, "b")
+        receipt = await store.erase(CHAT)
+        one = dict.fromkeys(_NOTHING, 1)
+        assert receipt.counts == {**one, "ai_message": 3, "watermarks": 0}
+        assert (receipt.scope, receipt.at, receipt.total) == (CHAT, clock.now(), 10)
+        assert await everything(store) == []
+        assert not (await head_of(store)).exists
+        assert await store.sessions.get(CHAT) is None
+        with pytest.raises(HandleNotFoundError):
+            await store.pages.load(CHAT, "a-page")
+        assert await left(store, ADA) == [1, 1, 1, 1, 1]
+        assert len(await everything(store, other)) == 3
+
+    async def test_erasing_a_user_takes_all_their_conversations(self, store: Store) -> None:
+        """And their facts, pages and calls; other users and tenants stay."""
+        await furnish(store, CHAT, "a")
+        await furnish(store, Scope("tenant", "ada", "else"), "b")
+        await furnish(store, Scope("tenant", "bob", "his"), "c")
+        await furnish(store, Scope("firm", "ada", "chat"), "d")
+        await store.facts.put(fact("loose", scope=ADA))
+        receipt = await store.erase(ADA)
+        assert (receipt.counts["conversations"], receipt.counts["facts"]) == (2, 3)
+        assert await left(store, ADA) == [0, 0, 0, 0, 0]
+        assert await left(store, BOB) == [1, 1, 1, 1, 1]
+        assert await left(store, Scope("firm", "ada")) == [1, 1, 1, 1, 1]
+
+    async def test_erasing_a_tenant_takes_everything_of_it(self, store: Store) -> None:
+        """With users and without."""
+        await furnish(store, CHAT, "a")
+        await furnish(store, Scope("tenant", "bob", "his"), "b")
+        await store.log.append(done("t", scope=Scope("tenant", None, "nobody")))
+        await store.calls.add([call("x", scope=TENANT)], keep=5)
+        await furnish(store, Scope("firm", "ada", "chat"), "c")
+        receipt = await store.erase(TENANT)
+        assert (receipt.counts["conversations"], receipt.counts["context_calls"]) == (3, 3)
+        assert await left(store, TENANT) == [0, 0, 0, 0, 0]
+        assert await left(store, Scope("firm")) == [1, 1, 1, 1, 1]
+
+    async def test_erasing_nothing_counts_nothing(self, store: Store) -> None:
+        """Twice is the same as once."""
+        await furnish(store, CHAT, "a")
+        await store.erase(ADA)
+        for scope in (ADA, CHAT, TENANT):
+            assert (await store.erase(scope)).counts == _NOTHING
+
+    async def test_a_conversation_of_another_user_is_not_erased(self, store: Store) -> None:
+        """`ConflictError`, and nothing goes."""
+        await furnish(store, CHAT, "a")
+        with pytest.raises(ConflictError):
+            await store.erase(Scope("tenant", "bob", "chat"))
+        assert await left(store, ADA) == [1, 1, 1, 1, 1]
+
+    async def test_a_conversation_can_begin_again_after_erasing(self, store: Store) -> None:
+        """From the first place, for anybody."""
+        await furnish(store, CHAT, "a")
+        await store.erase(CHAT)
+        bob = Scope("tenant", "bob", "chat")
+        turn = await store.log.append(done("a1", scope=bob))
+        assert (turn.seq, turn.scope) == (1, bob)
+
+    async def test_a_store_describes_itself(self, store: Store) -> None:
+        """What it is and where."""
+        described = await store.describe()
+        assert {"backend", "version", "place", "bytes", "read_only"} <= described.keys()
+        assert described["read_only"] is False
+
+    async def test_closing_twice_is_closing_once(self, store: Store) -> None:
+        """Afterwards every verb raises `ClosedError`."""
+        await store.log.append(done("a"))
+        await store.close()
+        await store.close()
+        for verb in (
+            store.log.append(done("b")),
+            store.log.restore([]),
+            store.reader.view(view()),
+            store.reader.entries(EntryQuery(CHAT)),
+            store.source.since(SinceRequest(CHAT, {})),
+            store.facts.list(ADA),
+            store.pages.load(CHAT, "p"),
+            store.calls.list(CHAT),
+            store.sessions.get(CHAT),
+            store.sessions.put(CHAT, {}),
+            store.erase(CHAT),
+            store.describe(),
+        ):
+            with pytest.raises(ClosedError):
+                await verb

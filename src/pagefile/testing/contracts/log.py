@@ -1,0 +1,259 @@
+"""Appending turns and moving them on."""
+
+from datetime import UTC, datetime, timedelta, timezone
+
+import anyio
+import pytest
+
+from pagefile.errors import ConflictError, InvalidTurnError, NotFoundError
+from pagefile.ports import Store
+from pagefile.records import Scope, Turn
+from pagefile.testing.clock import FakeClock
+from pagefile.testing.contracts.base import Contract, everything, head_of
+from pagefile.testing.drafts import (
+    AT,
+    CHAT,
+    aborted,
+    added,
+    checkpoint,
+    completed,
+    done,
+    opened,
+    reset,
+    step,
+    view,
+)
+
+ANYBODY = Scope("tenant", None, "chat")
+OTHER = Scope("tenant", "bob", "chat")
+
+
+class TurnLogContract(Contract):
+    """`TurnLog.append` and `TurnLog.advance`."""
+
+    async def test_seq_counts_what_ended_without_gaps(self, store: Store) -> None:
+        """`seq` is 1, 2, 3 … over turns that ended, checkpoints and resets."""
+        await store.log.append(done("a"))
+        await store.log.append(opened("b"))
+        await store.log.append(done("c"))
+        await store.log.advance(aborted("b"))
+        await store.log.mark(checkpoint("d", 2))
+        await store.log.mark(reset("e"))
+        entries = await everything(store)
+        assert [(entry.id, entry.seq) for entry in entries] == [
+            ("a", 1),
+            ("c", 2),
+            ("b", 3),
+            ("d", 4),
+            ("e", 5),
+        ]
+
+    async def test_many_writers_leave_no_gap(self, store: Store) -> None:
+        """No gap and no duplicate, however many write at once."""
+        async with anyio.create_task_group() as tasks:
+            for number in range(50):
+                tasks.start_soon(store.log.append, done(f"t{number}"))
+        entries = await everything(store)
+        assert [entry.seq for entry in entries] == list(range(1, 51))
+        assert {entry.id for entry in entries} == {f"t{number}" for number in range(50)}
+
+    async def test_created_rises_even_when_the_clock_does_not(self, store: Store, clock: FakeClock) -> None:
+        """`created` is strictly increasing with `seq`."""
+        await store.log.append(done("a"))
+        await store.log.append(done("b"))
+        clock.advance(-3600)
+        await store.log.append(opened("c"))
+        await store.log.append(done("d"))
+        clock.advance(-3600)
+        await store.log.advance(completed("c"))
+        await store.log.mark(reset("e"))
+        times = [entry.created for entry in await everything(store)]
+        assert times == sorted(set(times))
+        assert times[0] == AT
+
+    async def test_created_is_the_time_of_writing(self, store: Store, clock: FakeClock) -> None:
+        """`created` is when it was written, `at` when it was said."""
+        clock.advance(60)
+        turn = await store.log.append(done("a", at=AT - timedelta(days=1)))
+        assert turn.created == clock.now()
+        assert turn.at == AT - timedelta(days=1)
+
+    async def test_what_append_returns_is_what_is_read(self, store: Store) -> None:
+        """Nothing of a turn is lost or changed."""
+        given = done(
+            "a",
+            "你好 🙂\n'\"\\",
+            "答\t案",
+            steps=[step("1", "晴"), step("2", "", given=["x", 1, 2.5, None, True])],
+            metadata={"编号": [1, {"x": None}], "f": 0.5},
+        )
+        turn = await store.log.append(given)
+        assert await everything(store) == [turn]
+        assert turn == Turn(
+            "a",
+            CHAT,
+            1,
+            "done",
+            given.user,
+            given.assistant,
+            given.steps,
+            AT,
+            AT,
+            3,
+            4,
+            10,
+            "test",
+            given.metadata,
+        )
+
+    async def test_times_come_back_in_utc(self, store: Store) -> None:
+        """A time of any zone is the same moment, in UTC."""
+        east = timezone(timedelta(hours=8))
+        turn = await store.log.append(done("a", at=datetime(2026, 2, 9, 16, 0, tzinfo=east)))
+        assert turn.at == AT
+        assert turn.at.tzinfo == UTC
+        assert await everything(store) == [turn]
+
+    async def test_one_side_may_be_missing(self, store: Store) -> None:
+        """A turn may have no user text or no assistant text, which is not the same as an empty one."""
+        await store.log.append(done("a", None, ""))
+        await store.log.append(done("b", "", None))
+        sides = [(turn.user, turn.assistant) for turn in await everything(store) if isinstance(turn, Turn)]
+        assert sides == [(None, ""), ("", None)]
+
+    async def test_the_same_turn_twice_is_stored_once(self, store: Store) -> None:
+        """The same id with the same texts and steps returns what is stored."""
+        first = await store.log.append(done("a", steps=[step()]))
+        again = await store.log.append(done("a", steps=[step()], at=AT + timedelta(hours=1), tokens=99))
+        assert again == first
+        assert len(await everything(store)) == 1
+        assert (await head_of(store)).live_tokens == 10
+
+    async def test_a_repeat_returns_the_turn_whatever_its_status(self, store: Store) -> None:
+        """An open turn begun again is the open turn; one that was aborted is the aborted one."""
+        first = await store.log.append(opened("a"))
+        assert await store.log.append(opened("a")) == first
+        ended = await store.log.advance(aborted("a"))
+        assert await store.log.append(opened("a")) == ended
+
+    @pytest.mark.parametrize(
+        "other", [done("a", "else"), done("a", assistant="else"), done("a", steps=[step()]), done("a", None)]
+    )
+    async def test_the_same_id_with_another_text_conflicts(self, store: Store, other: object) -> None:
+        """It raises `ConflictError` and changes nothing."""
+        first = await store.log.append(done("a"))
+        before = await head_of(store)
+        with pytest.raises(ConflictError):
+            await store.log.append(other)  # pyright: ignore[reportArgumentType] - parametrize knows no types
+        assert await everything(store) == [first]
+        assert await head_of(store) == before
+
+    async def test_ids_are_per_conversation_and_tenant(self, store: Store) -> None:
+        """The same turn id may stand in another conversation, the same conversation id in another tenant."""
+        for scope in (CHAT, Scope("tenant", "ada", "else"), Scope("firm", "ada", "chat")):
+            turn = await store.log.append(done("a", f"{scope}", scope=scope))
+            assert (turn.seq, turn.scope) == (1, scope)
+            assert await everything(store, scope) == [turn]
+
+    async def test_a_conversation_belongs_to_its_first_user(self, store: Store) -> None:
+        """Another user gets `ConflictError`, for every way of writing."""
+        await store.log.append(done("a"))
+        await store.log.append(opened("b"))
+        for write in (
+            store.log.append(done("c", scope=OTHER)),
+            store.log.append(done("a", scope=OTHER)),
+            store.log.advance(completed("b", scope=OTHER)),
+            store.log.mark(reset("d", scope=OTHER)),
+            store.log.mark(checkpoint("e", 1, scope=OTHER)),
+        ):
+            with pytest.raises(ConflictError):
+                await write
+        assert [entry.id for entry in await everything(store)] == ["a", "b"]
+
+    async def test_a_scope_without_a_user_may_write_to_any_conversation(self, store: Store) -> None:
+        """The conversation keeps its owner, and the turn is theirs."""
+        await store.log.append(done("a"))
+        turn = await store.log.append(done("b", scope=ANYBODY))
+        assert turn.scope == CHAT
+
+    async def test_the_first_user_owns_what_nobody_owned(self, store: Store) -> None:
+        """A conversation begun without a user becomes the first user's, earlier turns included."""
+        assert (await store.log.append(done("a", scope=ANYBODY))).scope == ANYBODY
+        await store.log.append(done("b"))
+        assert {entry.scope for entry in await everything(store, ANYBODY)} == {CHAT}
+        with pytest.raises(ConflictError):
+            await store.log.append(done("c", scope=OTHER))
+
+    async def test_a_turn_needs_a_conversation(self, store: Store) -> None:
+        """A scope without a conversation cannot be written to."""
+        with pytest.raises(InvalidTurnError):
+            await store.log.append(done("a", scope=Scope("tenant", "ada")))
+
+    async def test_what_is_not_json_is_refused(self, store: Store) -> None:
+        """Metadata that no store could hold is refused before anything is written."""
+        with pytest.raises(InvalidTurnError):
+            await store.log.append(done("a", metadata={"x": float("nan")}))
+        assert await everything(store) == []
+        assert not (await head_of(store)).exists
+
+    async def test_an_open_turn_takes_its_place_when_it_ends(self, store: Store, clock: FakeClock) -> None:
+        """Steps and the answer are added; `seq` and `created` are given at the end."""
+        begun = await store.log.append(opened("a"))
+        assert (begun.seq, begun.status, begun.tokens) == (None, "open", 5)
+        await store.log.append(done("b"))
+        clock.advance(5)
+        stepped = await store.log.advance(added("a"))
+        assert (stepped.seq, stepped.steps, stepped.tokens) == (None, (step(),), 11)
+        clock.advance(5)
+        ended = await store.log.advance(completed("a", "the answer"))
+        assert (ended.seq, ended.status, ended.assistant, ended.tokens) == (2, "done", "the answer", 16)
+        assert (ended.created, ended.assistant_tokens, ended.steps) == (clock.now(), 4, (step(),))
+        assert [entry.id for entry in await everything(store)] == ["b", "a"]
+        assert (await everything(store))[1] == ended
+
+    async def test_open_and_aborted_turns_are_not_counted(self, store: Store) -> None:
+        """Only done turns are in the counters."""
+        await store.log.append(opened("a"))
+        assert ((head := await head_of(store)).last_seq, head.turns, head.live_tokens) == (0, 0, 0)
+        assert head.exists
+        await store.log.advance(aborted("a"))
+        assert ((head := await head_of(store)).last_seq, head.turns, head.live_tokens) == (1, 0, 0)
+        await store.log.append(done("b"))
+        assert ((head := await head_of(store)).last_seq, head.turns, head.live_tokens) == (2, 1, 10)
+
+    async def test_ending_twice_the_same_way_is_ending_once(self, store: Store) -> None:
+        """Completing twice with the same text and aborting twice return the stored turn."""
+        await store.log.append(opened("a"))
+        await store.log.append(opened("b"))
+        answered = await store.log.advance(completed("a"))
+        stopped = await store.log.advance(aborted("b"))
+        assert await store.log.advance(completed("a")) == answered
+        assert await store.log.advance(aborted("b")) == stopped
+        assert (await head_of(store)).turns == 1
+
+    async def test_a_turn_that_ended_does_not_change(self, store: Store) -> None:
+        """Any other change of it raises `ConflictError`."""
+        await store.log.append(opened("a"))
+        await store.log.append(opened("b"))
+        await store.log.advance(completed("a"))
+        await store.log.advance(aborted("b"))
+        before = await everything(store)
+        for change in (completed("a", "else"), aborted("a"), added("a"), completed("b"), added("b")):
+            with pytest.raises(ConflictError):
+                await store.log.advance(change)
+        assert await everything(store) == before
+
+    async def test_an_unknown_turn_cannot_move_on(self, store: Store) -> None:
+        """It raises `NotFoundError`, also where the conversation is unknown or the id is a marker's."""
+        with pytest.raises(NotFoundError):
+            await store.log.advance(completed("a"))
+        await store.log.mark(reset("r"))
+        for turn_id in ("a", "r"):
+            with pytest.raises(NotFoundError):
+                await store.log.advance(completed(turn_id))
+
+    async def test_a_reader_sees_what_a_write_returned(self, store: Store) -> None:
+        """What a call returned is there for everybody at once."""
+        for number in range(20):
+            await store.log.append(done(f"t{number}"))
+            assert (await store.reader.view(view())).head.last_seq == number + 1

@@ -1,0 +1,125 @@
+"""Writing a conversation back as it was."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from pagefile.errors import ConflictError, InvalidTurnError
+from pagefile.ports import Store
+from pagefile.records import Checkpoint, Entry, Scope, Turn
+from pagefile.testing.clock import FakeClock
+from pagefile.testing.contracts.base import Contract, everything, head_of
+from pagefile.testing.drafts import CHAT, aborted, checkpoint, done, opened, reset, step, view
+
+COPY = Scope("copy", "ada", "chat")
+
+
+async def told(store: Store, clock: FakeClock) -> list[Entry]:
+    """A conversation with everything in it."""
+    await store.log.append(done("a", steps=[step()], metadata={"n": 1}))
+    await store.log.append(done("b"))
+    await store.log.mark(checkpoint("k1", 1))
+    await store.log.mark(reset("r"))
+    clock.advance(5)
+    await store.log.append(done("c", tokens=21))
+    await store.log.append(opened("x"))
+    await store.log.advance(aborted("x"))
+    await store.log.append(done("d", tokens=34))
+    await store.log.mark(checkpoint("k2", 5))
+    await store.log.append(opened("y"))
+    return await everything(store)
+
+
+def copied(entries: list[Entry]) -> list[Entry]:
+    """The same entries, of another tenant."""
+    return [replace(entry, scope=COPY) for entry in entries]
+
+
+class RestoreContract(Contract):
+    """`TurnLog.restore`."""
+
+    async def test_into_an_empty_conversation_everything_is_as_it_was(
+        self, store: Store, clock: FakeClock
+    ) -> None:
+        """Entries keep `seq` and `created`; counters, checkpoint and session follow."""
+        original = await told(store, clock)
+        clock.advance(86_400)
+        assert await store.log.restore(copied(original)) == len(original)
+        assert await everything(store, COPY) == copied(original)
+        old, new = await store.reader.view(view()), await store.reader.view(view(scope=COPY))
+        assert [turn.id for turn in new.turns] == [turn.id for turn in old.turns] == ["d"]
+        assert isinstance(new.checkpoint, Checkpoint)
+        assert new.checkpoint == replace(new.checkpoint, id="k2", version=2, covered_turns=1)
+        head = replace(new.head, scope=CHAT, created=old.head.created, updated=old.head.updated)
+        assert head == old.head
+        assert await store.sessions.get(COPY) == await store.sessions.get(CHAT)
+
+    async def test_life_goes_on_after_restoring(self, store: Store, clock: FakeClock) -> None:
+        """The next turn takes the next place, later than all before it."""
+        original = await told(store, clock)
+        clock.advance(-86_400)
+        await store.log.restore(copied(original))
+        turn = await store.log.append(done("e", scope=COPY))
+        assert turn.seq == 9
+        assert turn.created > max(entry.created for entry in original if entry.seq is not None)
+
+    async def test_restoring_twice_is_restoring_once(self, store: Store, clock: FakeClock) -> None:
+        """The second time nothing is new."""
+        original = copied(await told(store, clock))
+        await store.log.restore(original)
+        before = await head_of(store, COPY)
+        assert await store.log.restore(original) == 0
+        assert await everything(store, COPY) == original
+        assert await head_of(store, COPY) == before
+        assert await store.log.restore([]) == 0
+
+    async def test_into_a_conversation_with_entries_new_turns_are_appended(
+        self, store: Store, clock: FakeClock
+    ) -> None:
+        """Turns whose id is not there take the next places; markers are left out."""
+        original = copied(await told(store, clock))
+        await store.log.append(done("a", steps=[step()], scope=COPY))
+        await store.log.append(done("z", scope=COPY))
+        assert await store.log.restore(original) == 5
+        entries = await everything(store, COPY)
+        places = [(entry.id, entry.seq) for entry in entries]
+        assert places == [("a", 1), ("z", 2), ("b", 3), ("c", 4), ("x", 5), ("d", 6), ("y", None)]
+        ended = [entry.created for entry in entries if entry.seq is not None]
+        assert ended == sorted(set(ended))
+        head = await head_of(store, COPY)
+        assert (head.turns, head.live_tokens) == (5, 10 + 10 + 10 + 21 + 34)
+
+    async def test_a_turn_with_another_text_conflicts(self, store: Store, clock: FakeClock) -> None:
+        """`ConflictError`, and nothing is written."""
+        original = copied(await told(store, clock))
+        await store.log.append(done("d", "else", scope=COPY))
+        before = await everything(store, COPY)
+        with pytest.raises(ConflictError):
+            await store.log.restore(original)
+        assert await everything(store, COPY) == before
+
+    async def test_a_conversation_of_another_user_is_not_restored_into(
+        self, store: Store, clock: FakeClock
+    ) -> None:
+        """`ConflictError`, as for every write."""
+        original = copied(await told(store, clock))
+        await store.log.append(done("q", scope=replace(COPY, user="bob")))
+        with pytest.raises(ConflictError):
+            await store.log.restore(original)
+
+    async def test_what_does_not_belong_together_is_refused(self, store: Store, clock: FakeClock) -> None:
+        """Two conversations, a gap, one id twice, time going backwards: `InvalidTurnError`, and nothing is written."""
+        original = copied(await told(store, clock))
+        first = original[0]
+        assert isinstance(first, Turn)
+        for entries in (
+            [*original, replace(first, id="q", scope=CHAT)],
+            original[1:],
+            [*original, replace(first, seq=9, created=original[-1].created + timedelta(days=1))],
+            [replace(first, created=first.created + timedelta(days=1)), *original[1:]],
+            [replace(first, seq=None), *original[1:]],
+        ):
+            with pytest.raises(InvalidTurnError):
+                await store.log.restore(entries)
+        assert await everything(store, COPY) == []

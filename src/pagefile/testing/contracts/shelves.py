@@ -1,0 +1,171 @@
+"""Facts, pages and calls."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from pagefile.errors import ConflictError, HandleNotFoundError, InvalidTurnError, NotFoundError
+from pagefile.ports import Store
+from pagefile.records import Scope
+from pagefile.testing.contracts.base import Contract
+from pagefile.testing.drafts import AT, CHAT, call, fact, page
+
+ADA, BOB, TENANT = Scope("tenant", "ada"), Scope("tenant", "bob"), Scope("tenant")
+
+
+class FactStoreContract(Contract):
+    """`FactStore`."""
+
+    async def test_facts_come_back_as_they_were_put_oldest_first(self, store: Store) -> None:
+        """Ordered by when they were recorded."""
+        late, early = fact("a", recorded=AT + timedelta(hours=1)), fact("b", "喜欢中文", scope=ADA)
+        assert await store.facts.put(late) == late
+        assert await store.facts.put(early) == early
+        assert await store.facts.list(ADA) == [early, late]
+
+    async def test_a_fact_of_the_same_id_is_replaced(self, store: Store) -> None:
+        """By its own user; another user's id conflicts."""
+        await store.facts.put(fact("a"))
+        newer = replace(fact("a", "not allergic"), valid_to=AT + timedelta(days=1), category=None)
+        await store.facts.put(newer)
+        assert await store.facts.list(ADA) == [newer]
+        with pytest.raises(ConflictError):
+            await store.facts.put(fact("a", scope=BOB))
+        assert await store.facts.list(TENANT) == [newer]
+
+    async def test_a_fact_needs_a_user(self, store: Store) -> None:
+        """The scope must name one."""
+        with pytest.raises(InvalidTurnError):
+            await store.facts.put(fact("a", scope=TENANT))
+
+    async def test_facts_are_of_a_user_or_a_tenant(self, store: Store) -> None:
+        """A user's own, or everybody's when the scope names no user; never another tenant's."""
+        for scope, fact_id in ((ADA, "a"), (BOB, "b"), (Scope("firm", "ada"), "a")):
+            await store.facts.put(fact(fact_id, scope=scope))
+        assert [found.id for found in await store.facts.list(ADA)] == ["a"]
+        assert [found.id for found in await store.facts.list(TENANT)] == ["a", "b"]
+        assert [found.scope.tenant for found in await store.facts.list(Scope("firm"))] == ["firm"]
+
+    async def test_retracting_twice_is_retracting_once(self, store: Store) -> None:
+        """A retracted fact is listed only when asked for."""
+        await store.facts.put(fact("a"))
+        gone = await store.facts.retract(ADA, "a", AT + timedelta(hours=1))
+        assert gone.retracted == AT + timedelta(hours=1)
+        assert await store.facts.retract(TENANT, "a", AT + timedelta(hours=2)) == gone
+        assert await store.facts.list(ADA) == []
+        assert await store.facts.list(ADA, retracted=True) == [gone]
+
+    async def test_an_unknown_or_foreign_fact_cannot_be_retracted(self, store: Store) -> None:
+        """It raises `NotFoundError`."""
+        await store.facts.put(fact("a"))
+        for scope, fact_id in ((ADA, "b"), (BOB, "a"), (Scope("firm", "ada"), "a")):
+            with pytest.raises(NotFoundError):
+                await store.facts.retract(scope, fact_id, AT)
+
+
+class PageStoreContract(Contract):
+    """`PageStore`."""
+
+    @pytest.mark.parametrize("text", ["", "x", "长" * 50_000, "line\r\n\ttab\n", "🙂 é e\u0301"])
+    async def test_a_page_comes_back_byte_for_byte(self, store: Store, text: str) -> None:
+        """The page and its full text."""
+        draft = page("p", text)
+        assert await store.pages.put(draft) == draft.page
+        assert await store.pages.load(CHAT, "p") == (draft.page, text)
+
+    async def test_an_unknown_or_foreign_page_is_not_found(self, store: Store) -> None:
+        """Unknown, or of another tenant or user: `HandleNotFoundError`."""
+        await store.pages.put(page("p"))
+        for scope, uuid in ((CHAT, "q"), (BOB, "p"), (Scope("firm", "ada"), "p")):
+            with pytest.raises(HandleNotFoundError):
+                await store.pages.load(scope, uuid)
+
+    async def test_a_page_can_be_loaded_from_other_conversations(self, store: Store) -> None:
+        """It belongs to its user, not to the conversation; what nobody owns is for the whole tenant."""
+        await store.pages.put(page("p"))
+        await store.pages.put(page("q", scope=Scope("tenant", None, "chat")))
+        for scope in (Scope("tenant", "ada", "else"), ADA, TENANT):
+            assert (await store.pages.load(scope, "p"))[1] == "the whole result"
+        assert (await store.pages.load(BOB, "q"))[0].scope.user is None
+
+    async def test_equal_text_may_belong_to_many_pages(self, store: Store) -> None:
+        """Erasing one of them leaves the others whole."""
+        await store.pages.put(page("p", "same", scope=ADA))
+        await store.pages.put(page("q", "same", scope=BOB))
+        assert (await store.erase(ADA)).counts["blobs"] == 0
+        assert (await store.pages.load(BOB, "q"))[1] == "same"
+        assert (await store.erase(BOB)).counts["blobs"] == 1
+
+    async def test_a_uuid_is_put_once(self, store: Store) -> None:
+        """The same page again returns what is stored; another text conflicts."""
+        draft = page("p")
+        await store.pages.put(draft)
+        assert await store.pages.put(replace(draft, page=replace(draft.page, tokens=99))) == draft.page
+        for other in (page("p", "else"), page("p", scope=BOB)):
+            with pytest.raises(ConflictError):
+                await store.pages.put(other)
+        assert await store.pages.load(CHAT, "p") == (draft.page, draft.text)
+
+    async def test_pages_are_listed_newest_first(self, store: Store) -> None:
+        """Of a conversation, a user or a tenant; `after` goes on behind a uuid."""
+        for uuid, minutes, scope in (
+            ("a", 1, CHAT),
+            ("b", 3, CHAT),
+            ("c", 2, ADA),
+            ("d", 4, BOB),
+            ("e", 3, CHAT),
+        ):
+            await store.pages.put(page(uuid, uuid, scope=scope, minutes=minutes))
+
+        async def listed(scope: Scope, *, limit: int = 100, after: str | None = None) -> str:
+            return "".join(found.uuid for found in await store.pages.list(scope, limit=limit, after=after))
+
+        assert await listed(CHAT) == "eba"
+        assert await listed(ADA) == "ebca"
+        assert await listed(TENANT) == "debca"
+        assert await listed(ADA, limit=2, after="e") == "bc"
+        assert await listed(TENANT, after="b") == "ca"
+        assert await listed(TENANT, limit=0) == ""
+        for scope, after in ((ADA, "d"), (CHAT, "c"), (TENANT, "nope")):
+            with pytest.raises(NotFoundError):
+                await store.pages.list(scope, after=after)
+
+
+class CallLogContract(Contract):
+    """`CallLog`."""
+
+    async def test_calls_come_back_newest_first(self, store: Store) -> None:
+        """In the order in which they were added, whatever their times; the same id is added once."""
+        first, second = call("a", at=AT + timedelta(hours=1)), replace(call("b"), turn_id="t", query=None)
+        await store.calls.add([first, second], keep=10)
+        await store.calls.add([replace(first, tokens=1)], keep=10)
+        assert await store.calls.list(CHAT) == [second, first]
+
+    async def test_only_the_newest_are_kept(self, store: Store) -> None:
+        """So many of each conversation the new calls belong to; other conversations keep theirs."""
+        other = Scope("tenant", "ada", "else")
+        await store.calls.add([call(f"o{number}", scope=other) for number in range(3)], keep=3)
+        for number in range(5):
+            await store.calls.add([call(f"c{number}")], keep=2)
+        assert [found.id for found in await store.calls.list(CHAT)] == ["c4", "c3"]
+        assert len(await store.calls.list(other)) == 3
+        await store.calls.add([call("c5")], keep=0)
+        assert await store.calls.list(CHAT) == []
+
+    async def test_calls_are_of_a_scope_and_go_on(self, store: Store) -> None:
+        """Nobody sees another's calls; `after` goes on behind a call."""
+        for number, scope in enumerate(
+            (CHAT, Scope("tenant", "bob", "b"), CHAT, Scope("firm", "ada", "chat"))
+        ):
+            await store.calls.add([call(f"c{number}", scope=scope)], keep=10)
+
+        async def listed(scope: Scope, *, limit: int = 100, after: str | None = None) -> list[str]:
+            return [found.id for found in await store.calls.list(scope, limit=limit, after=after)]
+
+        assert await listed(CHAT) == await listed(ADA) == ["c2", "c0"]
+        assert await listed(TENANT) == ["c2", "c1", "c0"]
+        assert await listed(TENANT, limit=1, after="c2") == ["c1"]
+        assert await listed(Scope("tenant", "bob", "chat")) == []
+        with pytest.raises(NotFoundError):
+            await listed(CHAT, after="c1")

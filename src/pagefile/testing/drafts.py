@@ -1,0 +1,131 @@
+"""Short words for the requests that tests write again and again."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+from pagefile.ports import (
+    Abort,
+    AddStep,
+    CheckpointDraft,
+    Complete,
+    PageDraft,
+    ResetDraft,
+    TurnDraft,
+    ViewRequest,
+)
+from pagefile.records import Call, Fact, JsonObject, JsonValue, Page, Scope, Step
+
+AT = datetime(2026, 2, 9, 8, 0, tzinfo=UTC)
+CHAT = Scope("tenant", "ada", "chat")
+
+
+def done(
+    turn_id: str,
+    user: str | None = "question",
+    assistant: str | None = "answer",
+    *,
+    scope: Scope = CHAT,
+    steps: Sequence[Step] = (),
+    at: datetime = AT,
+    tokens: int = 10,
+    metadata: JsonObject | None = None,
+    agent: str | None = None,
+) -> TurnDraft:
+    """A turn with its answer."""
+    return TurnDraft(
+        scope, turn_id, "done", user, assistant, tuple(steps), at, 3, 4, tokens, "test", metadata or {}, agent
+    )
+
+
+def opened(
+    turn_id: str,
+    user: str | None = "question",
+    *,
+    scope: Scope = CHAT,
+    tokens: int = 5,
+    agent: str | None = None,
+) -> TurnDraft:
+    """A turn whose answer is still to come."""
+    return TurnDraft(scope, turn_id, "open", user, None, (), AT, 3, 0, tokens, "test", {}, agent)
+
+
+def step(call_id: str = "call-1", result: str = "sunny", given: JsonValue = None) -> Step:
+    """A tool call and its result."""
+    return Step("weather", {"city": "上海"} if given is None else given, result, call_id, 2, 3)
+
+
+def added(turn_id: str, new: Step | None = None, *, scope: Scope = CHAT, tokens: int = 6) -> AddStep:
+    """One more step of an open turn."""
+    return AddStep(scope, turn_id, new or step(), tokens)
+
+
+def completed(turn_id: str, assistant: str | None = "answer", *, scope: Scope = CHAT) -> Complete:
+    """The answer of an open turn."""
+    return Complete(scope, turn_id, assistant, 4, 5)
+
+
+def aborted(turn_id: str, *, scope: Scope = CHAT) -> Abort:
+    """The end of a turn that gets no answer."""
+    return Abort(scope, turn_id)
+
+
+def checkpoint(
+    marker_id: str,
+    covered: int,
+    version: int = 0,
+    *,
+    scope: Scope = CHAT,
+    summary: str = "what was said",
+) -> CheckpointDraft:
+    """A summary up to a turn, made from this version."""
+    text = f"历史摘要: {summary}"
+    return CheckpointDraft(
+        scope, marker_id, summary, text, covered, version, 7, "test", ("42 mg",), ("page-1",)
+    )
+
+
+def reset(marker_id: str, *, scope: Scope = CHAT) -> ResetDraft:
+    """A new beginning."""
+    return ResetDraft(scope, marker_id)
+
+
+def view(
+    *, budget: int = 1_000_000, least: int = 0, open_turn: str | None = None, scope: Scope = CHAT
+) -> ViewRequest:
+    """What a window asks for; by default everything live."""
+    return ViewRequest(scope, budget, least, open_turn)
+
+
+def fact(
+    fact_id: str, text: str = "allergic to penicillin", *, scope: Scope = CHAT, recorded: datetime = AT
+) -> Fact:
+    """A lasting statement."""
+    return Fact(
+        fact_id, scope, text, "health", 0.9, AT, None, recorded, None, "t1", "I am allergic", 4, "test"
+    )
+
+
+def page(uuid: str, text: str = "the whole result", *, scope: Scope = CHAT, minutes: int = 0) -> PageDraft:
+    """An archived result, so many minutes after the others."""
+    record = Page(
+        uuid=uuid,
+        scope=scope,
+        tool="search",
+        input={"q": "头晕"},
+        query_summary="dizziness",
+        result_summary="three reasons",
+        length=len(text),
+        sources=("a.pdf", "b.pdf"),
+        created=AT + timedelta(minutes=minutes),
+        tokens=9,
+        counter="test",
+        content_hash="hash-of-" + uuid,
+    )
+    return PageDraft(record, text)
+
+
+def call(call_id: str, *, scope: Scope = CHAT, at: datetime = AT) -> Call:
+    """A window that was handed out."""
+    options: JsonObject = {"window_tokens": 16000}
+    receipt: JsonObject = {"verdicts": [{"kept": True, "tokens": 5}]}
+    return Call(call_id, scope, at, None, "why?", options, 120, 0.25, "FULL_HISTORY", "prefix", receipt)

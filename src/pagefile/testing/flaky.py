@@ -1,0 +1,85 @@
+"""A store that fails when told to, for testing what happens above it."""
+
+from collections.abc import Callable, Iterable
+from typing import Any, cast
+
+from pagefile.errors import StoreUnavailableError
+from pagefile.ports import (
+    CallLog,
+    FactStore,
+    LogReader,
+    PageStore,
+    SessionStore,
+    Store,
+    TurnLog,
+    TurnSource,
+)
+from pagefile.records import ErasureReceipt, JsonObject, Scope
+
+
+class FlakyStore(Store):
+    """Passes everything on to another store, but raises for the verbs named.
+
+    Verbs are written `port.verb`: `log.append`, `reader.view`, `pages.load` …, and `erase`, `describe` for the store
+    itself. A failing verb never reaches the store behind.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._error: Exception = StoreUnavailableError()
+        self._failing: set[str] = set()
+        self._left: int | None = None
+        self.log = cast("TurnLog", _FlakyPort("log", store.log, self.check))
+        self.reader = cast("LogReader", _FlakyPort("reader", store.reader, self.check))
+        self.source = cast("TurnSource", _FlakyPort("source", store.source, self.check))
+        self.facts = cast("FactStore", _FlakyPort("facts", store.facts, self.check))
+        self.pages = cast("PageStore", _FlakyPort("pages", store.pages, self.check))
+        self.calls = cast("CallLog", _FlakyPort("calls", store.calls, self.check))
+        self.sessions = cast("SessionStore", _FlakyPort("sessions", store.sessions, self.check))
+
+    def fail(self, verbs: Iterable[str], *, error: Exception | None = None, times: int | None = None) -> None:
+        """Fail these verbs from now on, or only the next few times."""
+        self._failing = set(verbs)
+        self._error = error or StoreUnavailableError()
+        self._left = times
+
+    def mend(self) -> None:
+        """Fail no more."""
+        self._failing = set()
+
+    def check(self, verb: str) -> None:
+        """Raise if this verb is to fail now."""
+        if verb not in self._failing or self._left == 0:
+            return
+        if self._left is not None:
+            self._left -= 1
+        raise self._error
+
+    async def erase(self, scope: Scope) -> ErasureReceipt:
+        self.check("erase")
+        return await self._store.erase(scope)
+
+    async def describe(self) -> JsonObject:
+        self.check("describe")
+        return await self._store.describe()
+
+    async def close(self) -> None:
+        await self._store.close()
+
+
+class _FlakyPort:
+    """Any port: every verb asks first whether it may go on."""
+
+    def __init__(self, name: str, port: object, check: Callable[[str], None]) -> None:
+        self._name = name
+        self._port = port
+        self._check = check
+
+    def __getattr__(self, verb: str) -> Any:
+        method = getattr(self._port, verb)
+
+        async def checked(*args: Any, **kwargs: Any) -> Any:
+            self._check(f"{self._name}.{verb}")
+            return await method(*args, **kwargs)
+
+        return checked

@@ -1,0 +1,44 @@
+"""The in-memory store keeps every promise of the ports."""
+
+import pytest
+
+from pagefile.stores import InMemoryStore
+from pagefile.testing import contracts
+
+
+class Backend:
+    @pytest.fixture
+    async def store(self, clock):
+        store = InMemoryStore(clock)
+        yield store
+        await store.close()
+
+
+class TestTurnLog(Backend, contracts.TurnLogContract): ...
+
+
+class TestMarkers(Backend, contracts.MarkerContract): ...
+
+
+class TestRestore(Backend, contracts.RestoreContract): ...
+
+
+class TestLogReader(Backend, contracts.LogReaderContract): ...
+
+
+class TestTurnSource(Backend, contracts.TurnSourceContract): ...
+
+
+class TestFactStore(Backend, contracts.FactStoreContract): ...
+
+
+class TestPageStore(Backend, contracts.PageStoreContract): ...
+
+
+class TestCallLog(Backend, contracts.CallLogContract): ...
+
+
+class TestSessionStore(Backend, contracts.SessionStoreContract): ...
+
+
+class TestStore(Backend, contracts.StoreContract): ...

@@ -1,0 +1,45 @@
+"""SQLite keeps every promise of the ports."""
+
+import pytest
+
+from pagefile.stores import StoreOptions, open_store
+from pagefile.testing import contracts
+
+
+class Backend:
+    @pytest.fixture
+    async def store(self, clock, tmp_path):
+        options = StoreOptions(synchronous="normal")
+        store = await open_store(f"sqlite:///{tmp_path}/memory.db", clock=clock, options=options)
+        yield store
+        await store.close()
+
+
+class TestTurnLog(Backend, contracts.TurnLogContract): ...
+
+
+class TestMarkers(Backend, contracts.MarkerContract): ...
+
+
+class TestRestore(Backend, contracts.RestoreContract): ...
+
+
+class TestLogReader(Backend, contracts.LogReaderContract): ...
+
+
+class TestTurnSource(Backend, contracts.TurnSourceContract): ...
+
+
+class TestFactStore(Backend, contracts.FactStoreContract): ...
+
+
+class TestPageStore(Backend, contracts.PageStoreContract): ...
+
+
+class TestCallLog(Backend, contracts.CallLogContract): ...
+
+
+class TestSessionStore(Backend, contracts.SessionStoreContract): ...
+
+
+class TestStore(Backend, contracts.StoreContract): ...
