@@ -53,6 +53,11 @@ OTHER: Mapping[str, tuple[int, str]] = {
 }
 RETRY_AFTER_S = 1
 
+#: Where an error's own words speak to a Python program only.
+_WORDS: Mapping[type[PagefileError], str] = {
+    errors.ClosedError: "The service is starting or stopping: try again in a moment.",
+}
+
 _CODE_OF_STATUS = {404: "route-not-found", 405: "method-not-allowed", 413: "body-too-large"}
 _MAX_ERRORS = 20
 _MAX_POINTER_CHARS = 200
@@ -70,7 +75,8 @@ class Kind:
     def of(cls, known: type[PagefileError]) -> "Kind":
         """The kind of an error class; its status may be that of its nearest named parent."""
         status = next(STATUS[parent] for parent in known.__mro__ if parent in STATUS)
-        return cls(known.code, status, " ".join((known.__doc__ or known.__name__).split()))
+        said = _WORDS.get(known, known.__doc__) or known.__name__
+        return cls(known.code, status, " ".join(said.split()))
 
 
 @cache

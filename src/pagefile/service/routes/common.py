@@ -35,7 +35,7 @@ def open_memory(request: Request) -> Memory:
     """The memory this service was started with."""
     memory = cast("Memory | None", request.app.state.memory)
     if memory is None:
-        raise ClosedError("The service is starting or stopping: try again in a moment.")
+        raise ClosedError
     return memory
 
 
