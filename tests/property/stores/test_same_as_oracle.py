@@ -1,0 +1,276 @@
+"""SQLite behaves as the in-memory oracle does, whatever is done to both."""
+
+import asyncio
+import shutil
+import tempfile
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+
+from pagefile.errors import PagefileError
+from pagefile.ports import (
+    Abort,
+    AddStep,
+    CheckpointDraft,
+    Complete,
+    EntryQuery,
+    HeadQuery,
+    ResetDraft,
+    SinceRequest,
+    TurnDraft,
+    TurnRef,
+    ViewRequest,
+)
+from pagefile.records import Scope, Step
+from pagefile.stores import InMemoryStore, StoreOptions, open_store
+from pagefile.testing import FakeClock
+from pagefile.testing.drafts import AT, call, fact, page
+
+TENANTS, USERS, CHATS = ("t1", "t2"), (None, "ada", "bob"), ("c1", "c2", "c3")
+IDS = tuple("abcdefgh")
+EVERY_KIND = frozenset({"turn", "checkpoint", "reset"})
+
+chats = st.builds(Scope, st.sampled_from(TENANTS), st.sampled_from(USERS), st.sampled_from(CHATS))
+scopes = st.builds(Scope, st.sampled_from(TENANTS), st.sampled_from(USERS), st.sampled_from((None, *CHATS)))
+ids = st.sampled_from(IDS)
+texts = st.sampled_from((None, "", "x", "你好", 'say "hi"\n'))
+tokens = st.integers(0, 50)
+values = st.recursive(
+    st.none() | st.booleans() | st.integers(-5, 5) | st.sampled_from(("", "a", "键")),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from("ab键"), inner, max_size=2),
+    max_leaves=4,
+)
+steps = st.builds(Step, st.sampled_from(("t", "u")), values, st.sampled_from(("", "r")), ids, tokens, tokens)
+drafts = st.builds(
+    TurnDraft,
+    scope=chats,
+    id=ids,
+    status=st.sampled_from(("open", "done", "done")),
+    user=texts,
+    assistant=texts,
+    steps=st.lists(steps, max_size=2).map(tuple),
+    at=st.integers(-100, 100).map(lambda hours: AT + timedelta(hours=hours)),
+    user_tokens=tokens,
+    assistant_tokens=tokens,
+    tokens=tokens,
+    counter=st.just("test"),
+    metadata=st.dictionaries(st.sampled_from("ab键"), values, max_size=2),
+    agent=st.sampled_from((None, "triage", "pharmacy")),
+)
+changes = st.one_of(
+    st.builds(AddStep, chats, ids, steps, tokens),
+    st.builds(Complete, chats, ids, texts, tokens, tokens),
+    st.builds(Abort, chats, ids),
+)
+markers = st.one_of(
+    st.builds(
+        CheckpointDraft,
+        scope=chats,
+        id=ids,
+        summary=st.sampled_from(("s", "摘要")),
+        text=st.just("历史摘要: s"),
+        covered_through_seq=st.integers(0, 6),
+        expected_version=st.integers(0, 2),
+        tokens=tokens,
+        counter=st.just("test"),
+        anchors=st.sampled_from(((), ("42",))),
+        archive_refs=st.sampled_from(((), ("p", "q"))),
+    ),
+    st.builds(ResetDraft, chats, ids),
+)
+sessions = st.dictionaries(
+    st.sampled_from(("meta", "flow_context", "message_context", "user_snapshot", "own")),
+    st.none() | st.just({"turn_count": 7, "x": "y"}) | st.just({"turn_count": "many"}) | st.just([1]),
+    max_size=3,
+)
+
+
+class Twins(RuleBasedStateMachine):
+    """The same words to both stores must get the same answers."""
+
+    def __init__(self):
+        super().__init__()
+        self.loop = asyncio.Runner()
+        self.clock = FakeClock()
+        self.folder = Path(tempfile.mkdtemp(prefix="twins-"))
+        self.oracle = InMemoryStore(self.clock)
+        self.store = self.loop.run(self.opened())
+        self.last = None
+
+    async def opened(self):
+        options = StoreOptions(synchronous="normal", readers=1)
+        return await open_store(f"sqlite:///{self.folder}/twin.db", clock=self.clock, options=options)
+
+    def teardown(self):
+        self.loop.run(self.store.close())
+        self.loop.close()
+        shutil.rmtree(self.folder)
+
+    async def answer(self, store, ask):
+        try:
+            return await ask(store)
+        except PagefileError as error:
+            return type(error)
+
+    def both(self, ask):
+        async def asked():
+            return await self.answer(self.oracle, ask), await self.answer(self.store, ask)
+
+        expected, actual = self.loop.run(asked())
+        assert expected == actual
+        return actual
+
+    @rule(seconds=st.integers(-100, 100))
+    def time_passes(self, seconds):
+        self.clock.advance(seconds)
+
+    @rule(draft=drafts)
+    def append(self, draft):
+        self.last = draft
+        self.both(lambda store: store.log.append(draft))
+
+    @rule(changed=st.booleans(), text=texts)
+    def append_again(self, changed, text):
+        if self.last is not None:
+            draft = replace(self.last, user=text) if changed else self.last
+            self.both(lambda store: store.log.append(draft))
+
+    @rule(change=changes)
+    def advance(self, change):
+        self.both(lambda store: store.log.advance(change))
+
+    @rule(marker=markers)
+    def mark(self, marker):
+        self.both(lambda store: store.log.mark(marker))
+
+    @rule(scope=chats, marker_id=ids, back=st.integers(0, 3))
+    def mark_as_a_caller_would(self, scope, marker_id, back):
+        """A checkpoint made from what a view shows takes effect."""
+
+        async def ask(store):
+            seen = await store.reader.view(ViewRequest(scope, 10**6, 0))
+            covered = max(0, seen.head.last_seq - back)
+            version = seen.checkpoint.version if seen.checkpoint else 0
+            return await store.log.mark(
+                CheckpointDraft(scope, marker_id, "s", "t", covered, version, 3, "test")
+            )
+
+        self.both(ask)
+
+    @rule(source=chats, copy=chats)
+    def restore(self, source, copy):
+        async def ask(store):
+            entries = await store.reader.entries(EntryQuery(source, EVERY_KIND, limit=1000))
+            return await store.log.restore([replace(entry, scope=copy) for entry in entries])
+
+        self.both(ask)
+
+    @rule(scope=scopes, fact_id=ids, text=st.sampled_from(("x", "y")), hours=st.integers(0, 3))
+    def put_fact(self, scope, fact_id, text, hours):
+        new = fact(fact_id, text, scope=scope, recorded=AT + timedelta(hours=hours))
+        self.both(lambda store: store.facts.put(new))
+
+    @rule(scope=scopes, fact_id=ids)
+    def retract(self, scope, fact_id):
+        self.both(lambda store: store.facts.retract(scope, fact_id, AT))
+
+    @rule(scope=scopes, uuid=ids, text=st.sampled_from(("", "same", "长" * 300)), minutes=st.integers(0, 2))
+    def put_page(self, scope, uuid, text, minutes):
+        self.both(lambda store: store.pages.put(page(uuid, text, scope=scope, minutes=minutes)))
+
+    @rule(scope=scopes, uuid=ids)
+    def load_page(self, scope, uuid):
+        self.both(lambda store: store.pages.load(scope, uuid))
+
+    @rule(batch=st.lists(st.builds(call, ids, scope=scopes), max_size=3), keep=st.integers(0, 3))
+    def add_calls(self, batch, keep):
+        self.both(lambda store: store.calls.add(batch, keep=keep))
+
+    @rule(scope=chats, value=sessions)
+    def put_session(self, scope, value):
+        self.both(lambda store: store.sessions.put(scope, value))
+
+    @rule(scope=scopes)
+    def erase(self, scope):
+        self.both(lambda store: store.erase(scope))
+
+    @rule()
+    def reopen(self):
+        self.loop.run(self.store.close())
+        self.store = self.loop.run(self.opened())
+
+    @rule(scope=chats, budget=st.integers(0, 120), least=st.integers(0, 3), turn=st.none() | ids)
+    def view(self, scope, budget, least, turn):
+        self.both(lambda store: store.reader.view(ViewRequest(scope, budget, least, turn)))
+
+    @rule(
+        scope=chats,
+        kinds=st.frozensets(st.sampled_from(sorted(EVERY_KIND))),
+        statuses=st.frozensets(st.sampled_from(("open", "done", "aborted"))),
+        after=st.integers(0, 5),
+        limit=st.integers(0, 5),
+        newest=st.booleans(),
+    )
+    def entries(self, scope, kinds, statuses, after, limit, newest):
+        self.both(
+            lambda store: store.reader.entries(EntryQuery(scope, kinds, statuses, after, limit, newest))
+        )
+
+    @rule(scope=scopes, after=st.none() | st.sampled_from(CHATS) | ids, limit=st.integers(0, 3))
+    def slices(self, scope, after, limit):
+        self.both(lambda store: store.reader.heads(HeadQuery(scope, limit, after)))
+        self.both(lambda store: store.pages.list(scope, limit=limit, after=after))
+        self.both(lambda store: store.calls.list(scope, limit=limit, after=after))
+
+    @rule(
+        scope=scopes,
+        known=st.dictionaries(st.sampled_from(CHATS), st.integers(0, 4)),
+        limit=st.integers(0, 6),
+    )
+    def since(self, scope, known, limit):
+        self.both(lambda store: store.source.since(SinceRequest(scope, known, limit)))
+
+    @rule(
+        scope=scopes, refs=st.lists(st.builds(TurnRef, st.sampled_from(CHATS), st.integers(0, 6)), max_size=4)
+    )
+    def around(self, scope, refs):
+        self.both(lambda store: store.source.around(scope, refs))
+
+    @invariant()
+    def everything_is_the_same(self):
+        for tenant in TENANTS:
+            self.both(lambda store, tenant=tenant: everything(store, tenant))
+
+
+async def everything(store, tenant):
+    """All there is to read of a tenant."""
+    found = [
+        await store.reader.heads(HeadQuery(Scope(tenant))),
+        await store.facts.list(Scope(tenant), retracted=True),
+        await store.pages.list(Scope(tenant)),
+        await store.calls.list(Scope(tenant)),
+    ]
+    for head in found[0]:
+        chat = Scope(tenant, None, head.scope.conversation)
+        found += [
+            await store.reader.view(ViewRequest(chat, 10**6, 0)),
+            await store.reader.entries(EntryQuery(chat, EVERY_KIND, limit=1000)),
+            await store.sessions.get(chat),
+        ]
+    return found
+
+
+def test_sqlite_is_the_oracle():
+    """Results, the types of errors and everything that can be read are the same."""
+    bounds = settings(
+        max_examples=40,
+        stateful_step_count=40,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+        print_blob=True,
+    )
+    run_state_machine_as_test(Twins, settings=bounds)
