@@ -1,10 +1,13 @@
 """Who may reach the service: this machine only, as long as there are no keys."""
 
+import re
 from ipaddress import IPv6Address, ip_address
 
 from pagefile.errors import SettingsError
 
 LOOPBACK_NAMES = frozenset({"127.0.0.1", "localhost", "::1"})
+
+_HOST = re.compile(r"(?:\[([0-9a-f:.]+)\]|([\w.-]+))(?::\d{0,5})?", re.ASCII)
 
 
 def check_binding(host: str) -> None:
@@ -29,11 +32,9 @@ def is_loopback(host: str) -> bool:
 
 
 def host_name(header: str) -> str:
-    """The name in a Host header, lower case, without port and brackets."""
-    name = header.strip().lower()
-    if name.startswith("["):
-        return name[1:].partition("]")[0]
-    return name.rpartition(":")[0] if name.count(":") == 1 else name
+    """The name in a Host header, lower case, without port and brackets; empty when it is no name and port at all."""
+    found = _HOST.fullmatch(header.lower())
+    return (found[1] or found[2]) if found else ""
 
 
 def allowed_names(host: str) -> frozenset[str]:
@@ -42,4 +43,4 @@ def allowed_names(host: str) -> frozenset[str]:
     A page of another origin can point its own name at 127.0.0.1 (DNS rebinding), and then reads what it likes; but its
     requests still carry that name.
     """
-    return LOOPBACK_NAMES | {host_name(f"[{host}]" if host.count(":") > 1 and host[0] != "[" else host)}
+    return LOOPBACK_NAMES | {host.strip("[]").lower()}
