@@ -5,8 +5,10 @@ turns at most three apart: then it stays until three turns pass without a use. W
 working set's share of the window.
 """
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from itertools import pairwise
 
 #: Two uses so many turns apart make a page resident, and so many turns without one let it go.
 REUSE_TURNS = 3
@@ -23,7 +25,7 @@ class Use:
 
 
 def resident_pages(
-    uses: Sequence[Use], now: int, *, pinned: Set[str], tokens: Mapping[str, int], limit_tokens: int
+    uses: Sequence[Use], now: int, *, pinned: AbstractSet[str], tokens: Mapping[str, int], limit_tokens: int
 ) -> list[str]:
     """The pages of earlier turns that stay in full, the most recently used first, within the working set.
 
@@ -45,7 +47,7 @@ def resident_pages(
 def _keeps_being_used(turns: Sequence[int], now: int) -> bool:
     """Whether two uses came close together and no long pause came after them."""
     established = False
-    for earlier, later in zip(turns, turns[1:], strict=False):
+    for earlier, later in pairwise(turns):
         close = later - earlier < REUSE_TURNS
         established = close or (established and later - earlier <= REUSE_TURNS)
     return established and now - turns[-1] <= REUSE_TURNS
