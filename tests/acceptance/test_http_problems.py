@@ -152,6 +152,15 @@ async def test_a_streamed_body_is_measured_too(client):
 
 
 @pytest.mark.anyio
+async def test_a_refused_method_names_the_others(client):
+    """Allow lists every method that the path takes."""
+    answer = await client.delete("/v1/turns")
+    check(answer, 405, "method-not-allowed")
+    assert "GET, POST" == answer.headers["allow"]
+    assert "GET" == (await client.post("/docs")).headers["allow"]
+
+
+@pytest.mark.anyio
 async def test_a_conflict(client):
     """The same id with the same text is the same turn; with another text it is a conflict."""
     first = await client.post("/v1/turns", **body(id="t", user="hi"))

@@ -9,7 +9,7 @@ from traceback import format_tb
 from typing import Literal, cast
 from uuid import uuid4
 
-from fastapi import Request, Response
+from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
@@ -130,15 +130,16 @@ async def pagefile_error(_request: Request, error: PagefileError) -> Response:
     return answered(problem)
 
 
-async def http_error(_request: Request, error: HTTPException) -> Response:
+async def http_error(request: Request, error: HTTPException) -> Response:
     """An error of the framework: no such route, no such method, a body that cannot be read."""
     if error.status_code == HTTPStatus.BAD_REQUEST and error.__cause__ is not None:
         return answered(_unreadable(error.__cause__))
     code = _CODE_OF_STATUS.get(error.status_code)
     if code is None:
         return answered(told(Kind("http", error.status_code, OTHER["http"][1])), error.headers)
-    detail = error.detail if code == "body-too-large" else None
-    return answered(told(code, detail), error.headers)
+    if code == "method-not-allowed":
+        return answered(told(code), {**(error.headers or {}), **_allow(request)})
+    return answered(told(code, error.detail if code == "body-too-large" else None), error.headers)
 
 
 async def validation_error(request: Request, error: RequestValidationError) -> Response:
@@ -153,6 +154,12 @@ async def validation_error(request: Request, error: RequestValidationError) -> R
     more = f" (and {len(found) - _MAX_ERRORS} more)" if len(found) > _MAX_ERRORS else ""
     detail = "; ".join(f"{field.where} {field.pointer}: {field.detail}" for field in fields) + more
     return answered(told("validation", detail, fields=fields))
+
+
+def _allow(request: Request) -> dict[str, str]:
+    """Every method of the path: the framework names only those of the first route that has it."""
+    methods = cast("FastAPI", request.app).openapi()["paths"].get(request.url.path)
+    return {"Allow": ", ".join(sorted(method.upper() for method in methods))} if methods else {}
 
 
 def _unreadable(cause: BaseException) -> Problem:
