@@ -1,0 +1,177 @@
+"""One writer, some readers, and what happens when nobody waits for them any more."""
+
+import asyncio
+import time
+
+import anyio
+import pytest
+
+from pagefile.errors import ConflictError, StoreFullError
+from pagefile.ports import EntryQuery
+from pagefile.stores import open_store
+from pagefile.testing.drafts import CHAT, done, view
+
+FOREVER = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
+
+
+def forever(connection):
+    connection.execute(FOREVER).fetchall()
+
+
+async def counted(store):
+    """A list that grows with every commit."""
+    commits = []
+
+    def hook():
+        commits.append(1)
+        return False
+
+    await store._parts.writer.run(lambda connection: connection.set_commit_hook(hook))
+    commits.clear()
+    return commits
+
+
+async def test_many_appends_share_a_commit(store):
+    """Sixty-four at once take far fewer than sixty-four commits."""
+    commits = await counted(store)
+    turns = await asyncio.gather(*(store.log.append(done(f"t{number}")) for number in range(64)))
+    assert sorted(turn.seq for turn in turns) == list(range(1, 65))
+    assert len(commits) <= 8
+
+
+async def test_one_that_fails_does_not_harm_its_group(store):
+    """Its neighbours in the same transaction are written, and take no place for it."""
+    await store.log.append(done("a"))
+    drafts = [done("a", "else") if number % 3 == 0 else done(f"t{number}") for number in range(12)]
+    answers = await asyncio.gather(*(store.log.append(draft) for draft in drafts), return_exceptions=True)
+    assert [isinstance(answer, ConflictError) for answer in answers] == [
+        number % 3 == 0 for number in range(12)
+    ]
+    entries = await store.reader.entries(EntryQuery(CHAT))
+    assert [entry.seq for entry in entries] == list(range(1, 10))
+    assert (await store.reader.view(view())).head.turns == 9
+
+
+async def test_one_that_fills_the_disk_does_not_harm_its_group(store):
+    """The transaction is lost with it; the others are run again."""
+    writer = store._parts.writer
+    pages = await writer.run(lambda connection: connection.pragma("page_count"))
+    await writer.run(lambda connection: connection.pragma("max_page_count", pages + 20))
+    drafts = [done("t0"), done("large", "x" * 1_000_000), done("t1")]
+    first, large, second = await asyncio.gather(
+        *(store.log.append(d) for d in drafts), return_exceptions=True
+    )
+    assert isinstance(large, StoreFullError)
+    assert (first.seq, second.seq) == (1, 2)
+
+
+async def test_cancelling_interrupts_a_long_read(store):
+    """At once, and the connection is good for the next reader."""
+    readers = store._parts.readers
+    begun = time.monotonic()
+    for _ in range(4):
+        with anyio.move_on_after(0.05) as scope:
+            await readers.run(forever)
+        assert scope.cancelled_caught
+    await store.log.append(done("a"))
+    for _ in range(4):
+        assert (await store.reader.view(view())).head.last_seq == 1
+    assert time.monotonic() - begun < 5
+
+
+async def test_cancelling_interrupts_a_running_write(store):
+    """It is rolled back, and those who shared its transaction are written."""
+    writer = store._parts.writer
+
+    def slow(connection):
+        connection.execute("DELETE FROM conversations")
+        forever(connection)
+
+    async with asyncio.TaskGroup() as tasks:
+        before = tasks.create_task(store.log.append(done("a")))
+        stuck = tasks.create_task(writer.run(slow))
+        after = tasks.create_task(store.log.append(done("b")))
+        await asyncio.sleep(0.1)
+        assert not stuck.done()
+        stuck.cancel()
+    assert stuck.cancelled()
+    assert (before.result().seq, after.result().seq) == (1, 2)
+    assert (await store.reader.view(view())).head.turns == 2
+
+
+async def test_cancelling_drops_a_queued_write(store):
+    """What has not begun never happens."""
+    writer = store._parts.writer
+
+    async with asyncio.TaskGroup() as tasks:
+        blocker = tasks.create_task(writer.run(forever))
+        await asyncio.sleep(0.05)
+        queued = tasks.create_task(store.log.append(done("never")))
+        kept = tasks.create_task(store.log.append(done("kept")))
+        await asyncio.sleep(0.05)
+        queued.cancel()
+        blocker.cancel()
+    assert queued.cancelled()
+    assert kept.result().seq == 1
+    assert [entry.id for entry in await store.reader.entries(EntryQuery(CHAT))] == ["kept"]
+
+
+async def test_a_mistake_in_a_write_reaches_its_caller_only(store):
+    """Any exception comes out where it was asked for, and the writer lives."""
+
+    def mistaken(connection):
+        connection.execute("DELETE FROM ai_message")
+        raise ZeroDivisionError
+
+    await store.log.append(done("a"))
+    with pytest.raises(ZeroDivisionError):
+        await store._parts.writer.run(mistaken)
+    assert (await store.log.append(done("b"))).seq == 2
+    assert len(await store.reader.entries(EntryQuery(CHAT))) == 2
+
+
+async def test_readers_do_not_wait_for_the_writer(store):
+    """While a write runs, reads answer from what was there before."""
+    await store.log.append(done("a"))
+    async with asyncio.TaskGroup() as tasks:
+        blocker = tasks.create_task(store._parts.writer.run(forever))
+        await asyncio.sleep(0.05)
+        with anyio.fail_after(2):
+            assert (await store.reader.view(view())).head.last_seq == 1
+        blocker.cancel()
+
+
+async def test_two_stores_on_one_file(store, path, clock):
+    """Both write to one conversation, and each sees what the other wrote."""
+    other = await open_store(f"sqlite:///{path}", clock=clock)
+    await asyncio.gather(
+        *(
+            which.log.append(done(f"{name}{number}"))
+            for name, which in (("a", store), ("b", other))
+            for number in range(20)
+        )
+    )
+    for which in (store, other):
+        entries = await which.reader.entries(EntryQuery(CHAT))
+        assert [entry.seq for entry in entries] == list(range(1, 41))
+    await other.close()
+    assert (await store.log.append(done("last"))).seq == 41
+
+
+async def test_closing_finishes_what_was_accepted(path, clock):
+    """Writes that were asked for before are written, and the write-ahead log is folded into the file."""
+    store = await open_store(f"sqlite:///{path}", clock=clock)
+    writes = [asyncio.ensure_future(store.log.append(done(f"t{number}"))) for number in range(20)]
+    await asyncio.sleep(0)
+    await store.close()
+    assert sorted(turn.seq for turn in await asyncio.gather(*writes)) == list(range(1, 21))
+    assert [file.name for file in path.parent.iterdir()] == [path.name]
+
+
+async def test_many_open_a_new_file_at_once(path, clock):
+    """One of them makes the schema, and all of them can use it."""
+    stores = await asyncio.gather(*(open_store(f"sqlite:///{path}", clock=clock) for _ in range(8)))
+    turns = await asyncio.gather(*(which.log.append(done(f"t{n}")) for n, which in enumerate(stores)))
+    assert sorted(turn.seq for turn in turns) == list(range(1, 9))
+    for which in stores:
+        await which.close()

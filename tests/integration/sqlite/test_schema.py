@@ -1,0 +1,157 @@
+"""What the file promises to whoever opens it with plain SQL."""
+
+import random
+import re
+from pathlib import Path
+
+import apsw
+
+from pagefile.records import Scope
+from pagefile.stores import sqlite as room
+from pagefile.stores.sqlite.queries import statements
+from pagefile.testing.drafts import (
+    CHAT,
+    aborted,
+    call,
+    checkpoint,
+    completed,
+    done,
+    fact,
+    opened,
+    page,
+    reset,
+    step,
+)
+
+FOLDER = Path(room.__file__).parent
+
+# Both statements stand as document 001 has them (Q3).
+CHECKPOINTS = """
+SELECT message_id, conversation_id, answer, create_time 
+FROM ai_message 
+WHERE conversation_id = 'conv-123' 
+  AND query = '[MEMORY_CHECKPOINT]'
+ORDER BY create_time ASC;
+"""  # noqa: W291 - verbatim
+SEGMENT = """
+SELECT message_id, conversation_id, query, answer, create_time 
+FROM ai_message 
+WHERE conversation_id = 'conv-123' 
+  AND create_time > (
+    SELECT create_time FROM ai_message 
+    WHERE message_id = 'checkpoint-message-id'
+  )
+ORDER BY create_time ASC;
+"""  # noqa: W291 - verbatim
+DOCUMENT = Scope("default", "user-456", "conv-123")
+
+
+async def test_the_document_s_statements_run_verbatim(store, path, clock):
+    """Checkpoints in order, and the messages of the current segment in order, whatever the clock does."""
+    for number in range(4):
+        await store.log.append(done(f"m{number}", f"问{number}", f"答{number}", scope=DOCUMENT))
+        clock.advance(-10)
+    await store.log.mark(checkpoint("first", 2, scope=DOCUMENT, summary="高血压"))
+    await store.log.mark(checkpoint("checkpoint-message-id", 3, 1, scope=DOCUMENT, summary="高血压与头晕"))
+    await store.log.append(opened("m4", "问4", scope=DOCUMENT))
+    await store.log.append(done("m5", "问5", "答5", scope=DOCUMENT))
+    await store.log.advance(completed("m4", "答4", scope=DOCUMENT))
+    await store.log.append(done("elsewhere"))
+    connection = apsw.Connection(str(path))
+    found = connection.execute(CHECKPOINTS).fetchall()
+    assert [(row[0], row[2]) for row in found] == [
+        ("first", "历史摘要: 高血压"),
+        ("checkpoint-message-id", "历史摘要: 高血压与头晕"),
+    ]
+    segment = connection.execute(SEGMENT).fetchall()
+    assert [row[:4] for row in segment] == [
+        ("m5", "conv-123", "问5", "答5"),
+        ("m4", "conv-123", "问4", "答4"),
+    ]
+    connection.close()
+
+
+async def test_the_document_s_columns_are_there(store, path):
+    """Documents 000, 001 and 002 name them."""
+    named = {
+        "ai_message": "message_id conversation_id query answer create_time create_by update_time update_by",
+        "conversation_summaries": "id conversation_id summary covered_message_count created_at",
+        "tool_result_archive": "uuid conversation_id thread_id tool_name tool_input query_summary result_summary "
+        "result_full result_length sources created_at",
+    }
+    connection = apsw.Connection(str(path))
+    for table, columns in named.items():
+        there = {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
+        assert set(columns.split()) <= there
+    connection.close()
+
+
+async def test_a_summary_counts_the_messages_it_covers(store, path):
+    """Document 002 counts messages, not turns; a side that is missing is none."""
+    await store.log.append(done("a"))
+    await store.log.append(done("b", None))
+    await store.log.append(done("c"))
+    await store.log.mark(checkpoint("k", 2))
+    connection = apsw.Connection(str(path))
+    row = connection.execute("SELECT summary, covered_message_count FROM conversation_summaries").get
+    connection.close()
+    assert row == ("what was said", 3)
+
+
+async def test_erased_text_is_gone_from_the_files(store, path):
+    """Not a word of it is left in the database or its write-ahead log, though much was rewritten and much stays."""
+    secret, stays = "SECRETsecretSECRET", "staysSTAYSstays"
+    dice = random.Random(7)
+    for number in range(150):
+        for word, scope in ((secret, CHAT), (stays, Scope("tenant", "bob", "his"))):
+            text = f"{word}-{number} " * dice.choice((1, 20, 400))
+            await store.log.append(done(f"t{number}", text, text, scope=scope, steps=[step(result=text)]))
+        if number % 30 == 10:
+            await store.log.mark(
+                checkpoint(f"k{number}", number, 0 if number == 10 else number // 30, summary=secret)
+            )
+    await store.log.append(opened("open", secret))
+    await store.log.append(opened("stopped", secret))
+    await store.log.advance(aborted("stopped"))
+    await store.facts.put(fact("f", secret))
+    await store.facts.put(fact("f", secret * 2))
+    # A text too short to be compressed stands in the file as it is.
+    await store.pages.put(page("p", secret))
+    await store.calls.add([call(f"{secret}{number}") for number in range(40)], keep=5)
+    files = [path, path.with_name(path.name + "-wal")]
+    assert any(secret.encode() in file.read_bytes() for file in files)
+    await store.erase(Scope("tenant", "ada"))
+    for file in files:
+        content = file.read_bytes()
+        assert secret.encode() not in content
+        assert file is not path or stays.encode() in content
+    assert files[1].stat().st_size == 0
+
+
+async def test_counters_match_a_recount(store, path):
+    """The head's counters are what counting the rows gives."""
+    for number in range(9):
+        await store.log.append(done(f"t{number}", tokens=number))
+    await store.log.mark(reset("r"))
+    for number in range(9, 20):
+        await store.log.append(done(f"t{number}", tokens=number))
+    await store.log.mark(checkpoint("k", 14))
+    await store.log.append(done("last", tokens=100))
+    connection = apsw.Connection(str(path))
+    kept = connection.execute("SELECT turns, live_turns, live_tokens, last_seq FROM conversations").get
+    counted = connection.execute(
+        "SELECT count(*) FILTER (WHERE seq > 10), count(*) FILTER (WHERE seq > 14),"
+        " sum(tokens) FILTER (WHERE seq > 14) FROM ai_message WHERE kind = 'turn' AND status = 'done'"
+    ).get
+    connection.close()
+    assert kept == (*counted, 23)
+
+
+def test_every_statement_is_used_and_every_used_one_is_there():
+    """A name in the code that no file has would fail only when it is called."""
+    code = "\n".join(file.read_text() for file in FOLDER.glob("*.py"))
+    words = set(re.findall(r'"([a-z_]+)"', code))
+    built = {name for name in statements() if re.match(r"(erase|pages_of|calls_of)_", name)}
+    assert statements().keys() - built <= words
+    assert set(re.findall(r'sql\("([a-z_]+)"\)', code)) <= statements().keys()
+    assert not [name for name, text in statements().items() if "{" in text]
