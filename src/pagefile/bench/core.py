@@ -32,14 +32,14 @@ class _Effort:
 
 _FULL = _Effort(
     imports=15,
-    windows=windows.Effort(turns=10_000, rounds=9, calls=40),
-    writing=writing.Effort(rounds=9, calls=150, calls_each=10),
+    windows=windows.Effort(turns=10_000, rounds=40, calls=10),
+    writing=writing.Effort(rounds=60, calls=25, group_rounds=9, calls_each=10),
     sizes=(1_000, 10_000, 100_000),
 )
 _QUICK = _Effort(
     imports=3,
-    windows=windows.Effort(turns=2_000, rounds=3, calls=15),
-    writing=writing.Effort(rounds=3, calls=50, calls_each=3),
+    windows=windows.Effort(turns=2_000, rounds=12, calls=5),
+    writing=writing.Effort(rounds=20, calls=20, group_rounds=3, calls_each=3),
     sizes=(1_000, 20_000),
 )
 

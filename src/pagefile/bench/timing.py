@@ -1,7 +1,7 @@
 """Measures two things side by side, so that a noisy machine slows both.
 
-Rounds alternate between the sides. A round counts as the median of its calls, a side as its best round: what else the
-machine does can only make a round slower.
+Rounds are short and alternate between the sides. A round counts as the median of its calls, a side as its best round:
+what else the machine does can only make a round slower.
 """
 
 import os

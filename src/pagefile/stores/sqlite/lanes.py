@@ -11,7 +11,7 @@ its transaction is run again.
 import asyncio
 import threading
 from collections.abc import Callable, Sequence
-from queue import Empty, SimpleQueue
+from queue import SimpleQueue
 from typing import Any, TypeVar, cast
 
 import apsw
@@ -109,21 +109,19 @@ class Writer(_Lane):
     def _serve(self, connection: Connection) -> None:
         going = True
         while going:
-            jobs: list[_Job] = []
-            try:
-                job = self._queue.get()
-                while job is not None:
-                    jobs.append(job)
-                    if len(jobs) == _MOST_IN_A_GROUP:
-                        break
-                    job = self._queue.get_nowait()
-                else:
-                    going = False
-            except Empty:
-                pass
+            group = self._next_group()
+            jobs = [job for job in group if job is not None]
+            going = len(jobs) == len(group)
             self._settle(jobs)
             _deliver(jobs)
         connection.close()
+
+    def _next_group(self) -> list[_Job | None]:
+        """Everything that waits now, at least one; None is the end. Only this thread takes from the queue."""
+        group = [self._queue.get()]
+        while len(group) < _MOST_IN_A_GROUP and not self._queue.empty():
+            group.append(self._queue.get())
+        return group
 
     def _settle(self, jobs: Sequence[_Job]) -> None:
         waiting: Sequence[_Job] = jobs

@@ -32,26 +32,42 @@ from pagefile.stores.encoding import metadata_text, plain, steps_text, text_time
 from pagefile.stores.sqlite.driver import Connection
 from pagefile.stores.sqlite.lanes import Writer
 from pagefile.stores.sqlite.queries import sql
-from pagefile.stores.sqlite.rows import HEAD_COLUMNS, Values, entry_of, head_of, keys
+from pagefile.stores.sqlite.rows import HEAD_COLUMNS, Row, Values, entry_of, head_of, keys
 
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """A conversation as a write finds it."""
+    """A conversation as a write finds it. Most writes need only a little of it: the rest is made when asked for."""
 
-    head: Head
+    scope: Scope
+    #: The statement `state`; None when nobody wrote to the conversation yet.
+    row: Row | None
+    next_seq: int
     last_created: datetime | None
-    versions: int
-    #: The checkpoint in force, 0 when there is none.
-    version: int
 
     @property
-    def next_seq(self) -> int:
-        return self.head.last_seq + 1
+    def head(self) -> Head:
+        return rules.no_head(self.scope) if self.row is None else head_of(self.row[:HEAD_COLUMNS], self.scope)
 
-    def owned(self, scope: Scope) -> Scope:
+    @property
+    def agent(self) -> str | None:
+        return None if self.row is None else self.row[1]
+
+    @property
+    def versions(self) -> int:
+        """How many checkpoints there were."""
+        return 0 if self.row is None else self.row[HEAD_COLUMNS + 1]
+
+    @property
+    def version(self) -> int:
+        """The checkpoint in force, 0 when there is none."""
+        return self.versions if self.row is not None and self.row[HEAD_COLUMNS + 2] else 0
+
+    @property
+    def owned(self) -> Scope:
         """The scope as it will be once this write has claimed the conversation."""
-        owner = self.head.scope.user or scope.user
+        scope = self.scope
+        owner = scope.user if self.row is None else self.row[0] or scope.user
         return scope if scope.user == owner else Scope(scope.tenant, owner, scope.conversation)
 
 
@@ -64,25 +80,10 @@ class SqliteTurnLog(TurnLog):
 
     async def append(self, draft: TurnDraft) -> Turn:
         rules.conversation_of(draft.scope)
-        steps, metadata = steps_text(draft.steps), metadata_text(draft.metadata)
-        turn = Turn(
-            draft.id,
-            draft.scope,
-            None,
-            draft.status,
-            draft.user,
-            draft.assistant,
-            tuple(replace(step, input=plain(step.input)) for step in draft.steps),
-            utc(draft.at),
-            draft.at,
-            draft.user_tokens,
-            draft.assistant_tokens,
-            draft.tokens,
-            draft.counter,
-            plain(draft.metadata) if metadata else {},
-        )
-        texts = {"steps": steps, "metadata": metadata}
-        return await self._writer.run(lambda connection: self._append(connection, draft, turn, texts))
+        texts = {"steps": steps_text(draft.steps), "metadata": metadata_text(draft.metadata)}
+        if draft.steps or draft.metadata:
+            draft = _as_stored(draft)
+        return await self._writer.run(lambda connection: self._append(connection, draft, texts))
 
     async def advance(self, change: TurnChange) -> Turn:
         rules.conversation_of(change.scope)
@@ -102,28 +103,15 @@ class SqliteTurnLog(TurnLog):
 
     # -- turns --------------------------------------------------------------------------------------------------------
 
-    def _append(self, connection: Connection, draft: TurnDraft, turn: Turn, texts: Values) -> Turn:
+    def _append(self, connection: Connection, draft: TurnDraft, texts: Values) -> Turn:
         now, state = utc(self._clock.now()), _state(connection, draft.scope)
-        done = draft.status == "done"
-        created = rules.stamp(now, state.last_created)
-        turn = _with_place(turn, state.owned(draft.scope), state.next_seq if done else None, created)
+        turn = _turn(draft, state, rules.stamp(now, state.last_created))
         values = _turn_values(turn, now, texts)
         connection.execute(sql("turn_insert"), values)
         if not connection.changes():
             return rules.check_repeat(_entry(connection, draft.scope, draft.id, state), draft)
-        self._count(connection, values, turn, draft.agent)
-        if done:
-            _tell_session(connection, turn, draft.agent or state.head.agent)
+        _tell_conversation(connection, values, turn, draft.agent or state.agent)
         return turn
-
-    def _count(self, connection: Connection, values: Values, turn: Turn, agent: str | None) -> None:
-        values["agent"] = agent
-        if turn.seq is None:
-            connection.execute(sql("conversation_touch"), values)
-            return
-        done = turn.status == "done"
-        values["done"], values["live_tokens"] = int(done), turn.tokens if done else 0
-        connection.execute(sql("conversation_turn"), values)
 
     def _advance(self, connection: Connection, change: TurnChange) -> Turn:
         now, state = utc(self._clock.now()), _state(connection, change.scope)
@@ -135,13 +123,10 @@ class SqliteTurnLog(TurnLog):
         turn = _changed(turn, change)
         created = turn.created if turn.status == "open" else rules.stamp(now, state.last_created)
         seq = None if turn.status == "open" else state.next_seq
-        turn = _with_place(turn, state.owned(change.scope), seq, created)
-        texts = {"steps": steps_text(turn.steps), "metadata": None}
-        values = _turn_values(turn, now, texts)
+        turn = _with_place(turn, state.owned, seq, created)
+        values = _turn_values(turn, now, {"steps": steps_text(turn.steps), "metadata": None})
         connection.execute(sql("turn_update"), values)
-        self._count(connection, values, turn, None)
-        if turn.status == "done":
-            _tell_session(connection, turn, state.head.agent)
+        _tell_conversation(connection, values, turn, state.agent)
         return turn
 
     # -- markers ------------------------------------------------------------------------------------------------------
@@ -154,7 +139,7 @@ class SqliteTurnLog(TurnLog):
         rules.check_coverage(draft, state.head, state.version)
         checkpoint = Checkpoint(
             id=draft.id,
-            scope=state.owned(draft.scope),
+            scope=state.owned,
             seq=state.next_seq,
             version=state.versions + 1,
             summary=draft.summary,
@@ -174,7 +159,7 @@ class SqliteTurnLog(TurnLog):
         if stored is not None:
             return rules.check_same_marker(stored, draft.id, same=isinstance(stored, Reset))
         created = rules.stamp(now, state.last_created)
-        reset = Reset(draft.id, state.owned(draft.scope), state.next_seq, created)
+        reset = Reset(draft.id, state.owned, state.next_seq, created)
         connection.execute(
             sql("conversation_touch"), {**keys(reset.scope), "agent": None, "now": time_text(now)}
         )
@@ -197,20 +182,18 @@ class SqliteTurnLog(TurnLog):
             state, new = _state(connection, plan.scope), new + 1
             seq = None if turn.status == "open" else state.next_seq
             created = rules.stamp(now, state.last_created)
-            self._restore_turn(
-                connection, _with_place(turn, state.owned(plan.scope), seq, created), now, state
-            )
+            _restore_turn(connection, _with_place(turn, state.owned, seq, created), now, state.agent)
         return new
 
     def _restore_whole(
         self, connection: Connection, plan: rules.Restoration, state: _State, now: datetime
     ) -> int:
-        scope, reset_seq = state.owned(plan.scope), 0
+        scope, reset_seq = state.owned, 0
         connection.execute(sql("conversation_touch"), {**keys(scope), "agent": None, "now": time_text(now)})
         for entry in (*plan.ended, *plan.open):
             owned = replace(entry, scope=scope, created=utc(entry.created))
             if isinstance(owned, Turn):
-                self._restore_turn(connection, owned, now, state)
+                _restore_turn(connection, owned, now, state.agent)
             elif isinstance(owned, Reset):
                 reset_seq = owned.seq
                 _write_reset(connection, owned, now)
@@ -221,28 +204,52 @@ class SqliteTurnLog(TurnLog):
         connection.execute(sql("conversation_times"), values)
         return len(times)
 
-    def _restore_turn(self, connection: Connection, turn: Turn, now: datetime, state: _State) -> None:
-        texts = {"steps": steps_text(turn.steps), "metadata": metadata_text(turn.metadata)}
-        values = _turn_values(turn, now, texts)
-        connection.execute(sql("turn_insert"), values)
-        self._count(connection, values, turn, None)
-        if turn.status == "done":
-            _tell_session(connection, turn, state.head.agent)
+
+def _restore_turn(connection: Connection, turn: Turn, now: datetime, agent: str | None) -> None:
+    texts = {"steps": steps_text(turn.steps), "metadata": metadata_text(turn.metadata)}
+    values = _turn_values(turn, now, texts)
+    connection.execute(sql("turn_insert"), values)
+    _tell_conversation(connection, values, turn, agent)
 
 
 def _state(connection: Connection, scope: Scope) -> _State:
     row: Any = connection.execute(sql("state"), keys(scope)).fetchone()
     if row is None:
-        return _State(rules.no_head(scope), None, 0, 0)
+        return _State(scope, None, 1, None)
     rules.check_owner(scope, row[0])
-    last, versions, in_force = row[HEAD_COLUMNS:]
-    last_created = None if last is None else text_time(last)
-    return _State(head_of(row[:HEAD_COLUMNS], scope), last_created, versions, versions if in_force else 0)
+    last_created = row[HEAD_COLUMNS]
+    return _State(scope, row, row[4] + 1, None if last_created is None else text_time(last_created))
 
 
 def _entry(connection: Connection, scope: Scope, entry_id: str, state: _State) -> Entry | None:
     row: Any = connection.execute(sql("entry_by_id"), {**keys(scope), "id": entry_id}).fetchone()
     return None if row is None else entry_of(row, state.head.scope)
+
+
+def _as_stored(draft: TurnDraft) -> TurnDraft:
+    """The draft with its JSON as it comes back from the database."""
+    steps = tuple(replace(step, input=plain(step.input)) for step in draft.steps)
+    return replace(draft, steps=steps, metadata=plain(draft.metadata))
+
+
+def _turn(draft: TurnDraft, state: _State, created: datetime) -> Turn:
+    """The turn in its place. Named one by one: `record()` makes one, and `replace` would double what that costs."""
+    return Turn(
+        draft.id,
+        state.owned,
+        state.next_seq if draft.status == "done" else None,
+        draft.status,
+        draft.user,
+        draft.assistant,
+        draft.steps,
+        utc(draft.at),
+        created,
+        draft.user_tokens,
+        draft.assistant_tokens,
+        draft.tokens,
+        draft.counter,
+        draft.metadata,
+    )
 
 
 def _with_place(turn: Turn, scope: Scope, seq: int | None, created: datetime) -> Turn:
@@ -269,6 +276,7 @@ def _completed(turn: Turn, change: Complete) -> Turn:
 
 
 def _turn_values(turn: Turn, now: datetime, texts: Values) -> Values:
+    created = time_text(turn.created)
     return {
         "id": turn.id,
         "tenant": turn.scope.tenant,
@@ -276,8 +284,8 @@ def _turn_values(turn: Turn, now: datetime, texts: Values) -> Values:
         "user": turn.scope.user,
         "query": turn.user,
         "answer": turn.assistant,
-        "create_time": time_text(turn.created),
-        "now": time_text(now),
+        "create_time": created,
+        "now": created if turn.created == now else time_text(now),
         "seq": turn.seq,
         "kind": "turn",
         "status": turn.status,
@@ -368,14 +376,18 @@ def _write_reset(connection: Connection, reset: Reset, now: datetime) -> None:
     _update_session(connection, "session_marker", values, reset.scope)
 
 
-def _tell_session(connection: Connection, turn: Turn, agent: str | None) -> None:
-    values = {
-        **keys(turn.scope),
-        "agent": agent,
-        "answer": turn.assistant,
-        "seconds": session.seconds(turn.created),
-    }
-    _update_session(connection, "session_turn", values, turn.scope)
+def _tell_conversation(connection: Connection, values: Values, turn: Turn, agent: str | None) -> None:
+    """Count the turn in its conversation and, when it is done, in the session; `values` are its own."""
+    values["agent"] = agent
+    if turn.seq is None:
+        connection.execute(sql("conversation_touch"), values)
+        return
+    done = turn.status == "done"
+    values["done"], values["live_tokens"] = int(done), turn.tokens if done else 0
+    connection.execute(sql("conversation_turn"), values)
+    if done:
+        values["seconds"] = session.seconds(turn.created)
+        _update_session(connection, "session_turn", values, turn.scope)
 
 
 def _update_session(connection: Connection, statement: str, values: Values, scope: Scope) -> None:
