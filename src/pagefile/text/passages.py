@@ -1,0 +1,358 @@
+"""A long text as passages: what an archived page is searched, quoted and paged by.
+
+Splitting is cheap and never segments words, because every page is split and few are ever asked;
+`select` looks at the words, and only when somebody asks.
+"""
+
+import re
+import unicodedata
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from pagefile.text.clip import clip
+from pagefile.text.ranking import WordIndex
+from pagefile.text.scripts import language
+from pagefile.text.sentences import sentences
+from pagefile.text.synopsis.kinds import kind, rows_kind
+from pagefile.text.units import Units, json_commas, protected, units
+from pagefile.text.words import terms
+
+#: How many passages are segmented for one query (a quarter of a megabyte); of more, the likeliest.
+MOST_SEGMENTED = 200
+#: A passage that answers this much worse than the best one does not answer.
+ANSWERS = 0.25
+#: What may be shown in part: a head and a tail of it still say something.
+_CLIPPABLE = frozenset({"text", "markdown", "log", "search"})
+#: Below this many characters a part of a passage is no answer.
+_SMALLEST_PART = 80
+
+_HEADINGS = re.compile(r"\n(?=#{1,6} |<h[1-6][ >])")
+_BLANK_LINES = re.compile(r"\n(?:[ \t\r]*+\n)++")
+_FINISHED_LINES = re.compile(r"[.!?。！？:：;；…][\"'”’」』）)\]】》*_]{0,3}\r?\n")
+_LINES = re.compile(r"\n")
+_BLOCK_TAGS = re.compile(
+    r"</(?:p|div|li|tr|ul|ol|h[1-6]|section|article|table|head|body|script|style)>|<br ?/?>", re.IGNORECASE
+)
+_CLOSING_TAGS = re.compile(r"</[A-Za-z][^<>]*+>")
+_SOFT = re.compile(r"[\s，、,;；]")
+_HEADING_LINE = re.compile(r"(?:\A|\n)#{1,6} +([^\n]+)")
+#: Joins the character before it to the one behind it, or changes it: no place to cut.
+_JOINERS = frozenset("\u200d\ufe0e\ufe0f")
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A piece of a page, and where in the page it stands, in characters."""
+
+    start: int
+    end: int
+    text: str
+
+
+def split(text: str, *, target_chars: int = 1200, max_chars: int = 4000) -> list[Passage]:
+    """The passages of a text, about `target_chars` long: joined, they are the text again.
+
+    Cuts fall before headings, at blank lines, line ends, sentence ends, in this order. Images, links, code blocks,
+    tables, tags, JSON values and rows of CSV are never cut; one longer than `max_chars` is a passage of its own.
+    Only text without any boundary is cut at `max_chars`.
+    """
+    target = max(2, target_chars)
+    limits = _Limits(target // 2, target, target * 3 // 2, max(max_chars, target))
+    return list(_passages(text, _cuts(units(text), limits)))
+
+
+def select(
+    passages: Sequence[Passage], query: str, *, budget: int, cost: Callable[[str], int]
+) -> list[Passage]:
+    """The passages that answer the query, best first until the budget is used, in the order of the text.
+
+    With nothing that answers, the first passages that fit. What `render_excerpt` writes around a passage is counted.
+    The best one is clipped when it alone is over the budget; if it holds something that must not be cut, the next
+    best takes its place. Its offsets then still say where it stands.
+    """
+    if not passages:
+        return []
+    answering = _answering(passages, query)
+    shelf = _Shelf(passages, budget, cost)
+    for at in answering or range(len(passages)):
+        if not shelf.take(at) and shelf.taken and not answering:
+            break
+    return shelf.in_order()
+
+
+def render_excerpt(passages: Sequence[Passage], total_chars: int) -> str:
+    """Passages as a model reads them: before each run of neighbours a line says which characters follow."""
+    zh = language("".join(passage.text[:2000] for passage in passages[:4])) == "zh"
+    out: list[str] = []
+    for run in _runs(passages):
+        body = "".join(passage.text for passage in run)
+        out.append(
+            _marker(run[0].start, run[-1].end, total_chars, zh=zh)
+            + body
+            + ("" if body.endswith("\n") else "\n")
+        )
+    return "".join(out).removesuffix("\n")
+
+
+def page_slice(text: str, offset: int, limit: int) -> tuple[int, int]:
+    """The window to show for `offset` and `limit`: at most `limit` characters, no unit cut that can be whole.
+
+    The beginning moves back to the beginning of the unit it falls into, then the end moves back to the beginning of the
+    unit it would cut. A unit that does not fit into `limit`, or that is all there is, is cut where asked. The end is
+    always behind `offset` (unless the text is over or `limit` is 0), so that paging on from it comes to an end.
+    """
+    start = min(max(0, offset), len(text))
+    end = min(len(text), start + max(0, limit))
+    if start == end:
+        return start, end
+    found = units(text)
+    around = found.around(start)
+    if around is not None and around[1] - around[0] <= limit:
+        start, end = around[0], min(len(text), around[0] + limit)
+    behind = found.around(end)
+    if behind is not None and behind[0] > max(start, offset):
+        end = behind[0]
+    return start, end
+
+
+# -- splitting ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Limits:
+    """How long a passage is: at least, at best, at most if it can be, at most."""
+
+    least: int
+    target: int
+    near: int
+    most: int
+
+
+def _passages(text: str, cuts: Iterable[int]) -> Iterator[Passage]:
+    start = 0
+    for end in cuts:
+        yield Passage(start, end, text[start:end])
+        start = end
+
+
+def _cuts(found: Units, limits: _Limits) -> Iterator[int]:
+    """Where passages end, the end of the text last."""
+    choose = {"json": _comma, "rows": _row_end, "text": _boundary}[found.layout]
+    jsonl = found.layout == "rows" and rows_kind(found.text) == "jsonl"
+    start = 0
+    while len(found.text) - start > limits.near:
+        end = choose(found, start, limits)
+        if jsonl and end - start > limits.most:
+            yield from _inside_row(found.text, start, end, limits)
+        else:
+            yield end
+        start = end
+    if start < len(found.text):
+        yield len(found.text)
+
+
+def _inside_row(text: str, start: int, end: int, limits: _Limits) -> Iterator[int]:
+    """A row of JSON lines that is too long is cut like JSON, a broken one not at all."""
+    row = text[start:end]
+    commas, depths = json_commas(row) or ([], [])
+    inner = Units(row, "json", [], [], commas, depths)
+    yield from (start + cut for cut in _cuts(inner, limits))
+
+
+def _comma(found: Units, start: int, limits: _Limits) -> int:
+    """The shallowest comma in reach, nearest to the target."""
+    low = bisect_left(found.commas, start + limits.least)
+    high = bisect_right(found.commas, start + limits.most)
+    if low < high:
+        shallowest = min(found.depths[low:high])
+        places = [found.commas[at] for at in range(low, high) if found.depths[at] == shallowest]
+        return next(_by_distance(places, start + limits.target))
+    if low and found.commas[low - 1] > start:
+        return found.commas[low - 1]
+    return found.commas[high] if high < len(found.commas) else len(found.text)
+
+
+def _row_end(found: Units, start: int, limits: _Limits) -> int:
+    """The end of the row nearest to the target; a row that is too long stands alone."""
+    best = _legal(found, _LINES, start + limits.least, start + limits.most, start + limits.target)
+    best = best or _legal(found, _LINES, start, start + limits.least, start + limits.least)
+    place = start + limits.most
+    while best is None:
+        place = found.text.find("\n", place) + 1 or len(found.text)
+        best = place if found.span(place) is None else None
+    return best
+
+
+def _boundary(found: Units, start: int, limits: _Limits) -> int:
+    """The best boundary in reach: of the best kind first, of a kind the nearest to the target."""
+    ideal, low = start + limits.target, start + limits.least
+    near, most = start + limits.near, start + limits.most
+    for pattern in (_HEADINGS, _BLANK_LINES, _FINISHED_LINES, _LINES, _BLOCK_TAGS):
+        best = _legal(found, pattern, low, near, ideal)
+        if best is not None:
+            return best
+    for reach in (near, most):
+        best = _sentence_end(found, start, low, reach)
+        if best is not None:
+            return best
+    for pattern in (_LINES, _CLOSING_TAGS):
+        best = _legal(found, pattern, low, most, ideal)
+        if best is not None:
+            return best
+    return _anywhere(found, start, low, most)
+
+
+def _legal(found: Units, pattern: re.Pattern[str], low: int, high: int, ideal: int) -> int | None:
+    """The end of a match that lies outside all protected spans, nearest to the ideal place."""
+    places = [match.end() for match in pattern.finditer(found.text, low, high)]
+    return next((place for place in _by_distance(places, ideal) if found.span(place) is None), None)
+
+
+def _by_distance(places: Sequence[int], ideal: int) -> Iterator[int]:
+    """Ascending places: those up to the ideal one backwards, then the others."""
+    over = bisect_right(places, ideal)
+    yield from reversed(places[:over])
+    yield from places[over:]
+
+
+def _sentence_end(found: Units, start: int, low: int, high: int) -> int | None:
+    """The last sentence end between two places; the last piece of the window may go on behind it."""
+    place = start
+    best = None
+    for piece in sentences(found.text[start:high])[:-1]:
+        place += len(piece)
+        if place >= low and found.span(place) is None:
+            best = place
+    return best
+
+
+def _anywhere(found: Units, start: int, low: int, most: int) -> int:
+    """Without a boundary: around a unit if one is in the way, else between words, else between characters."""
+    if most >= len(found.text):
+        return len(found.text)
+    unit = found.span(most)
+    if unit is not None:
+        return unit[0] if unit[0] > start else unit[1]
+    best = _legal(found, _SOFT, low, most, most)
+    if best is not None:
+        return best
+    place = most
+    while place > low and _is_joined(found.text, place):
+        place -= 1
+    return place if place > low and found.span(place) is None else most
+
+
+def _is_joined(text: str, place: int) -> bool:
+    return text[place] in _JOINERS or text[place - 1] == "\u200d" or unicodedata.combining(text[place]) > 0
+
+
+# -- selecting ---------------------------------------------------------------------------------------------------------
+
+
+class _Shelf:
+    """Takes passages while there is budget."""
+
+    def __init__(self, passages: Sequence[Passage], budget: int, cost: Callable[[str], int]) -> None:
+        self.taken: dict[int, Passage] = {}
+        self._passages = passages
+        self._total = passages[-1].end
+        self._left = budget
+        self._cost = cost
+        self._zh = language("".join(passage.text[:2000] for passage in passages[:4])) == "zh"
+
+    def take(self, at: int) -> bool:
+        """Take a passage, or what can be shown of it if it is the first; False when there is no room."""
+        passage: Passage | None = self._passages[at]
+        price = self._price(passage)
+        if price > self._left:
+            passage = None if self.taken else self._clipped(passage, price)
+            if passage is None:
+                return False
+            price = self._price(passage)
+        self.taken[at] = passage
+        self._left -= price
+        return True
+
+    def in_order(self) -> list[Passage]:
+        return [self.taken[at] for at in sorted(self.taken)]
+
+    def _price(self, passage: Passage) -> int:
+        return self._cost(_marker(passage.start, passage.end, self._total, zh=self._zh) + passage.text + "\n")
+
+    def _clipped(self, passage: Passage, price: int) -> Passage | None:
+        """As much of the head and tail as the budget holds, or None: too little, or not to be cut."""
+        if kind("".join(near.text for near in self._passages[:3])) not in _CLIPPABLE or protected(
+            passage.text
+        ):
+            return None
+        room = len(passage.text)
+        while room >= _SMALLEST_PART:
+            room = min(room * 9 // 10, room * self._left // price) if self._left > 0 else 0
+            part = Passage(passage.start, passage.end, clip(passage.text, room))
+            price = self._price(part)
+            if price <= self._left and room >= _SMALLEST_PART:
+                return part
+        return None
+
+
+def _answering(passages: Sequence[Passage], query: str) -> list[int]:
+    """Which passages share enough words with the query, best first; of equals, the earlier first."""
+    asked = terms(query)
+    headings = _headings_above(passages)
+    # The index takes the latest of equals first, so the passages go in backwards.
+    index = WordIndex[int]()
+    for at in reversed(_likely(passages, asked)):
+        index.add(at, terms(f"{headings[at]}\n{passages[at].text}"))
+    ranked = index.search(asked, len(passages))
+    return [hit.key for hit in ranked if hit.score >= ANSWERS * ranked[0].score]
+
+
+def _headings_above(passages: Sequence[Passage]) -> list[str]:
+    """The heading under which each passage begins; empty for those that begin with their own."""
+    above: list[str] = []
+    heading = ""
+    for passage in passages:
+        above.append("" if passage.text.startswith("#") else heading)
+        if "#" in passage.text:
+            found = _HEADING_LINE.findall(passage.text)
+            heading = found[-1] if found else heading
+    return above
+
+
+def _likely(passages: Sequence[Passage], asked: Sequence[str]) -> list[int]:
+    """All passages if they are few, else those that hold most of what the asked terms begin with, in order."""
+    if len(passages) <= MOST_SEGMENTED:
+        return list(range(len(passages)))
+    stems = {_stem(term) for term in asked}
+    folded = [unicodedata.normalize("NFKC", passage.text).casefold() for passage in passages]
+    rare = {stem: 1 / (1 + sum(stem in text for text in folded)) for stem in sorted(stems)}
+    held = [sum(rare[stem] * min(3, text.count(stem)) for stem in rare) for text in folded]
+    best = sorted((at for at, weight in enumerate(held) if weight), key=lambda at: (-held[at], at))
+    return sorted(best[:MOST_SEGMENTED])
+
+
+def _stem(term: str) -> str:
+    """What a text that has this term holds for certain: numbers are written in many ways, stems lose their endings."""
+    if term[0].isdigit():
+        return term[0]
+    return term[: max(2, len(term) - 1)] if term.isascii() and len(term) > 2 else term
+
+
+# -- showing -----------------------------------------------------------------------------------------------------------
+
+
+def _runs(passages: Iterable[Passage]) -> Iterator[list[Passage]]:
+    """Passages that stand side by side."""
+    run: list[Passage] = []
+    for passage in passages:
+        if run and passage.start != run[-1].end:
+            yield run
+            run = []
+        run.append(passage)
+    if run:
+        yield run
+
+
+def _marker(start: int, end: int, total: int, *, zh: bool) -> str:
+    return f"[…字符 {start}–{end} / 共 {total}]\n" if zh else f"[… characters {start}–{end} of {total}]\n"

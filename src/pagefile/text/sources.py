@@ -1,0 +1,203 @@
+"""Where a tool's result comes from: the documents and addresses that it names, for the placeholder and for citing."""
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from itertools import islice
+
+from pagefile.records import JsonValue
+from pagefile.text.clip import cut
+from pagefile.text.synopsis.kinds import REFERENCES
+
+#: How many are kept: nobody reads more, and a page of links would be nothing but sources.
+MOST = 50
+#: How long one may be.
+MAX_CHARS = 200
+#: How much of a text is looked through: result lists stand at its beginning, reference lists at its end.
+_HEAD_CHARS = 1_000_000
+_TAIL_CHARS = 200_000
+#: How many objects of a JSON list are asked for their sources.
+_MOST_OBJECTS = 500
+
+#: A source as it is found: its name and its address, either of which may be empty.
+_Found = tuple[str, str]
+
+_URL = r"(?:https?|ftp)://[^\s<>\"'，。；！？（）「」【】()]+"
+_LEAD = r"[ \t>*+-]*(?:\[\d{1,4}\]|\d{1,4}[.)、])?[ \t]*"
+_LABEL = (
+    r"文档标题|文档名称|文档地址|文档来源|标题|来源|出处|链接|网址|地址|document|title|url|link|sources?|href"
+)
+#: A name behind `[1]`, up to its address or the end of the line.
+_NUMBERED = re.compile(r"\n[ \t]*[-*+]?[ \t]*\[\d{1,4}\][ \t]*([^\n]{1,600})")
+_ADDRESS = re.compile(rf"[(（][ \t]*({_URL})[ \t]*[)）]|({_URL})")
+_LABELLED = re.compile(rf"\n{_LEAD}\**({_LABEL})\**[ \t]*[:：]\**[ \t]*([^\n]{{1,600}})", re.IGNORECASE)
+_SECOND_LABEL = re.compile(rf"[ \t]*[/|,，;；][ \t]*\**(?:{_LABEL})\**[ \t]*[:：]\**[ \t]*", re.IGNORECASE)
+_FIRST_LABEL = re.compile(rf"\**(?:{_LABEL})\**[ \t]*[:：]\**[ \t]*", re.IGNORECASE)
+_LINKED = re.compile(
+    rf"\n[ \t]*(?:[-*+]|\d{{1,3}}[.)]|#{{1,6}})[ \t]+\**\[([^\[\]\n]{{1,300}})\]\(<?({_URL})"
+)
+_NAMES = frozenset({"文档标题", "文档名称", "标题", "title", "document"})
+_HEADING = re.compile(r"\n#{1,6} ")
+
+_JSON_ADDRESSES = ("url", "link", "href")
+_JSON_NAMES = ("title", "name", "source", "document")
+#: Where tools put the text of an answer, when they wrap it in JSON.
+_JSON_TEXTS = ("text", "content", "output", "result")
+
+
+def sources(text: str) -> list[str]:
+    """The sources that a tool's result names, `name (address)` or what there is of it, in order, each once.
+
+    A reference list comes first, if there is one. At most 50, each of at most 200 characters.
+    """
+    value = _read(text)
+    found = _in_text(text) if value is None else _in_json(value)
+    named: dict[str, str] = {}
+    for name, address in found:
+        shown = _render(name, address)
+        if shown:
+            named.setdefault(address or shown, shown)
+        if len(named) == MOST:
+            break
+    return list(dict.fromkeys(named.values()))
+
+
+def _render(name: str, address: str) -> str:
+    name = re.sub(r"\s+", " ", name.encode("utf-8", "replace").decode()).strip(" *_`-:：,，;；/|")
+    address = address.encode("utf-8", "replace").decode()
+    if not address or name == address:
+        return cut(name or address, MAX_CHARS)
+    room = MAX_CHARS - len(address) - 3
+    if not name or room < 8:
+        return cut(address, MAX_CHARS)
+    return f"{cut(name, room)} ({address})"
+
+
+# -- in text -----------------------------------------------------------------------------------------------------------
+
+
+def _in_text(text: str) -> Iterator[_Found]:
+    for heading in islice(REFERENCES.finditer(text), 10):
+        yield from _listed(text, heading.end())
+    head = "\n" + text[:_HEAD_CHARS]
+    found = [*_numbered(head), *_linked(head), *_labelled(head)]
+    yield from (source for _, source in sorted(found, key=lambda pair: pair[0]))
+
+
+def _listed(text: str, start: int) -> Iterator[_Found]:
+    """The entries below a heading that announces references, up to the next heading."""
+    end = _HEADING.search(text, start, start + _TAIL_CHARS)
+    section = "\n" + text[start : end.start() if end else start + _TAIL_CHARS]
+    entries = [*_numbered(section, addressed=False), *_linked(section), *_labelled(section)]
+    yield from (source for _, source in sorted(entries, key=lambda pair: pair[0]))
+
+
+def _numbered(text: str, *, addressed: bool = True) -> Iterator[tuple[int, _Found]]:
+    """`[1] name (address)`; outside a reference list only with an address, where `[1]` may be anything."""
+    for match in islice(_NUMBERED.finditer(text), MOST * 4):
+        entry = match[1]
+        if _FIRST_LABEL.match(entry):
+            continue  # its label says more
+        address = _ADDRESS.search(entry)
+        if address:
+            yield match.start(), (entry[: address.start()], _tidy(address[1] or address[2]))
+        elif not addressed:
+            yield match.start(), (entry, "")
+
+
+def _linked(text: str) -> Iterator[tuple[int, _Found]]:
+    for match in islice(_LINKED.finditer(text), MOST * 2):
+        yield match.start(), (match[1], _tidy(match[2]))
+
+
+def _labelled(text: str) -> Iterator[tuple[int, _Found]]:
+    """`Title: …` with the `URL: …` that follows it, on the same line or the next, or either alone."""
+    name, place = "", 0
+    for match in islice(_LABELLED.finditer(text), MOST * 4):
+        label, entry = match[1].casefold(), match[2]
+        if label not in _NAMES:
+            address = _ADDRESS.search(entry)
+            yield (
+                (place if name else match.start()),
+                (
+                    (name or entry[: address.start()], _tidy(address[1] or address[2]))
+                    if address
+                    else (name or entry, "")
+                ),
+            )
+            name = ""
+            continue
+        if name:
+            yield place, (name, "")
+        name, place = entry, match.start()
+        second = _SECOND_LABEL.search(entry)
+        address = _ADDRESS.search(entry)
+        if second or address:
+            title = entry[: second.start() if second else address.start() if address else 0]
+            yield (
+                place,
+                (
+                    title,
+                    _tidy(address[1] or address[2]) if address else entry[second.end() :] if second else "",
+                ),
+            )
+            name = ""
+    if name:
+        yield place, (name, "")
+
+
+def _tidy(address: str) -> str:
+    return address.rstrip(".,;:!?")
+
+
+# -- in JSON -----------------------------------------------------------------------------------------------------------
+
+
+def _read(text: str) -> JsonValue:
+    """What the text says if it is JSON of a bearable size, else None."""
+    if len(text) > _HEAD_CHARS * 2 or text[:100].lstrip("\ufeff \t\r\n")[:1] not in ("[", "{"):
+        return None
+    try:
+        return json.loads(text.lstrip("\ufeff"))
+    except (ValueError, RecursionError):
+        return None
+
+
+def _in_json(value: JsonValue) -> Iterator[_Found]:
+    """Sources of the objects in lists, at most two levels down; then those of texts that are wrapped in JSON."""
+    objects = list(islice(_objects(value, 2), _MOST_OBJECTS))
+    yield from (source for item in objects for source in _of_object(item))
+    for text in islice(_texts(objects), 20):
+        yield from _in_text(text)
+
+
+def _objects(value: JsonValue, depth: int) -> Iterator[dict[str, JsonValue]]:
+    if isinstance(value, list):
+        for item in value:
+            if isinstance(item, dict):
+                yield item
+    elif isinstance(value, dict):
+        yield value
+        if depth:
+            for inner in value.values():
+                yield from _objects(inner, depth - 1)
+
+
+def _of_object(item: dict[str, JsonValue]) -> Iterator[_Found]:
+    name, address = _first(item, _JSON_NAMES), _first(item, _JSON_ADDRESSES)
+    if re.match(_URL, name) and not address:
+        name, address = "", name
+    # A name alone is a source only where it calls itself one.
+    if address or _first(item, ("source",)):
+        yield name, address
+
+
+def _first(item: dict[str, JsonValue], keys: Iterable[str]) -> str:
+    return next((value for key in keys if isinstance(value := item.get(key), str) and value.strip()), "")
+
+
+def _texts(objects: Iterable[dict[str, JsonValue]]) -> Iterator[str]:
+    for item in objects:
+        text = _first(item, _JSON_TEXTS)
+        if len(text) > 20:
+            yield text

@@ -1,0 +1,108 @@
+"""Synopses of documents: their title, their headings, what they hold, and the sentences that carry most."""
+
+import html
+import re
+from collections import Counter
+from itertools import islice
+
+from pagefile.records import JsonValue
+from pagefile.text.synopsis.telling import listed, pick, prose
+
+#: How much of a page is read for its sentences.
+_READ_CHARS = 60_000
+_MOST_HEADINGS = 2000
+
+_HEADING = re.compile(r"\n(#{1,6}) +([^\n]+)")
+_FENCED = re.compile(r"\n {0,3}```[^\n]*\n.*?\n {0,3}```", re.DOTALL)
+_TABLE_RULE = re.compile(r"\n[ \t]*+\|?+[ \t]*+:?+-++:?+[ \t]*+\|")
+_TITLE = re.compile(r"<title\b[^<>]*>([^<]*)", re.IGNORECASE)
+_HTML_HEADING = re.compile(r"<h([1-6])\b[^<>]*>(.{0,400}?)</h\1", re.IGNORECASE | re.DOTALL)
+_TAG = re.compile(r"<[^<>]*+>")
+_SILENT = re.compile(r"<(script|style|head|noscript|svg)\b.*?</\1\s*>|<!--.*?-->", re.IGNORECASE | re.DOTALL)
+_BLOCK_END = re.compile(r"</(?:p|div|li|tr|h[1-6]|section|article|td|th)\s*>|<br\b[^<>]*>", re.IGNORECASE)
+_ELEMENT = re.compile(r"<([A-Za-z_][\w:.-]*)")
+
+
+def describe_markdown(text: str, value: JsonValue, *, zh: bool) -> list[str]:
+    """The title, the outline, counts, and the leading sentences."""
+    bare = "\n" + (text if "```" not in text else _FENCED.sub("\n", "\n" + text[:1_000_000]))
+    found = [
+        (len(match[1]), match[2].strip(" #*")) for match in islice(_HEADING.finditer(bare), _MOST_HEADINGS)
+    ]
+    images = text.count("![")
+    counts = {
+        "heading": len(found),
+        "link": max(0, text.count("](") - images),
+        "image": images,
+        "table": len(_TABLE_RULE.findall(text)),
+        "code": text.count("\n```") // 2,
+    }
+    return [*_outline("Markdown", found, "", zh=zh), _counted(counts, zh=zh), prose(text, 240)]
+
+
+def describe_html(text: str, value: JsonValue, *, zh: bool) -> list[str]:
+    """The title, the outline, counts, and the leading sentences of what a reader would see."""
+    title = _TITLE.search(text[:_READ_CHARS])
+    found = [
+        (int(match[1]), _seen(match[2])) for match in islice(_HTML_HEADING.finditer(text), _MOST_HEADINGS)
+    ]
+    folded = text.casefold()
+    counts = {
+        "heading": len(found),
+        "link": folded.count("<a "),
+        "image": folded.count("<img"),
+        "table": folded.count("<table"),
+    }
+    body = _seen(_BLOCK_END.sub("\n", _SILENT.sub(" ", text[:_READ_CHARS])))
+    named = _seen(title[1]) if title else ""
+    return [*_outline("HTML", found, named, zh=zh), _counted(counts, zh=zh), prose(body, 240)]
+
+
+def describe_xml(text: str, value: JsonValue, *, zh: bool) -> list[str]:
+    """The root, the elements and how often they occur, the text at the beginning."""
+    names = Counter(islice((match[1] for match in _ELEMENT.finditer(text)), 100_000))
+    root = next(iter(names), "")
+    inner = [f"{name} ×{count:,}" for name, count in names.most_common() if name != root]
+    shown = listed(inner, len(inner), most=220, zh=zh)
+    return [
+        pick(f"XML，根元素 {root}，元素：{shown}", f"XML, root {root}, elements: {shown}", zh=zh),
+        prose(_seen(text[:_READ_CHARS]), 200),
+    ]
+
+
+def _outline(name: str, found: list[tuple[int, str]], title: str, *, zh: bool) -> list[str]:
+    """The title, which is the first heading if nothing else, then the headings below it."""
+    if not title and found:
+        title, found = found[0][1], found[1:]
+    opening = pick(f"{name} 文档", f"{name} document", zh=zh)
+    parts = [opening + (pick(f"《{title}》", f' "{title}"', zh=zh) if title else "")]
+    if found:
+        # Deep headings come last: the chapters say more about a long page than its first section's details.
+        ranked = sorted(range(len(found)), key=lambda at: (found[at][0], at))[:12]
+        names = [found[at][1] for at in sorted(ranked)]
+        parts.append(
+            pick("标题：", "Headings: ", zh=zh) + listed(names, len(found), most=220, zh=zh, name_chars=40)
+        )
+    return parts
+
+
+_COUNTED = {
+    "heading": ("个标题", "heading"),
+    "link": ("个链接", "link"),
+    "image": ("张图片", "image"),
+    "table": ("个表格", "table"),
+    "code": ("个代码块", "code block"),
+}
+
+
+def _counted(counts: dict[str, int], *, zh: bool) -> str:
+    shown: list[str] = []
+    for what, count in counts.items():
+        chinese, english = _COUNTED[what]
+        if count:
+            shown.append(pick(f"{count:,} {chinese}", f"{count:,} {english}{'s' * (count > 1)}", zh=zh))
+    return pick("含 ", "Holds ", zh=zh) + pick("、", ", ", zh=zh).join(shown) if shown else ""
+
+
+def _seen(markup: str) -> str:
+    return html.unescape(_TAG.sub(" ", markup)).strip()

@@ -1,0 +1,90 @@
+"""How a synopsis is worded: in one line, in the language of the text, with nothing cut that must stay whole."""
+
+import re
+from collections.abc import Iterable, Sequence
+
+from pagefile.text.clip import cut
+from pagefile.text.extract import summarize
+
+_IMAGE = re.compile(r"!\[([^\[\]]*+)\]\((?:[^()\n]++|\([^()\n]*+\))*+\)")
+_LINK = re.compile(r"\[([^\[\]]*+)\]\((?:[^()\n]++|\([^()\n]*+\))*+\)")
+_UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u2028\u2029\ufeff\ud800-\udfff]+")
+_FENCED = re.compile(r"^ {0,3}(?:```|~~~).*?(?:^ {0,3}(?:```|~~~)[ \t]*$|\Z)", re.DOTALL | re.MULTILINE)
+_NOT_PROSE = re.compile(r"^[ \t]*(?:\|.*|#{1,6} .*|[-=*_]{3,}[ \t]*)$", re.MULTILINE)
+_LIST_MARK = re.compile(r"^[ \t]*(?:[-*+>]|\d{1,3}[.)])[ \t]+", re.MULTILINE)
+_EMPHASIS = re.compile(r"\*\*|__|`")
+
+#: What is read of a long text to summarise it: its beginning, and a look into its middle and its end.
+_OPENING, _LOOK = 4000, 1500
+
+
+def pick(chinese: str, english: str, *, zh: bool) -> str:
+    """One of two wordings."""
+    return chinese if zh else english
+
+
+def squeeze(text: str, max_chars: int) -> str:
+    """The beginning of a text as one line without images, whose names stay, and without what cannot be seen."""
+    seen = _IMAGE.sub(r"\1", text[: max_chars * 6 + 400]).replace("![", "[")
+    line = " ".join(_UNSEEN.sub(" ", seen).split())
+    return cut(line, max_chars)
+
+
+def listed(names: Iterable[str], total: int, *, most: int, zh: bool, name_chars: int = 60) -> str:
+    """Names in a row, as many as fit into `most` characters, and how many more there are."""
+    shown: list[str] = []
+    room = most
+    for name in names:
+        short = squeeze(name, name_chars)
+        if not short:
+            total -= 1
+            continue
+        if shown and len(short) + 2 > room:
+            break
+        shown.append(short)
+        room -= len(short) + 2
+    more = total - len(shown)
+    joined = pick("、", ", ", zh=zh).join(shown)
+    return joined + (pick(f" 等 {total:,} 项", f" and {more:,} more", zh=zh) if more > 0 else "")
+
+
+def assemble(parts: Sequence[str], max_chars: int, *, zh: bool) -> str:
+    """Parts as sentences, the first ones first; the one that does not fit is cut if enough of it remains."""
+    out = ""
+    for part in parts:
+        sentence = squeeze(part, max_chars)
+        if not sentence:
+            continue
+        ended = sentence if sentence[-1] in ".。…!?！？" else sentence + pick("。", ".", zh=zh)
+        gap = "" if zh or not out else " "
+        room = max_chars - len(out) - len(gap)
+        if len(ended) <= room:
+            out += gap + ended
+        elif not out or room >= 40:
+            return out + gap + cut(sentence, room)
+    return out
+
+
+def prose(text: str, max_chars: int) -> str:
+    """The sentences of a text that carry most; of a long text, from its beginning, middle and end."""
+    pieces = [text[:_OPENING]]
+    if len(text) > _OPENING + 2 * _LOOK:
+        middle = len(text) // 2
+        pieces += [_behind_boundary(text[middle : middle + _LOOK]), _behind_boundary(text[-_LOOK:])]
+    elif len(text) > _OPENING:
+        pieces = [text]
+    read = [("", plain(piece)) for piece in pieces]
+    return squeeze(summarize(read, max_chars=max_chars), max_chars)
+
+
+def plain(text: str) -> str:
+    """Markdown as it reads aloud: no code, no tables, no images, links as their names."""
+    text = _NOT_PROSE.sub("", _FENCED.sub("\n", text))
+    text = _LINK.sub(r"\1", _IMAGE.sub(r"\1", text)).replace("![", "[")
+    return _UNSEEN.sub(" ", _EMPHASIS.sub("", _LIST_MARK.sub("", text)))
+
+
+def _behind_boundary(piece: str) -> str:
+    """A piece from the middle of a text, without the half sentence it begins with."""
+    match = re.search(r"[。！？\n]|[.!?]\s", piece[: _LOOK // 2])
+    return piece[match.end() :] if match else piece

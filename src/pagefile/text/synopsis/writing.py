@@ -1,0 +1,72 @@
+"""Chooses how a text is described, and sees to it that there is always something to say, never too much."""
+
+from typing import Protocol
+
+from pagefile.records import JsonValue
+from pagefile.text.scripts import language
+from pagefile.text.synopsis.kinds import Kind, recognise
+from pagefile.text.synopsis.lines import describe_code, describe_log, describe_search
+from pagefile.text.synopsis.markup import describe_html, describe_markdown, describe_xml
+from pagefile.text.synopsis.structured import describe_csv, describe_json, describe_jsonl, describe_yaml
+from pagefile.text.synopsis.telling import assemble, pick, plain, prose, squeeze
+
+#: A synopsis of a long text says at least this much, where the text has as much to say.
+LEAST_CHARS = 200
+
+
+class _Describe(Protocol):
+    def __call__(self, text: str, value: JsonValue, *, zh: bool) -> list[str]: ...
+
+
+_DESCRIBE: dict[Kind, _Describe] = {
+    "json": describe_json,
+    "jsonl": describe_jsonl,
+    "csv": describe_csv,
+    "tsv": describe_csv,
+    "html": describe_html,
+    "markdown": describe_markdown,
+    "xml": describe_xml,
+    "yaml": describe_yaml,
+    "log": describe_log,
+    "code": describe_code,
+    "search": describe_search,
+}
+
+
+def synopsis(text: str, *, max_chars: int = 500) -> str:
+    """What the text is and says, in one line of at most `max_chars` characters, the most useful first.
+
+    Never empty unless the text or `max_chars` is; the same for the same text. Data, documents, logs, code and search
+    results are described by their shape, other text by its own sentences, in the language of the text.
+    Images are named, never shown.
+    """
+    if not text or max_chars <= 0:
+        return ""
+    zh = language(_sample(text)) == "zh"
+    found = recognise(text)
+    describe = _DESCRIBE.get(found.kind)
+    if describe is None:
+        written = prose(text, max_chars)
+    else:
+        written = assemble(describe(text, found.value, zh=zh), max_chars, zh=zh)
+    return _filled(written, text, max_chars, zh=zh)
+
+
+def _sample(text: str) -> str:
+    middle = len(text) // 2
+    return text[:4000] + text[middle : middle + 2000]
+
+
+def _filled(written: str, text: str, max_chars: int, *, zh: bool) -> str:
+    """A synopsis that says too little goes on with how the text begins."""
+    if len(written) >= min(LEAST_CHARS, max_chars, len(text)):
+        return written
+    opening = squeeze(plain(text[:8000]), max_chars) or squeeze(text[:8000], max_chars)
+    if not written:
+        blank = pick(f"空白文本，{len(text):,} 字符", f"Blank text of {len(text):,} characters", zh=zh)
+        return opening or blank[:max_chars]
+    label = pick("开头：", "Begins: ", zh=zh)
+    room = max_chars - len(written) - len(label) - 1
+    if room < 20 or not opening or opening in written:
+        return written
+    return f"{written}{'' if zh else ' '}{label}{squeeze(opening, min(room, LEAST_CHARS + 100))}"

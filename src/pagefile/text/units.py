@@ -1,0 +1,232 @@
+"""Where a text must not be cut: the pieces that mean nothing in halves.
+
+Fenced code, tables, images, links, tags, the values of JSON, the rows of CSV. Each scan reads the text once,
+whatever is in it: patterns are possessive, and what was opened and never closed is no unit.
+"""
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from pagefile.text.sentences import sentences
+from pagefile.text.synopsis.kinds import rows_kind
+
+Span = tuple[int, int]
+
+_FENCE = re.compile(r"(`{3,}|~{3,})([^\n]*)")
+#: What may stand before a fence: the indent of a list, the marks of a quotation.
+_FENCE_INDENT = re.compile(r"[ \t>]{0,12}\Z")
+_TABLE_RULE = re.compile(
+    r"\n[ \t>]*+\|?+[ \t]*+:?+-++:?+[ \t]*+(?:\|[ \t]*+:?+-++:?+[ \t]*+)*+\|?+[ \t]*+\r?+(?=\n|\Z)"
+)
+_TABLE_ROWS = re.compile(r"(?:\n[^\n|]*+\|[^\n]*+)*+\n?+")
+_HTML_TABLE = re.compile(r"<(/?)table\b[^<>]*+>", re.IGNORECASE)
+_INLINE = re.compile(
+    # a link or an image, its text with one level of brackets (a linked image), its address with one of parentheses
+    r"\[(?:[^\[\]\n]++|\n(?![ \t]*+\n)|\[[^\[\]\n]*+\](?:\([^()\n]*+\))?+)*+\]\((?:[^()\n]++|\([^()\n]*+\))*+\)"
+    # a tag, with quoted attributes where the quotes are closed
+    r"|<[A-Za-z/!?](?:(?:[^<>\"'\n]++|\n(?![ \t]*+\n)|\"[^\"<]*+\"|'[^'<]*+')*+|(?:[^<>\n]++|\n(?![ \t]*+\n))*+)>"
+)
+_QUOTED_FIELD = re.compile(r"(?<![^,;\t\n])\"(?:[^\"]++|\"\")*+\"(?![^,;\t\r\n])")
+
+_JSON_START = re.compile(r"\ufeff?\s*(?:\{\s*[\"}]|\[\s*(?:[\"\[{\]\d-]|true|false|null))")
+#: Up to the next mark of structure outside strings; a quotation mark that is never closed is a mark of its own.
+_JSON_MARK = re.compile(
+    r'[^"\[\]{},]*+(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"[^"\[\]{},]*+)*+(,\s*+|[\[\]{}]|"|\Z)', re.DOTALL
+)
+
+#: How far a sentence is looked for around a place: longer ones are no sentences.
+_SENTENCE_REACH = 4000
+
+
+@dataclass(frozen=True, slots=True)
+class Units:
+    """The units of one text."""
+
+    text: str
+    #: `json`: cuts stand at commas. `rows`: at line ends. `text`: anywhere outside the spans.
+    layout: Literal["json", "rows", "text"]
+    #: Spans that must stay whole, ascending, none over another: where they begin, and where they end.
+    starts: list[int]
+    ends: list[int]
+    #: The places behind JSON's commas, ascending, and how deep each comma stands.
+    commas: list[int]
+    depths: list[int]
+
+    def span(self, place: int) -> Span | None:
+        """The protected span that a cut at this place would go through."""
+        at = bisect_left(self.starts, place) - 1
+        if at >= 0 and place < self.ends[at]:
+            return self.starts[at], self.ends[at]
+        return None
+
+    def around(self, place: int) -> Span | None:
+        """The unit that a cut at this place would go through: a span, a JSON member, a row, or a sentence."""
+        if not 0 < place < len(self.text):
+            return None
+        if self.layout == "json":
+            return self._member(place)
+        return self.span(place) or (self._row(place) if self.layout == "rows" else self._sentence(place))
+
+    def _member(self, place: int) -> Span | None:
+        at = bisect_right(self.commas, place)
+        start = self.commas[at - 1] if at else 0
+        end = self.commas[at] if at < len(self.commas) else len(self.text)
+        return None if start == place else (start, end)
+
+    def _row(self, place: int) -> Span | None:
+        if self.text[place - 1] == "\n":
+            return None
+        start, end = self.text.rfind("\n", 0, place) + 1, self.text.find("\n", place) + 1
+        while (before := self.span(start)) is not None:
+            start = self.text.rfind("\n", 0, before[0]) + 1
+        while end and (behind := self.span(end)) is not None:
+            end = self.text.find("\n", behind[1] - 1) + 1
+        return start, end or len(self.text)
+
+    def _sentence(self, place: int) -> Span | None:
+        floor = max(0, place - _SENTENCE_REACH)
+        start = max(floor, self.text.rfind("\n", floor, place) + 1)
+        for piece in sentences(self.text[start : place + _SENTENCE_REACH]):
+            if start + len(piece) > place:
+                return None if start == place else (start, start + len(piece))
+            start += len(piece)
+        return None
+
+
+def units(text: str) -> Units:
+    """Find the units of a text, in time linear in its length."""
+    json_cuts = json_commas(text)
+    if json_cuts is not None:
+        return Units(text, "json", [], [], *json_cuts)
+    rows = rows_kind(text) is not None
+    spans = _quoted_line_breaks(text) if rows else protected(text)
+    return Units(text, "rows" if rows else "text", *_columns(spans), [], [])
+
+
+def protected(text: str) -> list[Span]:
+    """What must stay whole in Markdown and HTML, ascending, none over another."""
+    blocks = [*_fences(text), *_tables(text), *_html_tables(text)]
+    inline = list(_inline(text))
+    return _merged(sorted(blocks + inline)) if blocks else inline
+
+
+def json_commas(text: str) -> tuple[list[int], list[int]] | None:
+    """Where JSON may be cut (behind its commas) and how deep each comma stands, or None when it is no JSON.
+
+    JSON that breaks off is JSON; JSON that something follows is not.
+    """
+    if not _JSON_START.match(text):
+        return None
+    commas: list[int] = []
+    depths: list[int] = []
+    depth = 0
+    for match in _JSON_MARK.finditer(text):
+        mark = match[1]
+        if mark in ("[", "{"):
+            depth += 1
+        elif mark in ("]", "}"):
+            depth -= 1
+            if depth <= 0:
+                return (commas, depths) if text[match.end() :].isspace() or match.end() == len(text) else None
+        elif mark[:1] == ",":
+            commas.append(match.end())
+            depths.append(depth)
+        else:
+            break
+    return commas, depths
+
+
+def _fences(text: str) -> Iterator[Span]:
+    """Code between fences. A fence that nothing closes is a line like any other."""
+    if "```" not in text and "~~~" not in text:
+        return
+    fences = [fence for match in _FENCE.finditer(text) if (fence := _fence(text, match)) is not None]
+    hopeless = {"`": len(text), "~": len(text)}  # as long as this, and nothing behind closes it
+    at = 0
+    while at < len(fences):
+        start, mark, _, _ = fences[at]
+        closing = None
+        if len(mark) < hopeless[mark[0]]:
+            closing = next(
+                (other for other in range(at + 1, len(fences)) if _closes(fences[other], mark)), None
+            )
+            if closing is None:
+                hopeless[mark[0]] = len(mark)
+        if closing is not None:
+            yield start, fences[closing][3]
+            at = closing
+        at += 1
+
+
+_Fence = tuple[int, str, str, int]
+
+
+def _fence(text: str, match: re.Match[str]) -> _Fence | None:
+    """Where its line begins, the fence, what is behind it, where the next line begins."""
+    mark, rest = match.groups()
+    line = text.rfind("\n", max(0, match.start() - 13), match.start()) + 1
+    line = line or max(0, match.start() - 13)
+    alone = _FENCE_INDENT.fullmatch(text, line, match.start()) and (line == 0 or text[line - 1] == "\n")
+    if not alone or (mark[0] == "`" and "`" in rest):
+        return None
+    return line, mark, rest, min(match.end() + 1, len(text))
+
+
+def _closes(fence: _Fence, mark: str) -> bool:
+    return fence[1][0] == mark[0] and len(fence[1]) >= len(mark) and not fence[2].strip()
+
+
+def _tables(text: str) -> Iterator[Span]:
+    """Markdown tables: a row with bars, the rule below it, and the rows that follow."""
+    place = 0
+    while (rule := _TABLE_RULE.search(text, place)) is not None:
+        start = text.rfind("\n", 0, rule.start()) + 1
+        rows = _TABLE_ROWS.match(text, rule.end())
+        if rows and start >= place and "|" in rule.group() and "|" in text[start : rule.start()]:
+            place = rows.end()
+            yield start, place
+        else:
+            place = rule.end()
+
+
+def _html_tables(text: str) -> Iterator[Span]:
+    """Tables whose tags are closed; those inside others are swallowed when the spans are merged."""
+    opened: list[int] = []
+    for tag in _HTML_TABLE.finditer(text):
+        if not tag[1]:
+            opened.append(tag.start())
+        elif opened:
+            yield opened.pop(), tag.end()
+
+
+def _inline(text: str) -> Iterator[Span]:
+    if "](" not in text and ">" not in text:
+        return
+    for match in _INLINE.finditer(text):
+        start, end = match.span()
+        yield (start - 1 if text[start] == "[" and start and text[start - 1] == "!" else start), end
+
+
+def _quoted_line_breaks(text: str) -> list[Span]:
+    """Quoted fields of CSV that run over several lines."""
+    if '"' not in text:
+        return []
+    return [match.span() for match in _QUOTED_FIELD.finditer(text) if "\n" in match.group()]
+
+
+def _merged(spans: Iterable[Span]) -> list[Span]:
+    merged: list[Span] = []
+    for start, end in spans:
+        if merged and start < merged[-1][1]:
+            merged[-1] = merged[-1][0], max(end, merged[-1][1])
+        else:
+            merged.append((start, end))
+    return merged
+
+
+def _columns(spans: Iterable[Span]) -> tuple[list[int], list[int]]:
+    pairs = list(spans)
+    return [start for start, _ in pairs], [end for _, end in pairs]
