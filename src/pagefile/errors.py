@@ -7,6 +7,7 @@ PagefileError
 ├── BudgetError (ValueError)
 ├── NotFoundError (LookupError)
 │   └── HandleNotFoundError
+│       └── PagePurgedError
 ├── ClosedError
 ├── StoreError
 │   ├── StoreUnavailableError
@@ -74,6 +75,12 @@ class HandleNotFoundError(NotFoundError):
     """No archived page has this uuid, or it belongs to somebody else."""
 
     code = "handle-not-found"
+
+
+class PagePurgedError(HandleNotFoundError):
+    """The archived page was purged; only its summary is left."""
+
+    code = "page-purged"
 
 
 class ClosedError(PagefileError):

@@ -296,10 +296,11 @@ class FactStore(ABC):
 
 @dataclass(frozen=True, slots=True)
 class PageDraft:
-    """A tool result about to be archived."""
+    """A tool result about to be archived, with where its passages begin and end."""
 
     page: Page
     text: str
+    spans: tuple[tuple[int, int], ...] = ()
 
 
 class PageStore(ABC):
@@ -314,11 +315,83 @@ class PageStore(ABC):
 
     @abstractmethod
     async def load(self, scope: Scope, uuid: str) -> tuple[Page, str]:
-        """The page and its full text. Unknown, or of another tenant or user: `HandleNotFoundError`."""
+        """The page and its full text. Unknown, or of another tenant or user: `HandleNotFoundError`; purged: `PagePurgedError`.
+
+        A scope with a user may load every page of that user, one without only those of its own conversation; a scope that names
+        neither may load any page of its tenant.
+        """
 
     @abstractmethod
     async def list(self, scope: Scope, *, limit: int = 100, after: str | None = None) -> list[Page]:
         """Pages of a scope, newest first; `after` continues behind a uuid."""
+
+
+@dataclass(frozen=True, slots=True)
+class PurgeRequest:
+    """Which texts to purge: those named, those created before a time, or the oldest beyond a size; never pinned ones."""
+
+    scope: Scope
+    at: datetime
+    uuids: frozenset[str] | None = None
+    before: datetime | None = None
+    max_bytes: int | None = None
+
+
+class PageKeeper(ABC):
+    """Looks after pages: pins, uses, equal calls, purging."""
+
+    @abstractmethod
+    async def page(self, scope: Scope, uuid: str) -> Page:
+        """A page without its text, purged or not; unknown or foreign: `HandleNotFoundError`."""
+
+    @abstractmethod
+    async def pin(self, scope: Scope, uuid: str, *, pinned: bool) -> Page:
+        """Pin or unpin a page; unknown or foreign: `HandleNotFoundError`."""
+
+    @abstractmethod
+    async def touch(self, scope: Scope, uuids: Sequence[str], at: datetime) -> None:
+        """Count a load of each page; those that are gone are passed over."""
+
+    @abstractmethod
+    async def pinned(self, scope: Scope) -> list[Page]:
+        """The pinned pages of the scope's conversation (of its user, if it names no conversation), oldest first."""
+
+    @abstractmethod
+    async def equal_call(self, scope: Scope, call_hash: str, since: datetime) -> Page | None:
+        """The newest page of the scope's user (or conversation) made by an equal call at or after a time, not purged."""
+
+    @abstractmethod
+    async def purge(self, request: PurgeRequest) -> list[Page]:
+        """Remove texts, leave tombstones, and return the pages purged, oldest first.
+
+        With several conditions a page that meets any of them goes. `max_bytes` bounds what the scope's pages take on disk
+        afterwards, oldest out first; a text that another page still holds is not removed for both.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class PageTerms:
+    """The passages of a page: where each begins and ends, and its terms once it was indexed."""
+
+    uuid: str
+    spans: tuple[tuple[int, int], ...]
+    terms: tuple[str, ...] | None
+
+
+class PageIndex(ABC):
+    """What searching over pages needs: which there are, and the terms of their passages."""
+
+    @abstractmethod
+    async def uuids(self, scope: Scope) -> list[str]:
+        """Every page of the scope that is not purged, oldest first."""
+
+    @abstractmethod
+    async def read(self, scope: Scope, uuids: Sequence[str]) -> list[PageTerms]:
+        """Passages of these pages, in that order; those that are gone are left out."""
+
+    @abstractmethod
+    async def write(self, scope: Scope, uuid: str, terms: Sequence[str]) -> None:
+        """Keep the terms of a page's passages, one text for each; a page that is gone is passed over."""
 
 
 class CallLog(ABC):
@@ -359,6 +432,8 @@ class Store(ABC):
     source: TurnSource
     facts: FactStore
     pages: PageStore
+    page_keeper: PageKeeper
+    page_index: PageIndex
     calls: CallLog
     sessions: SessionStore
 

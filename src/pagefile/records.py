@@ -92,8 +92,15 @@ class Step:
     #: Tokens of the call (name and arguments) and of the result, without message overhead.
     call_tokens: int = 0
     result_tokens: int = 0
-    #: The archived page that holds the whole result, when `result` is only its placeholder.
+    #: The archived page that holds the whole result.
     page: str | None = None
+    #: False when `result` is only the placeholder of `page`.
+    whole: bool = True
+    #: Tokens and characters of the page.
+    page_tokens: int = 0
+    page_chars: int = 0
+    #: Characters that are gone because the archive could not be written.
+    lost_chars: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +212,30 @@ class Page:
     tokens: int
     counter: str
     content_hash: str
+    #: Hash of tool and input: equal calls have equal ones.
+    call_hash: str = ""
+    #: Document 000's optional thread.
+    thread: str | None = None
+    #: A pinned page is never purged, and stays in the window.
+    pinned: bool = False
+    #: How often it was loaded, and when last.
+    loads: int = 0
+    last_load: datetime | None = None
+    #: When its text was purged; what is left is a tombstone.
+    purged: datetime | None = None
+    #: What its text takes on disk, compressed.
+    stored_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PageHit:
+    """An archived page that answers a query."""
+
+    page: Page
+    score: float
+    #: The best passage, and where it stands in the page.
+    passage: str
+    start: int
 
 
 @dataclass(frozen=True, slots=True)

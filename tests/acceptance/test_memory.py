@@ -373,7 +373,7 @@ async def test_listings_come_in_slices(memory):
     for n in range(7):
         await chat.record(user=str(n))
     first = await chat.turns(limit=3)
-    second = await chat.turns(after=int(first.next), limit=3)
+    second = await chat.turns(after=first.next, limit=3)
     third = await chat.turns(after=int(second.next), limit=3)
     assert [turn.user for turn in [*first, *second, *third]] == list("0123456")
     assert third.next is None
@@ -441,6 +441,31 @@ async def test_export_and_import_carry_everything(face, open_memory, tmp_path):
             ]
 
 
+async def test_errors_inside_the_block_come_out_as_they_are(open_memory):
+    """A caller's `except ConflictError` around the block works."""
+    with pytest.raises(ConflictError):
+        async with open_memory() as memory:
+            await memory.conversation("c").record(user="a", id="m")
+            await memory.conversation("c").record(user="b", id="m")
+
+
+async def test_a_repeated_record_with_an_archived_result_is_one_turn_and_one_page(memory):
+    """The same id with the same text, however bulky, returns the stored turn."""
+    chat = memory.conversation("c")
+    given = {"user": "q", "id": "m", "steps": [{"tool": "t", "result": "long " * 5000}] * 2}
+    first = await chat.record(**given)
+    assert await chat.record(**given) == first
+    assert len({step.page for step in first.steps}) == 2
+
+
+async def test_a_backslash_is_not_a_nul(memory):
+    """Six characters that look like an escape are just text; a real NUL is refused wherever it hides."""
+    turn = await memory.conversation("c").record(user="x", metadata={"a": ["\\u0000"]})
+    assert turn.metadata == {"a": ["\\u0000"]}
+    with pytest.raises(InvalidTurnError, match="NUL"):
+        await memory.conversation("c").record(user="x", metadata={"a": [{"b\0": 1}]})
+
+
 async def test_a_file_that_is_no_export_is_refused(memory, tmp_path):
     """With the line, and nothing half done."""
     bad = tmp_path / "bad.jsonl"
@@ -466,6 +491,7 @@ BAD_TURNS = [
     ({"user": "x", "id": ""}, "turn id is empty"),
     ({"user": "x", "id": "y" * 256}, "at most 255"),
     ({"user": "x", "at": "yesterday"}, "must be a datetime"),
+    ({"user": "x", "at": datetime(9999, 12, 31, tzinfo=timezone(timedelta(hours=-9)))}, "out of range"),
     ({"user": "x", "metadata": [1]}, "must be a mapping"),
     ({"user": "x", "metadata": {"a": object()}}, "cannot be written as JSON"),
     ({"user": "x", "metadata": {"a": float("nan")}}, "cannot be written as JSON"),

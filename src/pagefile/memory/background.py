@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 import anyio
 
-from pagefile.errors import PagefileError
 from pagefile.ports import CallLog
 from pagefile.records import Call
 
@@ -28,8 +27,9 @@ class CallWriter:
         self._keep = keep
         self._waiting: deque[MakeCall] = deque()
         self._wake = anyio.Event()
-        self._settled = anyio.Event()
-        self._settled.set()
+        self._progress = anyio.Event()
+        self._added = 0
+        self._done = 0
         self.dropped = 0
 
     def add(self, make: MakeCall) -> None:
@@ -38,16 +38,18 @@ class CallWriter:
             return
         if len(self._waiting) >= MAX_WAITING:
             self._waiting.popleft()
+            self._done += 1
             self.dropped += 1
             logger.warning("dropped a recorded window: %d are waiting to be written", MAX_WAITING)
         self._waiting.append(make)
-        if self._settled.is_set():
-            self._settled = anyio.Event()
+        self._added += 1
         self._wake.set()
 
     async def settle(self) -> None:
-        """Wait until everything added so far is written."""
-        await self._settled.wait()
+        """Wait until everything added so far is written; what others add meanwhile is not waited for."""
+        target = self._added
+        while self._done < target:
+            await self._progress.wait()
 
     async def run(self) -> None:
         """Write what comes in, until cancelled."""
@@ -63,12 +65,14 @@ class CallWriter:
         self._waiting.clear()
         if batch:
             await self._write(batch)
-        if not self._waiting:
-            self._settled.set()
+        self._done += len(batch)
+        self._progress.set()
+        self._progress = anyio.Event()
 
     async def _write(self, batch: list[Call]) -> None:
         try:
             await self._calls.add(batch, keep=self._keep)
-        except PagefileError as error:
+        except Exception:
+            # Nobody waits for this, and the memory must go on without it.
             self.dropped += len(batch)
-            logger.warning("could not record %d windows: %s", len(batch), error)
+            logger.exception("could not record %d windows", len(batch))

@@ -3,7 +3,7 @@
 import base64
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias, cast
 
 from pagefile.errors import InvalidTurnError
@@ -35,7 +35,7 @@ def checked_metadata(value: object) -> JsonObject:
         return {}
     if not isinstance(value, Mapping):
         raise InvalidTurnError(f"metadata must be a mapping, not {type(value).__name__}.")
-    return cast("JsonObject", _json_copy(cast("object", value), "metadata"))
+    return cast("JsonObject", checked_json(cast("object", value), "metadata"))
 
 
 def checked_steps(steps: Iterable[StepLike], turn_id: str, max_chars: int) -> tuple[Step, ...]:
@@ -60,7 +60,7 @@ def checked_step(step: StepLike, turn_id: str, number: int, max_chars: int) -> S
     call_id = given.get("call_id")
     return Step(
         tool=tool,
-        input=cast("JsonValue", _json_copy(given.get("input"), f"input of {tool!r}")),
+        input=checked_json(given.get("input"), f"input of {tool!r}"),
         result=result,
         call_id=checked_text(call_id, "call_id") if call_id else made_call_id(turn_id, number),
     )
@@ -106,7 +106,7 @@ def _fields(step: StepLike) -> Mapping[str, object]:
     return step
 
 
-def _json_copy(value: object, name: str) -> object:
+def checked_json(value: object, name: str) -> JsonValue:
     """The value as JSON would give it back, so that what is returned now is what is returned later."""
     try:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False)
@@ -114,5 +114,22 @@ def _json_copy(value: object, name: str) -> object:
         raise InvalidTurnError(
             f"{name} cannot be written as JSON ({error}): use texts, numbers, lists and mappings."
         ) from error
-    checked_text(text.replace("\\u0000", "\0") if "\\u0000" in text else text, name)
-    return cast("object", json.loads(text))
+    checked_text(text, name)
+    copy = cast("JsonValue", json.loads(text))
+    if "\\u0000" in text:
+        for found in _texts(copy):
+            checked_text(found, name)
+    return copy
+
+
+def _texts(value: object) -> Iterator[str]:
+    """Every text in a JSON value, keys included."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for key, inner in cast("dict[str, object]", value).items():
+            yield key
+            yield from _texts(inner)
+    elif isinstance(value, list):
+        for inner in cast("list[object]", value):
+            yield from _texts(inner)

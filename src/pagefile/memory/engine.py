@@ -1,16 +1,18 @@
 """`Memory`: one open database, its tiers, and what concerns more than one conversation."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from os import PathLike
 
 import anyio
 
-from pagefile.errors import InvalidTurnError, SettingsError
+from pagefile.errors import InvalidTurnError
+from pagefile.memory.asking import at_least
 from pagefile.memory.conversation import Conversation
 from pagefile.memory.house import House
 from pagefile.memory.transfer import export_to, import_from
-from pagefile.ports import Clock, HeadQuery
+from pagefile.ports import Clock, HeadQuery, PurgeRequest
 from pagefile.records import (
     DEFAULT_TENANT,
     ErasureReceipt,
@@ -19,6 +21,8 @@ from pagefile.records import (
     Hit,
     JsonObject,
     Listing,
+    Page,
+    PageHit,
     Scope,
     checked_id,
     checked_text,
@@ -62,16 +66,23 @@ class Memory:
             url or settings.url, clock=clock, options=StoreOptions(synchronous=settings.synchronous)
         )
         house = House.build(store, settings, clock, counter)
+        failure: Exception | None = None
         try:
             async with anyio.create_task_group() as background:
                 background.start_soon(house.calls.run)
-                yield cls(house)
+                try:
+                    yield cls(house)
+                except Exception as error:
+                    # Raised again below: the task group would wrap it, and a caller's `except` would miss it.
+                    failure = error
                 background.cancel_scope.cancel()
         finally:
             house.closed = True
             with anyio.CancelScope(shield=True):
                 await house.calls.flush()
                 await store.close()
+        if failure is not None:
+            raise failure
 
     def conversation(
         self,
@@ -101,8 +112,7 @@ class Memory:
     ) -> Listing[Head]:
         """Conversations, the most recently written first; `next` of the result continues as `after`."""
         self._house.check_open()
-        if limit < 1:
-            raise SettingsError(f"limit is {limit}: it must be at least 1.")
+        at_least(1, limit, "limit")
         query = HeadQuery(Scope(_tenant(tenant), user_id), limit + 1, after)
         found = await self._house.store.reader.heads(query)
         return Listing(found[:limit], found[limit - 1].scope.conversation if len(found) > limit else None)
@@ -112,10 +122,9 @@ class Memory:
     ) -> list[Hit]:
         """Past turns of a user, in whatever conversation, that answer the query, best first."""
         self._house.check_open()
-        if limit < 1:
-            raise SettingsError(f"limit is {limit}: it must be at least 1.")
         scope = Scope(_tenant(tenant), checked_id(user_id, "user_id"))
-        return await self._house.episodes.recall(scope, checked_text(query, "query"), limit)
+        text = checked_text(query, "query")
+        return await self._house.episodes.recall(scope, text, at_least(1, limit, "limit"))
 
     async def remember(
         self,
@@ -164,9 +173,62 @@ class Memory:
         scope = Scope(_tenant(tenant), user_id, conversation_id)
         await self._house.calls.flush()
         receipt = await self._house.store.erase(scope)
-        for tier in (self._house.history, self._house.archive, self._house.episodes, self._house.facts):
-            await tier.forget(scope)
+        self._house.forget(scope)
         return receipt
+
+    async def pages(
+        self,
+        *,
+        user_id: str | None = None,
+        tenant: str | None = None,
+        limit: int = 100,
+        after: str | None = None,
+    ) -> Listing[Page]:
+        """Archived tool results, newest first; `next` of the result continues as `after`."""
+        self._house.check_open()
+        count = at_least(1, limit, "limit")
+        scope = Scope(_tenant(tenant), user_id)
+        found = await self._house.store.pages.list(scope, limit=count + 1, after=after)
+        return Listing(found[:count], found[count - 1].uuid if len(found) > count else None)
+
+    async def search_tool_history(
+        self, query: str, *, user_id: str, tenant: str | None = None, limit: int = 5
+    ) -> list[PageHit]:
+        """Archived tool results of a user that answer a query, best first, each with its best passage."""
+        self._house.check_open()
+        scope = Scope(_tenant(tenant), checked_id(user_id, "user_id"))
+        return await self._house.page_search.search(
+            scope, checked_text(query, "query"), at_least(1, limit, "limit")
+        )
+
+    async def purge(
+        self,
+        *,
+        user_id: str | None = None,
+        conversation_id: str | None = None,
+        tenant: str | None = None,
+        uuids: Sequence[str] | None = None,
+        older_than: timedelta | None = None,
+        max_bytes: int | None = None,
+    ) -> list[Page]:
+        """Remove the texts of archived pages and leave tombstones; returns what was purged.
+
+        Those named, those older than a time, or the oldest beyond a size; never pinned ones.
+        """
+        self._house.check_open()
+        if uuids is None and older_than is None and max_bytes is None:
+            raise InvalidTurnError("purge() removes what you name: give uuids, older_than or max_bytes.")
+        now = self._house.clock.now()
+        request = PurgeRequest(
+            Scope(_tenant(tenant), user_id, conversation_id),
+            now,
+            None if uuids is None else frozenset(uuids),
+            None if older_than is None else now - older_than,
+            None if max_bytes is None else at_least(0, max_bytes, "max_bytes"),
+        )
+        purged = await self._house.store.page_keeper.purge(request)
+        self._house.paging.forget()
+        return purged
 
     async def export(
         self,

@@ -1,21 +1,28 @@
 """Everything a conversation handle needs, put together once when a memory is opened."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Awaitable
 from dataclasses import dataclass, field
+from functools import partial
+from typing import TypeVar
 
 from pagefile.errors import ClosedError
 from pagefile.memory.background import CallWriter
 from pagefile.ports import Clock, Store
+from pagefile.records import Scope
 from pagefile.settings import Settings
-from pagefile.tiers.archive import Archive
-from pagefile.tiers.base import Counter, Occasion, Tier
+from pagefile.tiers.archive import Archive, ArchiveRules
+from pagefile.tiers.base import Counter, Note, Occasion, Tier
 from pagefile.tiers.episodes import Episodes
 from pagefile.tiers.facts import Facts
 from pagefile.tiers.history import History
+from pagefile.tiers.page_search import PageSearch
+from pagefile.tiers.paging import Paging
 from pagefile.window.candidates import Candidate
 
 logger = logging.getLogger("pagefile")
+
+R = TypeVar("R")
 
 
 @dataclass(slots=True)
@@ -28,6 +35,8 @@ class House:
     counter: Counter
     history: History
     archive: Archive
+    paging: Paging
+    page_search: PageSearch
     episodes: Episodes
     facts: Facts
     calls: CallWriter
@@ -41,13 +50,21 @@ class House:
     def build(cls, store: Store, settings: Settings, clock: Clock, counter: Counter) -> "House":
         """The tiers over a store."""
         memory = settings.memory
-        return cls(
+        rules = ArchiveRules(
+            threshold=settings.archive.threshold,
+            page_from=min(settings.archive.page_from, settings.archive.threshold),
+            reuse_s=settings.archive.reuse_s,
+        )
+        archive = Archive(store.pages, store.page_keeper, counter, clock, rules)
+        house = cls(
             store=store,
             settings=settings,
             clock=clock,
             counter=counter,
             history=History(store.log, store.reader, counter),
-            archive=Archive(store.pages, counter, clock, threshold=settings.archive.threshold),
+            archive=archive,
+            paging=Paging(archive, store.pages, store.page_keeper, counter, settings.archive.strategy),
+            page_search=PageSearch(store.pages, store.page_index, settings.recall_cache_postings),
             episodes=Episodes(
                 store.source,
                 counter,
@@ -64,6 +81,14 @@ class House:
             ),
             calls=CallWriter(store.calls, keep=settings.calls_kept),
         )
+        archive.on_failure = partial(house.failed, "archive")
+        return house
+
+    def forget(self, scope: Scope) -> None:
+        """Drop whatever is cached of a scope that was erased."""
+        self.episodes.forget(scope)
+        self.paging.forget()
+        self.page_search.forget()
 
     def check_open(self) -> None:
         """Refuse to work for a memory that was closed."""
@@ -79,16 +104,21 @@ class House:
             tiers.append(self.episodes)
         found: list[Candidate] = []
         for tier in tiers:
-            found += await self._offer(tier, occasion)
+            found += await self.guarded(tier.name, occasion.note, tier.offer(occasion)) or ()
         return found
 
-    async def _offer(self, tier: Tier, occasion: Occasion) -> Sequence[Candidate]:
+    async def guarded(self, tier: str, note: Note, work: Awaitable[R]) -> R | None:
+        """The one place that catches a failing tier: it gives None and stands in the receipt, the log and the counts."""
         try:
-            return await tier.offer(occasion)
+            return await work
         except Exception as error:
             if self.settings.on_tier_error == "raise":
                 raise
-            self.failures[tier.name] = self.failures.get(tier.name, 0) + 1
-            logger.exception("the %s tier failed; the window goes out without it", tier.name)
-            occasion.note(f"{tier.name} failed: {type(error).__name__}: {error}")
-            return ()
+            self.failed(tier, error)
+            note(f"{tier} failed: {type(error).__name__}: {error}")
+            return None
+
+    def failed(self, tier: str, error: Exception) -> None:
+        """Count and log a failure that nobody has to handle."""
+        self.failures[tier] = self.failures.get(tier, 0) + 1
+        logger.error("the %s tier failed; going on without it", tier, exc_info=error)

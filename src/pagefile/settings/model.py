@@ -56,8 +56,18 @@ class MemorySettings:
 class ArchiveSettings:
     """When a tool result becomes a page (document 000)."""
 
-    #: Results of more characters than this are archived.
+    #: Results of more characters than this leave the window as soon as their turn is over.
     threshold: Count = 10_000
+    #: Results of more characters than this have a page too, so that the oldest can leave when many pile up.
+    page_from: Count = 2_000
+    #: Who decides that a page comes back: the model by calling `load_tool_history`, words that point back, likeness, or both.
+    strategy: Literal["model", "keyword", "similarity", "hybrid"] = "model"
+    #: `chat.fetched()` finds the page of an equal call that is at most so many seconds old; 0 never does.
+    reuse_s: Weight = 0.0
+    #: Texts of pages are purged after so many days; 0 keeps them for good.
+    retention_days: Weight = 0.0
+    #: Texts of a tenant's pages take at most so many bytes on disk, the oldest are purged first; 0 is no limit.
+    max_bytes: Count = 0
 
     def __post_init__(self) -> None:
         _check(self, "archive.")

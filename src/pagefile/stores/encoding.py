@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any, cast
 
 from pagefile.errors import InvalidTurnError
-from pagefile.records import Fact, JsonObject, JsonValue, Step, utc
+from pagefile.records import Fact, JsonObject, JsonValue, Page, Step, utc
 
 
 def _as_builtin(value: object) -> Any:
@@ -73,7 +73,20 @@ def _step_object(step: Step) -> dict[str, JsonValue]:
         "call_id": step.call_id,
         "call_tokens": step.call_tokens,
         "result_tokens": step.result_tokens,
+    } | (_page_part(step) if _has_page_part(step) else {})
+
+
+def _has_page_part(step: Step) -> bool:
+    return step.page is not None or not step.whole or bool(step.page_tokens or step.page_chars or step.lost_chars)
+
+
+def _page_part(step: Step) -> dict[str, JsonValue]:
+    return {
         "page": step.page,
+        "whole": step.whole,
+        "page_tokens": step.page_tokens,
+        "page_chars": step.page_chars,
+        "lost_chars": step.lost_chars,
     }
 
 
@@ -86,6 +99,19 @@ def utc_fact(fact: Fact) -> Fact:
         valid_to=fact.valid_to and utc(fact.valid_to),
         recorded=utc(fact.recorded),
         retracted=fact.retracted and utc(fact.retracted),
+    )
+
+
+def stored_page(page: Page, stored_bytes: int) -> Page:
+    """The page as it comes back from a database; a tombstone holds no text, so it is not pinned and keeps its old size."""
+    return replace(
+        page,
+        input=plain(page.input),
+        created=utc(page.created),
+        pinned=page.pinned and page.purged is None,
+        last_load=page.last_load and utc(page.last_load),
+        purged=page.purged and utc(page.purged),
+        stored_bytes=stored_bytes if page.purged is None else page.stored_bytes,
     )
 
 

@@ -2,69 +2,261 @@
 
 import hashlib
 import json
-from collections.abc import Sequence
-from dataclasses import replace
-from uuid import uuid4
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from uuid import UUID, uuid5
 
+import anyio.to_thread
+
+from pagefile.errors import HandleNotFoundError, InvalidTurnError, PagePurgedError, StoreError
 from pagefile.ports import Clock, PageDraft, PageStore
+from pagefile.ports import PageKeeper as Keeper
 from pagefile.records import JsonValue, Page, Scope, Step
-from pagefile.text.extract import clip, summarize
-from pagefile.tiers.base import Counter, Occasion, Tier
-from pagefile.window.candidates import Candidate
+from pagefile.text.clip import clip
+from pagefile.text.passages import page_slice, render_excerpt, select, split
+from pagefile.text.sources import sources
+from pagefile.text.synopsis import synopsis
+from pagefile.tiers.base import Counter
 from pagefile.window.measure import measured_step
-from pagefile.window.placeholder import placeholder
+from pagefile.window.placeholder import LOAD_TOOL, SEARCH_TOOL, placeholder
 
-#: Summaries of a result have at most this many characters in the store (document 000 asks for 200 to 500).
-SUMMARY_CHARS = 500
+#: Document 000's columns: a query of at most 500 characters, a summary of 200 to 500.
 QUERY_CHARS = 500
+SUMMARY_CHARS = 500
+#: What is left of a result when the archive cannot be written: its head and tail.
+FALLBACK_CHARS = 11_000
+#: Results of these tools are pages already: they are never archived again.
+LOADING_TOOLS = frozenset({LOAD_TOOL, SEARCH_TOOL})
+#: From so many characters on, preparing a page would hold up the event loop.
+_THREAD_FROM_CHARS = 20_000
+
+Synopsis = Callable[[str], str]
 
 
-class Archive(Tier):
+@dataclass(frozen=True, slots=True)
+class ArchiveRules:
+    """When a result becomes a page, and what may be shared."""
+
+    #: Results of more characters leave the window.
+    threshold: int
+    #: Results of more characters have a page too, so that they can leave when many pile up.
+    page_from: int
+    #: An equal call of the same user may be answered from a page no older than this; 0 is never.
+    reuse_s: float = 0.0
+
+
+class Archive:
     """Tool results that are too long for every window."""
 
     name = "archive"
 
-    def __init__(self, pages: PageStore, counter: Counter, clock: Clock, *, threshold: int) -> None:
+    def __init__(
+        self,
+        pages: PageStore,
+        keeper: Keeper,
+        counter: Counter,
+        clock: Clock,
+        rules: ArchiveRules,
+        *,
+        summarize: Synopsis = synopsis,
+    ) -> None:
         self._pages = pages
+        self._keeper = keeper
         self._counter = counter
         self._clock = clock
-        self._threshold = threshold
+        self._rules = rules
+        self._summarize = summarize
+        #: Told of every result that could not be archived.
+        self.on_failure: Callable[[Exception], None] = _nobody
 
-    async def offer(self, occasion: Occasion) -> Sequence[Candidate]:
-        """Nothing of its own: placeholders stand in the turns that fetched the pages."""
-        return []
+    # -- out of the window --------------------------------------------------------------------------------------------
 
-    async def keep(self, scope: Scope, step: Step) -> Step:
+    async def keep(self, scope: Scope, step: Step, turn_id: str) -> Step:
         """The step as it is stored: with its result, or with the placeholder of its page."""
-        if len(step.result) <= self._threshold:
+        if step.tool in LOADING_TOOLS:
+            return await self._kept_load(scope, step)
+        if len(step.result) <= self._rules.page_from:
             return measured_step(step, self._counter.count)
-        page = await self._pages.put(PageDraft(self._page(scope, step), step.result))
-        return measured_step(replace(step, result=placeholder(page), page=page.uuid), self._counter.count)
+        try:
+            page = await self.store(scope, step, turn_id)
+        except StoreError as error:
+            return self._cut(step, error)
+        if len(step.result) <= self._rules.threshold:
+            return measured_step(_with_page(step, page), self._counter.count)
+        short = replace(_with_page(step, page), result=placeholder(page, self._counter.count), whole=False)
+        return measured_step(short, self._counter.count)
 
-    async def load(self, scope: Scope, uuid: str) -> str:
-        """The full text of a page."""
-        return (await self._pages.load(scope, uuid))[1]
+    async def store(self, scope: Scope, step: Step, turn_id: str, *, thread: str | None = None) -> Page:
+        """Make a page of a result, whatever its length; the same result of the same call makes one page."""
+        prepare = _Preparation(scope, step, turn_id, self._counter, self._summarize)
+        if len(step.result) < _THREAD_FROM_CHARS:
+            draft = prepare()
+        else:
+            draft = await anyio.to_thread.run_sync(prepare)
+        page = replace(draft.page, created=self._clock.now(), thread=thread)
+        return await self._pages.put(replace(draft, page=page))
 
-    def _page(self, scope: Scope, step: Step) -> Page:
-        return Page(
-            uuid=str(uuid4()),
-            scope=scope,
-            tool=step.tool,
-            input=step.input,
-            query_summary=query_summary(step.input),
-            result_summary=summarize([("tool", step.result[:50_000])], max_chars=SUMMARY_CHARS),
-            length=len(step.result),
-            sources=(),
-            created=self._clock.now(),
-            tokens=self._counter.count(step.result),
-            counter=self._counter.name,
-            content_hash=hashlib.sha256(step.result.encode()).hexdigest(),
+    async def equal_call(self, scope: Scope, tool: str, value: JsonValue) -> Page | None:
+        """A page that answers the same call of the same user and is fresh enough; None unless reuse is switched on."""
+        if self._rules.reuse_s <= 0:
+            return None
+        since = self._clock.now() - timedelta(seconds=self._rules.reuse_s)
+        return await self._keeper.equal_call(scope, call_hash(tool, value), since)
+
+    # -- back into it ---------------------------------------------------------------------------------------------------
+
+    async def load(self, scope: Scope, uuid: str) -> tuple[Page, str]:
+        """A page and its full text, counted as a load."""
+        found = await self._pages.load(scope, checked_uuid(uuid))
+        await self._keeper.touch(scope, [found[0].uuid], self._clock.now())
+        return found
+
+    async def page(self, scope: Scope, uuid: str) -> Page:
+        """A page without its text; a purged one too."""
+        return await self._keeper.page(scope, checked_uuid(uuid))
+
+    async def pin(self, scope: Scope, uuid: str, *, pinned: bool) -> Page:
+        """Pin or unpin a page."""
+        return await self._keeper.pin(scope, checked_uuid(uuid), pinned=pinned)
+
+    async def excerpt(self, text: str, query: str, budget_tokens: int) -> str:
+        """The passages of a text that answer a query, in order, with where they stand, within a budget."""
+
+        def choose() -> str:
+            passages = split(text)
+            chosen = select(passages, query, budget=budget_tokens, cost=self._counter.count)
+            return render_excerpt(chosen, len(text))
+
+        return choose() if len(text) < _THREAD_FROM_CHARS else await anyio.to_thread.run_sync(choose)
+
+    # -- inside -----------------------------------------------------------------------------------------------------------
+
+    async def _kept_load(self, scope: Scope, step: Step) -> Step:
+        """A step that loaded a page keeps only a note of it: the page itself is on disk already."""
+        uuid = loaded_uuid(step)
+        try:
+            page, _ = await self._pages.load(scope, uuid or "")
+        except (HandleNotFoundError, StoreError):
+            # What the tool said is an explanation, not a page.
+            return measured_step(
+                replace(step, result=clip(step.result, self._rules.threshold)), self._counter.count
+            )
+        note = f'📎 [存档:{page.uuid}] 已加载{page.length}字 load_tool_history(uuid="{page.uuid}")'
+        return measured_step(replace(_with_page(step, page), result=note, whole=False), self._counter.count)
+
+    def _cut(self, step: Step, error: StoreError) -> Step:
+        """The archive is down: the turn goes on with the head and the tail, and says so."""
+        self.on_failure(error)
+        if len(step.result) <= self._rules.threshold:
+            return measured_step(step, self._counter.count)
+        cut = clip(step.result, min(FALLBACK_CHARS, self._rules.threshold))
+        return measured_step(
+            replace(step, result=cut, lost_chars=len(step.result) - len(cut)), self._counter.count
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _Preparation:
+    """Everything about a page that takes time and touches nothing."""
+
+    scope: Scope
+    step: Step
+    turn_id: str
+    counter: Counter
+    summarize: Synopsis
+
+    def __call__(self) -> PageDraft:
+        text = self.step.result
+        content_hash = hashlib.sha256(text.encode()).hexdigest()
+        page = Page(
+            uuid=_page_uuid(self.scope, self.step, self.turn_id, content_hash),
+            scope=self.scope,
+            tool=self.step.tool,
+            input=self.step.input,
+            query_summary=query_summary(self.step.input),
+            result_summary=self.summarize(text)[:SUMMARY_CHARS],
+            length=len(text),
+            sources=tuple(sources(text)),
+            created=_NO_TIME,
+            tokens=self.counter.count(text),
+            counter=self.counter.name,
+            content_hash=content_hash,
+            call_hash=call_hash(self.step.tool, self.step.input),
+        )
+        return PageDraft(page, text, tuple((passage.start, passage.end) for passage in split(text)))
+
+
+#: Stands in a draft until the clock is asked.
+_NO_TIME = datetime(1, 1, 1, tzinfo=UTC)
+_NAMESPACE = UUID("6f2f7a52-3b0e-5c1d-9b7e-7a6d0c9f1e10")
+
+
+def _page_uuid(scope: Scope, step: Step, turn_id: str, content_hash: str) -> str:
+    """The same for the same result of the same call, so that recording twice makes one page."""
+    return str(
+        uuid5(
+            _NAMESPACE,
+            "\0".join((scope.tenant, scope.conversation or "", turn_id, step.call_id, content_hash)),
+        )
+    )
+
+
+def _nobody(_: Exception) -> None:
+    """Nobody wants to know."""
+
+
+def _with_page(step: Step, page: Page) -> Step:
+    return replace(step, page=page.uuid, page_tokens=page.tokens, page_chars=page.length)
+
+
+def loaded_uuid(step: Step) -> str | None:
+    """The page a loading step asked for."""
+    if step.tool != LOAD_TOOL or not isinstance(step.input, Mapping):
+        return None
+    uuid = step.input.get("uuid")
+    return uuid if isinstance(uuid, str) else None
+
+
+def checked_uuid(uuid: object) -> str:
+    """A well-formed uuid, or the error that says where to find one."""
+    try:
+        return str(UUID(str(uuid).strip()))
+    except ValueError as error:
+        raise HandleNotFoundError(
+            f"{str(uuid)[:80]!r} is not a uuid: copy it from the placeholder, which begins with 📎 [工具结果存档: …]."
+        ) from error
+
+
+def call_hash(tool: str, value: JsonValue) -> str:
+    """Equal for equal calls, whatever the order of their arguments."""
+    text = json.dumps([tool, value], ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def query_summary(value: JsonValue) -> str:
     """What a tool was asked, in one line."""
-    if isinstance(value, dict) and len(value) == 1:
+    if isinstance(value, Mapping) and len(value) == 1:
         value = next(iter(value.values()))
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return clip(" ".join(text.split()), QUERY_CHARS)
+
+
+def explained(error: HandleNotFoundError) -> str:
+    """What the model reads instead of a page: an explanation it can act on, in both languages."""
+    if isinstance(error, PagePurgedError):
+        return f"[存档已清理 / archive purged] {error}"
+    return f"[未找到存档 / archive not found] {error}"
+
+
+def slice_of(text: str, offset: int, limit: int | None) -> str:
+    """From `offset` on, at most `limit` characters, without cutting an image, a table, a code block or a value in two.
+
+    Reading on from `offset + len(result)` tiles the text exactly.
+    """
+    if offset > len(text):
+        raise InvalidTurnError(f"offset is {offset}, the page has {len(text)} characters.")
+    if limit is None:
+        return text[offset:]
+    start, end = page_slice(text, offset, limit)
+    return text[start:end]

@@ -1,13 +1,14 @@
 """What a kind of memory is: it keeps what it needs of the turns, and offers candidates for a window."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from pagefile.ports import LogView
 from pagefile.records import Scope
 from pagefile.window.candidates import Candidate
+from pagefile.window.forms import Text
 
 Note = Callable[[str], None]
 
@@ -35,6 +36,10 @@ class Occasion:
     recent_turns: int
     #: Writes something worth knowing into the receipt.
     note: Note
+    #: Pages that are back in this window, by uuid: they stand where their placeholders stood.
+    pages: Mapping[str, Sequence[Text]] = field(default_factory=dict[str, Sequence[Text]])
+    #: Pages of the running turn, by the number of the step.
+    running: Mapping[int, Sequence[Text]] = field(default_factory=dict[int, Sequence[Text]])
 
 
 class Tier(ABC):
@@ -46,6 +51,3 @@ class Tier(ABC):
     @abstractmethod
     async def offer(self, occasion: Occasion) -> Sequence[Candidate]:
         """What this tier would put into the window, in its own order of preference."""
-
-    async def forget(self, scope: Scope) -> None:
-        """Drop whatever is cached of a scope that was erased."""

@@ -95,7 +95,7 @@ class Episodes(Tier):
         fresh = [hit for hit in hits if hit.id not in seen and hit.parts["coverage"] >= MIN_COVERAGE]
         return [self._candidate(hit, rank) for rank, hit in enumerate(fresh[: self._turns])]
 
-    async def forget(self, scope: Scope) -> None:
+    def forget(self, scope: Scope) -> None:
         """Drop every index that may hold something of the scope."""
         for home in [home for home in self._indexes if home.tenant == scope.tenant]:
             if scope.user is None or home.user in {None, scope.user}:

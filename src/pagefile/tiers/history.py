@@ -9,12 +9,17 @@ from pagefile.records import Checkpoint, Reset, Scope, Turn, checked_text
 from pagefile.text.extract import anchors, summarize
 from pagefile.text.tokens import MESSAGE_OVERHEAD
 from pagefile.tiers.base import Counter, Occasion, Tier
-from pagefile.window.candidates import Block, Candidate, Form
-from pagefile.window.measure import recounted, side_tokens, step_tokens
-from pagefile.window.render import escape, step_messages, turn_messages
+from pagefile.window.candidates import Candidate, Form
+from pagefile.window.forms import step_forms, turn_forms
+from pagefile.window.measure import recounted, side_tokens
+from pagefile.window.placeholder import GUIDE
+from pagefile.window.render import escape, with_own_call_ids
+from pagefile.window.residency import demoted_results
 
 #: An extractive summary has at most this many characters, as document 002's builders settled on.
 SUMMARY_CHARS = 1200
+#: Full results of earlier turns take at most this share of the window; beyond it the oldest become notes.
+RESULTS_SHARE = 4
 #: How many turns are read at a time while a checkpoint is made.
 _BATCH = 500
 
@@ -36,24 +41,33 @@ class History(Tier):
         redone = sum(new is not old for new, old in zip(turns, view.turns, strict=True))
         if redone:
             occasion.note(f"counted {redone} turns again: they were written with another tokenizer")
+        _note_losses(turns, occasion)
         recent_from = len(turns) - occasion.recent_turns
+        demoted = _demoted(turns, occasion.window_tokens // RESULTS_SHARE)
         candidates = [
-            _turn_candidate(turn, "recent" if n >= recent_from else "older") for n, turn in enumerate(turns)
+            Candidate(
+                turn.id,
+                "recent" if number >= recent_from else "older",
+                turn_forms(turn, occasion.pages, frozenset(demoted.get(turn.id, ())), self._counter.count),
+                turn.seq or 0,
+            )
+            for number, turn in enumerate(turns)
         ]
-        return [*self._summary(view), *_unread(view), *candidates]
+        return [*self._summary(view), *_unread(view), *candidates, *self._guide(occasion)]
 
-    def current(self, turn: Turn) -> list[Candidate]:
+    def current(self, turn: Turn, occasion: Occasion) -> list[Candidate]:
         """The open turn as the current message of its own window, with the tool results it has so far."""
         turn = self._counted(turn)
+        _note_losses([turn], occasion)
         found: list[Candidate] = []
         if turn.user:
             message = Form(
                 side_tokens(turn.user, turn.user_tokens), ({"role": "user", "content": turn.user},)
             )
             found.append(Candidate(turn.id, "current", (message,)))
-        for number, step in enumerate(turn.steps):
-            form = Form(step_tokens(step), step_messages(step))
-            found.append(Candidate(f"{turn.id}/step/{number}", "steps", (form,), number))
+        for number, step in enumerate(with_own_call_ids(turn.steps)):
+            forms = step_forms(step, occasion.running.get(number, ()), self._counter.count)
+            found.append(Candidate(f"{turn.id}/step/{number}", "steps", forms, number))
         return found
 
     def question(self, query: str) -> Candidate:
@@ -100,6 +114,15 @@ class History(Tier):
         assert isinstance(entry, Reset)
         return entry
 
+    def _guide(self, occasion: Occasion) -> list[Candidate]:
+        """Tells the model how to bring a page back, once there is one."""
+        view = occasion.view
+        turns = [*view.turns, *([view.open_turn] if view.open_turn else [])]
+        archived = any(step.page for turn in turns for step in turn.steps)
+        if not archived and not (view.checkpoint is not None and view.checkpoint.archive_refs):
+            return []
+        return [Candidate("guide", "guide", (Form(self._counter.count(GUIDE), text=GUIDE),))]
+
     def _counted(self, turn: Turn) -> Turn:
         return (
             turn
@@ -127,12 +150,28 @@ class History(Tier):
             after = batch[-1].seq or after
 
 
-def _turn_candidate(turn: Turn, block: Block) -> Candidate:
-    forms = [Form(turn.tokens, turn_messages(turn))]
-    if turn.steps:
-        slim = side_tokens(turn.user, turn.user_tokens) + side_tokens(turn.assistant, turn.assistant_tokens)
-        forms.append(Form(slim, turn_messages(turn, steps=False), name="slim"))
-    return Candidate(turn.id, block, tuple(forms), turn.seq or 0)
+def _demoted(turns: Sequence[Turn], limit_tokens: int) -> dict[str, set[int]]:
+    """Which full results of earlier turns give way to their one-line notes, by turn."""
+    full = [
+        (f"{turn.id}\0{number}", step.result_tokens)
+        for turn in turns
+        for number, step in enumerate(turn.steps)
+        if step.page and step.whole
+    ]
+    demoted: dict[str, set[int]] = {}
+    for key in demoted_results(full, limit_tokens):
+        turn_id, _, number = key.partition("\0")
+        demoted.setdefault(turn_id, set()).add(int(number))
+    return demoted
+
+
+def _note_losses(turns: Sequence[Turn], occasion: Occasion) -> None:
+    for turn in turns:
+        for step in turn.steps:
+            if step.lost_chars:
+                occasion.note(
+                    f"the archive was down: {step.lost_chars} characters of a result of {step.tool!r} in turn {turn.id} are gone"
+                )
 
 
 def _unread(view: LogView) -> list[Candidate]:

@@ -17,6 +17,7 @@ Block = Literal[
     "safety",
     "current",
     "steps",
+    "guide",
     "recent",
     "corrections",
     "summary",
@@ -33,6 +34,7 @@ PRIORITY: tuple[Block, ...] = (
     "safety",
     "current",
     "steps",
+    "guide",
     "recent",
     "corrections",
     "summary",
@@ -47,7 +49,9 @@ RANK: dict[Block, int] = {block: rank for rank, block in enumerate(PRIORITY)}
 #: Never cut: when these alone are too large, there is no window.
 REQUIRED: frozenset[Block] = frozenset({"instructions", "safety", "current"})
 #: Sections of the one leading system message, in this order.
-SYSTEM: tuple[Block, ...] = ("instructions", "safety", "summary")
+SYSTEM: tuple[Block, ...] = ("instructions", "guide", "safety", "summary")
+#: Those of them that speak with the authority of instructions, and need no tags.
+INSTRUCTIONS: tuple[Block, ...] = ("instructions", "guide")
 #: Sections of the `<memory>` block, in this order.
 MEMORY: tuple[Block, ...] = ("corrections", "facts", "episodes", "loaded", "chunks")
 #: Whole turns; together they form one run without gaps that ends with the newest.

@@ -16,6 +16,7 @@ from pagefile.errors import BudgetError
 from pagefile.text.tokens import MESSAGE_OVERHEAD, REPLY_OVERHEAD
 from pagefile.window.budget import Budget
 from pagefile.window.candidates import (
+    INSTRUCTIONS,
     MEMORY,
     RANK,
     REQUIRED,
@@ -109,7 +110,7 @@ def _frames(block: Block) -> tuple[str, ...]:
     if block in MEMORY:
         return ("memory", block)
     if block in SYSTEM:
-        return ("system",) if block == "instructions" else ("system", block)
+        return ("system",) if block in INSTRUCTIONS else ("system", block)
     return ()
 
 

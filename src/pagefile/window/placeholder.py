@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 
-from pagefile.records import Page
+from pagefile.records import Page, Step
 
 RULE = "━" * 37
 SUMMARY_SHOWN = 200
@@ -75,6 +75,21 @@ def _long(page: Page, query_shown: int, source_shown: int, summary_shown: int) -
         f'如需查看完整内容，请调用 load_tool_history(uuid="{page.uuid}")',
     ]
     return "\n".join(lines)
+
+
+def step_note(step: Step) -> str:
+    """The one-line form made from what a turn knows of its page."""
+    chars = step.page_chars or len(step.result)
+    return f'📎 [存档:{step.page}] {step.tool}: {chars}字 load_tool_history(uuid="{step.page}")'
+
+
+def gist(text: str) -> str:
+    """What a placeholder says of its page: tool, query and summary, without the words that all placeholders share."""
+    if _LONG.match(text) is None:
+        return text
+    head, _, rest = text.partition("内容摘要:\n")
+    told = [line.partition(": ")[2] for line in head.splitlines() if line.startswith(("工具: ", "查询: "))]
+    return " ".join([*told, rest.partition("\n\n主要来源:")[0]])
 
 
 def placeholder_uuid(text: str) -> str | None:

@@ -3,11 +3,12 @@
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Literal, cast
 
 from pagefile.records import JsonValue, Step, Turn
 from pagefile.text.scripts import language
-from pagefile.window.candidates import MEMORY, SYSTEM, Block, Message
+from pagefile.window.candidates import INSTRUCTIONS, MEMORY, SYSTEM, Block, Message
 
 Placement = Literal["tail", "head"]
 Language = Literal["zh", "en"]
@@ -33,17 +34,36 @@ def escape(text: str) -> str:
 # -- turns --------------------------------------------------------------------------------------------------------
 
 
-def turn_messages(turn: Turn, *, steps: bool = True) -> tuple[Message, ...]:
-    """A turn as chat messages: user, tool calls with their results, assistant."""
+_NOTHING_REPLACED: Mapping[int, str] = {}
+
+
+def turn_messages(
+    turn: Turn, *, steps: bool = True, results: Mapping[int, str] = _NOTHING_REPLACED
+) -> tuple[Message, ...]:
+    """A turn as chat messages: user, tool calls with their results, assistant; `results` shows other texts for some steps."""
     messages: list[Message] = []
     if turn.user:
         messages.append({"role": "user", "content": turn.user})
     if steps and turn.steps:
-        for step in turn.steps:
-            messages.extend(step_messages(step))
+        for number, step in enumerate(with_own_call_ids(turn.steps)):
+            messages.extend(step_messages(step, results.get(number)))
     if turn.assistant:
         messages.append({"role": "assistant", "content": turn.assistant})
     return tuple(messages)
+
+
+def with_own_call_ids(steps: Sequence[Step]) -> list[Step]:
+    """The steps with call ids that are unique among them: providers refuse a request in which one comes twice."""
+    seen: set[str] = set()
+    found: list[Step] = []
+    for step in steps:
+        number, call_id = 1, step.call_id
+        while call_id in seen:
+            number += 1
+            call_id = f"{step.call_id}_{number}"
+        seen.add(call_id)
+        found.append(step if number == 1 else replace(step, call_id=call_id))
+    return found
 
 
 def step_messages(step: Step, result: str | None = None) -> tuple[Message, Message]:
@@ -68,8 +88,11 @@ def step_arguments(value: JsonValue) -> str:
 
 def system_text(sections: Mapping[Block, Sequence[str]]) -> str:
     """The one leading system message: instructions as they are, what memory knows in tags behind them."""
-    parts = list(sections.get("instructions", ()))
-    parts += [f"<{block}>\n{text}\n</{block}>" for block in SYSTEM[1:] for text in sections.get(block, ())]
+    parts: list[str] = []
+    for block in INSTRUCTIONS:
+        parts += sections.get(block, ())
+    known = [block for block in SYSTEM if block not in INSTRUCTIONS]
+    parts += [f"<{block}>\n{text}\n</{block}>" for block in known for text in sections.get(block, ())]
     return "\n\n".join(parts)
 
 

@@ -1,0 +1,114 @@
+"""The arguments of a call, checked once: what cannot be used gets an error that says what to give instead."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TypeVar, cast
+
+from pagefile.errors import InvalidTurnError, SettingsError
+from pagefile.memory.drafts import checked_message
+from pagefile.records import JsonObject, Turn, checked_id, utc
+from pagefile.settings import Settings
+from pagefile.window.render import Placement
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """The arguments of one `context()`."""
+
+    query: str | None
+    turn_id: str | None
+    window_tokens: int
+    threshold: float
+    recent_turns: int
+    load: tuple[str, ...]
+    instructions: str | None
+    placement: Placement
+
+    @classmethod
+    def checked(
+        cls,
+        settings: Settings,
+        *,
+        query: str | None,
+        turn_id: str | None,
+        window_tokens: int | None,
+        threshold: float | None,
+        recent_turns: int | None,
+        load: Sequence[str],
+        instructions: str | None,
+        placement: str | None,
+    ) -> "Request":
+        """The request with the settings' defaults filled in."""
+        if isinstance(load, str):
+            raise InvalidTurnError("load must be a list of uuids, not one text: write load=[uuid].")
+        return cls(
+            query=checked_message(query, "query", settings.max_message_chars),
+            turn_id=turn_id,
+            window_tokens=at_least(1, _or(window_tokens, settings.window_tokens), "window_tokens"),
+            threshold=_share(_or(threshold, settings.threshold)),
+            recent_turns=at_least(1, _or(recent_turns, settings.recent_turns), "recent_turns"),
+            load=tuple(checked_id(uuid, "load") for uuid in load),
+            instructions=checked_message(instructions, "instructions", settings.max_message_chars),
+            placement=_placement(_or(placement, settings.placement)),
+        )
+
+    def options(self) -> JsonObject:
+        """What a recorded call remembers of it."""
+        return {
+            "window_tokens": self.window_tokens,
+            "threshold": self.threshold,
+            "recent_turns": self.recent_turns,
+            "load": list(self.load),
+            "instructions": self.instructions,
+            "placement": self.placement,
+        }
+
+
+def turn_id_of(turn: Turn | str) -> str:
+    """The id of a turn, however it is named."""
+    return turn.id if isinstance(turn, Turn) else checked_id(turn, "turn id")
+
+
+def moment(value: object) -> datetime:
+    """A time in UTC."""
+    if not isinstance(value, datetime):
+        raise InvalidTurnError(
+            f"at must be a datetime, not {type(value).__name__}: use datetime.fromisoformat(…)."
+        )
+    try:
+        return utc(value)
+    except OverflowError as error:
+        raise InvalidTurnError(
+            f"at is {value.isoformat()}, which is out of range in UTC: give a time between the years 1 and 9999."
+        ) from error
+
+
+def at_least(least: int, value: object, name: str) -> int:
+    """A whole number that is large enough."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise SettingsError(f"{name} must be a whole number, not {value!r}.")
+    if value < least:
+        raise SettingsError(f"{name} is {value}: it must be at least {least}.")
+    return value
+
+
+T = TypeVar("T")
+
+
+def _or(value: T | None, default: T) -> T:
+    return default if value is None else value
+
+
+def _share(value: object) -> float:
+    if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 < value <= 1:
+        raise SettingsError(
+            f"threshold is {value!r}: give a share of the window between 0 and 1, for instance 0.75."
+        )
+    return float(value)
+
+
+def _placement(value: str) -> Placement:
+    if value not in {"tail", "head"}:
+        raise SettingsError(f"placement is {value!r}: it must be 'tail' or 'head'.")
+    return cast("Placement", value)

@@ -1,0 +1,95 @@
+"""Archived pages for callers and for models: loading whole, by question or by part, and the two tools a model may call."""
+
+import logging
+from collections.abc import Mapping
+
+from pagefile.errors import HandleNotFoundError, InvalidTurnError, PagefileError
+from pagefile.memory.asking import at_least
+from pagefile.memory.house import House
+from pagefile.records import Scope, Turn, checked_text
+from pagefile.tiers.archive import explained, slice_of
+from pagefile.window.placeholder import LOAD_TOOL, SEARCH_TOOL
+
+logger = logging.getLogger("pagefile")
+
+#: Hits shown to a model that searches its history.
+_HITS_SHOWN = 5
+_PASSAGE_SHOWN = 400
+
+
+async def load_text(
+    house: House, scope: Scope, uuid: str, *, query: str | None, offset: int, limit: int | None
+) -> str:
+    """A page: whole, the passages that answer a query, or a part."""
+    start = at_least(0, offset, "offset")
+    most = None if limit is None else at_least(1, limit, "limit")
+    if query is not None and start:
+        raise InvalidTurnError(
+            "Give either query or offset: the passages that answer a query have no offset."
+        )
+    _, text = await house.archive.load(scope, uuid)
+    if query is None:
+        return slice_of(text, start, most)
+    budget = house.settings.window_tokens // 4 if most is None else most
+    return await house.archive.excerpt(text, checked_text(query, "query"), budget)
+
+
+async def call_tool(
+    house: House, scope: Scope, open_turn: Turn | None, name: str, arguments: Mapping[str, object]
+) -> str:
+    """What the model reads as the result of its call; never an exception."""
+    if name not in {LOAD_TOOL, SEARCH_TOOL}:
+        return f"[未知工具 / unknown tool] {name!r}: use {LOAD_TOOL} or {SEARCH_TOOL}."
+    work = _load if name == LOAD_TOOL else _search
+    try:
+        return await work(house, scope, open_turn, arguments)
+    except HandleNotFoundError as error:
+        return explained(error)
+    except PagefileError as error:
+        house.failed("archive", error)
+        return f"[存档暂不可用 / archive unavailable] {error}"
+
+
+async def _load(house: House, scope: Scope, open_turn: Turn | None, arguments: Mapping[str, object]) -> str:
+    page, text = await house.archive.load(scope, str(arguments.get("uuid") or ""))
+    room = house.settings.window_tokens // 2 - _loaded_tokens(open_turn)
+    query = arguments.get("query")
+    offset, limit = arguments.get("offset"), arguments.get("limit")
+    if isinstance(offset, int) or isinstance(limit, int):
+        start = offset if isinstance(offset, int) and 0 <= offset <= len(text) else 0
+        text = slice_of(text, start, limit if isinstance(limit, int) and limit > 0 else None)
+    elif not isinstance(query, str) or not query.strip():
+        query = None
+        if page.tokens <= room:
+            return text
+    if query is None and house.counter.count(text) <= room:
+        return text
+    if room < 1:
+        return (
+            f"[窗口已满 / window full] {page.uuid}: the pages loaded in this turn fill half of the window already. "
+            "Answer with what is there, or ask for passages in the next turn."
+        )
+    asked = query if isinstance(query, str) else (open_turn.user if open_turn is not None else None)
+    return await house.archive.excerpt(text, asked or page.query_summary, room)
+
+
+async def _search(house: House, scope: Scope, open_turn: Turn | None, arguments: Mapping[str, object]) -> str:
+    query = str(arguments.get("query") or "").strip()
+    if not query:
+        return "[缺少参数 / missing argument] query: say what to look for."
+    home = scope if scope.user is None else Scope(scope.tenant, scope.user)
+    hits = await house.page_search.search(home, query, _HITS_SHOWN)
+    if not hits:
+        return f"[无结果 / nothing found] {query}"
+    return "\n\n".join(
+        f"📎 [存档:{hit.page.uuid}] {hit.page.tool}: {hit.page.query_summary} ({hit.page.created:%Y-%m-%d}, "
+        f'{hit.page.length}字) load_tool_history(uuid="{hit.page.uuid}")\n{hit.passage[:_PASSAGE_SHOWN]}'
+        for hit in hits
+    )
+
+
+def _loaded_tokens(open_turn: Turn | None) -> int:
+    """What this turn loaded so far."""
+    if open_turn is None:
+        return 0
+    return sum(step.page_tokens for step in open_turn.steps if step.tool == LOAD_TOOL)

@@ -1,0 +1,119 @@
+"""From a question to a window: read the log, let the tiers offer, compile, and write down what was handed out."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from uuid import uuid4
+
+from pagefile.errors import ConflictError, StoreError
+from pagefile.memory.asking import Request
+from pagefile.memory.house import House
+from pagefile.ports import LogView, ViewRequest
+from pagefile.records import NEVER, Call, Head, Scope
+from pagefile.text.scripts import language
+from pagefile.tiers.base import Occasion
+from pagefile.window.budget import Budget
+from pagefile.window.candidates import Candidate, Form
+from pagefile.window.compile import Compiled, Layout, compile_window
+from pagefile.window.receipt import Receipt, Window
+
+FULL_HISTORY = "FULL_HISTORY"
+SUMMARY_N = "SUMMARY_N"
+
+
+async def make_window(house: House, scope: Scope, request: Request) -> Window:
+    """The window for a request. What fails on the way is noted in the receipt; the question itself always gets through."""
+    notes: list[str] = []
+    view = await _read(house, scope, request, notes)
+    asked = view.open_turn.user if view.open_turn is not None else request.query
+    occasion = Occasion(scope, asked, view, request.window_tokens, request.recent_turns, notes.append)
+    occasion, loaded = await _with_pages(house, occasion, request)
+    candidates = [*_given(house, request, occasion), *loaded, *await house.offers(occasion)]
+    budget = Budget.of(request.window_tokens, facts_tokens=house.settings.memory.max_injection_tokens)
+    layout = Layout(request.placement, language(asked or request.instructions or ""))
+    compiled = compile_window(candidates, budget, house.counter.count, layout)
+    window = _finished(house, compiled, request, view, notes)
+    if not house.incognito:
+        house.calls.add(partial(_call, house, scope, window, request, asked))
+    return window
+
+
+async def _read(house: House, scope: Scope, request: Request, notes: list[str]) -> LogView:
+    """The conversation; nothing of it when the store is down, since an answer without history beats no answer."""
+    ask = ViewRequest(scope, request.window_tokens, min_turns=1, open_turn=request.turn_id)
+    try:
+        return await house.store.reader.view(ask)
+    except ConflictError:
+        raise
+    except StoreError as error:
+        if request.query is None or house.settings.on_tier_error == "raise":
+            raise
+        house.failed("store", error)
+        notes.append(f"the store failed, so this window has no history: {error}")
+        return LogView(Head(scope, None, NEVER, NEVER, 0, 0, 0, 0, 0, 0), None, ())
+
+
+async def _with_pages(
+    house: House, occasion: Occasion, request: Request
+) -> tuple[Occasion, Sequence[Candidate]]:
+    """The occasion with the pages that are back, and those whose turn is no longer in the window."""
+    pages = await house.guarded("archive", occasion.note, house.paging.bring(occasion, request.load))
+    if pages is None:
+        return occasion, ()
+    return replace(occasion, pages=pages.earlier, running=pages.current), pages.elsewhere
+
+
+def _given(house: House, request: Request, occasion: Occasion) -> list[Candidate]:
+    """What the caller brought: instructions and the current message."""
+    given: list[Candidate] = []
+    if request.instructions:
+        form = Form(house.counter.count(request.instructions), text=request.instructions)
+        given.append(Candidate("instructions", "instructions", (form,)))
+    open_turn = occasion.view.open_turn
+    if open_turn is not None:
+        given += house.history.current(open_turn, occasion)
+    elif request.query:
+        given.append(house.history.question(request.query))
+    return given
+
+
+def _finished(
+    house: House, compiled: Compiled, request: Request, view: LogView, notes: Sequence[str]
+) -> Window:
+    ratio = compiled.wanted_tokens / request.window_tokens
+    counter = house.counter
+    return Window(
+        messages=compiled.messages,
+        tokens=compiled.tokens,
+        budget=request.window_tokens,
+        ratio=ratio,
+        mode=FULL_HISTORY if view.checkpoint is None else SUMMARY_N,
+        should_checkpoint=ratio >= request.threshold,
+        prefix_hash=compiled.prefix_hash,
+        prefix_messages=compiled.prefix_messages,
+        receipt=Receipt(
+            compiled.verdicts,
+            request.window_tokens,
+            compiled.framing,
+            counter.name,
+            counter.exact,
+            tuple(notes),
+        ),
+        id=str(uuid4()),
+    )
+
+
+def _call(house: House, scope: Scope, window: Window, request: Request, asked: str | None) -> Call:
+    return Call(
+        id=window.id,
+        scope=scope,
+        at=house.clock.now(),
+        turn_id=request.turn_id,
+        query=asked,
+        options=request.options(),
+        tokens=window.tokens,
+        ratio=window.ratio,
+        mode=window.mode,
+        prefix_hash=window.prefix_hash,
+        receipt=window.receipt.to_json(),
+    )

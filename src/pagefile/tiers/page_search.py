@@ -1,0 +1,111 @@
+"""Search over all of a user's archived pages, by word.
+
+Passages are segmented once, when a search first meets their page, and their terms are kept beside the page, so
+that the index of a user can be built again without reading the texts.
+"""
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+import anyio
+import anyio.to_thread
+
+from pagefile.errors import HandleNotFoundError
+from pagefile.ports import PageIndex, PageStore, PageTerms
+from pagefile.records import PageHit, Scope
+from pagefile.text.ranking import Ranked, WordIndex
+from pagefile.text.words import terms
+
+#: Pages whose terms are read at a time.
+_BATCH = 50
+
+
+@dataclass(frozen=True, slots=True)
+class _Key:
+    uuid: str
+    start: int
+    end: int
+
+
+@dataclass(slots=True)
+class _Index:
+    words: WordIndex[_Key] = field(default_factory=WordIndex[_Key])
+    pages: dict[str, list[_Key]] = field(default_factory=dict[str, list[_Key]])
+    lock: anyio.Lock = field(default_factory=anyio.Lock)
+
+    def add(self, page: PageTerms, passages: Sequence[str]) -> None:
+        keys = [_Key(page.uuid, start, end) for start, end in page.spans]
+        for key, words in zip(keys, passages, strict=True):
+            self.words.add(key, words.split(" "))
+        self.pages[page.uuid] = keys
+
+    def drop(self, uuids: set[str]) -> None:
+        for uuid in uuids:
+            self.words.remove(self.pages.pop(uuid))
+
+
+class PageSearch:
+    """Finds pages by what is written in them."""
+
+    def __init__(self, pages: PageStore, index: PageIndex, max_postings: int) -> None:
+        self._pages = pages
+        self._index = index
+        self._max_postings = max_postings
+        self._indexes: OrderedDict[Scope, _Index] = OrderedDict()
+
+    async def search(self, scope: Scope, query: str, limit: int) -> list[PageHit]:
+        """The pages whose best passage answers the query, best first; one hit a page."""
+        wanted = terms(query)
+        if not wanted:
+            return []
+        index = await self._caught_up(scope)
+        best: dict[str, Ranked[_Key]] = {}
+        for ranked in index.words.search(wanted, limit * 20):
+            best.setdefault(ranked.key.uuid, ranked)
+        hits: list[PageHit] = []
+        for ranked in list(best.values())[:limit]:
+            try:
+                page, text = await self._pages.load(scope, ranked.key.uuid)
+            except HandleNotFoundError:
+                continue
+            hits.append(
+                PageHit(page, ranked.score, text[ranked.key.start : ranked.key.end], ranked.key.start)
+            )
+        return hits
+
+    def forget(self) -> None:
+        """Drop every index; the next search builds it again."""
+        self._indexes.clear()
+
+    async def _caught_up(self, scope: Scope) -> _Index:
+        index = self._indexes.setdefault(scope, _Index())
+        self._indexes.move_to_end(scope)
+        async with index.lock:
+            there = await self._index.uuids(scope)
+            index.drop(index.pages.keys() - set(there))
+            missing = [uuid for uuid in there if uuid not in index.pages]
+            for start in range(0, len(missing), _BATCH):
+                for page in await self._index.read(scope, missing[start : start + _BATCH]):
+                    await self._take(scope, index, page)
+        self._make_room()
+        return index
+
+    async def _take(self, scope: Scope, index: _Index, page: PageTerms) -> None:
+        passages = page.terms
+        if passages is None:
+            _, text = await self._pages.load(scope, page.uuid)
+            passages = await anyio.to_thread.run_sync(partial(_segmented, text, page.spans))
+            await self._index.write(scope, page.uuid, passages)
+        await anyio.to_thread.run_sync(partial(index.add, page, passages))
+
+    def _make_room(self) -> None:
+        held = sum(index.words.postings for index in self._indexes.values())
+        while held > self._max_postings and len(self._indexes) > 1:
+            _, dropped = self._indexes.popitem(last=False)
+            held -= dropped.words.postings
+
+
+def _segmented(text: str, spans: Sequence[tuple[int, int]]) -> tuple[str, ...]:
+    return tuple(" ".join(terms(text[start:end])) for start, end in spans)

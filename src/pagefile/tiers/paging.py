@@ -1,0 +1,189 @@
+"""Brings pages back into a window: what the running turn fetched or loaded, what stays, what was asked for.
+
+Which pages those are is decided in `window/`; here they are read, whole or as the passages that answer the question.
+"""
+
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from pagefile.errors import PagefileError
+from pagefile.ports import LogView, PageKeeper, PageStore
+from pagefile.records import Scope, Step
+from pagefile.tiers.archive import LOADING_TOOLS, Archive, slice_of
+from pagefile.tiers.base import Counter, Occasion
+from pagefile.window.candidates import Candidate, Form
+from pagefile.window.forms import Text
+from pagefile.window.placeholder import gist, placeholder_uuid
+from pagefile.window.render import escape
+from pagefile.window.residency import WORKING_SET_SHARE, Use, resident_pages
+from pagefile.window.strategies import PageHint, Strategy, pages_to_load
+
+#: Texts of pages kept at hand between the calls of one tool loop, in characters.
+CACHE_CHARS = 16_000_000
+#: An excerpt is never shorter than this, or it says nothing.
+LEAST_EXCERPT_TOKENS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class PagesIn:
+    """The pages of one window."""
+
+    #: Of earlier turns, by uuid: they stand where their placeholders stood, or in the memory block.
+    earlier: Mapping[str, Sequence[Text]]
+    #: Of the running turn, by the number of the step.
+    current: Mapping[int, Sequence[Text]]
+    #: Pages whose turn is not in the window: they stand in the memory block.
+    elsewhere: Sequence[Candidate]
+
+
+class Paging:
+    """Reads the pages that a window shows."""
+
+    def __init__(
+        self, archive: Archive, pages: PageStore, keeper: PageKeeper, counter: Counter, strategy: Strategy
+    ) -> None:
+        self._archive = archive
+        self._pages = pages
+        self._keeper = keeper
+        self._counter = counter
+        self._strategy: Strategy = strategy
+        self._texts: OrderedDict[tuple[str, str], tuple[str, int]] = OrderedDict()
+        self._excerpts: OrderedDict[tuple[str, str, int], tuple[str, int]] = OrderedDict()
+
+    async def bring(self, occasion: Occasion, load: Sequence[str]) -> PagesIn:
+        """Everything this window shows of the archive; what cannot be read is noted and stays a placeholder."""
+        view = occasion.view
+        wanted = await self._wanted(occasion, load)
+        running = dict(_running(view))
+        share = max(LEAST_EXCERPT_TOKENS, occasion.window_tokens // (2 * max(1, len(wanted) + len(running))))
+        earlier = {uuid: await self._shown(occasion, uuid, None, share) for uuid in wanted}
+        current = {
+            n: await self._shown(occasion, step.page or "", step, share) for n, step in running.items()
+        }
+        at_hand = {step.page for turn in view.turns for step in turn.steps}
+        elsewhere = [
+            self._entry(uuid, earlier[uuid], rank)
+            for rank, uuid in enumerate(wanted)
+            if uuid not in at_hand and earlier[uuid]
+        ]
+        return PagesIn({uuid: texts for uuid, texts in earlier.items() if texts}, current, elsewhere)
+
+    def _entry(self, uuid: str, texts: Sequence[Text], rank: int) -> Candidate:
+        """A page in the memory block, escaped like everything there."""
+        shown = [(text.name, f"- 📎 [存档:{uuid}]\n{escape(text.text)}") for text in texts]
+        forms = tuple(Form(self._counter.count(text), text=text, name=name) for name, text in shown)
+        return Candidate(f"page:{uuid}", "loaded", forms, rank)
+
+    async def _wanted(self, occasion: Occasion, load: Sequence[str]) -> list[str]:
+        """Asked for, then picked by the strategy, then resident."""
+        view = occasion.view
+        uses = list(_uses(view))
+        sizes = {step.page: step.page_tokens for turn in view.turns for step in turn.steps if step.page}
+        pinned: set[str] = set()
+        if sizes or (view.checkpoint is not None and view.checkpoint.archive_refs):
+            for page in await self._keeper.pinned(occasion.scope):
+                pinned.add(page.uuid)
+                sizes[page.uuid] = page.tokens
+        picked = pages_to_load(self._strategy, occasion.query or "", _hints(view))
+        resident = resident_pages(
+            uses,
+            len(view.turns),
+            pinned=pinned,
+            tokens={uuid: tokens for uuid, tokens in sizes.items() if uuid},
+            limit_tokens=occasion.window_tokens // WORKING_SET_SHARE,
+        )
+        return list(dict.fromkeys([*load, *picked, *resident]))
+
+    async def _shown(self, occasion: Occasion, uuid: str, step: Step | None, share: int) -> tuple[Text, ...]:
+        """A page as it may stand in this window, from whole to a few passages; nothing when it cannot be read."""
+        try:
+            text, tokens = await self._text(occasion.scope, uuid)
+            part = None if step is None else _asked_part(step, text)
+            if part is not None:
+                return (Text("part", part, self._counter.count(part)),)
+            query = _asked_query(step) or occasion.query or ""
+            forms: list[Text] = []
+            if tokens <= occasion.window_tokens and not _asked_query(step):
+                forms.append(Text("loaded", text, tokens))
+            if tokens > share or not forms:
+                forms.append(Text("passages", *await self._excerpt(uuid, text, query, share)))
+            return tuple(forms)
+        except PagefileError as error:
+            occasion.note(f"page {uuid} stays a placeholder: {error}")
+            return ()
+
+    async def _text(self, scope: Scope, uuid: str) -> tuple[str, int]:
+        key = (scope.tenant, uuid)
+        if key not in self._texts:
+            page, text = await self._pages.load(scope, uuid)
+            tokens = page.tokens if page.counter == self._counter.name else self._counter.count(text)
+            self._texts[key] = text, tokens
+            while sum(len(text) for text, _ in self._texts.values()) > CACHE_CHARS and len(self._texts) > 1:
+                self._texts.popitem(last=False)
+        self._texts.move_to_end(key)
+        return self._texts[key]
+
+    async def _excerpt(self, uuid: str, text: str, query: str, budget: int) -> tuple[str, int]:
+        key = (uuid, query, budget)
+        if key not in self._excerpts:
+            chosen = await self._archive.excerpt(text, query, budget)
+            self._excerpts[key] = chosen, self._counter.count(chosen)
+            if len(self._excerpts) > 64:
+                self._excerpts.popitem(last=False)
+        self._excerpts.move_to_end(key)
+        return self._excerpts[key]
+
+    def forget(self) -> None:
+        """Let go of every text at hand."""
+        self._texts.clear()
+        self._excerpts.clear()
+
+
+def _uses(view: LogView) -> Iterator[Use]:
+    for number, turn in enumerate(view.turns):
+        for step in turn.steps:
+            if step.page and not step.whole:
+                yield Use(number, step.page)
+
+
+def _running(view: LogView) -> Iterator[tuple[int, Step]]:
+    """The steps of the running turn whose results are pages."""
+    if view.open_turn is not None:
+        for number, step in enumerate(view.open_turn.steps):
+            if step.page and not step.whole:
+                yield number, step
+
+
+def _hints(view: LogView) -> list[PageHint]:
+    """What is known of the pages in the history, oldest first, from their placeholders."""
+    hints: dict[str, PageHint] = {}
+    for turn in view.turns:
+        for step in turn.steps:
+            if (
+                step.page
+                and not step.whole
+                and step.tool not in LOADING_TOOLS
+                and placeholder_uuid(step.result)
+            ):
+                hints[step.page] = PageHint(step.page, f"{turn.user or ''} {gist(step.result)}")
+    return list(hints.values())
+
+
+def _asked_query(step: Step | None) -> str | None:
+    """The passages a loading step asked for."""
+    if step is None or step.tool not in LOADING_TOOLS or not isinstance(step.input, Mapping):
+        return None
+    query = step.input.get("query")
+    return query if isinstance(query, str) and query.strip() else None
+
+
+def _asked_part(step: Step, text: str) -> str | None:
+    """The part a loading step asked for by offset and limit."""
+    if step.tool not in LOADING_TOOLS or not isinstance(step.input, Mapping):
+        return None
+    offset, limit = step.input.get("offset"), step.input.get("limit")
+    if not isinstance(offset, int) and not isinstance(limit, int):
+        return None
+    start = offset if isinstance(offset, int) and 0 <= offset <= len(text) else 0
+    return slice_of(text, start, limit if isinstance(limit, int) and limit > 0 else None)

@@ -1,0 +1,75 @@
+"""The forms in which a turn or a tool result can stand in a window, from the fullest to the shortest."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+
+from pagefile.records import Step, Turn
+from pagefile.text.tokens import MESSAGE_OVERHEAD
+from pagefile.window.candidates import Form
+from pagefile.window.measure import side_tokens, step_tokens
+from pagefile.window.placeholder import step_note
+from pagefile.window.render import step_messages, turn_messages
+
+Count = Callable[[str], int]
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Another text for a result, and its tokens."""
+
+    name: str
+    text: str
+    tokens: int
+
+
+def turn_forms(
+    turn: Turn, pages: Mapping[str, Sequence[Text]], demoted: frozenset[int], count: Count
+) -> tuple[Form, ...]:
+    """A done turn: with the pages that are back, with placeholders, with one-line notes, without its tools."""
+    if not turn.steps:
+        return (Form(turn.tokens, turn_messages(turn)),)
+    notes = {n: _note(step, count) for n, step in enumerate(turn.steps) if step.page}
+    resting = {n: notes[n] for n in demoted if n in notes}
+    back = [
+        [(n, text) for text in pages[step.page]]
+        for n, step in enumerate(turn.steps)
+        if step.page and step.page in pages
+    ]
+    # The first form shows every page at its fullest, the next one at its second, and so on.
+    forms = [
+        _with_results(
+            turn,
+            {**resting, **dict(pair for pair in shown if pair)},
+            shown[0][1].name if shown[0] else "loaded",
+        )
+        for shown in zip_longest(*back)
+    ]
+    forms.append(_with_results(turn, resting, "demoted" if resting else "full"))
+    if notes:
+        forms.append(_with_results(turn, notes, "notes"))
+    slim = side_tokens(turn.user, turn.user_tokens) + side_tokens(turn.assistant, turn.assistant_tokens)
+    forms.append(Form(slim, turn_messages(turn, steps=False), name="slim"))
+    return tuple(sorted(forms, key=lambda form: -form.tokens))
+
+
+def step_forms(step: Step, texts: Sequence[Text], count: Count) -> tuple[Form, ...]:
+    """A step of the running turn: its page as it is back, its placeholder, a one-line note."""
+    frame = 2 * MESSAGE_OVERHEAD + step.call_tokens
+    forms = [Form(frame + text.tokens, step_messages(step, text.text), name=text.name) for text in texts]
+    forms.append(Form(step_tokens(step), step_messages(step), name="full" if step.whole else "placeholder"))
+    if step.page:
+        note = _note(step, count)
+        forms.append(Form(frame + note.tokens, step_messages(step, note.text), name="note"))
+    return tuple(sorted(forms, key=lambda form: -form.tokens))
+
+
+def _note(step: Step, count: Count) -> Text:
+    text = step_note(step)
+    return Text("note", text, count(text))
+
+
+def _with_results(turn: Turn, results: Mapping[int, Text], name: str) -> Form:
+    saved = sum(turn.steps[n].result_tokens - text.tokens for n, text in results.items())
+    messages = turn_messages(turn, results={n: text.text for n, text in results.items()})
+    return Form(turn.tokens - saved, messages, name=name)
