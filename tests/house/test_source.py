@@ -29,7 +29,6 @@ BROAD_EXCEPTS: dict[str, str] = {
 
 #: Imports that may wait until they are needed, and why.
 HIDDEN_IMPORTS: dict[str, str] = {
-    "cli/bench.py::core": "only who measures pays for the benchmarks",
     "cli/serve.py::_server": "the extra service, and half a second that no other command needs",
     "text/encodings.py::_from_rs_bpe": "loads a vocabulary of megabytes, and is not there on Python 3.14",
     "text/encodings.py::_from_tiktoken": "asked only when rs-bpe cannot count; its import is slow",

@@ -33,7 +33,7 @@ class _Commands(TyperGroup):
         except PagefileError as error:
             complain(str(error))
             raise typer.Exit(FAILED) from error
-        except KeyboardInterrupt as error:
+        except (KeyboardInterrupt, typer.Abort) as error:
             raise typer.Exit(INTERRUPTED) from error
 
 

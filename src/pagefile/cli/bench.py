@@ -1,46 +1,16 @@
 """`bench`: measures Pagefile on this machine; the benchmarks themselves are in `pagefile.bench`."""
 
 from collections.abc import Sequence
-from importlib import import_module
-from typing import Annotated, Protocol, cast
+from typing import Annotated
 
 import typer
 
+from pagefile.bench.core import run
+from pagefile.bench.report import Row
 from pagefile.cli.opening import AsJson
-from pagefile.cli.output import err, print_json, print_table, table
+from pagefile.cli.output import err, print_json, print_table, say, table, visible
 
-app = typer.Typer(help="Measure Pagefile on this machine.", no_args_is_help=True)
-
-
-class Row(Protocol):
-    """One thing measured, and the limit it has to keep."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def value(self) -> float: ...
-    @property
-    def unit(self) -> str: ...
-    @property
-    def ratio(self) -> float | None: ...
-    @property
-    def limit(self) -> float | str | None: ...
-    @property
-    def ok(self) -> bool | None: ...
-    @property
-    def note(self) -> str | None: ...
-
-
-class Report(Protocol):
-    """What a run of benchmarks gives."""
-
-    @property
-    def rows(self) -> Sequence[Row]: ...
-    def to_json(self) -> object: ...
-
-
-class _Core(Protocol):
-    def run(self, *, quick: bool = False) -> Report: ...
+app = typer.Typer(no_args_is_help=True)
 
 
 @app.callback()
@@ -54,23 +24,25 @@ def core(
     quick: Annotated[bool, typer.Option("--quick", help="Smaller numbers, for a first look.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Measure record, context and recall against the bare database; exit code 1 when a limit is not kept."""
-    benchmarks = cast("_Core", import_module("pagefile.bench.core"))
-    with err().status("Measuring…"):
-        report = benchmarks.run(quick=quick)
+    """Measure the core, each number beside something measured in the same run; exit code 1 when a limit is not kept."""
+    with err().status("Measuring…") as status:
+        report = run(quick=quick, progress=lambda step: status.update(visible(step)))
     if as_json:
         print_json(report.to_json())
     else:
         _show(report.rows)
-    if any(row.ok is False for row in report.rows):
+        machine = " · ".join(f"{name} {value}" for name, value in report.machine.items())
+        say(f"\n{machine} · {report.seconds:.0f} s")
+    if not report.ok:
         raise typer.Exit(1)
 
 
 def _show(rows: Sequence[Row]) -> None:
-    made = table("measured", "value", "ratio", "limit", "kept", "note", right=("value", "ratio", "limit"))
+    made = table("value", "ratio", "limit", "kept", "measured", right=("value", "ratio", "limit"))
     for row in rows:
         kept = {True: "yes", False: "NO", None: ""}[row.ok]
-        ratio = "" if row.ratio is None else f"{row.ratio:.2f}"
-        limit = "" if row.limit is None else str(row.limit)
-        made.add_row(row.name, f"{row.value:,.3g} {row.unit}", ratio, limit, kept, row.note or "")
+        ratio = "" if row.ratio is None else f"{row.ratio:,.2f}"
+        limit = "" if row.limit is None else f"{'≤' if row.bound == 'at most' else '≥'} {row.limit:g}"
+        told = f"{row.name}: {row.note}" if row.note else row.name
+        made.add_row(f"{row.value:,.4g} {row.unit}", ratio, limit, kept, told)
     print_table(made)

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from pagefile.cli.opening import AsJson, ConfigFile, Db, loaded, run
-from pagefile.cli.output import nothing, number, print_json, print_table, say, table, visible
+from pagefile.cli.output import nothing, number, print_json, print_table, say, table, visible, warn
 from pagefile.records import ErasureReceipt
 
 
@@ -46,7 +46,9 @@ def forget(
 def _ask(what: str) -> None:
     if not sys.stdin.isatty():
         raise typer.BadParameter(f"there is nobody to ask whether to erase {what}: say --yes")
-    typer.confirm(f"Erase {visible(what)} for good?", abort=True, err=True)
+    if not typer.confirm(f"Erase {visible(what)} for good?", err=True):
+        warn("nothing was erased.")
+        raise typer.Exit(1)
 
 
 def _receipt_json(receipt: ErasureReceipt) -> dict[str, object]:

@@ -9,7 +9,7 @@ from urllib.parse import quote, unquote
 import anyio
 import typer
 
-from pagefile.errors import NotFoundError, PagefileError
+from pagefile.errors import NotFoundError
 from pagefile.memory import Conversation, Memory
 from pagefile.settings import Settings
 from pagefile.settings.sources import Loaded, load
@@ -84,12 +84,7 @@ def run(settings: Settings, work: Callable[[Memory], Awaitable[T]], *, must_exis
 
 async def _worked(settings: Settings, work: Callable[[Memory], Awaitable[T]]) -> T:
     async with Memory.open(settings=settings) as memory:
-        try:
-            return await work(memory)
-        except PagefileError as error:
-            # Raised inside, it would come out wrapped by the task group that the memory works in.
-            failed = error
-    raise failed
+        return await work(memory)
 
 
 async def existing(

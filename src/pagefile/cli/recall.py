@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from pagefile.cli.opening import AsJson, ConfigFile, Db, Full, Tenant, existing, loaded, run
-from pagefile.cli.output import clipped, moment, nothing, print_json, print_table, table, visible
+from pagefile.cli.output import clipped, nothing, print_json, print_table, table, visible
 from pagefile.memory import Memory
 from pagefile.records import Hit
 
@@ -46,7 +46,11 @@ def recall(
     for hit in hits:
         text = visible(hit.text, lines=True) if full else clipped(hit.text, 160)
         made.add_row(
-            f"{hit.score:.2f}", _parts(hit.parts), moment(hit.at), clipped(hit.conversation_id, 14), text
+            f"{hit.score:.2f}",
+            _parts(hit.parts),
+            f"{hit.at.astimezone():%Y-%m-%d}",
+            clipped(hit.conversation_id, 16),
+            text,
         )
     print_table(made)
 

@@ -1,5 +1,6 @@
 """`serve`: the HTTP service on this machine."""
 
+import errno
 import socket
 import sys
 from collections.abc import Callable
@@ -53,8 +54,14 @@ def _listening(service: ServiceSettings) -> socket.socket:
         family = socket.getaddrinfo(service.host, service.port, type=socket.SOCK_STREAM)[0][0]
         return socket.create_server((service.host, service.port), family=family)
     except OSError as error:
-        what = f"Cannot listen on {service.host}:{service.port} ({error.strerror or error})"
-        raise SettingsError(f"{what}: stop what uses it, or choose another with --port.") from error
+        where = f"{service.host}:{service.port}"
+        if error.errno == errno.EADDRINUSE:
+            raise SettingsError(
+                f"{where} is in use: stop what listens there, or choose another --port."
+            ) from error
+        raise SettingsError(
+            f"Cannot listen on {where} ({error}): choose another --host or --port."
+        ) from error
 
 
 def _greeting(settings: Settings) -> str:

@@ -1,0 +1,142 @@
+"""The command line in a process of its own: pipes, terminals, signals."""
+
+import json
+import os
+import pty
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import httpx
+import pytest
+
+COMMAND = [sys.executable, "-m", "pagefile"]
+
+
+@pytest.fixture(autouse=True)
+def _at_a_desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    for name in ("PAGEFILE_URL", "PAGEFILE_CONFIG", "FORCE_COLOR", "TTY_COMPATIBLE"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def run(*arguments: str, **extra: str) -> subprocess.CompletedProcess[bytes]:
+    """Run a command with pipes on both ends."""
+    return subprocess.run(
+        [*COMMAND, *arguments],
+        capture_output=True,
+        check=False,
+        timeout=60,
+        stdin=subprocess.DEVNULL,
+        env=os.environ | extra,
+    )
+
+
+def started(*arguments: str, **streams: int) -> subprocess.Popen[str]:
+    return subprocess.Popen([*COMMAND, *arguments], text=True, **streams)
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        return found.getsockname()[1]
+
+
+def test_piped_output_is_plain():
+    """No escape codes in a pipe, Chinese as UTF-8, and where stdout has no Chinese, JSON has escapes instead."""
+    assert 0 == run("record", "门诊-1", "--user", "我对青霉素过敏", "--assistant", "请避免使用").returncode
+    shown = run("show", "门诊-1")
+    assert "我对青霉素过敏" in shown.stdout.decode()
+    assert b"\x1b" not in shown.stdout + shown.stderr
+    latin = run("show", "门诊-1", "--json", PYTHONIOENCODING="latin-1", PYTHONUTF8="0")
+    assert "我对青霉素过敏" == json.loads(latin.stdout)["turns"][0]["user"]
+    assert 0 == run("show", "门诊-1", PYTHONIOENCODING="latin-1", PYTHONUTF8="0").returncode
+
+
+def test_bytes_that_are_not_text():
+    """An argument that is not UTF-8 is refused with a reason, not with a traceback."""
+    done = subprocess.run([*COMMAND, "record", "c", "--user", b"\xff\xfe"], capture_output=True, check=False)
+    assert 1 == done.returncode
+    assert done.stderr.startswith(b"error: user is not valid Unicode")
+
+
+def answered(arguments: list[str], answer: bytes) -> int:
+    """The exit code of a command at a terminal where somebody types."""
+    terminal, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [*COMMAND, *arguments], stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True
+    )
+    os.close(theirs)
+    asked = b""
+    while b"?" not in asked:
+        asked += os.read(terminal, 1000)
+    if answer:
+        os.write(terminal, answer)
+    else:
+        process.send_signal(signal.SIGINT)
+    code = process.wait(30)
+    os.close(terminal)
+    return code
+
+
+def test_forget_asks_at_a_terminal():
+    """No is no, Ctrl-C is 130, yes erases."""
+    run("record", "c", "--user", "hi")
+    assert 1 == answered(["forget", "c"], b"n\n")
+    assert 130 == answered(["forget", "c"], b"")
+    assert 0 == run("show", "c").returncode
+    assert 0 == answered(["forget", "c"], b"y\n")
+    assert 3 == run("show", "c").returncode
+
+
+def test_serve_says_where_and_stops_cleanly():
+    """One line with the address, then the API; a taken port is an error; Ctrl-C ends with 0 and no traceback."""
+    port = free_port()
+    server = started("serve", "--port", str(port), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    try:
+        assert server.stdout is not None
+        line = server.stdout.readline()
+        assert f"http://127.0.0.1:{port}" in line
+        assert "/docs" in line
+        assert 200 == until_it_answers(f"http://127.0.0.1:{port}/healthz")
+        second = run("serve", "--port", str(port))
+        assert (1, b"") == (second.returncode, second.stdout)
+        assert f"error: 127.0.0.1:{port} is in use: ".encode() in second.stderr
+        server.send_signal(signal.SIGINT)
+        _, complaints = server.communicate(timeout=30)
+        assert (0, "") == (server.returncode, complaints)
+    finally:
+        server.kill()
+        server.communicate()
+
+
+def until_it_answers(url: str) -> int:
+    """The status of the first answer."""
+    for _ in range(100):
+        try:
+            return httpx.get(url).status_code
+        except httpx.TransportError:
+            time.sleep(0.1)
+    return 0
+
+
+def test_serve_refuses_what_cannot_be_opened():
+    """Before it listens, and without the server's own traceback."""
+    Path("broken.db").write_bytes(b"this is not a database" * 100)
+    done = run("serve", "--db", "broken.db", "--port", str(free_port()))
+    assert (1, b"") == (done.returncode, done.stdout)
+    assert done.stderr.startswith(b"error: 'broken.db'")
+    assert 1 == done.stderr.count(b"\n")
+
+
+def test_serve_without_the_extra_says_how_to_get_it():
+    """The exact command, exit code 1."""
+    hidden = "import sys; sys.modules['uvicorn'] = None; from pagefile.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", hidden, "serve"], capture_output=True, check=False, text=True, timeout=60
+    )
+    assert 1 == done.returncode
+    assert "pip install 'pagefile[service]'" in done.stderr
