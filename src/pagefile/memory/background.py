@@ -1,13 +1,14 @@
-"""Work that nobody waits for: writing down the windows that were handed out."""
+"""Work that nobody waits for: writing down the windows that were handed out, purging old pages."""
 
 import logging
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from datetime import timedelta
 
 import anyio
 
-from pagefile.ports import CallLog
-from pagefile.records import Call
+from pagefile.ports import CallLog, Clock, PageKeeper, PurgeRequest
+from pagefile.records import Call, Scope
 
 logger = logging.getLogger("pagefile")
 
@@ -16,7 +17,51 @@ MAX_WAITING = 1000
 #: Calls of this long are written together.
 _GATHER_S = 0.05
 
+#: How often retention looks after the pages.
+RETENTION_EVERY_S = 3600.0
+
 MakeCall = Callable[[], Call]
+
+
+class PageRetention:
+    """Purges the texts of pages that are too old or too many, of the tenants this process has worked for."""
+
+    def __init__(
+        self,
+        keeper: PageKeeper,
+        clock: Clock,
+        tenants: Callable[[], Iterable[str]],
+        *,
+        days: float,
+        max_bytes: int,
+    ) -> None:
+        self._keeper = keeper
+        self._clock = clock
+        self._tenants = tenants
+        self._days = days
+        self._max_bytes = max_bytes
+
+    async def run(self) -> None:
+        """Look after the pages now and then, until cancelled; does nothing when everything is kept for good."""
+        while self._days or self._max_bytes:
+            try:
+                await self.purge()
+            except Exception:
+                # Nobody waits for this, and the next round tries again.
+                logger.exception("could not purge old pages")
+            await anyio.sleep(RETENTION_EVERY_S)
+
+    async def purge(self) -> int:
+        """Purge what is due; returns how many pages became tombstones."""
+        now = self._clock.now()
+        before = now - timedelta(days=self._days) if self._days else None
+        purged = 0
+        for tenant in sorted(self._tenants()):
+            request = PurgeRequest(Scope(tenant), now, None, before, self._max_bytes or None)
+            purged += len(await self._keeper.purge(request))
+        if purged:
+            logger.info("purged the texts of %d archived pages", purged)
+        return purged
 
 
 class CallWriter:

@@ -39,7 +39,8 @@ class Memory:
     """
 
     def __init__(self, house: House) -> None:
-        self._house = house
+        #: The store and the tiers, for the rooms that build on this one.
+        self.house = house
 
     @classmethod
     @asynccontextmanager
@@ -70,6 +71,7 @@ class Memory:
         try:
             async with anyio.create_task_group() as background:
                 background.start_soon(house.calls.run)
+                background.start_soon(house.retention.run)
                 try:
                     yield cls(house)
                 except Exception as error:
@@ -98,9 +100,9 @@ class Memory:
         An incognito conversation is kept in this handle only: nothing is written to the database, no fact and no past
         turn is recalled into it, and it is gone with the handle.
         """
-        self._house.check_open()
+        self.house.check_open()
         scope = Scope(_tenant(tenant), user_id, checked_id(id, "conversation id"))
-        return Conversation(self._incognito() if incognito else self._house, scope, agent=agent)
+        return Conversation(self._incognito() if incognito else self.house, scope, agent=agent)
 
     async def conversations(
         self,
@@ -111,20 +113,20 @@ class Memory:
         after: str | None = None,
     ) -> Listing[Head]:
         """Conversations, the most recently written first; `next` of the result continues as `after`."""
-        self._house.check_open()
+        self.house.check_open()
         at_least(1, limit, "limit")
         query = HeadQuery(Scope(_tenant(tenant), user_id), limit + 1, after)
-        found = await self._house.store.reader.heads(query)
+        found = await self.house.store.reader.heads(query)
         return Listing(found[:limit], found[limit - 1].scope.conversation if len(found) > limit else None)
 
     async def recall(
         self, query: str, *, user_id: str, tenant: str | None = None, limit: int = 10
     ) -> list[Hit]:
         """Past turns of a user, in whatever conversation, that answer the query, best first."""
-        self._house.check_open()
+        self.house.check_open()
         scope = Scope(_tenant(tenant), checked_id(user_id, "user_id"))
         text = checked_text(query, "query")
-        return await self._house.episodes.recall(scope, text, at_least(1, limit, "limit"))
+        return await self.house.episodes.recall(scope, text, at_least(1, limit, "limit"))
 
     async def remember(
         self,
@@ -137,43 +139,43 @@ class Memory:
         source: str | None = None,
     ) -> Fact:
         """Write down a lasting statement about a user; `source` is the turn it came from."""
-        self._house.check_open()
+        self.house.check_open()
         scope = Scope(_tenant(tenant), checked_id(user_id, "user_id"))
-        return await self._house.facts.remember(
+        return await self.house.facts.remember(
             scope, text, category=category, confidence=confidence, source=source
         )
 
     async def facts(self, user_id: str, tenant: str | None = None) -> list[Fact]:
         """What is held about a user, oldest first."""
-        self._house.check_open()
-        return await self._house.store.facts.list(Scope(_tenant(tenant), checked_id(user_id, "user_id")))
+        self.house.check_open()
+        return await self.house.store.facts.list(Scope(_tenant(tenant), checked_id(user_id, "user_id")))
 
     async def retract(self, fact_id: str, *, tenant: str | None = None) -> Fact:
         """No longer hold a fact; it stays on record as retracted."""
-        self._house.check_open()
+        self.house.check_open()
         scope = Scope(_tenant(tenant))
-        return await self._house.store.facts.retract(
-            scope, checked_id(fact_id, "fact id"), self._house.clock.now()
+        return await self.house.store.facts.retract(
+            scope, checked_id(fact_id, "fact id"), self.house.clock.now()
         )
 
     async def settle(self) -> None:
         """Wait until background work has caught up."""
-        self._house.check_open()
-        await self._house.calls.settle()
+        self.house.check_open()
+        await self.house.calls.settle()
 
     async def forget(
         self, *, user_id: str | None = None, conversation_id: str | None = None, tenant: str | None = None
     ) -> ErasureReceipt:
         """Erase a conversation, a user or a whole tenant through every tier, and count what went."""
-        self._house.check_open()
+        self.house.check_open()
         if user_id is None and conversation_id is None and tenant is None:
             raise InvalidTurnError(
                 "forget() erases what you name: give a user_id, a conversation_id or a tenant."
             )
         scope = Scope(_tenant(tenant), user_id, conversation_id)
-        await self._house.calls.flush()
-        receipt = await self._house.store.erase(scope)
-        self._house.forget(scope)
+        await self.house.calls.flush()
+        receipt = await self.house.store.erase(scope)
+        self.house.forget(scope)
         return receipt
 
     async def pages(
@@ -185,19 +187,19 @@ class Memory:
         after: str | None = None,
     ) -> Listing[Page]:
         """Archived tool results, newest first; `next` of the result continues as `after`."""
-        self._house.check_open()
+        self.house.check_open()
         count = at_least(1, limit, "limit")
         scope = Scope(_tenant(tenant), user_id)
-        found = await self._house.store.pages.list(scope, limit=count + 1, after=after)
+        found = await self.house.store.pages.list(scope, limit=count + 1, after=after)
         return Listing(found[:count], found[count - 1].uuid if len(found) > count else None)
 
     async def search_tool_history(
         self, query: str, *, user_id: str, tenant: str | None = None, limit: int = 5
     ) -> list[PageHit]:
         """Archived tool results of a user that answer a query, best first, each with its best passage."""
-        self._house.check_open()
+        self.house.check_open()
         scope = Scope(_tenant(tenant), checked_id(user_id, "user_id"))
-        return await self._house.page_search.search(
+        return await self.house.page_search.search(
             scope, checked_text(query, "query"), at_least(1, limit, "limit")
         )
 
@@ -215,10 +217,10 @@ class Memory:
 
         Those named, those older than a time, or the oldest beyond a size; never pinned ones.
         """
-        self._house.check_open()
+        self.house.check_open()
         if uuids is None and older_than is None and max_bytes is None:
             raise InvalidTurnError("purge() removes what you name: give uuids, older_than or max_bytes.")
-        now = self._house.clock.now()
+        now = self.house.clock.now()
         request = PurgeRequest(
             Scope(_tenant(tenant), user_id, conversation_id),
             now,
@@ -226,8 +228,8 @@ class Memory:
             None if older_than is None else now - older_than,
             None if max_bytes is None else at_least(0, max_bytes, "max_bytes"),
         )
-        purged = await self._house.store.page_keeper.purge(request)
-        self._house.paging.forget()
+        purged = await self.house.store.page_keeper.purge(request)
+        self.house.paging.forget()
         return purged
 
     async def export(
@@ -239,30 +241,30 @@ class Memory:
         tenant: str | None = None,
     ) -> dict[str, int]:
         """Write a tenant, a user or a conversation as JSON lines; returns how many of each kind."""
-        self._house.check_open()
+        self.house.check_open()
         scope = Scope(_tenant(tenant), user_id, conversation_id)
-        return await export_to(self._house.store, path, scope)
+        return await export_to(self.house.store, path, scope)
 
     async def import_(self, path: str | PathLike[str], *, tenant: str | None = None) -> dict[str, int]:
         """Read an export; what is there already is left as it is. Returns how many of each kind were new."""
-        self._house.check_open()
-        return await import_from(self._house.store, path, _tenant(tenant))
+        self.house.check_open()
+        return await import_from(self.house.store, path, _tenant(tenant))
 
     async def describe(self) -> JsonObject:
         """What this memory runs on: the store, the tokenizer, and how often each tier failed."""
-        self._house.check_open()
-        counter = self._house.counter
+        self.house.check_open()
+        counter = self.house.counter
         return {
-            "store": await self._house.store.describe(),
+            "store": await self.house.store.describe(),
             "tokenizer": {"name": counter.name, "exact": counter.exact},
-            "tier_failures": dict(self._house.failures),
-            "calls_dropped": self._house.calls.dropped,
+            "tier_failures": dict(self.house.failures),
+            "calls_dropped": self.house.calls.dropped,
         }
 
     def _incognito(self) -> House:
         """A house of its own, in memory, in which nothing is looked up."""
         apart = House.build(
-            InMemoryStore(self._house.clock), self._house.settings, self._house.clock, self._house.counter
+            InMemoryStore(self.house.clock), self.house.settings, self.house.clock, self.house.counter
         )
         apart.incognito = True
         return apart

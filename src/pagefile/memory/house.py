@@ -7,9 +7,9 @@ from functools import partial
 from typing import TypeVar
 
 from pagefile.errors import ClosedError
-from pagefile.memory.background import CallWriter
+from pagefile.memory.background import CallWriter, PageRetention
 from pagefile.ports import Clock, Store
-from pagefile.records import Scope
+from pagefile.records import DEFAULT_TENANT, Scope
 from pagefile.settings import Settings
 from pagefile.tiers.archive import Archive, ArchiveRules
 from pagefile.tiers.base import Counter, Note, Occasion, Tier
@@ -40,6 +40,7 @@ class House:
     episodes: Episodes
     facts: Facts
     calls: CallWriter
+    retention: PageRetention
     closed: bool = False
     #: Nothing is looked up from elsewhere and no window is written down.
     incognito: bool = False
@@ -80,6 +81,13 @@ class House:
                 confidence_weight=memory.confidence_weight,
             ),
             calls=CallWriter(store.calls, keep=settings.calls_kept),
+            retention=PageRetention(
+                store.page_keeper,
+                clock,
+                lambda: {DEFAULT_TENANT, *archive.tenants},
+                days=settings.archive.retention_days,
+                max_bytes=settings.archive.max_bytes,
+            ),
         )
         archive.on_failure = partial(house.failed, "archive")
         return house

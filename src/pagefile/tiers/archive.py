@@ -67,6 +67,8 @@ class Archive:
         self._clock = clock
         self._rules = rules
         self._summarize = summarize
+        #: The tenants that pages were made for.
+        self.tenants: set[str] = set()
         #: Told of every result that could not be archived.
         self.on_failure: Callable[[Exception], None] = _nobody
 
@@ -95,6 +97,7 @@ class Archive:
         else:
             draft = await anyio.to_thread.run_sync(prepare)
         page = replace(draft.page, created=self._clock.now(), thread=thread)
+        self.tenants.add(scope.tenant)
         return await self._pages.put(replace(draft, page=page))
 
     async def equal_call(self, scope: Scope, tool: str, value: JsonValue) -> Page | None:

@@ -52,6 +52,8 @@ REQUIRED: frozenset[Block] = frozenset({"instructions", "safety", "current"})
 SYSTEM: tuple[Block, ...] = ("instructions", "guide", "safety", "summary")
 #: Those of them that speak with the authority of instructions, and need no tags.
 INSTRUCTIONS: tuple[Block, ...] = ("instructions", "guide")
+#: Those that are only what memory knows, each in its own tags.
+TAGGED: tuple[Block, ...] = ("safety", "summary")
 #: Sections of the `<memory>` block, in this order.
 MEMORY: tuple[Block, ...] = ("corrections", "facts", "episodes", "loaded", "chunks")
 #: Whole turns; together they form one run without gaps that ends with the newest.

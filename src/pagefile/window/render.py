@@ -8,7 +8,7 @@ from typing import Literal, cast
 
 from pagefile.records import JsonValue, Step, Turn
 from pagefile.text.scripts import language
-from pagefile.window.candidates import INSTRUCTIONS, MEMORY, SYSTEM, Block, Message
+from pagefile.window.candidates import INSTRUCTIONS, MEMORY, TAGGED, Block, Message
 
 Placement = Literal["tail", "head"]
 Language = Literal["zh", "en"]
@@ -91,8 +91,8 @@ def system_text(sections: Mapping[Block, Sequence[str]]) -> str:
     parts: list[str] = []
     for block in INSTRUCTIONS:
         parts += sections.get(block, ())
-    known = [block for block in SYSTEM if block not in INSTRUCTIONS]
-    parts += [f"<{block}>\n{text}\n</{block}>" for block in known for text in sections.get(block, ())]
+    for block in TAGGED:
+        parts += [f"<{block}>\n{text}\n</{block}>" for text in sections.get(block, ())]
     return "\n\n".join(parts)
 
 

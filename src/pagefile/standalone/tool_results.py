@@ -1,0 +1,204 @@
+"""Document 000 by itself: tool results that are too long become placeholders, and come back when they are asked for.
+
+Names, defaults, texts and the schema of the load tool are the document's. What it left open is answered in
+the engine: pages are content-addressed, loads are scoped, a failing store costs only the middle of a result.
+"""
+
+import copy
+import hashlib
+from collections import OrderedDict, deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, ClassVar, cast
+from uuid import uuid4
+
+from pagefile.errors import HandleNotFoundError, StoreError
+from pagefile.memory import Memory
+from pagefile.memory.drafts import checked_json, result_text
+from pagefile.records import DEFAULT_TENANT, JsonValue, Page, Scope, Step
+from pagefile.text.clip import clip
+from pagefile.tiers.archive import FALLBACK_CHARS, LOADING_TOOLS, explained
+from pagefile.window.placeholder import GUIDE, LOAD_TOOL, SEARCH_TOOL, placeholder, placeholder_uuid
+
+#: 超过 1 万字的工具结果进行存档
+ARCHIVE_THRESHOLD = 10000
+
+#: Add this to the system prompt of an agent that has the load tool.
+HISTORY_TOOL_PROMPT = GUIDE
+
+load_tool_history_schema: dict[str, Any] = {
+    "name": LOAD_TOOL,
+    "description": """加载之前工具调用的完整结果。
+    
+使用场景：
+- 用户询问之前讨论过的细节
+- 需要回顾历史检索内容
+- 用户说"之前"、"刚才"、"上次说的"等
+
+注意：只在确实需要历史详情时调用，避免不必要的加载。""",  # noqa: W293 - the document's own text, byte for byte
+    "parameters": {
+        "type": "object",
+        "properties": {"uuid": {"type": "string", "description": "要加载的工具结果 UUID（从占位符中获取）"}},
+        "required": ["uuid"],
+    },
+}
+
+search_tool_history_schema: dict[str, Any] = {
+    "name": SEARCH_TOOL,
+    "description": "在已存档的工具结果中搜索，返回最相关的段落及其 UUID。",
+    "parameters": {
+        "type": "object",
+        "properties": {"query": {"type": "string", "description": "要查找的内容"}},
+        "required": ["query"],
+    },
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResultArchive:
+    """工具结果存档表: one row, with the document's columns."""
+
+    __tablename__: ClassVar[str] = "tool_result_archive"
+
+    uuid: str
+    conversation_id: str | None
+    thread_id: str | None
+    tool_name: str
+    tool_input: JsonValue
+    query_summary: str
+    result_summary: str
+    result_full: str
+    result_length: int
+    sources: tuple[str, ...]
+    created_at: datetime
+
+    @classmethod
+    def of(cls, page: Page, text: str) -> "ToolResultArchive":
+        """The row of a page."""
+        return cls(
+            uuid=page.uuid,
+            conversation_id=page.scope.conversation,
+            thread_id=page.thread,
+            tool_name=page.tool,
+            tool_input=page.input,
+            query_summary=page.query_summary,
+            result_summary=page.result_summary,
+            result_full=text,
+            result_length=page.length,
+            sources=page.sources,
+            created_at=page.created,
+        )
+
+
+class ToolResultManager:
+    """工具结果管理器"""
+
+    ARCHIVE_THRESHOLD = ARCHIVE_THRESHOLD
+
+    def __init__(self, memory: Memory, *, user_id: str | None = None, tenant: str | None = None) -> None:
+        self._memory = memory
+        self._user = user_id
+        self._tenant = DEFAULT_TENANT if tenant is None else tenant
+        # What stood where a page was loaded, by the hash of the page's text.
+        self._replaced: OrderedDict[str, deque[str]] = OrderedDict()
+
+    async def process_tool_result(
+        self,
+        tool_name: str,
+        tool_input: dict[str, Any],
+        result: str,
+        conversation_id: str,
+        *,
+        thread_id: str | None = None,
+    ) -> str:
+        """处理工具返回结果: a short result as it is, a long one archived and its placeholder returned."""
+        text = result if isinstance(result, str) else result_text(result)  # pyright: ignore[reportUnnecessaryIsInstance] - tools return anything
+        if len(text) <= self.ARCHIVE_THRESHOLD or tool_name in LOADING_TOOLS:
+            return text
+        house = self._memory.house
+        scope = Scope(self._tenant, self._user, conversation_id)
+        step = Step(tool_name[:100], checked_json(tool_input, "tool_input"), result_text(text), call_id="")
+        try:
+            page = await house.archive.store(scope, step, str(uuid4()), thread=thread_id)
+        except StoreError as error:
+            house.failed("archive", error)
+            return clip(text, min(FALLBACK_CHARS, self.ARCHIVE_THRESHOLD))
+        return placeholder(page, house.counter.count)
+
+    async def load_tool_result(self, uuid: str, *, conversation_id: str | None = None) -> str:
+        """加载完整的工具结果; what cannot be loaded is explained in words a model can act on."""
+        try:
+            return (await self.get(uuid, conversation_id=conversation_id)).result_full
+        except HandleNotFoundError as error:
+            return explained(error)
+
+    async def get(self, uuid: str, *, conversation_id: str | None = None) -> ToolResultArchive:
+        """The whole row; raises `HandleNotFoundError` for an unknown, foreign or malformed uuid."""
+        scope = Scope(self._tenant, self._user, conversation_id)
+        page, text = await self._memory.house.archive.load(scope, uuid)
+        return ToolResultArchive.of(page, text)
+
+    async def prepare_context(self, messages: list[Any], load_uuids: list[str] | None = None) -> list[Any]:
+        """准备上下文: a copy in which the placeholders of `load_uuids` are the full results, at their places.
+
+        Only tool messages are looked at: a placeholder that somebody typed is text.
+        """
+        wanted = set(load_uuids or ())
+        return [await self._loaded(message, wanted) for message in messages]
+
+    async def restore_placeholders(self, messages: list[Any]) -> list[Any]:
+        """将加载的完整内容恢复为占位符（用于下一轮）"""
+        restored: list[Any] = []
+        for message in messages:
+            stood = self._replaced.get(_hash(_content(message))) if _is_tool(message) else None
+            restored.append(_with_content(message, stood[0]) if stood else copy.copy(message))
+            if stood and len(stood) > 1:
+                stood.rotate(-1)
+        return restored
+
+    async def _loaded(self, message: Any, wanted: set[str]) -> Any:
+        shown = _content(message)
+        uuid = placeholder_uuid(shown) if _is_tool(message) else None
+        if uuid is None or uuid not in wanted:
+            return copy.copy(message)
+        try:
+            full = (await self.get(uuid)).result_full
+        except HandleNotFoundError:
+            return copy.copy(message)
+        stood = self._replaced.setdefault(_hash(full), deque())
+        if shown not in stood:
+            stood.append(shown)
+        self._replaced.move_to_end(_hash(full))
+        if len(self._replaced) > 1000:
+            self._replaced.popitem(last=False)
+        return _with_content(message, full)
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
+
+
+def _is_tool(message: Any) -> bool:
+    """Whether a message is a tool's, as a mapping or as a framework's object."""
+    if isinstance(message, Mapping):
+        return cast("Mapping[str, object]", message).get("role") == "tool"
+    return "tool" in {getattr(message, "role", None), getattr(message, "type", None)}
+
+
+def _content(message: Any) -> str:
+    found: object = (
+        cast("Mapping[str, object]", message).get("content")
+        if isinstance(message, Mapping)
+        else getattr(message, "content", None)
+    )
+    return found if isinstance(found, str) else ""
+
+
+def _with_content(message: Any, content: str) -> Any:
+    """A copy with another text; the original is not touched."""
+    if isinstance(message, Mapping):
+        return {**cast("Mapping[str, object]", message), "content": content}
+    changed = copy.copy(message)
+    changed.content = content
+    return changed
