@@ -77,7 +77,11 @@ def _step_object(step: Step) -> dict[str, JsonValue]:
 
 
 def _has_page_part(step: Step) -> bool:
-    return step.page is not None or not step.whole or bool(step.page_tokens or step.page_chars or step.lost_chars)
+    return (
+        step.page is not None
+        or not step.whole
+        or bool(step.page_tokens or step.page_chars or step.lost_chars)
+    )
 
 
 def _page_part(step: Step) -> dict[str, JsonValue]:

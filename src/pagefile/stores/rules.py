@@ -5,9 +5,15 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import pairwise
 
-from pagefile.errors import ConflictError, HandleNotFoundError, InvalidTurnError, NotFoundError
+from pagefile.errors import (
+    ConflictError,
+    HandleNotFoundError,
+    InvalidTurnError,
+    NotFoundError,
+    PagePurgedError,
+)
 from pagefile.ports import AddStep, CheckpointDraft, Complete, TurnChange, TurnDraft
-from pagefile.records import NEVER, Checkpoint, Entry, Fact, Head, Scope, Step, Turn
+from pagefile.records import NEVER, Checkpoint, Entry, Fact, Head, Page, Scope, Step, Turn
 from pagefile.stores.encoding import steps_text
 
 _TICK = timedelta(microseconds=1)
@@ -66,9 +72,36 @@ def no_fact(fact_id: str) -> NotFoundError:
     return NotFoundError(f"There is no fact {fact_id!r}.")
 
 
-def page_taken(uuid: str) -> ConflictError:
-    """The error for a page whose uuid stands for another text."""
-    return ConflictError(f"Page {uuid!r} is there already with another text: give the new page a new uuid.")
+# -- pages ------------------------------------------------------------------------------------------------------------
+
+
+def lists_page(scope: Scope, owned: Scope) -> bool:
+    """Whether a page is one of a scope's own: what is listed, searched and purged for it."""
+    return (
+        owned.tenant == scope.tenant
+        and scope.conversation in {None, owned.conversation}
+        and sees(scope, owned.user)
+    )
+
+
+def reaches_page(scope: Scope, owned: Scope) -> bool:
+    """Whether a scope may use a page whose uuid it knows: a user's page follows them into every conversation."""
+    if owned.tenant != scope.tenant:
+        return False
+    here = scope.conversation is not None and scope.conversation == owned.conversation
+    if scope.user is None:
+        return here or scope.conversation is None
+    return scope.user == owned.user or (owned.user is None and here)
+
+
+def check_same_page(stored: Page, page: Page, *, same_text: bool) -> None:
+    """A uuid stands for one text of one user; where a text was purged, its hash still tells."""
+    if stored.purged is not None or page.purged is not None:
+        same_text = stored.content_hash == page.content_hash
+    if not same_text or stored.scope.user != page.scope.user:
+        raise ConflictError(
+            f"Page {page.uuid!r} is there already with another text: give the new page a new uuid."
+        )
 
 
 def no_page(uuid: str) -> HandleNotFoundError:
@@ -76,6 +109,24 @@ def no_page(uuid: str) -> HandleNotFoundError:
     return HandleNotFoundError(
         f"There is no archived page {uuid!r} here: copy the uuid from its placeholder."
     )
+
+
+def check_living(page: Page) -> Page:
+    """The page, unless it is a tombstone; the error tells a model all that is left of it."""
+    if page.purged is not None:
+        raise PagePurgedError(
+            f"The text of page {page.uuid!r} (tool {page.tool!r}) was purged at {page.purged:%Y-%m-%d %H:%M} UTC and "
+            f"cannot be loaded any more. Its summary is left: {page.result_summary!r}. Call the tool again for the whole result."
+        )
+    return page
+
+
+def check_terms(uuid: str, passages: int, terms: int) -> None:
+    """Every passage has terms, and no others are there."""
+    if passages != terms:
+        raise InvalidTurnError(
+            f"Page {uuid!r} has {passages} passages, terms came for {terms}: give one text for each."
+        )
 
 
 # -- turns ------------------------------------------------------------------------------------------------------------
@@ -103,6 +154,16 @@ def _said(steps: Sequence[Step]) -> str | None:
     return steps_text(
         [Step(step.tool, step.input, step.result, step.call_id, 0, 0, step.page) for step in steps]
     )
+
+
+def has_step(turn: Turn, step: Step) -> bool:
+    """Whether the turn has a step that says the same: then a caller tried again."""
+    return _heard(step) in {_heard(known) for known in turn.steps if known.call_id == step.call_id}
+
+
+def _heard(step: Step) -> str | None:
+    # A caller who tries again may have archived the result again, under another page.
+    return steps_text([Step(step.tool, step.input, step.result, step.call_id)])
 
 
 def check_ended(turn: Turn, change: TurnChange) -> Turn:

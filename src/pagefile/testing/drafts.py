@@ -105,7 +105,15 @@ def fact(
     )
 
 
-def page(uuid: str, text: str = "the whole result", *, scope: Scope = CHAT, minutes: int = 0) -> PageDraft:
+def page(
+    uuid: str,
+    text: str = "the whole result",
+    *,
+    scope: Scope = CHAT,
+    minutes: int = 0,
+    spans: Sequence[tuple[int, int]] = (),
+    call_hash: str = "",
+) -> PageDraft:
     """An archived result, so many minutes after the others."""
     record = Page(
         uuid=uuid,
@@ -119,9 +127,10 @@ def page(uuid: str, text: str = "the whole result", *, scope: Scope = CHAT, minu
         created=AT + timedelta(minutes=minutes),
         tokens=9,
         counter="test",
-        content_hash="hash-of-" + uuid,
+        content_hash="hash-of-" + text[:20],
+        call_hash=call_hash,
     )
-    return PageDraft(record, text)
+    return PageDraft(record, text, tuple(spans))
 
 
 def call(call_id: str, *, scope: Scope = CHAT, at: datetime = AT) -> Call:

@@ -8,6 +8,8 @@ from pagefile.ports import (
     CallLog,
     FactStore,
     LogReader,
+    PageIndex,
+    PageKeeper,
     PageStore,
     SessionStore,
     Store,
@@ -34,6 +36,8 @@ class FlakyStore(Store):
         self.source = cast("TurnSource", _FlakyPort("source", store.source, self.check))
         self.facts = cast("FactStore", _FlakyPort("facts", store.facts, self.check))
         self.pages = cast("PageStore", _FlakyPort("pages", store.pages, self.check))
+        self.page_keeper = cast("PageKeeper", _FlakyPort("page_keeper", store.page_keeper, self.check))
+        self.page_index = cast("PageIndex", _FlakyPort("page_index", store.page_index, self.check))
         self.calls = cast("CallLog", _FlakyPort("calls", store.calls, self.check))
         self.sessions = cast("SessionStore", _FlakyPort("sessions", store.sessions, self.check))
 

@@ -6,16 +6,14 @@ from datetime import datetime
 from typing import TypeVar
 
 from pagefile.errors import ClosedError
-from pagefile.ports import (
-    Clock,
-    PageDraft,
-)
+from pagefile.ports import Clock
 from pagefile.records import (
     Call,
     Checkpoint,
     Entry,
     Fact,
     Head,
+    Page,
     Reset,
     Scope,
     Turn,
@@ -80,6 +78,16 @@ class Conversation:
         self.open = [replace(turn, scope=self.scope) for turn in self.open]
 
 
+@dataclass(frozen=True, slots=True)
+class Shelved:
+    """A page and what belongs to it; a tombstone has no text, no spans and no terms."""
+
+    page: Page
+    text: str | None
+    spans: tuple[tuple[int, int], ...]
+    terms: tuple[str, ...] | None = None
+
+
 class Room:
     """What the ports share."""
 
@@ -88,7 +96,7 @@ class Room:
         self.closed = False
         self.conversations: dict[tuple[str, str], Conversation] = {}
         self.facts: dict[tuple[str, str], Fact] = {}
-        self.pages: dict[tuple[str, str], PageDraft] = {}
+        self.pages: dict[tuple[str, str], Shelved] = {}
         self.calls: dict[tuple[str, str], Call] = {}
         self.sessions: dict[tuple[str, str], session.SessionValue] = {}
 
@@ -127,6 +135,13 @@ class Room:
         conversation.agent = agent or conversation.agent
         conversation.updated = max(conversation.updated, now)
         return conversation
+
+    def texts(self) -> set[str]:
+        """The texts of the living pages; equal ones once."""
+        return {shelved.text for shelved in self.pages.values() if shelved.text is not None}
+
+    def spans(self) -> int:
+        return sum(len(shelved.spans) for shelved in self.pages.values())
 
     def session(self, conversation: Conversation) -> session.SessionValue:
         scope = conversation.scope

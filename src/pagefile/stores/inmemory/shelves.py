@@ -1,4 +1,4 @@
-"""Facts, pages, calls and sessions as dicts."""
+"""Facts, calls and sessions as dicts."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -7,15 +7,12 @@ from datetime import datetime
 from pagefile.ports import (
     CallLog,
     FactStore,
-    PageDraft,
-    PageStore,
     SessionStore,
 )
 from pagefile.records import (
     Call,
     Fact,
     JsonObject,
-    Page,
     Scope,
     utc,
 )
@@ -56,32 +53,6 @@ class InMemoryFacts(FactStore):
             fact = replace(fact, retracted=utc(at))
             self._room.facts[scope.tenant, fact_id] = fact
         return fact
-
-
-class InMemoryPages(PageStore):
-    def __init__(self, room: Room) -> None:
-        self._room = room
-
-    async def put(self, draft: PageDraft) -> Page:
-        self._room.check_open()
-        page = replace(draft.page, input=plain(draft.page.input), created=utc(draft.page.created))
-        stored = self._room.pages.setdefault((page.scope.tenant, page.uuid), PageDraft(page, draft.text))
-        if stored.text != draft.text or stored.page.scope.user != page.scope.user:
-            raise rules.page_taken(page.uuid)
-        return stored.page
-
-    async def load(self, scope: Scope, uuid: str) -> tuple[Page, str]:
-        self._room.check_open()
-        stored = self._room.pages.get((scope.tenant, uuid))
-        if stored is None or (scope.user and stored.page.scope.user not in (None, scope.user)):
-            raise rules.no_page(uuid)
-        return stored.page, stored.text
-
-    async def list(self, scope: Scope, *, limit: int = 100, after: str | None = None) -> list[Page]:
-        self._room.check_open()
-        pages = [draft.page for draft in self._room.pages.values() if within(draft.page.scope, scope)]
-        pages.sort(key=lambda page: (page.created, page.uuid), reverse=True)
-        return behind(pages, lambda page: page.uuid, after)[:limit]
 
 
 class InMemoryCalls(CallLog):

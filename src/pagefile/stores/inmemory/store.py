@@ -13,9 +13,10 @@ from pagefile.records import (
     Scope,
 )
 from pagefile.stores.inmemory.log import InMemoryTurnLog
+from pagefile.stores.inmemory.pages import InMemoryPageIndex, InMemoryPageKeeper, InMemoryPages
 from pagefile.stores.inmemory.reader import InMemoryReader
 from pagefile.stores.inmemory.room import Room, within
-from pagefile.stores.inmemory.shelves import InMemoryCalls, InMemoryFacts, InMemoryPages, InMemorySessions
+from pagefile.stores.inmemory.shelves import InMemoryCalls, InMemoryFacts, InMemorySessions
 
 T = TypeVar("T")
 
@@ -29,6 +30,8 @@ class InMemoryStore(Store):
         self.reader = self.source = InMemoryReader(self._room)
         self.facts = InMemoryFacts(self._room)
         self.pages = InMemoryPages(self._room)
+        self.page_keeper = InMemoryPageKeeper(self._room)
+        self.page_index = InMemoryPageIndex(self._room)
         self.calls = InMemoryCalls(self._room)
         self.sessions = InMemorySessions(self._room)
 
@@ -47,17 +50,18 @@ class InMemoryStore(Store):
 
         entries = [entry for key in gone for entry in room.conversations[key].entries()]
         summaries = [key for key in gone if room.conversations[key].checkpoint() is not None]
-        texts_before = {draft.text for draft in room.pages.values()}
+        texts, spans = room.texts(), room.spans()
         counts = {
             "ai_message": len(entries),
             "conversation_summaries": len(summaries),
             "facts": _drop(room.facts, lambda fact: hit(fact.scope)),
-            "tool_result_archive": _drop(room.pages, lambda draft: hit(draft.page.scope)),
+            "tool_result_archive": _drop(room.pages, lambda shelved: hit(shelved.page.scope)),
             "context_calls": _drop(room.calls, lambda call: hit(call.scope)),
             "sessions": sum(room.sessions.pop(key, None) is not None for key in gone),
             "watermarks": 0,
         }
-        counts["blobs"] = len(texts_before - {draft.text for draft in room.pages.values()})
+        counts["blobs"] = len(texts - room.texts())
+        counts["archive_passage"] = spans - room.spans()
         counts["conversations"] = sum(room.conversations.pop(key, None) is not None for key in gone)
         return ErasureReceipt(scope, room.now(), counts)
 

@@ -11,7 +11,7 @@ from pagefile.stores.sqlite.rows import Values, keys
 
 _OF_CONVERSATIONS = ("ai_message", "conversation_summaries", "sessions", "watermarks", "conversations")
 #: These have an owner even where nobody wrote to the conversation.
-_OF_OWNERS = ("facts", "context_calls", "tool_result_archive")
+_OF_OWNERS = ("facts", "context_calls", "archive_passage", "tool_result_archive")
 
 
 def erase(connection: Connection, scope: Scope) -> dict[str, int]:

@@ -120,6 +120,8 @@ class SqliteTurnLog(TurnLog):
             raise rules.no_turn(change.turn_id)
         if turn.status != "open":
             return rules.check_ended(turn, change)
+        if isinstance(change, AddStep) and rules.has_step(turn, change.step):
+            return turn
         turn = _changed(turn, change)
         created = turn.created if turn.status == "open" else rules.stamp(now, state.last_created)
         seq = None if turn.status == "open" else state.next_seq

@@ -1,10 +1,10 @@
-"""Rows of the log become records."""
+"""Rows become records, and records the values of a row."""
 
 from collections.abc import Sequence
 from typing import Any
 
-from pagefile.records import Checkpoint, Entry, Head, Reset, Scope, Turn
-from pagefile.stores.encoding import from_json, text_steps, text_time
+from pagefile.records import Checkpoint, Entry, Head, Page, Reset, Scope, Turn
+from pagefile.stores.encoding import from_json, text_steps, text_time, time_text, to_json
 
 Row = Sequence[Any]
 Values = dict[str, Any]
@@ -104,3 +104,62 @@ def checkpoint_of(row: Row, scope: Scope) -> Checkpoint:
         anchors=tuple(from_json(anchors)),
         archive_refs=tuple(from_json(refs)),
     )
+
+
+def page_of(row: Row, tenant: str) -> Page:
+    """The fragment `page`."""
+    uuid, user, conversation, tool, given, query_summary, result_summary, length, sources, *rest = row
+    created, tokens, counter, content_hash, call_hash, thread, pinned, loads, last_load, purged, size = rest
+    return Page(
+        uuid=uuid,
+        scope=Scope(tenant, user, conversation),
+        tool=tool,
+        input=from_json(given),
+        query_summary=query_summary,
+        result_summary=result_summary,
+        length=length,
+        sources=tuple(from_json(sources)),
+        created=text_time(created),
+        tokens=tokens,
+        counter=counter,
+        content_hash=content_hash,
+        call_hash=call_hash,
+        thread=thread,
+        pinned=bool(pinned),
+        loads=loads,
+        last_load=last_load and text_time(last_load),
+        purged=purged and text_time(purged),
+        stored_bytes=size,
+    )
+
+
+def page_values(page: Page) -> Values:
+    """The parameters of the statement `page_put`, without its blob."""
+    return {
+        **keys(page.scope),
+        "uuid": page.uuid,
+        "thread": page.thread,
+        "tool": page.tool,
+        "input": to_json(page.input),
+        "query_summary": page.query_summary,
+        "result_summary": page.result_summary,
+        "length": page.length,
+        "sources": to_json(page.sources),
+        "created": time_text(page.created),
+        "tokens": page.tokens,
+        "counter": page.counter,
+        "content_hash": page.content_hash,
+        "call_hash": page.call_hash,
+        "pinned": int(page.pinned),
+        "loads": page.loads,
+        "last_load": page.last_load and time_text(page.last_load),
+        "purged": page.purged and time_text(page.purged),
+        "stored_bytes": page.stored_bytes,
+    }
+
+
+def part_of(scope: Scope) -> str:
+    """Which of the three statements of a list a scope asks for."""
+    if scope.conversation is not None:
+        return "conversation"
+    return "tenant" if scope.user is None else "user"

@@ -11,7 +11,7 @@ from pagefile.stores.encoding import from_json, text_time, time_text, to_json, u
 from pagefile.stores.sqlite.driver import Connection
 from pagefile.stores.sqlite.lanes import Readers, Writer
 from pagefile.stores.sqlite.queries import sql
-from pagefile.stores.sqlite.rows import Row, Values, keys
+from pagefile.stores.sqlite.rows import Row, Values, keys, part_of
 
 
 class SqliteFacts(FactStore):
@@ -179,11 +179,8 @@ def _calls(connection: Connection, scope: Scope, limit: int, after: str | None) 
         if row is None or scope.user not in {None, row[1]} or scope.conversation not in {None, row[2]}:
             raise rules.nothing_behind(after)
         place = row[0]
-    part = (
-        "conversation" if scope.conversation is not None else "user" if scope.user is not None else "tenant"
-    )
     values = {**keys(scope), "place": place, "limit": max(0, limit)}
-    return [_call(row, scope.tenant) for row in connection.execute(sql(f"calls_of_{part}"), values)]
+    return [_call(row, scope.tenant) for row in connection.execute(sql(f"calls_of_{part_of(scope)}"), values)]
 
 
 def _call(row: Row, tenant: str) -> Call:

@@ -11,9 +11,11 @@ from pagefile.records import ErasureReceipt, JsonObject, Scope, utc
 from pagefile.stores.sqlite.connecting import Place, open_connections
 from pagefile.stores.sqlite.driver import Connection
 from pagefile.stores.sqlite.erasing import erase
+from pagefile.stores.sqlite.keeping import SqlitePageKeeper
 from pagefile.stores.sqlite.lanes import Readers, Writer
 from pagefile.stores.sqlite.log import SqliteTurnLog
 from pagefile.stores.sqlite.pages import SqlitePages
+from pagefile.stores.sqlite.passages import SqlitePageIndex
 from pagefile.stores.sqlite.reader import SqliteReader
 from pagefile.stores.sqlite.shelves import SqliteCalls, SqliteFacts, SqliteSessions
 
@@ -39,6 +41,8 @@ class SqliteStore(Store):
         self.reader = self.source = SqliteReader(readers)
         self.facts = SqliteFacts(writer, readers)
         self.pages = SqlitePages(writer, readers)
+        self.page_keeper = SqlitePageKeeper(writer, readers)
+        self.page_index = SqlitePageIndex(writer, readers)
         self.calls = SqliteCalls(writer, readers)
         self.sessions = SqliteSessions(writer, readers, clock)
 

@@ -3,7 +3,7 @@
 import pytest
 
 from pagefile.errors import ClosedError, ConflictError, HandleNotFoundError
-from pagefile.ports import EntryQuery, HeadQuery, SinceRequest, Store
+from pagefile.ports import EntryQuery, HeadQuery, PurgeRequest, SinceRequest, Store
 from pagefile.records import Scope
 from pagefile.testing.clock import FakeClock
 from pagefile.testing.contracts.base import Contract, everything, head_of
@@ -16,6 +16,7 @@ _NOTHING = {
     "conversation_summaries": 0,
     "facts": 0,
     "tool_result_archive": 0,
+    "archive_passage": 0,
     "blobs": 0,
     "context_calls": 0,
     "sessions": 0,
@@ -29,7 +30,7 @@ async def furnish(store: Store, scope: Scope, mark: str) -> None:
     await store.log.append(opened(f"{mark}2", scope=scope))
     await store.log.mark(checkpoint(f"{mark}3", 1, scope=scope))
     await store.facts.put(fact(f"{mark}-fact", scope=scope))
-    await store.pages.put(page(f"{mark}-page", f"text {mark}", scope=scope))
+    await store.pages.put(page(f"{mark}-page", f"text {mark}", scope=scope, spans=((0, 4),)))
     await store.calls.add([call(f"{mark}-call", scope=scope)], keep=10)
 
 
@@ -55,7 +56,7 @@ class StoreContract(Contract):
         receipt = await store.erase(CHAT)
         one = dict.fromkeys(_NOTHING, 1)
         assert receipt.counts == {**one, "ai_message": 3, "watermarks": 0}
-        assert (receipt.scope, receipt.at, receipt.total) == (CHAT, clock.now(), 10)
+        assert (receipt.scope, receipt.at, receipt.total) == (CHAT, clock.now(), 11)
         assert await everything(store) == []
         assert not (await head_of(store)).exists
         assert await store.sessions.get(CHAT) is None
@@ -117,7 +118,7 @@ class StoreContract(Contract):
         assert {"backend", "version", "place", "bytes", "read_only"} <= described.keys()
         assert described["read_only"] is False
 
-    async def test_closing_twice_is_closing_once(self, store: Store) -> None:
+    async def test_closing_twice_is_closing_once(self, store: Store, clock: FakeClock) -> None:
         """Afterwards every verb raises `ClosedError`."""
         await store.log.append(done("a"))
         await store.close()
@@ -130,6 +131,12 @@ class StoreContract(Contract):
             store.source.since(SinceRequest(CHAT, {})),
             store.facts.list(ADA),
             store.pages.load(CHAT, "p"),
+            store.pages.put(page("p")),
+            store.page_keeper.page(CHAT, "p"),
+            store.page_keeper.touch(CHAT, [], clock.now()),
+            store.page_keeper.purge(PurgeRequest(CHAT, clock.now())),
+            store.page_index.uuids(CHAT),
+            store.page_index.write(CHAT, "p", []),
             store.calls.list(CHAT),
             store.sessions.get(CHAT),
             store.sessions.put(CHAT, {}),

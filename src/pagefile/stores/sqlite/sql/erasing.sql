@@ -30,6 +30,13 @@ DELETE FROM context_calls WHERE {gone} OR (tenant = :tenant AND user_id = :user)
 -- name: erase_context_calls_of_tenant
 DELETE FROM context_calls WHERE tenant = :tenant
 
+-- name: erase_archive_passage
+DELETE FROM archive_passage WHERE tenant = :tenant AND uuid IN (
+  SELECT uuid FROM tool_result_archive WHERE {gone} OR (tenant = :tenant AND user_id = :user))
+
+-- name: erase_archive_passage_of_tenant
+DELETE FROM archive_passage WHERE tenant = :tenant
+
 -- name: erase_tool_result_archive
 DELETE FROM tool_result_archive WHERE {gone} OR (tenant = :tenant AND user_id = :user)
 
@@ -37,10 +44,11 @@ DELETE FROM tool_result_archive WHERE {gone} OR (tenant = :tenant AND user_id = 
 DELETE FROM tool_result_archive WHERE tenant = :tenant
 
 -- name: blobs_of_gone
-SELECT DISTINCT blob FROM tool_result_archive WHERE {gone} OR (tenant = :tenant AND user_id = :user)
+SELECT DISTINCT blob FROM tool_result_archive
+WHERE blob IS NOT NULL AND ({gone} OR (tenant = :tenant AND user_id = :user))
 
 -- name: blobs_of_tenant
-SELECT DISTINCT blob FROM tool_result_archive WHERE tenant = :tenant
+SELECT DISTINCT blob FROM tool_result_archive WHERE blob IS NOT NULL AND tenant = :tenant
 
 -- name: erase_blob
 -- Equal text may belong to somebody who stays.

@@ -1,4 +1,4 @@
--- Sessions, facts, pages and calls.
+-- Sessions, facts and calls.
 
 -- name: session_get
 SELECT value FROM sessions WHERE tenant = :tenant AND conversation_id = :conversation
@@ -61,42 +61,6 @@ ORDER BY recorded, id
 UPDATE facts SET retracted = coalesce(retracted, :at)
 WHERE tenant = :tenant AND id = :id AND (:user IS NULL OR user_id = :user)
 RETURNING {fact}
-
--- fragment: page
-p.uuid, p.user_id, p.conversation_id, p.tool_name, p.tool_input, p.query_summary, p.result_summary, p.result_length,
-p.sources, p.created_at, p.tokens, p.counter, p.content_hash
-
--- name: blob_put
-INSERT INTO blobs (hash, codec, data) VALUES (:hash, :codec, :data) ON CONFLICT DO NOTHING
-
--- name: page_put
-INSERT INTO tool_result_archive (
-  uuid, conversation_id, thread_id, tool_name, tool_input, query_summary, result_summary, result_length, sources,
-  created_at, tenant, user_id, content_hash, blob, tokens, counter)
-VALUES (
-  :uuid, :conversation, :conversation, :tool, :input, :query_summary, :result_summary, :length, :sources,
-  :created, :tenant, :user, :content_hash, :blob, :tokens, :counter)
-ON CONFLICT DO NOTHING
-
--- name: page_stored
-SELECT p.blob, {page} FROM tool_result_archive AS p WHERE p.uuid = :uuid AND p.tenant = :tenant
-
--- name: page_load
-SELECT b.codec, b.data, {page} FROM tool_result_archive AS p JOIN blobs AS b ON b.hash = p.blob
-WHERE p.uuid = :uuid AND p.tenant = :tenant AND (:user IS NULL OR p.user_id IS NULL OR p.user_id = :user)
-
--- fragment: pages_behind
-(:after IS NULL OR (p.created_at, p.uuid) < (:created, :after)) ORDER BY p.created_at DESC, p.uuid DESC LIMIT :limit
-
--- name: pages_of_conversation
-SELECT {page} FROM tool_result_archive AS p
-WHERE p.conversation_id = :conversation AND p.tenant = :tenant AND (:user IS NULL OR p.user_id = :user) AND {pages_behind}
-
--- name: pages_of_user
-SELECT {page} FROM tool_result_archive AS p WHERE p.tenant = :tenant AND p.user_id = :user AND {pages_behind}
-
--- name: pages_of_tenant
-SELECT {page} FROM tool_result_archive AS p WHERE p.tenant = :tenant AND {pages_behind}
 
 -- name: call_put
 INSERT INTO context_calls (

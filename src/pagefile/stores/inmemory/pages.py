@@ -1,0 +1,164 @@
+"""Archived pages as dicts."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+import anyio.to_thread
+
+from pagefile.ports import PageDraft, PageIndex, PageKeeper, PageStore, PageTerms, PurgeRequest
+from pagefile.records import Page, Scope, utc
+from pagefile.stores import rules
+from pagefile.stores.encoding import stored_page
+from pagefile.stores.inmemory.room import Room, Shelved, behind
+from pagefile.stores.packing import packed
+
+#: From so many characters on, compressing would hold up the event loop.
+_THREAD_FROM_CHARS = 20_000
+
+
+class InMemoryPages(PageStore):
+    def __init__(self, room: Room) -> None:
+        self._room = room
+
+    async def put(self, draft: PageDraft) -> Page:
+        self._room.check_open()
+        page = stored_page(draft.page, await _packed_bytes(draft.text))
+        self._room.check_open()
+        key = page.scope.tenant, page.uuid
+        stored = self._room.pages.get(key)
+        if stored is not None:
+            rules.check_same_page(stored.page, page, same_text=stored.text == draft.text)
+            if stored.page.purged is None or page.purged is not None:
+                return stored.page
+        living = page.purged is None
+        self._room.pages[key] = Shelved(page, draft.text if living else None, draft.spans if living else ())
+        return page
+
+    async def load(self, scope: Scope, uuid: str) -> tuple[Page, str]:
+        shelved = _named(self._room, scope, uuid)
+        return rules.check_living(shelved.page), shelved.text or ""
+
+    async def list(self, scope: Scope, *, limit: int = 100, after: str | None = None) -> list[Page]:
+        pages = list(reversed(_oldest_first(self._room, lambda page: rules.lists_page(scope, page.scope))))
+        return behind(pages, lambda page: page.uuid, after)[:limit]
+
+
+class InMemoryPageKeeper(PageKeeper):
+    def __init__(self, room: Room) -> None:
+        self._room = room
+
+    async def page(self, scope: Scope, uuid: str) -> Page:
+        return _named(self._room, scope, uuid).page
+
+    async def pin(self, scope: Scope, uuid: str, *, pinned: bool) -> Page:
+        shelved = _named(self._room, scope, uuid)
+        page = replace(rules.check_living(shelved.page), pinned=pinned)
+        self._room.pages[scope.tenant, uuid] = replace(shelved, page=page)
+        return page
+
+    async def touch(self, scope: Scope, uuids: Sequence[str], at: datetime) -> None:
+        self._room.check_open()
+        for uuid in uuids:
+            shelved = _reached(self._room, scope, uuid)
+            if shelved is not None and shelved.page.purged is None:
+                page, now = shelved.page, utc(at)
+                last = now if page.last_load is None else max(now, page.last_load)
+                touched = replace(page, loads=page.loads + 1, last_load=last)
+                self._room.pages[scope.tenant, uuid] = replace(shelved, page=touched)
+
+    async def pinned(self, scope: Scope) -> list[Page]:
+        return _oldest_first(self._room, lambda page: page.pinned and rules.lists_page(scope, page.scope))
+
+    async def equal_call(self, scope: Scope, call_hash: str, since: datetime) -> Page | None:
+        equal = _oldest_first(
+            self._room,
+            lambda page: (
+                page.call_hash == call_hash != ""
+                and page.created >= utc(since)
+                and page.purged is None
+                and rules.reaches_page(scope, page.scope)
+            ),
+        )
+        return equal[-1] if equal else None
+
+    async def purge(self, request: PurgeRequest) -> list[Page]:
+        held = _oldest_first(
+            self._room, lambda page: page.purged is None and rules.lists_page(request.scope, page.scope)
+        )
+        chosen = {page.uuid for page in held if not page.pinned and _is_named(page, request)}
+        rest = [page for page in held if page.uuid not in chosen]
+        chosen |= {page.uuid for page in _beyond(rest, request.max_bytes)}
+        purged = [replace(page, purged=utc(request.at)) for page in held if page.uuid in chosen]
+        for page in purged:
+            self._room.pages[page.scope.tenant, page.uuid] = Shelved(page, None, ())
+        return purged
+
+
+class InMemoryPageIndex(PageIndex):
+    def __init__(self, room: Room) -> None:
+        self._room = room
+
+    async def uuids(self, scope: Scope) -> list[str]:
+        held = _oldest_first(
+            self._room, lambda page: page.purged is None and rules.lists_page(scope, page.scope)
+        )
+        return [page.uuid for page in held]
+
+    async def read(self, scope: Scope, uuids: Sequence[str]) -> list[PageTerms]:
+        self._room.check_open()
+        found = [_reached(self._room, scope, uuid) for uuid in uuids]
+        return [
+            PageTerms(shelved.page.uuid, shelved.spans, shelved.terms if shelved.spans else ())
+            for shelved in found
+            if shelved is not None and shelved.page.purged is None
+        ]
+
+    async def write(self, scope: Scope, uuid: str, terms: Sequence[str]) -> None:
+        shelved = _reached(self._room, scope, uuid)
+        if shelved is None or shelved.page.purged is not None:
+            return
+        rules.check_terms(uuid, len(shelved.spans), len(terms))
+        self._room.pages[scope.tenant, uuid] = replace(shelved, terms=tuple(terms))
+
+
+async def _packed_bytes(text: str) -> int:
+    if len(text) < _THREAD_FROM_CHARS:
+        return len(packed(text).data)
+    return len((await anyio.to_thread.run_sync(packed, text)).data)
+
+
+def _reached(room: Room, scope: Scope, uuid: str) -> Shelved | None:
+    room.check_open()
+    shelved = room.pages.get((scope.tenant, uuid))
+    return shelved if shelved is not None and rules.reaches_page(scope, shelved.page.scope) else None
+
+
+def _named(room: Room, scope: Scope, uuid: str) -> Shelved:
+    shelved = _reached(room, scope, uuid)
+    if shelved is None:
+        raise rules.no_page(uuid)
+    return shelved
+
+
+def _oldest_first(room: Room, wanted: Callable[[Page], bool]) -> list[Page]:
+    room.check_open()
+    pages = [shelved.page for shelved in room.pages.values() if wanted(shelved.page)]
+    return sorted(pages, key=lambda page: (page.created, page.uuid))
+
+
+def _is_named(page: Page, request: PurgeRequest) -> bool:
+    old = request.before is not None and page.created < utc(request.before)
+    return old or page.uuid in (request.uuids or ())
+
+
+def _beyond(pages: Sequence[Page], max_bytes: int | None) -> list[Page]:
+    """The oldest pages without a pin that must go until the others are small enough."""
+    gone: list[Page] = []
+    size = sum(page.stored_bytes for page in pages)
+    for page in (page for page in pages if not page.pinned):
+        if max_bytes is None or size <= max_bytes:
+            break
+        gone.append(page)
+        size -= page.stored_bytes
+    return gone
