@@ -1,6 +1,8 @@
 """The command line, as a person uses it: a visit to the doctor in Chinese, a trip in English."""
 
 import json
+import socket
+import sys
 from pathlib import Path
 
 import pytest
@@ -309,6 +311,7 @@ def test_nothing_there_is_3():
     assert "Nothing is held about" in complaint(pagefile("facts", "nobody"), 3)
     assert "nothing to forget" in complaint(pagefile("forget", "nope", "--yes"), 3)
     assert "nothing to export" in complaint(pagefile("export", "e.jsonl", "-c", "nope"), 3)
+    assert "There is no file" in complaint(pagefile("import", "missing.jsonl"), 3)
     assert "no conversations here" in complaint(pagefile("show", "--tenant", "other"), 3)
     said = pagefile("recall", "zebra", "-c", "c", "--json")
     assert (3, []) == (said.code, said.json)
@@ -348,9 +351,32 @@ def test_errors_are_1_and_one_line():
         pagefile("context", "c", "long " * 50, "--window-tokens", "9"), 1
     )
     assert "not a record of a Pagefile export" in complaint(pagefile("import", "broken.jsonl"), 1)
-    assert "no file" in complaint(pagefile("import", "missing.jsonl"), 1)
     assert "No store is known" in complaint(pagefile("show", "--db", "nosql://x"), 1)
     assert ["hi"] == [turn["user"] for turn in pagefile("show", "c", "--json").json["turns"]]
+
+
+def test_interrupted_is_130(monkeypatch: pytest.MonkeyPatch):
+    """Ctrl-C while something runs leaves no traceback."""
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("pagefile.cli.conversations.run", interrupted)
+    said = pagefile("show")
+    assert (130, "", "") == (said.code, said.out, said.err)
+
+
+def test_serve_says_what_is_in_its_way(monkeypatch: pytest.MonkeyPatch):
+    """A broken database, a taken port, an address that is not this machine's, a missing extra: before it serves."""
+    Path("broken.db").write_bytes(b"this is not a database" * 100)
+    assert "'broken.db'" in complaint(pagefile("serve", "--db", "broken.db"), 1)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        said = pagefile("serve", "--port", str(port))
+    assert complaint(said, 1).startswith(f"127.0.0.1:{port} is in use: ")
+    assert "service.port must be at most 65535" in complaint(pagefile("serve", "--port", "70000"), 1)
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    assert "pip install 'pagefile[service]'" in complaint(pagefile("serve"), 1)
 
 
 def test_an_export_never_replaces_something_else():

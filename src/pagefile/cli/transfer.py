@@ -10,7 +10,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from pagefile.cli.opening import AsJson, ConfigFile, Db, Tenant, UserId, loaded, run
 from pagefile.cli.output import err, nothing, plural, print_json, say
-from pagefile.errors import TransferError
+from pagefile.errors import NotFoundError, TransferError
 
 
 def export(
@@ -55,7 +55,7 @@ def import_(
     """Read an export; what is there already is left as it is."""
     settings = loaded(ctx, db, config).settings
     if not file.is_file():
-        raise TransferError(f"There is no file {str(file)!r} to import.")
+        raise NotFoundError(f"There is no file {str(file)!r} to import.")
     with _progress(f"Importing {file.name}"):
         counts = run(settings, lambda memory: memory.import_(file, tenant=tenant), must_exist=False)
     _print_counts("Imported", counts, as_json=as_json)
