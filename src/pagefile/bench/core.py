@@ -4,7 +4,6 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 import anyio
@@ -28,36 +27,42 @@ class _Effort:
     windows: windows.Effort
     writing: writing.Effort
     sizes: tuple[int, ...]
+    recalled: int
 
 
 _FULL = _Effort(
     imports=15,
-    windows=windows.Effort(turns=10_000, rounds=40, calls=10),
-    writing=writing.Effort(rounds=60, calls=25, group_rounds=9, calls_each=10),
+    windows=windows.Effort(turns=10_000, rounds=60, calls=5),
+    writing=writing.Effort(rounds=200, calls=10, group_rounds=9, calls_each=10),
     sizes=(1_000, 10_000, 100_000),
+    recalled=10_000,
 )
 _QUICK = _Effort(
-    imports=3,
+    imports=2,
     windows=windows.Effort(turns=2_000, rounds=12, calls=5),
-    writing=writing.Effort(rounds=20, calls=20, group_rounds=3, calls_each=3),
+    writing=writing.Effort(rounds=50, calls=10, group_rounds=3, calls_each=3),
     sizes=(1_000, 20_000),
+    recalled=1_000,
 )
 
 
-def run(*, quick: bool = False, progress: Progress | None = None) -> Report:
+def run(quick: bool = False, progress: Progress | None = None) -> Report:
     """Measure on the disk of the current directory; whatever is written there is removed at the end."""
     began = time.perf_counter()
-    try:
-        with tempfile.TemporaryDirectory(prefix=".pagefile-bench-", dir=Path.cwd()) as folder:
-            rows, fsync_s = anyio.run(
-                partial(_measure, Path(folder), _QUICK if quick else _FULL, progress or _silent)
-            )
-    except PermissionError as error:
-        raise StoreUnavailableError(
-            "The current directory cannot be written: run the benchmark where a database may be made."
-        ) from error
+    effort = _QUICK if quick else _FULL
+    with _folder() as folder:
+        rows, fsync_s = anyio.run(_measure, Path(folder), effort, progress or _silent)
     facts = machine_facts(open_counter().name, fsync_s * 1e3)
     return Report(rows, facts, quick, time.perf_counter() - began)
+
+
+def _folder() -> tempfile.TemporaryDirectory[str]:
+    try:
+        return tempfile.TemporaryDirectory(prefix=".pagefile-bench-", dir=Path.cwd())
+    except OSError as error:
+        raise StoreUnavailableError(
+            f"The current directory cannot be written ({error.strerror}): run the benchmark where a database may be made."
+        ) from error
 
 
 async def _measure(folder: Path, effort: _Effort, tell: Progress) -> tuple[Sequence[Row], float]:
@@ -67,13 +72,14 @@ async def _measure(folder: Path, effort: _Effort, tell: Progress) -> tuple[Seque
     tell("building windows, then recalling")
     rows += await windows.windows(folder, counter, effort.windows)
     fsync_s = fsync_seconds(folder)
+    rows.append(Row("fsync of a page on this disk", fsync_s * 1e3, "ms"))
     for synchronous in ("full", "normal"):
         tell(f"recording, synchronous={synchronous.upper()}")
         rows.append(await writing.beside_bare(folder, counter, synchronous, effort.writing))
     tell(f"recording with {writing.WRITERS} writers")
     rows += await writing.many_writers(folder, counter, fsync_s, effort.writing)
     tell(f"holding memory flat up to {effort.sizes[-1]:,} turns")
-    rows += await peak_memory(folder, counter, effort.sizes)
+    rows += await peak_memory(folder, counter, effort.sizes, recalled=effort.recalled)
     return rows, fsync_s
 
 

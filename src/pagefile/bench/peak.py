@@ -1,11 +1,11 @@
 """How much memory windows take, however long the conversation is. Each size is measured in a process of its own."""
 
 import json
-import resource
 import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal, cast
 
 import anyio
 
@@ -17,51 +17,76 @@ from pagefile.records import Scope
 from pagefile.settings import Settings
 from pagefile.text.tokens import TokenCounter
 
-_SCOPE = Scope(user="bench", conversation="chat")
+try:
+    import resource
+except ImportError:  # Windows
+    resource = None
+
 LIMIT = Limit("at most", 1.5)
+_SCOPE = Scope(user="bench", conversation="chat")
 _CALLS = 50
 #: The texts repeat after so many turns: memory does not depend on what is said, and counting takes time.
 _DISTINCT = 500
 
+Recall = Literal["auto", "never"]
 
-async def peak_memory(folder: Path, counter: TokenCounter, sizes: Sequence[int]) -> list[Row]:
-    """A row a size; the largest must stay near the smallest."""
-    peaks = [await _measured(folder / f"peak-{size}.db", counter, size) for size in sizes]
+
+async def peak_memory(
+    folder: Path, counter: TokenCounter, sizes: Sequence[int], *, recalled: int
+) -> list[Row]:
+    """A row a size, of which the largest must stay near the smallest; and one with recall on, for `recalled` turns."""
+    for size in sizes:
+        await fill(_place(folder, size), Author(counter).turns(_SCOPE, size, LONG, distinct=_DISTINCT))
+    peaks = [_measured(_place(folder, size), "never") for size in sizes]
     rows = [
         Row(
-            f"peak memory, {size:,} turns", peak, "MB", peak / peaks[0], note=f"{_CALLS} windows in a process"
+            f"peak memory, {size:,} turns",
+            peak,
+            "MB",
+            peak / peaks[0],
+            note=f"{_CALLS} windows in a process of its own, beside {sizes[0]:,} turns",
         )
         for size, peak in zip(sizes, peaks, strict=True)
     ]
-    return [*rows[:-1], Row.judged(rows[-1], LIMIT)]
+    with_recall = _measured(_place(folder, recalled), "auto")
+    note = f"holds the word index of {recalled:,} turns, beside the same without"
+    apart = Row(
+        "the same with recall", with_recall, "MB", with_recall / peaks[sizes.index(recalled)], note=note
+    )
+    return [*rows[:-1], Row.judged(rows[-1], LIMIT), apart]
 
 
-async def _measured(database: Path, counter: TokenCounter, size: int) -> float:
-    await fill(database, Author(counter).turns(_SCOPE, size, LONG, distinct=_DISTINCT))
-    command = [sys.executable, "-I", "-m", "pagefile.bench.peak", str(database)]
-    # A process that was just made has no peak of anything else in it.
-    done = subprocess.run(command, check=True, capture_output=True, text=True)  # noqa: ASYNC221, S603 - nothing else runs
+def _place(folder: Path, size: int) -> Path:
+    return folder / f"peak-{size}.db"
+
+
+def _measured(database: Path, recall: Recall) -> float:
+    """Megabytes that a fresh process held at most; this one has seen too much to say."""
+    command = [sys.executable, "-P", "-m", "pagefile.bench.peak", str(database), recall]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)  # noqa: S603 - our own interpreter
     return float(json.loads(done.stdout))
 
 
-async def _windows(database: Path) -> None:
-    async with Memory.open(url_of(database), settings=Settings(recall="never")) as memory:
+async def _windows(database: Path, recall: Recall) -> None:
+    async with Memory.open(url_of(database), settings=Settings(recall=recall)) as memory:
         chat = memory.conversation("chat", user_id="bench")
         for _ in range(_CALLS):
             await chat.context(QUESTION)
 
 
 def _peak_mb() -> float:
-    """The most memory this process ever held, as the kernel counts it."""
+    """The most memory this process ever held, as the kernel counts it; 0 where it does not tell."""
     status = Path("/proc/self/status")
     if status.is_file():
         line = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM:"))
         return int(line.split()[1]) / 1024
-    # Elsewhere the number may include what the parent held when it made this process (macOS counts bytes).
+    if resource is None:
+        return 0.0
+    # Unlike VmHWM this may include what the parent held when it made this process. macOS counts bytes.
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return most / (1024 * 1024 if sys.platform == "darwin" else 1024)
 
 
 if __name__ == "__main__":
-    anyio.run(_windows, Path(sys.argv[1]))
+    anyio.run(_windows, Path(sys.argv[1]), cast("Recall", sys.argv[2]))
     print(_peak_mb())
