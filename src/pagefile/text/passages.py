@@ -9,6 +9,7 @@ import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate, islice
 
 from pagefile.text.clip import clip
 from pagefile.text.ranking import WordIndex
@@ -35,6 +36,14 @@ _BLOCK_TAGS = re.compile(
     r"</(?:p|div|li|tr|ul|ol|h[1-6]|section|article|table|head|body|script|style)>|<br ?/?>", re.IGNORECASE
 )
 _CLOSING_TAGS = re.compile(r"</[A-Za-z][^<>]*+>")
+#: Begins with one set of characters, which is what makes the search for it fast.
+_SENTENCE_ENDS = re.compile(
+    r"[。！？….!?](?:(?<=[。！？…])[。！？…]*[\"'”’」』）)\]】》]*\s*|(?<![.!?]{2})[.!?]*+[\"'”’」』）)\]】》]*+\s+)"
+)
+#: How much of the text around a sentence end tells whether it is one.
+_AROUND = 80
+#: How many that look like one are asked, nearest first.
+_ASKED = 8
 _SOFT = re.compile(r"[\s，、,;；]")
 _HEADING_LINE = re.compile(r"(?:\A|\n)#{1,6} +([^\n]+)")
 #: Joins the character before it to the one behind it, or changes it: no place to cut.
@@ -193,7 +202,7 @@ def _boundary(found: Units, start: int, limits: _Limits) -> int:
         if best is not None:
             return best
     for reach in (near, most):
-        best = _sentence_end(found, start, low, reach)
+        best = _sentence_end(found, low, reach, ideal)
         if best is not None:
             return best
     for pattern in (_LINES, _CLOSING_TAGS):
@@ -216,15 +225,15 @@ def _by_distance(places: Sequence[int], ideal: int) -> Iterator[int]:
     yield from places[over:]
 
 
-def _sentence_end(found: Units, start: int, low: int, high: int) -> int | None:
-    """The last sentence end between two places; the last piece of the window may go on behind it."""
-    place = start
-    best = None
-    for piece in sentences(found.text[start:high])[:-1]:
-        place += len(piece)
-        if place >= low and found.span(place) is None:
-            best = place
-    return best
+def _sentence_end(found: Units, low: int, high: int, ideal: int) -> int | None:
+    """The sentence end nearest to the ideal place: what looks like one is shown to `sentences` with what is around."""
+    places = [match.end() for match in _SENTENCE_ENDS.finditer(found.text, low, high)]
+    for place in islice(_by_distance(places, ideal), _ASKED):
+        start = max(0, place - _AROUND)
+        ends = accumulate(map(len, sentences(found.text[start : place + _AROUND])), initial=start)
+        if place in ends and found.span(place) is None:
+            return place
+    return None
 
 
 def _anywhere(found: Units, start: int, low: int, most: int) -> int:

@@ -7,15 +7,17 @@ from itertools import islice
 
 from pagefile.records import JsonValue
 from pagefile.text.clip import cut
-from pagefile.text.synopsis.kinds import REFERENCES
+from pagefile.text.synopsis.kinds import references
 
 #: How many are kept: nobody reads more, and a page of links would be nothing but sources.
 MOST = 50
 #: How long one may be.
 MAX_CHARS = 200
 #: How much of a text is looked through: result lists stand at its beginning, reference lists at its end.
-_HEAD_CHARS = 1_000_000
+_HEAD_CHARS = 300_000
 _TAIL_CHARS = 200_000
+#: JSON longer than this is not parsed for its sources.
+_MAX_JSON_CHARS = 2_000_000
 #: How many objects of a JSON list are asked for their sources.
 _MOST_OBJECTS = 500
 
@@ -23,18 +25,20 @@ _MOST_OBJECTS = 500
 _Found = tuple[str, str]
 
 _URL = r"(?:https?|ftp)://[^\s<>\"'，。；！？（）「」【】()]+"
-_LEAD = r"[ \t>*+-]*(?:\[\d{1,4}\]|\d{1,4}[.)、])?[ \t]*"
+_LEAD = r"[ \t>*+-]*+(?:\[\d{1,4}\]|\d{1,4}[.)、])?+[ \t]*+"
 _LABEL = (
     r"文档标题|文档名称|文档地址|文档来源|标题|来源|出处|链接|网址|地址|document|title|url|link|sources?|href"
 )
 #: A name behind `[1]`, up to its address or the end of the line.
-_NUMBERED = re.compile(r"\n[ \t]*[-*+]?[ \t]*\[\d{1,4}\][ \t]*([^\n]{1,600})")
+_NUMBERED = re.compile(r"\n[ \t]*+[-*+]?+[ \t]*+\[\d{1,4}\][ \t]*+([^\n]{1,600})")
 _ADDRESS = re.compile(rf"[(（][ \t]*({_URL})[ \t]*[)）]|({_URL})")
-_LABELLED = re.compile(rf"\n{_LEAD}\**({_LABEL})\**[ \t]*[:：]\**[ \t]*([^\n]{{1,600}})", re.IGNORECASE)
-_SECOND_LABEL = re.compile(rf"[ \t]*[/|,，;；][ \t]*\**(?:{_LABEL})\**[ \t]*[:：]\**[ \t]*", re.IGNORECASE)
-_FIRST_LABEL = re.compile(rf"\**(?:{_LABEL})\**[ \t]*[:：]\**[ \t]*", re.IGNORECASE)
+_LABELLED = re.compile(rf"\n{_LEAD}\**+({_LABEL})\**+[ \t]*+[:：]\**+[ \t]*+([^\n]{{1,600}})", re.IGNORECASE)
+_SECOND_LABEL = re.compile(
+    rf"[ \t]*+[/|,，;；][ \t]*+\**+(?:{_LABEL})\**+[ \t]*+[:：]\**+[ \t]*+", re.IGNORECASE
+)
+_FIRST_LABEL = re.compile(rf"\**+(?:{_LABEL})\**+[ \t]*+[:：]\**+[ \t]*+", re.IGNORECASE)
 _LINKED = re.compile(
-    rf"\n[ \t]*(?:[-*+]|\d{{1,3}}[.)]|#{{1,6}})[ \t]+\**\[([^\[\]\n]{{1,300}})\]\(<?({_URL})"
+    rf"\n[ \t]*+(?:[-*+]|\d{{1,3}}[.)]|#{{1,6}})[ \t]++\**+\[([^\[\]\n]{{1,300}})\]\(<?({_URL})"
 )
 _NAMES = frozenset({"文档标题", "文档名称", "标题", "title", "document"})
 _HEADING = re.compile(r"\n#{1,6} ")
@@ -77,8 +81,8 @@ def _render(name: str, address: str) -> str:
 
 
 def _in_text(text: str) -> Iterator[_Found]:
-    for heading in islice(REFERENCES.finditer(text), 10):
-        yield from _listed(text, heading.end())
+    for _, end in references(text):
+        yield from _listed(text, end)
     head = "\n" + text[:_HEAD_CHARS]
     found = [*_numbered(head), *_linked(head), *_labelled(head)]
     yield from (source for _, source in sorted(found, key=lambda pair: pair[0]))
@@ -155,7 +159,7 @@ def _tidy(address: str) -> str:
 
 def _read(text: str) -> JsonValue:
     """What the text says if it is JSON of a bearable size, else None."""
-    if len(text) > _HEAD_CHARS * 2 or text[:100].lstrip("\ufeff \t\r\n")[:1] not in ("[", "{"):
+    if len(text) > _MAX_JSON_CHARS or text[:100].lstrip("\ufeff \t\r\n")[:1] not in ("[", "{"):
         return None
     try:
         return json.loads(text.lstrip("\ufeff"))
@@ -187,8 +191,8 @@ def _of_object(item: dict[str, JsonValue]) -> Iterator[_Found]:
     name, address = _first(item, _JSON_NAMES), _first(item, _JSON_ADDRESSES)
     if re.match(_URL, name) and not address:
         name, address = "", name
-    # A name alone is a source only where it calls itself one.
-    if address or _first(item, ("source",)):
+    # A name alone is a source only where it is that of a document.
+    if address or _first(item, ("source", "title")):
         yield name, address
 
 

@@ -15,7 +15,7 @@ from pagefile.text.synopsis.kinds import rows_kind
 
 Span = tuple[int, int]
 
-_FENCE = re.compile(r"(`{3,}|~{3,})([^\n]*)")
+_FENCE = re.compile(r"(?:```+|~~~+)([^\n]*)")
 #: What may stand before a fence: the indent of a list, the marks of a quotation.
 _FENCE_INDENT = re.compile(r"[ \t>]{0,12}\Z")
 _TABLE_RULE = re.compile(
@@ -166,7 +166,7 @@ _Fence = tuple[int, str, str, int]
 
 def _fence(text: str, match: re.Match[str]) -> _Fence | None:
     """Where its line begins, the fence, what is behind it, where the next line begins."""
-    mark, rest = match.groups()
+    mark, rest = text[match.start() : match.start(1)], match[1]
     line = text.rfind("\n", max(0, match.start() - 13), match.start()) + 1
     line = line or max(0, match.start() - 13)
     alone = _FENCE_INDENT.fullmatch(text, line, match.start()) and (line == 0 or text[line - 1] == "\n")

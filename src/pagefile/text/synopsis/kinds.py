@@ -28,16 +28,16 @@ _HTML_TAG = re.compile(
     re.IGNORECASE,
 )
 _XML = re.compile(r"<\?xml\b|<[A-Za-z_][\w:.-]*(?:\s[^<>]*)?>")
-REFERENCES = re.compile(
-    r"(?:#{1,6} *)?Reference Document List\b[^\n]*|#{1,6} *(?:来源文档|参考文档|参考来源)[^\n]*"
-)
-_NUMBERED_HIT = re.compile(r"^[ \t]*\[\d{1,4}\][^\n]*https?://", re.MULTILINE)
+#: What the heading of a reference list says: literal, because a search for these costs nothing.
+_REFERENCES = ("Reference Document List", "来源文档", "参考文档", "参考来源")
+_HEADING = re.compile(r"[ \t]*+#{1,6} *\Z")
+_NUMBERED_HIT = re.compile(r"^[ \t]*+\[\d{1,4}\][^\n]{0,600}?https?://", re.MULTILINE)
 _LABELLED_HIT = re.compile(
-    r"^[ \t>*-]*(?:\[\d+\] *|\d+[.)] *)?\**(?:url|link|source|文档地址|链接|网址|来源)\**[ \t]*[:：]\**[ \t]*\S",
+    r"^[ \t>*-]*+(?:\[\d+\] *|\d+[.)] *)?+\**+(?:url|link|source|文档地址|链接|网址|来源)\**+[ \t]*+[:：]\**+[ \t]*+\S",
     re.MULTILINE | re.IGNORECASE,
 )
 _LINKED_HIT = re.compile(
-    r"^[ \t]*(?:[-*+]|\d{1,3}[.)]|#{1,6})[ \t]+\**\[[^\[\]\n]+\]\(https?://", re.MULTILINE
+    r"^[ \t]*+(?:[-*+]|\d{1,3}[.)]|#{1,6})[ \t]++\**+\[[^\[\]\n]++\]\(https?://", re.MULTILINE
 )
 
 LEVEL = re.compile(
@@ -117,15 +117,29 @@ def delimiter(text: str) -> str:
     return next((mark for mark in "\t,;" if _is_delimited(lines, mark)), ",")
 
 
+def references(text: str) -> list[tuple[int, int]]:
+    """Where the headings of reference lists begin and end; LightRAG writes its own without the `##`."""
+    found: list[tuple[int, int]] = []
+    for name in _REFERENCES:
+        place = text.find(name)
+        while place >= 0 and len(found) < 10:
+            line = text.rfind("\n", max(0, place - 20), place) + 1 or max(0, place - 20)
+            bare = name.isascii() and line == place
+            if bare or _HEADING.match(text, line, place):
+                end = text.find("\n", place)
+                found.append((line, end if end >= 0 else len(text)))
+            place = text.find(name, place + 1)
+    return sorted(found)
+
+
 def hits(value: JsonValue) -> list[dict[str, JsonValue]]:
     """The search results in JSON: objects with an address and a name, in a list at most two levels down."""
     for found in _lists(value, 2):
         objects = [item for item in found if isinstance(item, dict)]
-        named = [
-            item for item in objects if _has(item, "url", "link", "href") and _has(item, "title", "name")
-        ]
-        if named and len(named) * 2 >= len(objects):
-            return named
+        asked = objects[:100]
+        named = [item for item in asked if _has(item, "url", "link", "href") and _has(item, "title", "name")]
+        if named and len(named) * 2 >= len(asked):
+            return objects
     return []
 
 
@@ -191,7 +205,7 @@ def _markup(head: str) -> Kind | None:
 
 
 def _lines(text: str, head: str) -> Kind | None:
-    if REFERENCES.search(text) or _counts(head):
+    if references(text) or _counts(head):
         return "search"
     lines = _whole_lines(head)
     if _share(lines, lambda line: LEVEL.search(line, 0, 80) is not None) >= 0.6:
@@ -207,7 +221,8 @@ def _counts(head: str) -> bool:
     return (
         len(_NUMBERED_HIT.findall(head)) > 1
         or len(_LABELLED_HIT.findall(head)) > 1
-        or len(_LINKED_HIT.findall(head)) * 4 > head.count("\n") > 2
+        # Links are hits when the text is little else: a page that begins with its title is a page.
+        or (not head.startswith("# ") and len(_LINKED_HIT.findall(head)) * 3 > len(head.split("\n")) > 3)
     )
 
 

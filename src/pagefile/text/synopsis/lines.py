@@ -7,12 +7,12 @@ from itertools import islice
 
 from pagefile.records import JsonValue
 from pagefile.text.sources import sources
-from pagefile.text.synopsis.kinds import LEVEL, REFERENCES, STAMP, hits
+from pagefile.text.synopsis.kinds import LEVEL, STAMP, hits, references
 from pagefile.text.synopsis.telling import listed, pick, prose, squeeze
 
 #: How many lines of a log are looked at; of more, this many at the beginning and a tenth of it at the end.
 MOST_LINES = 20_000
-_PER_MESSAGE = 4000
+_PER_MESSAGE = 2000
 _LAST_CHARS = 400_000
 
 _LEVEL_NAMES = {
@@ -38,11 +38,11 @@ _LANGUAGES = {
 }
 _LANGUAGE_MARKS = {name: re.compile(pattern, re.MULTILINE) for name, pattern in _LANGUAGES.items()}
 _NAMED = re.compile(
-    r"\n\s*(?:export +|default +|public +|private +|protected +|static +|async +|pub +|abstract +|final +)*"
-    r"(?:def|class|function|func|fn|struct|interface|enum|trait|impl|type|create table)\s+(?:\([^()\n]*\)\s*)?([\w.$]+)",
+    r"\n[ \t]*+(?:export +|default +|public +|private +|protected +|static +|async +|pub +|abstract +|final +)*"
+    r"(?:def|class|function|func|fn|struct|interface|enum|trait|impl|type|create table)[ \t]++(?:\([^()\n]*+\)[ \t]*+)?+([\w.$]+)",
     re.IGNORECASE,
 )
-_COMMENT = re.compile(r"\s*(?:#(?!!|include)|//|/\*+|\"\"\"|--)\s*(\w[^\n]{10,300})")
+_COMMENT = re.compile(r"(?:#(?!!|include)|//|/\*+|\"\"\"|--)\s?(\w[^\n]{10,300})")
 
 
 # -- logs --------------------------------------------------------------------------------------------------------------
@@ -157,16 +157,19 @@ def describe_search(text: str, value: JsonValue, *, zh: bool) -> list[str]:
     found = hits(value)
     named = sources(text)
     number = len(found) or len(named)
+    names = listed([_without_address(source) for source in named], number, most=230, zh=zh)
     parts = [
-        pick(f"检索结果，{number} 个来源：", f"Search results, {number} sources: ", zh=zh)
-        + listed([_without_address(source) for source in named], number, most=230, zh=zh)
+        pick(f"检索结果，{number:,} 个来源：", f"Search results, {number:,} sources: ", zh=zh) + names
+        if names
+        else pick("检索结果", "Search results", zh=zh)
     ]
     if found:
-        snippets = [_snippet(item) for item in found[:20]]
+        snippets = [_snippet(item) for item in found[:8]]
         parts += [prose("\n".join(snippets), 240)]
     else:
-        heading = REFERENCES.search(text)
-        parts += [prose(text[: heading.start()] if heading and heading.start() > 200 else text, 240)]
+        # What stands before the list of references, if that is more than a line.
+        end = next((start for start, _ in references(text) if start > 200), len(text))
+        parts += [prose(text[:end], 240)]
     return parts
 
 
@@ -180,5 +183,5 @@ def _snippet(item: dict[str, JsonValue]) -> str:
     for key in ("snippet", "description", "summary", "content", "text", "body"):
         value = item.get(key)
         if isinstance(value, str) and value.strip():
-            return value[:1000]
+            return value[:300]
     return ""

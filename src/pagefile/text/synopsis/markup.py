@@ -16,9 +16,10 @@ _HEADING = re.compile(r"\n(#{1,6}) +([^\n]+)")
 _FENCED = re.compile(r"\n {0,3}```[^\n]*\n.*?\n {0,3}```", re.DOTALL)
 _TABLE_RULE = re.compile(r"\n[ \t]*+\|?+[ \t]*+:?+-++:?+[ \t]*+\|")
 _TITLE = re.compile(r"<title\b[^<>]*>([^<]*)", re.IGNORECASE)
-_HTML_HEADING = re.compile(r"<h([1-6])\b[^<>]*>(.{0,400}?)</h\1", re.IGNORECASE | re.DOTALL)
+_HTML_HEADING = re.compile(r"<h([1-6])\b[^<>]*+>((?:[^<]++|<(?!/?h[1-6])){0,60}+)</h", re.IGNORECASE)
 _TAG = re.compile(r"<[^<>]*+>")
-_SILENT = re.compile(r"<(script|style|head|noscript|svg)\b.*?</\1\s*>|<!--.*?-->", re.IGNORECASE | re.DOTALL)
+#: What a reader of a page does not see begins with one of these, and ends where it is closed.
+_SILENT = re.compile(r"<(script|style|head|noscript|svg)\b|<!--", re.IGNORECASE)
 _BLOCK_END = re.compile(r"</(?:p|div|li|tr|h[1-6]|section|article|td|th)\s*>|<br\b[^<>]*>", re.IGNORECASE)
 _ELEMENT = re.compile(r"<([A-Za-z_][\w:.-]*)")
 
@@ -53,7 +54,9 @@ def describe_html(text: str, value: JsonValue, *, zh: bool) -> list[str]:
         "image": folded.count("<img"),
         "table": folded.count("<table"),
     }
-    body = _seen(_BLOCK_END.sub("\n", _SILENT.sub(" ", text[:_READ_CHARS])))
+    read = text[:_READ_CHARS]
+    read = read[: read.rfind("<")] if len(text) > _READ_CHARS else read
+    body = _seen(_BLOCK_END.sub("\n", _without_silent(read)))
     named = _seen(title[1]) if title else ""
     return [*_outline("HTML", found, named, zh=zh), _counted(counts, zh=zh), prose(body, 240)]
 
@@ -79,7 +82,7 @@ def _outline(name: str, found: list[tuple[int, str]], title: str, *, zh: bool) -
     if found:
         # Deep headings come last: the chapters say more about a long page than its first section's details.
         ranked = sorted(range(len(found)), key=lambda at: (found[at][0], at))[:12]
-        names = [found[at][1] for at in sorted(ranked)]
+        names = list(dict.fromkeys(found[at][1] for at in sorted(ranked)))
         parts.append(
             pick("标题：", "Headings: ", zh=zh) + listed(names, len(found), most=220, zh=zh, name_chars=40)
         )
@@ -102,6 +105,18 @@ def _counted(counts: dict[str, int], *, zh: bool) -> str:
         if count:
             shown.append(pick(f"{count:,} {chinese}", f"{count:,} {english}{'s' * (count > 1)}", zh=zh))
     return pick("含 ", "Holds ", zh=zh) + pick("、", ", ", zh=zh).join(shown) if shown else ""
+
+
+def _without_silent(markup: str) -> str:
+    kept: list[str] = []
+    place = 0
+    folded = markup.casefold() if markup.isascii() else markup
+    while (opening := _SILENT.search(markup, place)) is not None:
+        closing = f"</{opening[1].casefold()}" if opening[1] else "-->"
+        end = folded.find(closing, opening.end())
+        kept.append(markup[place : opening.start()])
+        place = end + len(closing) if end >= 0 else len(markup)
+    return "".join([*kept, markup[place:]])
 
 
 def _seen(markup: str) -> str:

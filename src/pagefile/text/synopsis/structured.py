@@ -8,12 +8,15 @@ from itertools import islice
 
 from pagefile.records import JsonValue
 from pagefile.text.synopsis.kinds import delimiter
-from pagefile.text.synopsis.telling import listed, pick, squeeze
+from pagefile.text.synopsis.telling import listed, pick, prose, squeeze
 
 #: How many elements of an array are asked for their keys.
 _ASKED = 100
 #: What tells one object from another, best first.
 _NAMING = ("title", "name", "标题", "名称", "label", "key", "id", "path", "message", "text")
+#: A string this long is a text to be read, not a value.
+_WORTH_READING = 300
+_TAG = re.compile(r"<[^<>]*+>")
 _KEY = re.compile(r'"([^"\\\n]{1,80})"\s*:')
 _YAML_TOP = re.compile(r"^[\"']?([A-Za-z_][\w./-]*)[\"']?:", re.MULTILINE)
 
@@ -30,9 +33,9 @@ _KINDS = {
 def describe_json(text: str, value: JsonValue, *, zh: bool) -> list[str]:
     """The shape of JSON: what it holds, how much of it, under which keys, and how it begins."""
     if isinstance(value, list):
-        return _describe_array(value, "JSON ", zh=zh)
+        return [*_describe_array(value, "JSON ", zh=zh), *_read_longest(value, zh=zh)]
     if isinstance(value, dict):
-        return _describe_object(value, zh=zh)
+        return [*_describe_object(value, zh=zh), *_read_longest([value], zh=zh)]
     return _describe_unread(text, zh=zh)
 
 
@@ -48,8 +51,7 @@ def describe_csv(text: str, value: JsonValue, *, zh: bool) -> list[str]:
     """How many rows, the columns, the first row."""
     mark = delimiter(text)
     rows = _rows(text, mark)
-    header = next(rows, [])
-    first = next(rows, [])
+    header, first = [*islice(rows, 2), [], []][:2]
     count, exact = _count_rows(text, mark)
     name = "TSV" if mark == "\t" else "CSV"
     about = "" if exact else pick("约 ", "about ", zh=zh)
@@ -87,6 +89,10 @@ def _describe_array(items: Sequence[JsonValue], name: str, *, zh: bool) -> list[
 
 def _describe_items(items: Sequence[JsonValue], *, zh: bool) -> list[str]:
     objects = [item for item in items if isinstance(item, dict)]
+    if not objects and any(isinstance(item, list) for item in items):
+        objects = [
+            item for row in items if isinstance(row, list) for item in row[:10] if isinstance(item, dict)
+        ]
     if not objects:
         values = [_show(item, zh=zh) for item in items[:20]]
         return (
@@ -117,6 +123,18 @@ def _describe_object(value: Mapping[str, JsonValue], *, zh: bool) -> list[str]:
         key = next(key for key, inner in value.items() if inner is longest)
         parts += _describe_array(longest, f"{key}: ", zh=zh)
     return parts
+
+
+def _read_longest(items: Sequence[JsonValue], *, zh: bool) -> list[str]:
+    """What the longest text among the first objects says: tools like to wrap a document in JSON."""
+    objects = [item for item in items[:20] if isinstance(item, dict)]
+    objects += [inner for item in objects[:1] for inner in item.values() if isinstance(inner, dict)]
+    texts = [value for item in objects for value in item.values() if isinstance(value, str)]
+    longest = max(texts, key=len, default="")
+    if len(longest) < _WORTH_READING:
+        return []
+    read = _TAG.sub(" ", longest[:20_000]) if "</" in longest[:20_000] else longest
+    return [pick("文本内容：", "Text: ", zh=zh) + prose(read, 220)]
 
 
 def _describe_unread(text: str, *, zh: bool) -> list[str]:

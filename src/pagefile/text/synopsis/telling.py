@@ -15,7 +15,7 @@ _LIST_MARK = re.compile(r"^[ \t]*(?:[-*+>]|\d{1,3}[.)])[ \t]+", re.MULTILINE)
 _EMPHASIS = re.compile(r"\*\*|__|`")
 
 #: What is read of a long text to summarise it: its beginning, and a look into its middle and its end.
-_OPENING, _LOOK = 4000, 1500
+_OPENING, _LOOK = 3000, 1000
 
 
 def pick(chinese: str, english: str, *, zh: bool) -> str:

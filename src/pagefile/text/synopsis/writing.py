@@ -46,10 +46,9 @@ def synopsis(text: str, *, max_chars: int = 500) -> str:
     found = recognise(text)
     describe = _DESCRIBE.get(found.kind)
     if describe is None:
-        written = prose(text, max_chars)
-    else:
-        written = assemble(describe(text, found.value, zh=zh), max_chars, zh=zh)
-    return _filled(written, text, max_chars, zh=zh)
+        return _filled("", prose(text, max_chars), text, max_chars, zh=zh)
+    written = assemble(describe(text, found.value, zh=zh), max_chars, zh=zh)
+    return _filled(written, "", text, max_chars, zh=zh)
 
 
 def _sample(text: str) -> str:
@@ -57,16 +56,16 @@ def _sample(text: str) -> str:
     return text[:4000] + text[middle : middle + 2000]
 
 
-def _filled(written: str, text: str, max_chars: int, *, zh: bool) -> str:
-    """A synopsis that says too little goes on with how the text begins."""
-    if len(written) >= min(LEAST_CHARS, max_chars, len(text)):
-        return written
+def _filled(described: str, said: str, text: str, max_chars: int, *, zh: bool) -> str:
+    """A synopsis that says too little goes on with how the text begins, or is that beginning."""
+    if len(described or said) >= min(LEAST_CHARS, max_chars, len(text)):
+        return described or said
     opening = squeeze(plain(text[:8000]), max_chars) or squeeze(text[:8000], max_chars)
-    if not written:
+    if not described:
         blank = pick(f"空白文本，{len(text):,} 字符", f"Blank text of {len(text):,} characters", zh=zh)
-        return opening or blank[:max_chars]
-    label = pick("开头：", "Begins: ", zh=zh)
-    room = max_chars - len(written) - len(label) - 1
-    if room < 20 or not opening or opening in written:
-        return written
-    return f"{written}{'' if zh else ' '}{label}{squeeze(opening, min(room, LEAST_CHARS + 100))}"
+        return max(said, opening, key=len) or blank[:max_chars]
+    label = pick("开头：", " Begins: ", zh=zh)
+    room = max_chars - len(described) - len(label)
+    if room < 20 or not opening:
+        return described
+    return described + label + squeeze(opening, min(room, LEAST_CHARS + 100))
