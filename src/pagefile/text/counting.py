@@ -4,9 +4,8 @@ The vocabularies themselves are in `encodings` and `vocabularies`; callers want 
 """
 
 import re
-import threading
-from collections import OrderedDict
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Protocol
 
 
@@ -124,24 +123,8 @@ class CachedCounter:
         self.name = counter.name
         self.exact = counter.exact
         self._counter = counter
-        self._size = size
-        self._known: OrderedDict[str, int] = OrderedDict()
-        self._lock = threading.Lock()
+        self._remembered = lru_cache(size)(counter.count)
 
     def count(self, text: str) -> int:
         """How many tokens the text has, counted once while it is remembered."""
-        if len(text) >= self.MAX_CHARS:
-            return self._counter.count(text)
-        with self._lock:
-            known = self._known.get(text)
-            if known is not None:
-                self._known.move_to_end(text)
-                return known
-        counted = self._counter.count(
-            text
-        )  # outside the lock: two threads may count the same text, none waits
-        with self._lock:
-            self._known[text] = counted
-            if len(self._known) > self._size:
-                self._known.popitem(last=False)
-        return counted
+        return self._counter.count(text) if len(text) >= self.MAX_CHARS else self._remembered(text)
