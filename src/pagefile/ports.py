@@ -131,6 +131,9 @@ class TurnLog(ABC):
 
         Completing twice with the same text and aborting twice return the stored turn; any other change of a turn that
         ended raises `ConflictError`; an unknown turn raises `NotFoundError`.
+
+        Adding a step equal in call id, tool, input and result to one the turn has returns the turn unchanged, whatever its
+        page and its token counts; another result under the same call id is a step of its own.
         """
 
     @abstractmethod
@@ -308,22 +311,28 @@ class PageStore(ABC):
 
     @abstractmethod
     async def put(self, draft: PageDraft) -> Page:
-        """Archive a result; equal text is stored once.
+        """Archive a result; equal text is stored once. `stored_bytes` of the page returned is what the text takes.
 
-        The same page again returns what is stored; its uuid with another text or user raises `ConflictError`.
+        The same page again returns what is stored; its uuid with another text or user raises `ConflictError`. A purged page
+        with the same content hash takes the place of its tombstone. A page that says it is purged is stored as a tombstone.
         """
 
     @abstractmethod
     async def load(self, scope: Scope, uuid: str) -> tuple[Page, str]:
         """The page and its full text. Unknown, or of another tenant or user: `HandleNotFoundError`; purged: `PagePurgedError`.
 
-        A scope with a user may load every page of that user, one without only those of its own conversation; a scope that names
-        neither may load any page of its tenant.
+        A scope with a user may load every page of that user, and those that nobody owns in its own conversation; one without
+        a user only those of its own conversation; a scope that names neither any page of its tenant. Whoever may load
+        a page may pin, touch, read and write it too.
         """
 
     @abstractmethod
     async def list(self, scope: Scope, *, limit: int = 100, after: str | None = None) -> list[Page]:
-        """Pages of a scope, newest first; `after` continues behind a uuid."""
+        """Pages of a scope and their tombstones, newest first; `after` continues behind a uuid.
+
+        A scope with a conversation shows that one's pages (its user's, and those that nobody owns), one with only a user all
+        of that user's, one with neither all of the tenant's: here as in everything that is said to be of a scope.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,11 +355,14 @@ class PageKeeper(ABC):
 
     @abstractmethod
     async def pin(self, scope: Scope, uuid: str, *, pinned: bool) -> Page:
-        """Pin or unpin a page; unknown or foreign: `HandleNotFoundError`."""
+        """Pin or unpin a page; unknown or foreign: `HandleNotFoundError`; purged: `PagePurgedError`."""
 
     @abstractmethod
     async def touch(self, scope: Scope, uuids: Sequence[str], at: datetime) -> None:
-        """Count a load of each page; those that are gone are passed over."""
+        """Count a load of each page; those that are gone, purged or foreign are passed over.
+
+        A time before the last load leaves the last load as it is.
+        """
 
     @abstractmethod
     async def pinned(self, scope: Scope) -> list[Page]:
@@ -358,14 +370,19 @@ class PageKeeper(ABC):
 
     @abstractmethod
     async def equal_call(self, scope: Scope, call_hash: str, since: datetime) -> Page | None:
-        """The newest page of the scope's user (or conversation) made by an equal call at or after a time, not purged."""
+        """The newest page that the scope may load, made by an equal call at or after a time, not purged.
+
+        A page without a call hash equals none.
+        """
 
     @abstractmethod
     async def purge(self, request: PurgeRequest) -> list[Page]:
         """Remove texts, leave tombstones, and return the pages purged, oldest first.
 
-        With several conditions a page that meets any of them goes. `max_bytes` bounds what the scope's pages take on disk
-        afterwards, oldest out first; a text that another page still holds is not removed for both.
+        With several conditions a page of the scope that meets any of them goes, with none nothing goes. `before` leaves what was
+        created at that time. `max_bytes` bounds what the scope's pages take afterwards, oldest out first; a text counts for
+        every page that holds it, and pinned pages count but stay. A text that another page still holds is not removed
+        for both. A tombstone keeps everything but text and passages, `stored_bytes` too.
         """
 
 
@@ -387,11 +404,17 @@ class PageIndex(ABC):
 
     @abstractmethod
     async def read(self, scope: Scope, uuids: Sequence[str]) -> list[PageTerms]:
-        """Passages of these pages, in that order; those that are gone are left out."""
+        """Passages of these pages, in that order; those that are gone, purged or foreign are left out.
+
+        A page without passages has nothing to index: its terms are there, and empty.
+        """
 
     @abstractmethod
     async def write(self, scope: Scope, uuid: str, terms: Sequence[str]) -> None:
-        """Keep the terms of a page's passages, one text for each; a page that is gone is passed over."""
+        """Keep the terms of a page's passages, in place of those before; a page that is gone is passed over.
+
+        One text for each passage: another number raises `InvalidTurnError`.
+        """
 
 
 class CallLog(ABC):

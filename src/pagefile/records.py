@@ -223,7 +223,7 @@ class Page:
     last_load: datetime | None = None
     #: When its text was purged; what is left is a tombstone.
     purged: datetime | None = None
-    #: What its text takes on disk, compressed.
+    #: What its text takes on disk, compressed; of a tombstone, what it took.
     stored_bytes: int = 0
 
 

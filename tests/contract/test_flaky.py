@@ -5,7 +5,7 @@ import pytest
 from pagefile.errors import StoreFullError, StoreUnavailableError
 from pagefile.stores import InMemoryStore
 from pagefile.testing import FakeClock, FlakyStore, contracts
-from pagefile.testing.drafts import done, view
+from pagefile.testing.drafts import CHAT, done, view
 
 
 class Backend:
@@ -17,14 +17,20 @@ class Backend:
 class TestTurnLog(Backend, contracts.TurnLogContract): ...
 
 
+class TestPageKeeper(Backend, contracts.PageKeeperContract): ...
+
+
+class TestPageIndex(Backend, contracts.PageIndexContract): ...
+
+
 class TestStore(Backend, contracts.StoreContract): ...
 
 
 async def test_only_the_named_verbs_fail():
     """They never reach the store behind, until it is mended."""
     store = FlakyStore(InMemoryStore(FakeClock()))
-    store.fail(["log.append", "describe"])
-    for verb in (store.log.append(done("a")), store.describe()):
+    store.fail(["log.append", "page_index.uuids", "describe"])
+    for verb in (store.log.append(done("a")), store.page_index.uuids(CHAT), store.describe()):
         with pytest.raises(StoreUnavailableError):
             await verb
     assert (await store.reader.view(view())).head.last_seq == 0

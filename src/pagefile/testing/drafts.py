@@ -1,5 +1,6 @@
 """Short words for the requests that tests write again and again."""
 
+import hashlib
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
@@ -127,7 +128,7 @@ def page(
         created=AT + timedelta(minutes=minutes),
         tokens=9,
         counter="test",
-        content_hash="hash-of-" + text[:20],
+        content_hash=hashlib.sha256(text.encode()).hexdigest(),
         call_hash=call_hash,
     )
     return PageDraft(record, text, tuple(spans))

@@ -22,6 +22,8 @@ from pagefile.stores import InMemoryStore, SqliteStore, StoreOptions, open_store
 from pagefile.stores.sqlite import connecting
 from pagefile.testing.drafts import CHAT, done, view
 
+from .schema_1 import write_schema_1
+
 
 async def filled(path, count=3):
     """A closed database with some turns."""
@@ -38,7 +40,7 @@ async def test_a_newer_database_is_refused(path):
         connection.pragma("user_version", 99)
     connection.close()
     before = path.read_bytes()
-    with pytest.raises(SchemaVersionError, match=r"version 99.* knows 1.*pip install --upgrade pagefile"):
+    with pytest.raises(SchemaVersionError, match=r"version 99.* knows 2.*pip install --upgrade pagefile"):
         await open_store(f"sqlite:///{path}")
     assert path.read_bytes() == before
 
@@ -156,6 +158,18 @@ async def test_a_read_only_database_can_be_read(open_path, folder_mode):
     assert result.returncode == 0, result.stderr
     assert result.stdout.startswith("turns 3 True\nrefused")
     assert "write permission" in result.stdout
+
+
+async def test_an_older_database_that_cannot_be_written_is_refused(open_path):
+    """It cannot be migrated: it says both versions and what to do, and is left as it was."""
+    write_schema_1(open_path)
+    open_path.chmod(0o444)
+    before = open_path.read_bytes()
+    result = read_as_nobody(open_path)
+    assert result.returncode == 1
+    assert "SchemaVersionError" in result.stderr
+    assert "version 1 and must be brought to 2" in result.stderr
+    assert open_path.read_bytes() == before
 
 
 async def test_a_database_in_a_read_only_directory_that_is_in_use_is_unavailable(open_path):

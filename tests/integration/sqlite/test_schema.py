@@ -6,10 +6,12 @@ from pathlib import Path
 
 import apsw
 
+from pagefile.ports import PurgeRequest
 from pagefile.records import Scope
 from pagefile.stores import sqlite as room
 from pagefile.stores.sqlite.queries import statements
 from pagefile.testing.drafts import (
+    AT,
     CHAT,
     aborted,
     call,
@@ -128,6 +130,32 @@ async def test_erased_text_is_gone_from_the_files(store, path):
     assert files[1].stat().st_size == 0
 
 
+async def test_purged_text_is_gone_from_the_files(store, path):
+    """Text and terms; the summary stays."""
+    secret = "SECRETsecretSECRET"
+    await store.pages.put(page("p", secret, spans=((0, 6),)))
+    await store.page_index.write(CHAT, "p", [secret])
+    assert any(secret.encode() in file.read_bytes() for file in path.parent.iterdir())
+    await store.page_keeper.purge(PurgeRequest(CHAT, AT, frozenset({"p"})))
+    for file in (path, path.with_name(path.name + "-wal")):
+        assert secret.encode() not in file.read_bytes()
+    assert b"three reasons" in path.read_bytes()
+
+
+async def test_passages_stand_beside_their_page(store, path):
+    """In a table of their own, and nothing is left of them when the page goes."""
+    await store.pages.put(page("p", spans=((0, 4), (4, 16))))
+    await store.pages.put(page("q", spans=((0, 3),)))
+    await store.page_index.write(CHAT, "p", ["a", "b c"])
+    await store.page_keeper.purge(PurgeRequest(CHAT, AT, frozenset({"q"})))
+    connection = apsw.Connection(str(path))
+    rows = connection.execute("SELECT * FROM archive_passage").fetchall()
+    broken = connection.execute("PRAGMA foreign_key_check").fetchall()
+    connection.close()
+    assert rows == [("tenant", "p", 0, 0, 4, "a"), ("tenant", "p", 1, 4, 16, "b c")]
+    assert broken == []
+
+
 async def test_counters_match_a_recount(store, path):
     """The head's counters are what counting the rows gives."""
     for number in range(9):
@@ -151,7 +179,11 @@ def test_every_statement_is_used_and_every_used_one_is_there():
     """A name in the code that no file has would fail only when it is called."""
     code = "\n".join(file.read_text() for file in FOLDER.glob("*.py"))
     words = set(re.findall(r'"([a-z_]+)"', code))
-    built = {name for name in statements() if re.match(r"(erase|pages_of|calls_of)_", name)}
+    built = {
+        name
+        for name in statements()
+        if re.match(r"(erase|pages_of|pinned_of|uuids_of|due_of|calls_of)_", name)
+    }
     assert statements().keys() - built <= words
     assert set(re.findall(r'sql\("([a-z_]+)"\)', code)) <= statements().keys()
     assert not [name for name, text in statements().items() if "{" in text]

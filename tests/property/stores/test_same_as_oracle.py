@@ -19,6 +19,7 @@ from pagefile.ports import (
     Complete,
     EntryQuery,
     HeadQuery,
+    PurgeRequest,
     ResetDraft,
     SinceRequest,
     TurnDraft,
@@ -44,7 +45,29 @@ values = st.recursive(
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from("ab键"), inner, max_size=2),
     max_leaves=4,
 )
-steps = st.builds(Step, st.sampled_from(("t", "u")), values, st.sampled_from(("", "r")), ids, tokens, tokens)
+plain_steps = st.builds(
+    Step, st.sampled_from(("t", "u")), values, st.sampled_from(("", "r")), ids, tokens, tokens
+)
+steps = plain_steps | st.builds(
+    replace,
+    plain_steps,
+    page=st.none() | ids,
+    whole=st.booleans(),
+    page_tokens=tokens,
+    page_chars=tokens,
+    lost_chars=tokens,
+)
+times = st.integers(-2, 5).map(lambda minutes: AT + timedelta(minutes=minutes))
+hashes = st.sampled_from(("", "x", "y"))
+spans = st.lists(st.tuples(st.integers(0, 3), st.integers(3, 9)), max_size=3).map(tuple)
+purges = st.builds(
+    PurgeRequest,
+    scope=scopes,
+    at=times,
+    uuids=st.none() | st.frozensets(ids, max_size=3),
+    before=st.none() | times,
+    max_bytes=st.none() | st.integers(0, 60),
+)
 drafts = st.builds(
     TurnDraft,
     scope=chats,
@@ -99,7 +122,7 @@ class Twins(RuleBasedStateMachine):
         self.folder = Path(tempfile.mkdtemp(prefix="twins-"))
         self.oracle = InMemoryStore(self.clock)
         self.store = self.loop.run(self.opened())
-        self.last = None
+        self.last = self.change = None
 
     async def opened(self):
         options = StoreOptions(synchronous="normal", readers=1)
@@ -141,7 +164,16 @@ class Twins(RuleBasedStateMachine):
 
     @rule(change=changes)
     def advance(self, change):
+        self.change = change
         self.both(lambda store: store.log.advance(change))
+
+    @rule(result=st.none() | st.sampled_from(("", "r", "s")))
+    def advance_again(self, result):
+        change = self.change
+        if change is not None:
+            if isinstance(change, AddStep) and result is not None:
+                change = replace(change, step=replace(change.step, result=result, page="again"))
+            self.both(lambda store: store.log.advance(change))
 
     @rule(marker=markers)
     def mark(self, marker):
@@ -178,13 +210,64 @@ class Twins(RuleBasedStateMachine):
     def retract(self, scope, fact_id):
         self.both(lambda store: store.facts.retract(scope, fact_id, AT))
 
-    @rule(scope=scopes, uuid=ids, text=st.sampled_from(("", "same", "长" * 300)), minutes=st.integers(0, 2))
-    def put_page(self, scope, uuid, text, minutes):
-        self.both(lambda store: store.pages.put(page(uuid, text, scope=scope, minutes=minutes)))
+    @rule(
+        uuid=ids,
+        text=st.sampled_from(("", "same", "长" * 300)),
+        given=st.fixed_dictionaries(
+            {"scope": scopes, "minutes": st.integers(0, 3), "spans": spans, "call_hash": hashes}
+        ),
+        fields=st.fixed_dictionaries(
+            {
+                "thread": st.none() | ids,
+                "pinned": st.booleans(),
+                "loads": tokens,
+                "last_load": st.none() | times,
+            },
+            optional={"purged": times, "stored_bytes": tokens},
+        ),
+    )
+    def put_page(self, uuid, text, given, fields):
+        draft = page(uuid, text, **given)
+        draft = replace(draft, page=replace(draft.page, **fields))
+        self.both(lambda store: store.pages.put(draft))
 
     @rule(scope=scopes, uuid=ids)
     def load_page(self, scope, uuid):
         self.both(lambda store: store.pages.load(scope, uuid))
+        self.both(lambda store: store.page_keeper.page(scope, uuid))
+
+    @rule(scope=scopes, uuid=ids, pinned=st.booleans())
+    def pin_page(self, scope, uuid, pinned):
+        self.both(lambda store: store.page_keeper.pin(scope, uuid, pinned=pinned))
+
+    @rule(scope=scopes, uuids=st.lists(ids, max_size=4), at=times)
+    def touch_pages(self, scope, uuids, at):
+        self.both(lambda store: store.page_keeper.touch(scope, uuids, at))
+
+    @rule(scope=scopes, call_hash=hashes, since=times)
+    def equal_call(self, scope, call_hash, since):
+        self.both(lambda store: store.page_keeper.equal_call(scope, call_hash, since))
+
+    @rule(request=purges)
+    def purge_pages(self, request):
+        self.both(lambda store: store.page_keeper.purge(request))
+
+    @rule(scope=scopes, uuid=ids, mark=st.sampled_from(("", "x", "词")), more=st.sampled_from((0, 0, 0, 1)))
+    def write_terms(self, scope, uuid, mark, more):
+        """As a search does: one text for each passage, and sometimes one too many."""
+
+        async def ask(store):
+            for found in await store.page_index.read(scope, [uuid]):
+                await store.page_index.write(scope, uuid, [mark] * (len(found.spans) + more))
+            await store.page_index.write(scope, uuid, [mark])
+
+        self.both(ask)
+
+    @rule(scope=scopes, uuids=st.lists(ids, max_size=4))
+    def read_terms(self, scope, uuids):
+        self.both(lambda store: store.page_index.read(scope, uuids))
+        self.both(lambda store: store.page_index.uuids(scope))
+        self.both(lambda store: store.page_keeper.pinned(scope))
 
     @rule(batch=st.lists(st.builds(call, ids, scope=scopes), max_size=3), keep=st.integers(0, 3))
     def add_calls(self, batch, keep):
@@ -253,6 +336,8 @@ async def everything(store, tenant):
         await store.facts.list(Scope(tenant), retracted=True),
         await store.pages.list(Scope(tenant)),
         await store.calls.list(Scope(tenant)),
+        await store.page_keeper.pinned(Scope(tenant)),
+        await store.page_index.read(Scope(tenant), await store.page_index.uuids(Scope(tenant))),
     ]
     for head in found[0]:
         chat = Scope(tenant, None, head.scope.conversation)
@@ -267,8 +352,8 @@ async def everything(store, tenant):
 def test_sqlite_is_the_oracle():
     """Results, the types of errors and everything that can be read are the same."""
     bounds = settings(
-        max_examples=40,
-        stateful_step_count=40,
+        max_examples=50,
+        stateful_step_count=50,
         deadline=None,
         suppress_health_check=list(HealthCheck),
         print_blob=True,

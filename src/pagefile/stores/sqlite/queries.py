@@ -1,7 +1,7 @@
 """Statements by name, out of the `.sql` files beside this module.
 
-A statement begins with `-- name: …` and may hold `{fragment}`, which stands for the text of a `-- fragment: …`. Files
-are read once, when the first statement is asked for.
+A statement begins with `-- name: …` and may hold `{fragment}`, which stands for the text of a `-- fragment: …`; a
+fragment may hold those before it. Files are read once, when the first statement is asked for.
 """
 
 import re
@@ -30,6 +30,6 @@ def statements() -> dict[str, str]:
 
 
 def _filled(text: str, fragments: dict[str, str]) -> str:
-    for name, fragment in fragments.items():
+    for name, fragment in reversed(fragments.items()):
         text = text.replace("{" + name + "}", fragment)
     return text

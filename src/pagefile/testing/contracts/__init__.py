@@ -13,12 +13,14 @@ Subclass each class and give it a `store` fixture; the `clock` fixture is the cl
 """
 
 from pagefile.testing.contracts.house import StoreContract
+from pagefile.testing.contracts.keeping import PageIndexContract, PageKeeperContract
 from pagefile.testing.contracts.log import TurnLogContract
 from pagefile.testing.contracts.markers import MarkerContract
+from pagefile.testing.contracts.pages import PageStoreContract
 from pagefile.testing.contracts.reader import LogReaderContract
 from pagefile.testing.contracts.restoring import RestoreContract
 from pagefile.testing.contracts.sessions import SessionStoreContract
-from pagefile.testing.contracts.shelves import CallLogContract, FactStoreContract, PageStoreContract
+from pagefile.testing.contracts.shelves import CallLogContract, FactStoreContract
 from pagefile.testing.contracts.source import TurnSourceContract
 
 __all__ = [
@@ -26,6 +28,8 @@ __all__ = [
     "FactStoreContract",
     "LogReaderContract",
     "MarkerContract",
+    "PageIndexContract",
+    "PageKeeperContract",
     "PageStoreContract",
     "RestoreContract",
     "SessionStoreContract",

@@ -1,5 +1,6 @@
 """Appending turns and moving them on."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 
 import anyio
@@ -7,7 +8,7 @@ import pytest
 
 from pagefile.errors import ConflictError, InvalidTurnError, NotFoundError
 from pagefile.ports import Store
-from pagefile.records import Scope, Turn
+from pagefile.records import Scope, Step, Turn
 from pagefile.testing.clock import FakeClock
 from pagefile.testing.contracts.base import Contract, everything, head_of
 from pagefile.testing.drafts import (
@@ -210,6 +211,37 @@ class TurnLogContract(Contract):
         assert (ended.created, ended.assistant_tokens, ended.steps) == (clock.now(), 4, (step(),))
         assert [entry.id for entry in await everything(store)] == ["b", "a"]
         assert (await everything(store))[1] == ended
+
+    async def test_a_step_added_twice_is_one_step(self, store: Store) -> None:
+        """The turn comes back unchanged, whatever the counts and the page of the second; nothing is counted twice."""
+        await store.log.append(opened("a"))
+        first = await store.log.advance(added("a", step(given={"x": (1, 2)})))
+        again = replace(step(given={"x": [1, 2]}), call_tokens=9, result_tokens=9, page="another")
+        assert await store.log.advance(added("a", again, tokens=99)) == first
+        assert (await store.log.advance(completed("a"))).steps == first.steps
+
+    @pytest.mark.parametrize(
+        "other",
+        [step(result="rain"), step("call-2"), step(given={"city": "北京"}), replace(step(), tool="radar")],
+    )
+    async def test_another_result_under_the_same_call_id_is_a_step_of_its_own(
+        self, store: Store, other: Step
+    ) -> None:
+        """So is another call id, input or tool: parallel calls may share an id."""
+        await store.log.append(opened("a"))
+        await store.log.advance(added("a"))
+        await store.log.advance(added("a", other))
+        turn = await store.log.advance(added("a"))
+        assert (turn.steps, turn.tokens) == ((step(), other), 17)
+
+    async def test_every_field_of_a_step_comes_back(self, store: Store) -> None:
+        """The page it became, and what was lost."""
+        paged = Step(
+            "search", None, "📎", "1", 2, 3, page="p", whole=False, page_tokens=900, page_chars=50_000
+        )
+        lost = Step("search", {}, "head … tail", "2", 2, 3, lost_chars=7)
+        await store.log.append(done("a", steps=[paged, lost, step()]))
+        assert (await store.reader.view(view())).turns[0].steps == (paged, lost, step())
 
     async def test_open_and_aborted_turns_are_not_counted(self, store: Store) -> None:
         """Only done turns are in the counters."""

@@ -1,15 +1,15 @@
-"""Facts, pages and calls."""
+"""Facts and calls."""
 
 from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
-from pagefile.errors import ConflictError, HandleNotFoundError, InvalidTurnError, NotFoundError
+from pagefile.errors import ConflictError, InvalidTurnError, NotFoundError
 from pagefile.ports import Store
 from pagefile.records import Scope
 from pagefile.testing.contracts.base import Contract
-from pagefile.testing.drafts import AT, CHAT, call, fact, page
+from pagefile.testing.drafts import AT, CHAT, call, fact
 
 ADA, BOB, TENANT = Scope("tenant", "ada"), Scope("tenant", "bob"), Scope("tenant")
 
@@ -62,74 +62,6 @@ class FactStoreContract(Contract):
         for scope, fact_id in ((ADA, "b"), (BOB, "a"), (Scope("firm", "ada"), "a")):
             with pytest.raises(NotFoundError):
                 await store.facts.retract(scope, fact_id, AT)
-
-
-class PageStoreContract(Contract):
-    """`PageStore`."""
-
-    @pytest.mark.parametrize("text", ["", "x", "长" * 50_000, "line\r\n\ttab\n", "🙂 é e\u0301"])
-    async def test_a_page_comes_back_byte_for_byte(self, store: Store, text: str) -> None:
-        """The page and its full text."""
-        draft = page("p", text)
-        assert await store.pages.put(draft) == draft.page
-        assert await store.pages.load(CHAT, "p") == (draft.page, text)
-
-    async def test_an_unknown_or_foreign_page_is_not_found(self, store: Store) -> None:
-        """Unknown, or of another tenant or user: `HandleNotFoundError`."""
-        await store.pages.put(page("p"))
-        for scope, uuid in ((CHAT, "q"), (BOB, "p"), (Scope("firm", "ada"), "p")):
-            with pytest.raises(HandleNotFoundError):
-                await store.pages.load(scope, uuid)
-
-    async def test_a_page_can_be_loaded_from_other_conversations(self, store: Store) -> None:
-        """It belongs to its user, not to the conversation; what nobody owns is for the whole tenant."""
-        await store.pages.put(page("p"))
-        await store.pages.put(page("q", scope=Scope("tenant", None, "chat")))
-        for scope in (Scope("tenant", "ada", "else"), ADA, TENANT):
-            assert (await store.pages.load(scope, "p"))[1] == "the whole result"
-        assert (await store.pages.load(BOB, "q"))[0].scope.user is None
-
-    async def test_equal_text_may_belong_to_many_pages(self, store: Store) -> None:
-        """Erasing one of them leaves the others whole."""
-        await store.pages.put(page("p", "same", scope=ADA))
-        await store.pages.put(page("q", "same", scope=BOB))
-        assert (await store.erase(ADA)).counts["blobs"] == 0
-        assert (await store.pages.load(BOB, "q"))[1] == "same"
-        assert (await store.erase(BOB)).counts["blobs"] == 1
-
-    async def test_a_uuid_is_put_once(self, store: Store) -> None:
-        """The same page again returns what is stored; another text conflicts."""
-        draft = page("p")
-        await store.pages.put(draft)
-        assert await store.pages.put(replace(draft, page=replace(draft.page, tokens=99))) == draft.page
-        for other in (page("p", "else"), page("p", scope=BOB)):
-            with pytest.raises(ConflictError):
-                await store.pages.put(other)
-        assert await store.pages.load(CHAT, "p") == (draft.page, draft.text)
-
-    async def test_pages_are_listed_newest_first(self, store: Store) -> None:
-        """Of a conversation, a user or a tenant; `after` goes on behind a uuid."""
-        for uuid, minutes, scope in (
-            ("a", 1, CHAT),
-            ("b", 3, CHAT),
-            ("c", 2, ADA),
-            ("d", 4, BOB),
-            ("e", 3, CHAT),
-        ):
-            await store.pages.put(page(uuid, uuid, scope=scope, minutes=minutes))
-
-        async def listed(scope: Scope, *, limit: int = 100, after: str | None = None) -> str:
-            return "".join(found.uuid for found in await store.pages.list(scope, limit=limit, after=after))
-
-        assert await listed(CHAT) == "eba"
-        assert await listed(ADA) == "ebca"
-        assert await listed(TENANT) == "debca"
-        assert await listed(ADA, limit=2, after="e") == "bc"
-        assert await listed(TENANT, after="b") == "ca"
-        assert await listed(TENANT, limit=0) == ""
-        for scope, after in ((ADA, "d"), (CHAT, "c"), (TENANT, "nope")):
-            with pytest.raises(NotFoundError):
-                await store.pages.list(scope, after=after)
 
 
 class CallLogContract(Contract):
