@@ -251,12 +251,13 @@ class Memory:
         return await import_from(self.house.store, path, _tenant(tenant))
 
     async def describe(self) -> JsonObject:
-        """What this memory runs on: the store, the tokenizer, and how often each tier failed."""
+        """What this memory runs on: the store, the tokenizer, page faults, and how often each tier failed."""
         self.house.check_open()
         counter = self.house.counter
         return {
             "store": await self.house.store.describe(),
             "tokenizer": {"name": counter.name, "exact": counter.exact},
+            "page_faults": self.house.archive.loads,
             "tier_failures": dict(self.house.failures),
             "calls_dropped": self.house.calls.dropped,
         }

@@ -67,6 +67,8 @@ class Archive:
         self._clock = clock
         self._rules = rules
         self._summarize = summarize
+        #: How often a page was loaded: the page faults of this process.
+        self.loads = 0
         #: The tenants that pages were made for.
         self.tenants: set[str] = set()
         #: Told of every result that could not be archived.
@@ -112,6 +114,7 @@ class Archive:
     async def load(self, scope: Scope, uuid: str) -> tuple[Page, str]:
         """A page and its full text, counted as a load."""
         found = await self._pages.load(scope, checked_uuid(uuid))
+        self.loads += 1
         await self._keeper.touch(scope, [found[0].uuid], self._clock.now())
         return found
 

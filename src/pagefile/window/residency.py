@@ -64,13 +64,13 @@ def _within(uuids: Sequence[str], tokens: Mapping[str, int], limit_tokens: int) 
 
 
 def demoted_results(sizes: Sequence[tuple[str, int]], limit_tokens: int) -> set[str]:
-    """Which full results give way when many medium ones pile up: the oldest, until the rest fits the limit.
+    """Which full results give way when many medium ones pile up: the oldest, until the rest fits the limit or only the newest is left.
 
     `sizes` are (key, tokens) of results that stand in full, oldest first.
     """
     over = sum(tokens for _, tokens in sizes) - limit_tokens
     demoted: set[str] = set()
-    for key, tokens in sizes:
+    for key, tokens in sizes[:-1]:
         if over <= 0:
             break
         demoted.add(key)

@@ -66,4 +66,5 @@ def test_the_oldest_results_give_way_when_many_pile_up():
     sizes = [(f"r{n}", 30) for n in range(5)]
     assert demoted_results(sizes, 100) == {"r0", "r1"}
     assert demoted_results(sizes, 150) == set()
-    assert demoted_results(sizes, 0) == {f"r{n}" for n in range(5)}
+    assert demoted_results(sizes, 0) == {f"r{n}" for n in range(4)}
+    assert demoted_results([], 0) == set()

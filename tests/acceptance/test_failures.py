@@ -1,0 +1,90 @@
+"""When something behind the memory fails: less context, said in the receipt, and never a lost turn."""
+
+import logging
+
+import pytest
+
+from pagefile import Memory, Settings, StoreUnavailableError
+from pagefile.memory.house import House
+from pagefile.stores import InMemoryStore, SystemClock
+from pagefile.testing import FlakyStore
+from pagefile.text.tokens import open_counter
+
+
+@pytest.fixture
+def store():
+    return FlakyStore(InMemoryStore(SystemClock()))
+
+
+@pytest.fixture
+def memory(store):
+    return Memory(House.build(store, Settings(), SystemClock(), open_counter()))
+
+
+async def test_an_archive_that_is_down_costs_only_the_middle_of_a_result(memory, store, caplog):
+    """S0-79: head and tail stay, bounded; the turn goes on, and receipt, log and counts say so."""
+    chat = memory.conversation("c")
+    store.fail(["pages.put"])
+    turn = await chat.begin("q")
+    with caplog.at_level(logging.ERROR, "pagefile"):
+        turn = await chat.step(turn, tool="t", input={}, result="HEAD " + "中间 " * 30_000 + "TAIL")
+    step = turn.steps[0]
+    assert len(step.result) <= 11_000
+    assert step.result.startswith("HEAD")
+    assert step.result.endswith("TAIL")
+    assert (step.page, step.lost_chars > 50_000) == (None, True)
+    done = await chat.complete(turn, "a")
+    assert done.status == "done"
+    window = await chat.context("next")
+    assert any("archive was down" in note for note in window.receipt.degraded)
+    assert "archive" in caplog.text
+    assert (await memory.describe())["tier_failures"] == {"archive": 1}
+
+
+async def test_a_page_that_cannot_be_read_stays_a_placeholder(memory, store):
+    """The window goes out, and says why."""
+    chat = memory.conversation("c")
+    turn = await chat.record(user="q", assistant="a", steps=[{"tool": "t", "result": "x" * 20_000}])
+    store.fail(["pages.load"])
+    window = await chat.context("next", load=[turn.steps[0].page])
+    assert any(message["content"].startswith("📎") for message in window.messages)
+    assert any("stays a placeholder" in note for note in window.receipt.degraded)
+    told = await chat.call_tool("load_tool_history", {"uuid": turn.steps[0].page})
+    assert told.startswith("[存档暂不可用 / archive unavailable]")
+
+
+@pytest.mark.parametrize("verb", ["facts.list", "source.since", "page_keeper.pinned"])
+async def test_a_tier_that_fails_gives_less_context_and_says_so(memory, store, caplog, verb):
+    """The question and the history are there; the receipt, the log and the counts name the tier."""
+    chat = memory.conversation("c", user_id="u")
+    await chat.record(user="hello", assistant="hi", steps=[{"tool": "t", "result": "x" * 20_000}])
+    store.fail([verb])
+    with caplog.at_level(logging.ERROR, "pagefile"):
+        window = await chat.context("next?")
+    assert window.messages[-1] == {"role": "user", "content": "next?"}
+    assert "hello" in [message["content"] for message in window.messages]
+    assert any("failed" in note for note in window.receipt.degraded)
+    assert "failed" in caplog.text
+    assert sum((await memory.describe())["tier_failures"].values()) == 1
+
+
+async def test_a_store_that_is_down_still_lets_the_question_through(memory, store):
+    """No history, a note, and an answer; nothing is pretended to be recorded."""
+    chat = memory.conversation("c", user_id="u")
+    await chat.record(user="hello", assistant="hi")
+    store.fail(["reader.view", "log.append", "facts.list", "source.since"])
+    window = await chat.context("next?")
+    assert [message["content"] for message in window.messages] == ["next?"]
+    assert any("no history" in note for note in window.receipt.degraded)
+    with pytest.raises(StoreUnavailableError):
+        await chat.record(user="lost?")
+    store.mend()
+    assert len(await chat.turns()) == 1
+
+
+async def test_for_tests_a_failing_tier_can_raise(store):
+    """`on_tier_error="raise"`."""
+    memory = Memory(House.build(store, Settings(on_tier_error="raise"), SystemClock(), open_counter()))
+    store.fail(["facts.list"])
+    with pytest.raises(StoreUnavailableError):
+        await memory.conversation("c", user_id="u").context("x")
