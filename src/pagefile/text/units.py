@@ -68,7 +68,9 @@ class Units:
             return None
         if self.layout == "json":
             return self._member(place)
-        return self.span(place) or (self._row(place) if self.layout == "rows" else self._sentence(place))
+        if self.layout == "rows":
+            return self._row(place)
+        return self.span(place) or self._sentence(place)
 
     def _member(self, place: int) -> Span | None:
         at = bisect_right(self.commas, place)
@@ -77,7 +79,7 @@ class Units:
         return None if start == place else (start, end)
 
     def _row(self, place: int) -> Span | None:
-        if self.text[place - 1] == "\n":
+        if self.text[place - 1] == "\n" and self.span(place) is None:
             return None
         start, end = self.text.rfind("\n", 0, place) + 1, self.text.find("\n", place) + 1
         while (before := self.span(start)) is not None:
