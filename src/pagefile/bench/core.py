@@ -12,7 +12,7 @@ from pagefile.bench import windows, writing
 from pagefile.bench.importing import importing
 from pagefile.bench.peak import peak_memory
 from pagefile.bench.report import Report, Row, machine_facts
-from pagefile.bench.timing import fsync_seconds
+from pagefile.bench.timing import on_one_core
 from pagefile.errors import StoreUnavailableError
 from pagefile.text.tokens import open_counter
 
@@ -31,7 +31,7 @@ class _Effort:
 
 
 _FULL = _Effort(
-    imports=15,
+    imports=7,
     windows=windows.Effort(turns=10_000, rounds=60, calls=5),
     writing=writing.Effort(rounds=200, calls=10, group_rounds=9, calls_each=10),
     sizes=(1_000, 10_000, 100_000),
@@ -51,9 +51,8 @@ def run(quick: bool = False, progress: Progress | None = None) -> Report:
     began = time.perf_counter()
     effort = _QUICK if quick else _FULL
     with _folder() as folder:
-        rows, fsync_s = anyio.run(_measure, Path(folder), effort, progress or _silent)
-    facts = machine_facts(open_counter().name, fsync_s * 1e3)
-    return Report(rows, facts, quick, time.perf_counter() - began)
+        rows = _measure(Path(folder), effort, progress or _silent)
+    return Report(rows, machine_facts(open_counter().name), quick, time.perf_counter() - began)
 
 
 def _folder() -> tempfile.TemporaryDirectory[str]:
@@ -65,22 +64,21 @@ def _folder() -> tempfile.TemporaryDirectory[str]:
         ) from error
 
 
-async def _measure(folder: Path, effort: _Effort, tell: Progress) -> tuple[Sequence[Row], float]:
+def _measure(folder: Path, effort: _Effort, tell: Progress) -> Sequence[Row]:
+    """Every part has an event loop of its own: no thread of one is left over in the next."""
     counter = open_counter()
     tell("importing")
     rows = [importing(effort.imports)]
     tell("building windows, then recalling")
-    rows += await windows.windows(folder, counter, effort.windows)
-    fsync_s = fsync_seconds(folder)
-    rows.append(Row("fsync of a page on this disk", fsync_s * 1e3, "ms"))
+    rows += anyio.run(windows.windows, folder, counter, effort.windows)
     for synchronous in ("full", "normal"):
         tell(f"recording, synchronous={synchronous.upper()}")
-        rows.append(await writing.beside_bare(folder, counter, synchronous, effort.writing))
+        with on_one_core():
+            rows.append(anyio.run(writing.beside_bare, folder, counter, synchronous, effort.writing))
     tell(f"recording with {writing.WRITERS} writers")
-    rows += await writing.many_writers(folder, counter, fsync_s, effort.writing)
+    rows += anyio.run(writing.many_writers, folder, counter, effort.writing)
     tell(f"holding memory flat up to {effort.sizes[-1]:,} turns")
-    rows += await peak_memory(folder, counter, effort.sizes, recalled=effort.recalled)
-    return rows, fsync_s
+    return rows + peak_memory(folder, counter, effort.sizes, recalled=effort.recalled)
 
 
 def _silent(_: str) -> None:

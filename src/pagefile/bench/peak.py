@@ -31,12 +31,11 @@ _DISTINCT = 500
 Recall = Literal["auto", "never"]
 
 
-async def peak_memory(
-    folder: Path, counter: TokenCounter, sizes: Sequence[int], *, recalled: int
-) -> list[Row]:
+def peak_memory(folder: Path, counter: TokenCounter, sizes: Sequence[int], *, recalled: int) -> list[Row]:
     """A row a size, of which the largest must stay near the smallest; and one with recall on, for `recalled` turns."""
     for size in sizes:
-        await fill(_place(folder, size), Author(counter).turns(_SCOPE, size, LONG, distinct=_DISTINCT))
+        turns = Author(counter).turns(_SCOPE, size, LONG, distinct=_DISTINCT)
+        anyio.run(fill, _place(folder, size), turns)
     peaks = [_measured(_place(folder, size), "never") for size in sizes]
     rows = [
         Row(

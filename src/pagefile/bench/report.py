@@ -78,7 +78,7 @@ class Report:
         }
 
 
-def machine_facts(tokenizer: str, fsync_ms: float) -> JsonObject:
+def machine_facts(tokenizer: str) -> JsonObject:
     """What the numbers depend on, and nothing that says whose machine it is."""
     return {
         "pagefile": version("pagefile"),
@@ -87,5 +87,4 @@ def machine_facts(tokenizer: str, fsync_ms: float) -> JsonObject:
         "system": f"{platform.system()} {platform.machine()}",
         "cores": os.cpu_count() or 1,
         "tokenizer": tokenizer,
-        "fsync_ms": round(fsync_ms, 3),
     }

@@ -1,6 +1,7 @@
 """What it costs to build a window, however long the conversation is; and to recall, apart."""
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -129,10 +130,13 @@ def _chat(memory: Memory, name: str) -> Conversation:
     return memory.conversation(name, user_id="bench")
 
 
-def _recount_s(turns: list[Turn], counter: TokenCounter) -> float:
-    """Seconds to count what the log knows already."""
-    began = time.perf_counter()
-    for turn in turns:
-        counter.count(turn.user or "")
-        counter.count(turn.assistant or "")
-    return time.perf_counter() - began
+def _recount_s(turns: Sequence[Turn], counter: TokenCounter) -> float:
+    """Seconds to count what the log knows already, the best of three."""
+    taken: list[float] = []
+    for _ in range(3):
+        began = time.perf_counter()
+        for turn in turns:
+            counter.count(turn.user or "")
+            counter.count(turn.assistant or "")
+        taken.append(time.perf_counter() - began)
+    return min(taken)

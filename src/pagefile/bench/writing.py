@@ -1,5 +1,6 @@
 """What it costs to keep a turn: beside the bare transaction, and with many writers beside one."""
 
+import math
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from pagefile.bench.bare import BareLog, values_of
 from pagefile.bench.corpus import LONG, Author, url_of
 from pagefile.bench.report import Limit, Row
 from pagefile.bench.slow_disk import slow_disk
-from pagefile.bench.timing import side_by_side
+from pagefile.bench.timing import fsync_seconds, side_by_side
 from pagefile.memory import Conversation, Memory
 from pagefile.records import Scope, Turn
 from pagefile.settings import Settings
@@ -40,7 +41,7 @@ class Effort:
 
 
 async def beside_bare(folder: Path, counter: TokenCounter, synchronous: Synchronous, effort: Effort) -> Row:
-    """`record()` beside the same transaction run bare, on a database each."""
+    """`record()` beside the same transaction run bare, on a database each, both on one core."""
     turns = Author(counter).turns(_SCOPE, effort.rounds * effort.calls + 1, LONG)
     settings = Settings(recall="never", synchronous=synchronous)
     ours_at, bare_at = folder / f"record-{synchronous}.db", folder / f"bare-{synchronous}.db"
@@ -60,41 +61,51 @@ async def beside_bare(folder: Path, counter: TokenCounter, synchronous: Synchron
             )
     finally:
         bare.close()
-    note = f"{theirs * 1e6:,.0f} µs for the same transaction, bare in a one-thread executor"
+    note = f"{theirs * 1e6:,.0f} µs for the same transaction, bare in a one-thread executor; both on one core"
     row = Row(f"record(), synchronous={synchronous.upper()}", ours * 1e6, "µs", ours / theirs, note=note)
     return Row.judged(row, BARE_LIMIT)
 
 
-async def many_writers(folder: Path, counter: TokenCounter, fsync_s: float, effort: Effort) -> list[Row]:
+@dataclass(frozen=True, slots=True)
+class _Rates:
+    """Turns per second of all writers together and of one alone, and what an fsync took meanwhile."""
+
+    many: float
+    one: float
+    fsync_s: float
+
+    def row(self, name: str) -> Row:
+        note = f"{self.one:,.0f} turns/s with one writer, synchronous=FULL"
+        return Row(name, self.many, "turns/s", self.many / self.one, note=note)
+
+
+async def many_writers(folder: Path, counter: TokenCounter, effort: Effort) -> list[Row]:
     """64 writers beside one, each in a conversation of its own; once more as on a disk whose fsync takes 1 ms longer."""
-    here = await _throughput(folder / "writers.db", counter, effort)
+    here = await _rates(folder / "writers.db", counter, effort)
     with slow_disk(SLOW_FSYNC_S):
-        slow = await _throughput(folder / "writers-slow.db", counter, effort)
-    fast_disk = None if fsync_s >= SLOW_FSYNC_S else f"an fsync takes {fsync_s * 1e3:.1f} ms"
+        slow = await _rates(folder / "writers-slow.db", counter, effort)
+    fsync_ms = here.fsync_s * 1e3
+    fast_disk = None if here.fsync_s >= SLOW_FSYNC_S else f"an fsync takes {fsync_ms:.1f} ms"
     return [
-        Row.judged(_writers_row(f"{WRITERS} writers", *here), WRITERS_LIMIT, unless=fast_disk),
-        Row.judged(_writers_row(f"{WRITERS} writers, each fsync 1 ms longer", *slow), WRITERS_LIMIT),
+        Row("fsync of a page on this disk", fsync_ms, "ms", note="an appended page of 4 KiB"),
+        Row.judged(here.row(f"{WRITERS} writers"), WRITERS_LIMIT, unless=fast_disk),
+        Row.judged(slow.row(f"{WRITERS} writers, each fsync 1 ms longer"), WRITERS_LIMIT),
     ]
 
 
-def _writers_row(name: str, many: float, one: float) -> Row:
-    return Row(
-        name, many, "turns/s", many / one, note=f"{one:,.0f} turns/s with one writer, synchronous=FULL"
-    )
-
-
-async def _throughput(database: Path, counter: TokenCounter, effort: Effort) -> tuple[float, float]:
-    """Turns per second of all writers together and of one alone, the best of rounds that alternate."""
+async def _rates(database: Path, counter: TokenCounter, effort: Effort) -> _Rates:
+    """The best of rounds that alternate."""
     alone = 10 * effort.calls_each
     count = effort.group_rounds * (WRITERS * effort.calls_each + alone)
     said = iter(Author(counter).turns(_SCOPE, count, LONG, distinct=5000))
-    many = one = 0.0
+    many, one, fsync_s = 0.0, 0.0, math.inf
     async with Memory.open(url_of(database), settings=Settings(recall="never")) as memory:
         chats = [memory.conversation(f"chat-{number}", user_id="bench") for number in range(WRITERS)]
         for _ in range(effort.group_rounds):
             one = max(one, await _rate(chats[:1], said, alone))
             many = max(many, await _rate(chats, said, effort.calls_each))
-    return many, one
+            fsync_s = min(fsync_s, fsync_seconds(database.parent, times=20))
+    return _Rates(many, one, fsync_s)
 
 
 async def _rate(chats: Sequence[Conversation], said: Iterator[Turn], calls: int) -> float:

@@ -1,5 +1,7 @@
 """The benchmark compares like with like."""
 
+import os
+import sys
 import time
 from pathlib import Path
 from typing import Any, cast
@@ -10,7 +12,7 @@ import pytest
 from pagefile.bench.bare import STATEMENTS, BareLog, values_of
 from pagefile.bench.corpus import LONG, SHORT, Author, fill, url_of
 from pagefile.bench.slow_disk import slow_disk
-from pagefile.bench.timing import fsync_seconds, side_by_side
+from pagefile.bench.timing import fsync_seconds, on_one_core, side_by_side
 from pagefile.memory import Memory
 from pagefile.records import Scope
 from pagefile.settings import Settings
@@ -48,6 +50,15 @@ async def test_a_side_counts_as_its_best_round(monkeypatch: pytest.MonkeyPatch):
 
     monkeypatch.setattr(time, "perf_counter", lambda: now)
     assert (3.0,) == await side_by_side(side, rounds=2, calls=3)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux lets a thread choose its core")
+def test_one_core_is_for_a_while():
+    """Inside there is one core, afterwards all that were there before."""
+    before = os.sched_getaffinity(0)
+    with on_one_core():
+        assert 1 == len(os.sched_getaffinity(0))
+    assert before == os.sched_getaffinity(0)
 
 
 def test_the_same_seed_writes_the_same_turns():
