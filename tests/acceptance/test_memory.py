@@ -341,6 +341,14 @@ async def test_an_incognito_conversation_leaves_no_trace(memory):
     assert await memory.conversation("secret", user_id="u").turns() == []
 
 
+async def test_a_handle_that_names_nobody_works_for_the_owner(memory):
+    """Facts and past turns of the conversation's owner are offered to its windows."""
+    await memory.remember("likes green tea", user_id="u")
+    await memory.conversation("c", user_id="u").record(user="hello", assistant="hi")
+    window = await memory.conversation("c").context("which tea?")
+    assert "likes green tea" in contents(window)[-2]
+
+
 async def test_users_and_tenants_do_not_see_each_other(memory):
     """A conversation belongs to the user who began it; another tenant's has nothing to do with it."""
     await memory.conversation("c", user_id="a").record(user="zebra")
@@ -426,8 +434,11 @@ async def test_export_and_import_carry_everything(face, open_memory, tmp_path):
         before = [await chat.turns(), await chat.checkpoints(), (await chat.context("?")).messages]
     assert counts["turn"] == 10
     async with opened(face, f"sqlite:///{tmp_path}/copy.db") as copy:
-        for _ in range(2):
-            await copy.import_(tmp_path / "all.jsonl")
+        for expected in (
+            {"conversation": 2, "entry": 13, "page": 1, "fact": 1},
+            {"conversation": 0, "entry": 0},
+        ):
+            assert await copy.import_(tmp_path / "all.jsonl") == expected
             there = copy.conversation("会话/1", user_id="u")
             assert [
                 await there.turns(),

@@ -19,7 +19,10 @@ ENVIRONMENT = {"settings/sources.py"}
 
 #: Where a failure must not spread, and why. Each of these logs with a traceback or hands the failure on.
 BROAD_EXCEPTS: dict[str, str] = {
-    "memory/house.py::House._offer": "a tier that fails costs context, never the answer; it stands in the receipt",
+    "memory/background.py::CallWriter._write": "nobody waits for it, and the memory must go on; it logs with traceback",
+    "memory/background.py::PageRetention.run": "nobody waits for it, and the next round tries again; it logs with traceback",
+    "memory/engine.py::Memory.open": "raised again as it is, outside of the task group that would wrap it",
+    "memory/house.py::House.guarded": "a tier that fails costs context, never the answer; it stands in the receipt",
     "service/gates.py::LastHandler.__call__": "the service's last handler: it logs and answers with a problem document",
     "stores/sqlite/lanes.py::Writer._play": "whatever a job raises belongs to the one who asked; the thread must live",
     "stores/sqlite/lanes.py::Readers._serve": "whatever a job raises belongs to the one who asked; the thread must live",
@@ -32,6 +35,7 @@ HIDDEN_IMPORTS: dict[str, str] = {
     "cli/serve.py::_server": "the extra service, and half a second that no other command needs",
     "text/encodings.py::_from_rs_bpe": "loads a vocabulary of megabytes, and is not there on Python 3.14",
     "text/encodings.py::_from_tiktoken": "asked only when rs-bpe cannot count; its import is slow",
+    "text/words.py::_cut": "reads a dictionary for a quarter of a second, which English never needs",
     "text/words.py::_Stemmers.__init__": "PyStemmer ships no types; the protocol beside it stands for them",
     "text/vocabularies.py::_optional": "the extras tokenizers, qwen and deepseek",
 }

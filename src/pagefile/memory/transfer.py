@@ -15,9 +15,10 @@ from typing import Literal, cast
 import anyio
 import anyio.to_thread
 
-from pagefile.errors import PagefileError, StoreUnavailableError, TransferError
+from pagefile.errors import HandleNotFoundError, PagefileError, StoreUnavailableError, TransferError
 from pagefile.ports import EntryQuery, HeadQuery, PageDraft, Store
 from pagefile.records import Checkpoint, Entry, Fact, Head, JsonValue, Page, Reset, Scope, Step, Turn, utc
+from pagefile.text.passages import split
 
 FORMAT = "pagefile-export"
 VERSION = 1
@@ -92,7 +93,8 @@ async def _pages(store: Store, scope: Scope) -> AsyncIterator[tuple[Page, str]]:
     while True:
         pages = await store.pages.list(scope, limit=_BATCH, after=after)
         for page in pages:
-            yield await store.pages.load(scope, page.uuid)
+            if page.purged is None:
+                yield await store.pages.load(scope, page.uuid)
         if len(pages) < _BATCH:
             return
         after = pages[-1].uuid
@@ -122,6 +124,8 @@ class _Incoming:
 
     scope: Scope | None = None
     entries: list[Entry] = field(default_factory=list[Entry])
+    #: Ids of the facts that were there, by user.
+    facts: dict[Scope, set[str]] = field(default_factory=dict[Scope, set[str]])
 
 
 async def import_from(store: Store, path: str | PathLike[str], tenant: str) -> dict[str, int]:
@@ -181,12 +185,9 @@ async def _take(
             await _write(store, incoming, counts)
             incoming.scope = Scope(tenant, _text_or_none(record["user_id"]), str(record["id"]))
         case "page":
-            page, text = _page(record, tenant)
-            await store.pages.put(PageDraft(page, text))
-            counts["page"] = counts.get("page", 0) + 1
+            await _take_page(store, *_page(record, tenant), counts)
         case "fact":
-            await store.facts.put(_fact(record, tenant))
-            counts["fact"] = counts.get("fact", 0) + 1
+            await _take_fact(store, _fact(record, tenant), incoming, counts)
         case "turn" | "checkpoint" | "reset":
             if incoming.scope is None:
                 raise TransferError(
@@ -197,11 +198,33 @@ async def _take(
             raise TransferError(f"The export has a record of the unknown type {unknown!r}: upgrade Pagefile.")
 
 
+async def _take_page(store: Store, page: Page, text: str, counts: dict[str, int]) -> None:
+    try:
+        await store.page_keeper.page(page.scope, page.uuid)
+    except HandleNotFoundError:
+        spans = tuple((passage.start, passage.end) for passage in split(text))
+        await store.pages.put(PageDraft(page, text, spans))
+        counts["page"] = counts.get("page", 0) + 1
+
+
+async def _take_fact(store: Store, fact: Fact, incoming: _Incoming, counts: dict[str, int]) -> None:
+    known = incoming.facts.get(fact.scope)
+    if known is None:
+        known = {held.id for held in await store.facts.list(fact.scope, retracted=True)}
+        incoming.facts[fact.scope] = known
+    if fact.id not in known:
+        await store.facts.put(fact)
+        known.add(fact.id)
+        counts["fact"] = counts.get("fact", 0) + 1
+
+
 async def _write(store: Store, incoming: _Incoming, counts: dict[str, int]) -> None:
-    if incoming.entries:
+    if incoming.scope is not None and incoming.entries:
+        there = await store.reader.heads(
+            HeadQuery(Scope(incoming.scope.tenant, None, incoming.scope.conversation), 1)
+        )
+        counts["conversation"] = counts.get("conversation", 0) + (not there)
         counts["entry"] = counts.get("entry", 0) + await store.log.restore(incoming.entries)
-    if incoming.scope is not None:
-        counts["conversation"] = counts.get("conversation", 0) + 1
     incoming.scope, incoming.entries = None, []
 
 
@@ -229,7 +252,9 @@ def _page(record: dict[str, JsonValue], tenant: str) -> tuple[Page, str]:
     return Page(**_fields(record, scope)), text  # pyright: ignore[reportArgumentType] - likewise
 
 
-_TIMES = frozenset({"at", "created", "valid_from", "valid_to", "recorded", "retracted"})
+_TIMES = frozenset(
+    {"at", "created", "valid_from", "valid_to", "recorded", "retracted", "last_load", "purged"}
+)
 _TUPLES = frozenset({"anchors", "archive_refs", "sources"})
 
 

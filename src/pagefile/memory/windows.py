@@ -26,7 +26,9 @@ async def make_window(house: House, scope: Scope, request: Request) -> Window:
     notes: list[str] = []
     view = await _read(house, scope, request, notes)
     asked = view.open_turn.user if view.open_turn is not None else request.query
-    occasion = Occasion(scope, asked, view, request.window_tokens, request.recent_turns, notes.append)
+    # A handle that names nobody still works for the conversation's owner.
+    owner = scope if scope.user is not None else view.head.scope
+    occasion = Occasion(owner, asked, view, request.window_tokens, request.recent_turns, notes.append)
     occasion, loaded = await _with_pages(house, occasion, request)
     candidates = [*_given(house, request, occasion), *loaded, *await house.offers(occasion)]
     budget = Budget.of(request.window_tokens, facts_tokens=house.settings.memory.max_injection_tokens)

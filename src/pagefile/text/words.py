@@ -8,11 +8,10 @@ doses, paths, addresses) stays whole, and its parts are terms as well.
 import re
 import threading
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 from importlib import import_module
 from typing import Protocol, cast
-
-import rjieba
 
 from pagefile.text.scripts import CJK, HANGUL, KANA, cjk_share, is_cjk, language
 from pagefile.text.sentences import sentences
@@ -123,10 +122,18 @@ def _stem(word: str) -> str:
     return _stemmers.english.stemWord(word[:MAX_TERM_CHARS])
 
 
+@cache
+def _cut() -> Callable[[str], list[str]]:
+    """The one segmenter; its import reads a dictionary for a quarter of a second, which English never needs."""
+    import rjieba  # noqa: PLC0415
+
+    return rjieba.cut_for_search
+
+
 def _cjk_terms(run: str) -> Iterator[tuple[str, str]]:
     """Dictionary words of a Chinese run, and its pairs of characters; Japanese and Korean have the pairs alone."""
     if not _PAIRED.search(run):
-        for word in rjieba.cut_for_search(run):
+        for word in _cut()(run):
             yield word, word
     elif len(run) == 1:
         yield run, run
