@@ -3,6 +3,7 @@
 import hashlib
 from datetime import timedelta
 
+import anyio
 import pytest
 
 from pagefile import HandleNotFoundError, InvalidTurnError, PagePurgedError, Settings
@@ -317,6 +318,7 @@ async def test_retention_purges_by_itself(open_memory, clock, url, face):
         for _ in range(50):
             if (await memory.conversation("c").page(uuid)).purged:
                 break
+            await anyio.sleep(0.05)
         assert (await memory.conversation("c").page(uuid)).purged
 
 
