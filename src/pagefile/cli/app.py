@@ -11,7 +11,19 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from pagefile.cli import bench, config, context, conversations, doctor, facts, forget, recall, serve, transfer
+from pagefile.cli import (
+    archive,
+    bench,
+    config,
+    context,
+    conversations,
+    doctor,
+    facts,
+    forget,
+    recall,
+    serve,
+    transfer,
+)
 from pagefile.cli.opening import ConfigFile, Db, Place
 from pagefile.cli.output import complain
 from pagefile.errors import NotFoundError, PagefileError
@@ -81,6 +93,7 @@ for _name, _command in {
     "config": config.config,
 }.items():
     app.command(_name)(_command)
+app.add_typer(archive.app, name="archive")
 app.add_typer(bench.app, name="bench")
 
 

@@ -1,14 +1,19 @@
 """`bench`: measures Pagefile on this machine; the benchmarks themselves are in `pagefile.bench`."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from pagefile.bench import archive as archive_bench
 from pagefile.bench.core import run
-from pagefile.bench.report import Row
+from pagefile.bench.replay import Replayed
+from pagefile.bench.report import Report, Row
+from pagefile.bench.scenario import SHOWN, Scenario
 from pagefile.cli.opening import AsJson
-from pagefile.cli.output import err, print_json, print_table, say, table, visible
+from pagefile.cli.output import err, print_json, print_table, say, table, visible, warn
+from pagefile.settings.sources import bench_data
 
 app = typer.Typer(no_args_is_help=True)
 
@@ -18,10 +23,13 @@ def bench() -> None:
     """Measure Pagefile on this machine."""
 
 
+Quick = Annotated[bool, typer.Option("--quick", help="Smaller numbers, for a first look.")]
+
+
 @app.command()
 def core(
     *,
-    quick: Annotated[bool, typer.Option("--quick", help="Smaller numbers, for a first look.")] = False,
+    quick: Quick = False,
     as_json: AsJson = False,
 ) -> None:
     """Measure the core, each number beside something measured in the same run; exit code 1 when a limit is not kept."""
@@ -31,10 +39,92 @@ def core(
         print_json(report.to_json())
     else:
         _show(report.rows)
-        machine = " · ".join(f"{name} {value}" for name, value in report.machine.items())
-        say(f"\n{machine} · {report.seconds:.0f} s")
+        _show_machine(report)
     if not report.ok:
         raise typer.Exit(1)
+
+
+@app.command()
+def archive(
+    *,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="A folder of recorded runs, traj-*.jsonl.gz. Else $PAGEFILE_BENCH_DATA; without it they are skipped.",
+        ),
+    ] = None,
+    quick: Quick = False,
+    as_json: AsJson = False,
+) -> None:
+    """Measure what the archive saves and what it costs; exit code 1 when a limit is not kept."""
+    with err().status("Measuring…") as status:
+        report = archive_bench.run(
+            data or bench_data(), quick=quick, progress=lambda step: status.update(visible(step))
+        )
+    if report.replayed is None:
+        warn(archive_bench.NO_DATA)
+    if as_json:
+        print_json(report.to_json())
+    else:
+        _show_replayed(report.replayed or ())
+        _show_scenario(report.scenario)
+        _show(report.report.rows)
+        _show_machine(report.report)
+    if not report.ok:
+        raise typer.Exit(1)
+
+
+def _show_replayed(lines: Sequence[Replayed]) -> None:
+    """Prompt tokens of all model calls of the runs, a table for each way to end a turn."""
+    for turn_end in dict.fromkeys(line.turn_end for line in lines):
+        say(f"Recorded runs, prompt tokens of all model calls; a turn ends with the {turn_end}:\n")
+        made = table(
+            "runs of", "over", "calls", "without", "with", "saved", "left", "pages", "exact",
+            right=("over", "calls", "without", "with", "saved", "left", "pages", "exact"),
+        )  # fmt: skip
+        for line in lines:
+            if line.turn_end == turn_end:
+                made.add_row(*_replayed_cells(line))
+        print_table(made)
+        say()
+
+
+def _replayed_cells(line: Replayed) -> list[str]:
+    tally = line.tally
+    exact = "all" if not tally.wrong else f"NOT {tally.wrong:,}"
+    cut = f" ({tally.cut} cut)" if tally.cut else ""
+    return [
+        f"{line.runs} {line.source}",
+        f"{line.threshold:,}",
+        f"{tally.calls:,}{cut}",
+        f"{tally.without_tokens:,}",
+        f"{tally.with_tokens:,}",
+        f"{tally.saved:.1%}",
+        f"{tally.left:,}",
+        f"{tally.pages:,}",
+        exact,
+    ]
+
+
+def _show_scenario(measured: Scenario) -> None:
+    """The table of document 000, section 5."""
+    say(
+        f"Ten turns, each with a result of 50,000 characters ({measured.result_tokens:,} tokens) and "
+        f"{measured.exchange_tokens:,} tokens of question and answer; tokens of the answering requests:\n"
+    )
+    columns = [*(f"turn {turn}" for turn in SHOWN), "total", "saved"]
+    made = table("", *columns, "the document says", right=columns)
+    for walked in measured.ways:
+        cells = [f"{tokens:,}" for tokens in walked.shown()]
+        made.add_row(walked.way.name, *cells, f"{measured.saved(walked):.0%}", walked.way.claim)
+    print_table(made)
+    say()
+
+
+def _show_machine(report: Report) -> None:
+    machine = " · ".join(f"{name} {value}" for name, value in report.machine.items())
+    say(f"\n{machine} · {report.seconds:.0f} s")
 
 
 def _show(rows: Sequence[Row]) -> None:

@@ -25,6 +25,10 @@ def context(
     recent_turns: Annotated[int | None, typer.Option(help="How many turns count as recent.")] = None,
     placement: Annotated[str | None, typer.Option(metavar="tail|head", help="Where memory stands.")] = None,
     instructions: Annotated[str | None, typer.Option(help="The system prompt; never cut.")] = None,
+    load: Annotated[
+        list[str] | None,
+        typer.Option(metavar="UUID", help="Show this archived page in full; may be given again."),
+    ] = None,
     user_id: UserId = None,
     full: Full = False,
     tenant: Tenant = None,
@@ -43,7 +47,7 @@ def context(
 
     async def work(memory: Memory) -> Window:
         chat = await existing(memory, conversation, user_id, tenant)
-        return await chat.context(query, instructions=instructions)
+        return await chat.context(query, instructions=instructions, load=load or ())
 
     window = run(loaded(ctx, db, config, said).settings, work)
     if as_json:

@@ -1,12 +1,12 @@
 """`forget`: erases a conversation, a user or a tenant, and says what went."""
 
-import sys
 from typing import Annotated
 
 import typer
 
+from pagefile.cli.asking import ask
 from pagefile.cli.opening import AsJson, ConfigFile, Db, loaded, run
-from pagefile.cli.output import nothing, number, print_json, print_table, say, table, visible, warn
+from pagefile.cli.output import nothing, number, print_json, print_table, say, table, visible
 from pagefile.records import ErasureReceipt
 
 
@@ -28,7 +28,7 @@ def forget(
         raise typer.BadParameter("say what to forget: a conversation, --user-id or --tenant")
     settings = loaded(ctx, db, config).settings
     if not yes:
-        _ask(what)
+        ask(f"erase {what} for good", otherwise="nothing was erased.")
     receipt = run(
         settings,
         lambda memory: memory.forget(user_id=user_id, conversation_id=conversation, tenant=tenant),
@@ -41,14 +41,6 @@ def forget(
         print_json(_receipt_json(receipt))
         return
     _show(receipt, what)
-
-
-def _ask(what: str) -> None:
-    if not sys.stdin.isatty():
-        raise typer.BadParameter(f"there is nobody to ask whether to erase {what}: say --yes")
-    if not typer.confirm(f"Erase {visible(what)} for good?", err=True):
-        warn("nothing was erased.")
-        raise typer.Exit(1)
 
 
 def _receipt_json(receipt: ErasureReceipt) -> dict[str, object]:

@@ -14,6 +14,9 @@ from pagefile.errors import MissingExtraError, SettingsError
 from pagefile.settings import ServiceSettings, Settings
 from pagefile.settings.sources import shown
 
+#: How long running requests may take to end after Ctrl-C.
+_PATIENCE_S = 5
+
 
 def serve(
     ctx: typer.Context,
@@ -45,7 +48,13 @@ def _server(settings: Settings) -> Callable[[socket.socket], None]:
         raise MissingExtraError.of("service", "`pagefile serve`") from error
     from pagefile.service.app import create_app  # noqa: PLC0415 - likewise
 
-    config: Any = uvicorn.Config(create_app(settings), log_level="warning", access_log=False)
+    config: Any = uvicorn.Config(
+        create_app(settings),
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=_PATIENCE_S,
+    )
     return lambda listener: uvicorn.Server(config).run(sockets=[listener])
 
 

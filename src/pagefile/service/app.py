@@ -16,7 +16,7 @@ from pagefile.service.binding import allowed_names, check_binding
 from pagefile.service.gates import Gate, LastHandler
 from pagefile.service.problems import http_error, pagefile_error, validation_error
 from pagefile.service.reference import completed
-from pagefile.service.routes import conversations, facts, health, turns, windows
+from pagefile.service.routes import archive, conversations, facts, health, turns, windows
 from pagefile.service.routes.common import VERSION
 from pagefile.settings import Settings
 
@@ -73,7 +73,7 @@ def create_app(settings: Settings) -> FastAPI:
         telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
     )
     app.state.memory = None
-    for group in (turns, windows, conversations, facts, health):
+    for group in (turns, windows, archive, conversations, facts, health):
         app.include_router(group.routes)
     app.include_router(pages.routes)
     return app

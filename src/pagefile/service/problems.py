@@ -30,6 +30,7 @@ STATUS: Mapping[type[PagefileError], int] = {
     errors.BudgetError: 422,
     errors.TransferError: 422,
     errors.NotFoundError: 404,
+    errors.PagePurgedError: 410,
     errors.ConflictError: 409,
     errors.ClosedError: 503,
     errors.StoreError: 500,

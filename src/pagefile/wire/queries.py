@@ -4,10 +4,22 @@ from typing import Annotated
 
 from pydantic import Field
 
-from pagefile.wire.texts import MAX_INT, ConversationId, Id, PageSize, Params, Tenant, UserId
+from pagefile.wire.texts import (
+    MAX_INT,
+    ConversationId,
+    Id,
+    LoadLimit,
+    LoadOffset,
+    LoadQuery,
+    PageSize,
+    Params,
+    Tenant,
+    UserId,
+    Uuid,
+)
 
-_PAGE = "At most so many items."
-_AFTER = "The `next` of the page before."
+PAGE = "At most so many items."
+AFTER = "The `next` of the page before."
 
 
 class ConversationParams(Params):
@@ -21,29 +33,25 @@ class ConversationParams(Params):
 class TurnsParams(ConversationParams):
     """A slice of a conversation."""
 
-    after: Annotated[int, Field(ge=0, le=MAX_INT, description=_AFTER)] = 0
-    limit: Annotated[PageSize, Field(description=_PAGE)] = 100
+    after: Annotated[int, Field(ge=0, le=MAX_INT, description=AFTER)] = 0
+    limit: Annotated[PageSize, Field(description=PAGE)] = 100
     newest: Annotated[bool, Field(description="The last turns instead of the first.")] = False
 
 
 class LoadParams(ConversationParams):
-    """An archived tool result, whole or in part."""
+    """An archived tool result: whole, a part of it, or the passages that answer a query."""
 
-    uuid: Annotated[
-        Id,
-        Field(
-            description="As it stands in the placeholder.", examples=["00000000-0000-4000-8000-000000000000"]
-        ),
-    ]
-    offset: Annotated[int, Field(ge=0, le=MAX_INT, description="The first character wanted.")] = 0
-    limit: Annotated[int | None, Field(ge=1, le=MAX_INT, description="At most so many characters.")] = None
+    uuid: Uuid
+    query: LoadQuery = None
+    offset: LoadOffset = 0
+    limit: LoadLimit = None
 
 
 class CallsParams(ConversationParams):
     """Windows handed out lately."""
 
-    after: Annotated[Id | None, Field(description=_AFTER)] = None
-    limit: Annotated[PageSize, Field(description=_PAGE)] = 50
+    after: Annotated[Id | None, Field(description=AFTER)] = None
+    limit: Annotated[PageSize, Field(description=PAGE)] = 50
 
 
 class ConversationsParams(Params):
@@ -51,8 +59,8 @@ class ConversationsParams(Params):
 
     user_id: UserId = None
     tenant: Tenant = None
-    after: Annotated[Id | None, Field(description=_AFTER)] = None
-    limit: Annotated[PageSize, Field(description=_PAGE)] = 100
+    after: Annotated[Id | None, Field(description=AFTER)] = None
+    limit: Annotated[PageSize, Field(description=PAGE)] = 100
 
 
 class FactsParams(Params):

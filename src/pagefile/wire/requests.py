@@ -6,15 +6,20 @@ from pydantic import ConfigDict, Field, JsonValue, model_validator
 
 from pagefile.wire.texts import (
     MAX_COUNT,
-    MAX_INT,
+    MAX_PAGE,
+    SOME_UUID,
     Body,
     ConversationId,
     Id,
+    LoadLimit,
+    LoadOffset,
+    LoadQuery,
     Moment,
     PageSize,
     Tenant,
     Text,
     UserId,
+    Uuid,
 )
 
 Format: TypeAlias = Literal["openai", "anthropic", "text"]
@@ -164,6 +169,10 @@ class AskContext(ConversationBody):
     window_tokens: Annotated[int | None, Field(ge=1, le=MAX_COUNT)] = None
     threshold: Annotated[float | None, Field(gt=0, le=1)] = None
     recent_turns: Annotated[int | None, Field(ge=1, le=MAX_COUNT)] = None
+    load: Annotated[
+        tuple[Id, ...],
+        Field(strict=False, max_length=MAX_PAGE, description="Archived pages to show in this one window."),
+    ] = ()
     instructions: Annotated[Text | None, Field(description="The system prompt: never cut.")] = None
     placement: Literal["tail", "head"] | None = None
     format: Annotated[Format, Field(description="The shape of the messages.")] = "openai"
@@ -204,11 +213,12 @@ class AskRecall(Body):
 
 
 class AskLoad(ConversationBody):
-    """An archived tool result, whole or in part."""
+    """An archived tool result: whole, a part of it, or the passages that answer a query."""
 
-    uuid: Annotated[Id, Field(description="As it stands in the placeholder.")]
-    offset: Annotated[int, Field(ge=0, le=MAX_INT, description="The first character wanted.")] = 0
-    limit: Annotated[int | None, Field(ge=1, le=MAX_INT, description="At most so many characters.")] = None
+    uuid: Uuid
+    query: LoadQuery = None
+    offset: LoadOffset = 0
+    limit: LoadLimit = None
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -216,7 +226,7 @@ class AskLoad(ConversationBody):
                 {
                     "conversation_id": CHAT,
                     "user_id": USER,
-                    "uuid": "00000000-0000-4000-8000-000000000000",
+                    "uuid": SOME_UUID,
                     "limit": 2000,
                 }
             ]
@@ -277,9 +287,7 @@ class RetractFact(Body):
     fact_id: Id
     tenant: Tenant = None
 
-    model_config = ConfigDict(
-        json_schema_extra={"examples": [{"fact_id": "00000000-0000-4000-8000-000000000000"}]}
-    )
+    model_config = ConfigDict(json_schema_extra={"examples": [{"fact_id": SOME_UUID}]})
 
 
 class Forget(Body):

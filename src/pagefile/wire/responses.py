@@ -24,6 +24,7 @@ from pagefile.records import (
     Turn,
 )
 from pagefile.records import JsonValue as StoredJson
+from pagefile.records import Page as ArchivedPage
 from pagefile.wire.texts import Answer
 
 T = TypeVar("T")
@@ -47,6 +48,14 @@ class StepOut(Answer):
     call_tokens: int
     result_tokens: int
     page: Annotated[str | None, Field(description="The uuid to load the whole result with.")]
+    whole: Annotated[
+        bool, Field(description="False when `result` is only the placeholder of `page` (已存档).")
+    ]
+    page_tokens: Annotated[int, Field(description="Tokens of the whole result in `page`.")]
+    page_chars: Annotated[int, Field(description="Characters of the whole result in `page`.")]
+    lost_chars: Annotated[
+        int, Field(description="Characters that are gone because the archive could not be written.")
+    ]
 
     @classmethod
     def of(cls, step: Step) -> "StepOut":
@@ -58,6 +67,10 @@ class StepOut(Answer):
             call_tokens=step.call_tokens,
             result_tokens=step.result_tokens,
             page=step.page,
+            whole=step.whole,
+            page_tokens=step.page_tokens,
+            page_chars=step.page_chars,
+            lost_chars=step.lost_chars,
         )
 
 
@@ -135,19 +148,29 @@ class HitOut(Answer):
 
 
 class LoadOut(Answer):
-    """An archived tool result, or a part of it."""
+    """An archived tool result, a part of it, or passages of it."""
 
     uuid: str
     text: str
+    query: Annotated[str | None, Field(description="What the passages answer; null for a part.")]
     offset: int
     length: Annotated[int, Field(description="Characters of the whole result.")]
-    next: Annotated[int | None, Field(description="The offset to go on from; null at the end.")]
+    next: Annotated[
+        int | None, Field(description="The offset to go on from; null at the end and for passages.")
+    ]
 
     @classmethod
-    def of(cls, uuid: str, whole: str, offset: int, limit: int | None) -> "LoadOut":
-        end = len(whole) if limit is None else min(len(whole), offset + limit)
-        rest = end if end < len(whole) else None
-        return cls(uuid=uuid, text=whole[offset:end], offset=offset, length=len(whole), next=rest)
+    def of(cls, page: ArchivedPage, text: str, offset: int, query: str | None) -> "LoadOut":
+        end = offset + len(text)
+        more = query is None and end < page.length
+        return cls(
+            uuid=page.uuid,
+            text=text,
+            query=query,
+            offset=offset,
+            length=page.length,
+            next=end if more else None,
+        )
 
 
 class CheckpointOut(_Scoped):

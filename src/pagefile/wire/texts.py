@@ -15,6 +15,8 @@ MAX_INT = 2**53 - 1
 #: More tokens or turns than any model takes.
 MAX_COUNT = 2**31 - 1
 MAX_PAGE = 1000
+#: Stands in the examples for the uuid of a page.
+SOME_UUID = "00000000-0000-4000-8000-000000000000"
 
 
 def _storable(value: str) -> str:
@@ -51,6 +53,15 @@ UserId: TypeAlias = Annotated[
 Tenant: TypeAlias = Annotated[
     Id | None, Field(description='The tenant; "default" when left out.', examples=["clinic-1"])
 ]
+Uuid: TypeAlias = Annotated[Id, Field(description="As it stands in the placeholder.", examples=[SOME_UUID])]
+LoadQuery: TypeAlias = Annotated[
+    Text | None, Field(description="Only the passages that answer this, each with where it stands.")
+]
+LoadOffset: TypeAlias = Annotated[int, Field(ge=0, le=MAX_INT, description="The first character wanted.")]
+LoadLimit: TypeAlias = Annotated[
+    int | None,
+    Field(ge=1, le=MAX_INT, description="At most so many characters; with a query, so many tokens."),
+]
 
 
 class Body(BaseModel):
@@ -75,14 +86,19 @@ __all__ = [
     "MAX_COUNT",
     "MAX_INT",
     "MAX_PAGE",
+    "SOME_UUID",
     "Answer",
     "Body",
     "ConversationId",
     "Id",
+    "LoadLimit",
+    "LoadOffset",
+    "LoadQuery",
     "Moment",
     "PageSize",
     "Params",
     "Tenant",
     "Text",
     "UserId",
+    "Uuid",
 ]

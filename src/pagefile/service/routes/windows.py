@@ -1,15 +1,14 @@
-"""Windows come out, and past turns and archived results come back."""
+"""Windows come out, and past turns come back."""
 
 from typing import Annotated
 
 import anyio
 from fastapi import Query
 
-from pagefile.memory import Memory
 from pagefile.service.routes.common import MemoryOf, chat_of, router
-from pagefile.wire.queries import CallsParams, LoadParams
-from pagefile.wire.requests import AskContext, AskLoad, AskRecall
-from pagefile.wire.responses import CallOut, HitOut, LoadOut, Page, page_of
+from pagefile.wire.queries import CallsParams
+from pagefile.wire.requests import AskContext, AskRecall
+from pagefile.wire.responses import CallOut, HitOut, Page, page_of
 from pagefile.wire.windows import WindowOut
 
 routes = router("Windows")
@@ -27,6 +26,7 @@ async def context(memory: MemoryOf, body: AskContext) -> WindowOut:
         window_tokens=body.window_tokens,
         threshold=body.threshold,
         recent_turns=body.recent_turns,
+        load=body.load,
         instructions=body.instructions,
         placement=body.placement,
     )
@@ -45,18 +45,6 @@ async def recall(memory: MemoryOf, body: AskRecall) -> Page[HitOut]:
     return page_of([HitOut.of(hit) for hit in hits])
 
 
-@routes.post("/load")
-async def load(memory: MemoryOf, body: AskLoad) -> LoadOut:
-    """Page in an archived tool result, whole or in part."""
-    return await _loaded(memory, body)
-
-
-@routes.get("/load")
-async def load_by_query(memory: MemoryOf, params: Annotated[LoadParams, Query()]) -> LoadOut:
-    """The same as POST, for a link."""
-    return await _loaded(memory, params)
-
-
 @routes.get("/calls")
 async def calls(memory: MemoryOf, params: Annotated[CallsParams, Query()]) -> Page[CallOut]:
     """The windows handed out lately, newest first."""
@@ -65,8 +53,3 @@ async def calls(memory: MemoryOf, params: Annotated[CallsParams, Query()]) -> Pa
         await memory.settle()
     found = await chat_of(memory, params).calls(limit=params.limit, after=params.after)
     return page_of([CallOut.of(call) for call in found], found.next)
-
-
-async def _loaded(memory: Memory, request: AskLoad | LoadParams) -> LoadOut:
-    whole = await chat_of(memory, request).load(request.uuid)
-    return LoadOut.of(request.uuid, whole, request.offset, request.limit)

@@ -1,0 +1,224 @@
+"""`archive`: the tool results that left the window, what they take on disk, and how they go."""
+
+from datetime import timedelta
+from typing import Annotated
+
+import typer
+
+from pagefile.cli.archive_tables import Totals, show_hits, show_page, show_pages, show_purged, totals_json
+from pagefile.cli.asking import ask
+from pagefile.cli.measures import size, span
+from pagefile.cli.opening import AsJson, ConfigFile, Db, Full, Tenant, loaded, run
+from pagefile.cli.output import nothing, print_json, say
+from pagefile.cli.pages import every_page, everybody, page_named
+from pagefile.cli.purging import Wish
+from pagefile.memory import Memory
+from pagefile.memory.pages import load_text
+from pagefile.records import Page, PageHit
+
+app = typer.Typer(no_args_is_help=True)
+
+Uuid = Annotated[str, typer.Argument(help="The page, as its placeholder names it.")]
+User = Annotated[str | None, typer.Option("--user-id", "--user", help="Only pages of this user.")]
+InConversation = Annotated[
+    str | None, typer.Option("--conversation", "-c", help="Only pages of this conversation.")
+]
+
+
+@app.callback()
+def archive() -> None:
+    """List, read, search, pin and purge archived tool results."""
+
+
+@app.command("ls")
+def list_pages(
+    ctx: typer.Context,
+    *,
+    user_id: User = None,
+    conversation: InConversation = None,
+    limit: Annotated[int, typer.Option(min=1, help="How many of the newest to show.")] = 20,
+    tenant: Tenant = None,
+    as_json: AsJson = False,
+    db: Db = None,
+    config: ConfigFile = None,
+) -> None:
+    """List the archived pages, newest first, and what they take on disk."""
+
+    async def work(memory: Memory) -> tuple[list[Page], Totals]:
+        newest: list[Page] = []
+        totals = Totals()
+        async for page in every_page(memory, user_id=user_id, conversation=conversation, tenant=tenant):
+            totals.add(page)
+            if len(newest) < limit:
+                newest.append(page)
+        return newest, totals
+
+    pages, totals = run(loaded(ctx, db, config).settings, work)
+    if as_json:
+        print_json({"pages": pages, "more": totals.pages > len(pages), "totals": totals_json(totals)})
+    if not pages:
+        raise nothing(
+            "There are no archived pages here: a tool result longer than `archive.threshold` becomes one.",
+            as_json=False,
+        )
+    if not as_json:
+        show_pages(pages, totals)
+
+
+@app.command()
+def show(
+    ctx: typer.Context,
+    uuid: Uuid,
+    *,
+    query: Annotated[str | None, typer.Option(help="Print the passages that answer this.")] = None,
+    offset: Annotated[int | None, typer.Option(min=0, help="Print the text from this character on.")] = None,
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="Print so many characters; with --query, so many tokens.")
+    ] = None,
+    full: Annotated[bool, typer.Option("--full", help="Print the whole text.")] = False,
+    tenant: Tenant = None,
+    as_json: AsJson = False,
+    db: Db = None,
+    config: ConfigFile = None,
+) -> None:
+    """Show a page: where it came from, what is in it; its text when asked for."""
+    parts = (query, offset, limit)
+    if full and parts != (None, None, None):
+        raise typer.BadParameter("--full prints the whole text: leave out --query, --offset and --limit")
+    if query is not None and offset is not None:
+        raise typer.BadParameter("give --query or --offset: passages are found wherever they stand")
+
+    async def work(memory: Memory) -> tuple[Page, str | None]:
+        page = await page_named(memory, uuid, tenant)
+        if not full and parts == (None, None, None):
+            return page, None
+        text = await load_text(
+            memory.house, page.scope, page.uuid, query=query, offset=offset or 0, limit=limit
+        )
+        return page, text
+
+    page, text = run(loaded(ctx, db, config).settings, work)
+    if as_json:
+        print_json({"page": page, "text": text})
+        return
+    end = 0 if text is None or query is not None else (offset or 0) + len(text)
+    show_page(page, text, more_from=end if 0 < end < page.length else None)
+
+
+@app.command()
+def search(
+    ctx: typer.Context,
+    query: Annotated[str, typer.Argument(help="What is asked for.")],
+    *,
+    user_id: Annotated[
+        str | None, typer.Option("--user-id", "--user", help="Search all pages of a user.")
+    ] = None,
+    conversation: Annotated[
+        str | None,
+        typer.Option("--conversation", "-c", help="Search a conversation that belongs to no user."),
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, help="How many to find.")] = 5,
+    full: Full = False,
+    tenant: Tenant = None,
+    as_json: AsJson = False,
+    db: Db = None,
+    config: ConfigFile = None,
+) -> None:
+    """Find archived pages, best first, each with its best passage and where that stands."""
+    if conversation is None and user_id is None:
+        raise typer.BadParameter("say where to search: --user-id ID or --conversation ID")
+
+    async def work(memory: Memory) -> list[PageHit]:
+        if conversation is None:
+            return await memory.search_tool_history(query, user_id=user_id or "", tenant=tenant, limit=limit)
+        chat = memory.conversation(conversation, user_id=user_id, tenant=tenant)
+        return await chat.search_tool_history(query, limit)
+
+    hits = run(loaded(ctx, db, config).settings, work)
+    if not hits:
+        raise nothing(f"No archived page here answers {query!r}.", as_json=as_json)
+    if as_json:
+        print_json(hits)
+        return
+    show_hits(hits, full=full)
+
+
+@app.command()
+def purge(
+    ctx: typer.Context,
+    *,
+    uuids: Annotated[list[str] | None, typer.Option("--uuid", help="This page; may be given again.")] = None,
+    older_than: Annotated[
+        timedelta | None, typer.Option(parser=span, metavar="30d|12h|…", help="Pages older than this.")
+    ] = None,
+    max_bytes: Annotated[
+        int | None,
+        typer.Option(
+            parser=size, metavar="100MB|…", help="The oldest, until the rest takes no more on disk."
+        ),
+    ] = None,
+    user_id: User = None,
+    conversation: InConversation = None,
+    tenant: Tenant = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    as_json: AsJson = False,
+    db: Db = None,
+    config: ConfigFile = None,
+) -> None:
+    """Remove the texts of archived pages; what they were stays as a tombstone, pinned pages stay whole."""
+    wish = Wish(uuids, older_than, max_bytes, user_id, conversation, tenant)
+    if not wish.conditions:
+        raise typer.BadParameter("say what to purge: --uuid, --older-than or --max-bytes")
+    settings = loaded(ctx, db, config).settings
+    wish = run(settings, wish.checked)
+    if not yes:
+        ask(f"purge the text of {wish.words} for good", otherwise="nothing was purged.")
+    gone, freed = run(settings, wish.done)
+    if as_json:
+        print_json({"purged": gone, "bytes_freed": freed})
+    if not gone:
+        raise nothing(f"There was nothing to purge: {wish.words}.", as_json=False)
+    if not as_json:
+        show_purged(gone, freed)
+
+
+@app.command()
+def pin(
+    ctx: typer.Context,
+    uuid: Uuid,
+    *,
+    tenant: Tenant = None,
+    as_json: AsJson = False,
+    db: Db = None,
+    config: ConfigFile = None,
+) -> None:
+    """Keep a page in every window of its conversation and out of every purge."""
+    page = run(
+        loaded(ctx, db, config).settings,
+        lambda memory: memory.house.archive.pin(everybody(tenant), uuid, pinned=True),
+    )
+    if as_json:
+        print_json(page)
+    else:
+        say(f"Pinned {page.uuid}: it stays in the window and is never purged.")
+
+
+@app.command()
+def unpin(
+    ctx: typer.Context,
+    uuid: Uuid,
+    *,
+    tenant: Tenant = None,
+    as_json: AsJson = False,
+    db: Db = None,
+    config: ConfigFile = None,
+) -> None:
+    """Treat a page like any other again."""
+    page = run(
+        loaded(ctx, db, config).settings,
+        lambda memory: memory.house.archive.pin(everybody(tenant), uuid, pinned=False),
+    )
+    if as_json:
+        print_json(page)
+    else:
+        say(f"Unpinned {page.uuid}.")

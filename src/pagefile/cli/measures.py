@@ -1,0 +1,66 @@
+"""Sizes and spans of time as people write and read them: `100MB`, `30d`."""
+
+import re
+from collections.abc import Mapping
+from datetime import timedelta
+
+import typer
+
+_BYTES: Mapping[str, int] = {
+    "": 1,
+    "b": 1,
+    "kb": 10**3,
+    "mb": 10**6,
+    "gb": 10**9,
+    "tb": 10**12,
+    "kib": 2**10,
+    "mib": 2**20,
+    "gib": 2**30,
+    "tib": 2**40,
+}
+_SECONDS: Mapping[str, int] = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
+_MOST_S = 1000 * 365 * 86_400
+
+_AMOUNT = re.compile(r"(\d{1,15}(?:\.\d{1,9})?)\s*([a-z]*)", re.ASCII)
+
+
+def size(text: str) -> int:
+    """Bytes, from `100MB`, `1.5 GiB` or a bare number."""
+    amount = _amount(text, _BYTES)
+    if amount is None:
+        raise typer.BadParameter(f"{text!r} is not a size: write 100MB, 1.5GiB or a number of bytes")
+    return int(amount)
+
+
+def span(text: str) -> timedelta:
+    """A length of time, from `30d`, `12h` or `2w`."""
+    amount = _amount(text, _SECONDS)
+    if amount is None or amount > _MOST_S:
+        raise typer.BadParameter(f"{text!r} is not a length of time: write 30d, 12h, 90m or 2w")
+    return timedelta(seconds=amount)
+
+
+def size_text(count: int) -> str:
+    """`999 B`, `12.3 kB`, `100.0 MB`."""
+    if count < 1000:
+        return f"{count} B"
+    amount = float(count)
+    for unit in ("kB", "MB", "GB"):
+        amount /= 1000
+        if round(amount, 1) < 1000:
+            return f"{amount:.1f} {unit}"
+    return f"{amount / 1000:,.1f} TB"
+
+
+def span_text(length: timedelta) -> str:
+    """`30d`, `12h`, `5m`, `7s`: the largest unit that fits."""
+    seconds = max(0, int(length.total_seconds()))
+    for unit in ("d", "h", "m"):
+        if seconds >= _SECONDS[unit]:
+            return f"{seconds // _SECONDS[unit]}{unit}"
+    return f"{seconds}s"
+
+
+def _amount(text: str, units: Mapping[str, int]) -> float | None:
+    found = _AMOUNT.fullmatch(text.strip().lower())
+    return float(found[1]) * units[found[2]] if found and found[2] in units else None

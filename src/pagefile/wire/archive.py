@@ -1,0 +1,242 @@
+"""The archive over HTTP: pages, the search over them, and the tools that a model calls to page in."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Annotated, cast
+
+from pydantic import ConfigDict, Field, JsonValue, model_validator
+
+from pagefile.records import Page, PageHit
+from pagefile.wire.queries import AFTER, PAGE, ConversationParams
+from pagefile.wire.requests import CHAT, USER, ConversationBody
+from pagefile.wire.texts import (
+    MAX_INT,
+    MAX_PAGE,
+    SOME_UUID,
+    Answer,
+    Body,
+    ConversationId,
+    Id,
+    PageSize,
+    Params,
+    Tenant,
+    Text,
+    UserId,
+    Uuid,
+)
+
+#: Longer than any archive is old, and short enough for every calendar.
+MAX_AGE_S = 10**10
+
+
+# -- asked -------------------------------------------------------------------------------------------------------------
+
+
+class PagesParams(Params):
+    """Archived tool results: of a conversation, of a user, or of a tenant."""
+
+    conversation_id: ConversationId | None = None
+    user_id: UserId = None
+    tenant: Tenant = None
+    after: Annotated[Id | None, Field(description=AFTER)] = None
+    limit: Annotated[PageSize, Field(description=PAGE)] = 100
+
+
+class PageParams(ConversationParams):
+    """One archived tool result."""
+
+    uuid: Uuid
+
+
+class SearchPages(Body):
+    """Archived tool results that answer a query: of all conversations of a user, or of one that names no user."""
+
+    query: Text
+    conversation_id: ConversationId | None = None
+    user_id: UserId = None
+    tenant: Tenant = None
+    limit: PageSize = 5
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"query": "每天测血压", "user_id": USER, "limit": 3}]}
+    )
+
+    @model_validator(mode="after")
+    def _names_somebody(self) -> "SearchPages":
+        if self.conversation_id is None and self.user_id is None:
+            raise ValueError("say whose pages to search: give a conversation_id or a user_id")
+        return self
+
+
+class PinPage(ConversationBody):
+    """A page that stays in every window of its conversation and out of every purge."""
+
+    uuid: Uuid
+    pinned: Annotated[bool, Field(description="False takes the pin out.")] = True
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"conversation_id": CHAT, "user_id": USER, "uuid": SOME_UUID}]}
+    )
+
+
+class PurgePages(Body):
+    """Whose pages to purge, and which: a page that meets any of the conditions goes, a pinned one never."""
+
+    conversation_id: ConversationId | None = None
+    user_id: UserId = None
+    tenant: Tenant = None
+    uuids: Annotated[tuple[Id, ...] | None, Field(strict=False, max_length=MAX_PAGE)] = None
+    older_than_s: Annotated[
+        float | None, Field(ge=0, le=MAX_AGE_S, description="Older than so many seconds.")
+    ] = None
+    max_bytes: Annotated[
+        int | None, Field(ge=0, le=MAX_INT, description="The oldest, until the rest takes no more on disk.")
+    ] = None
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"conversation_id": CHAT, "user_id": USER, "uuids": [SOME_UUID], "max_bytes": 10**8}]
+        }
+    )
+
+    @model_validator(mode="after")
+    def _names_something(self) -> "PurgePages":
+        if self.uuids is None and self.older_than_s is None and self.max_bytes is None:
+            raise ValueError("say which pages to purge: give uuids, older_than_s or max_bytes")
+        return self
+
+
+class CallTool(ConversationBody):
+    """A model's call of one of the tools of `GET /v1/tools`."""
+
+    name: Annotated[Text, Field(max_length=255, description="As the model wrote it.")]
+    arguments: Annotated[dict[str, JsonValue], Field(description="As the model wrote them.")] = Field(
+        default_factory=dict[str, JsonValue]
+    )
+    turn_id: Annotated[
+        Id | None,
+        Field(description="The open turn of the call: what it loaded already counts against the window."),
+    ] = None
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "conversation_id": CHAT,
+                    "user_id": USER,
+                    "name": "load_tool_history",
+                    "arguments": {"uuid": SOME_UUID, "query": "每天测血压"},
+                }
+            ]
+        }
+    )
+
+
+# -- answered ----------------------------------------------------------------------------------------------------------
+
+
+class PageOut(Answer):
+    """An archived tool result, without its text."""
+
+    uuid: str
+    conversation_id: str | None
+    user_id: str | None
+    tenant: str
+    archived: Annotated[
+        bool, Field(description="Whether the text is there to be loaded (已存档); false once it was purged.")
+    ]
+    tool: str
+    input: JsonValue
+    query_summary: str
+    result_summary: str
+    length: Annotated[int, Field(description="Characters of the text.")]
+    sources: tuple[str, ...]
+    created: datetime
+    tokens: int
+    counter: str
+    content_hash: Annotated[str, Field(description="SHA-256 of the text.")]
+    thread_id: str | None
+    pinned: bool
+    loads: Annotated[int, Field(description="How often it was loaded.")]
+    last_load: datetime | None
+    purged: Annotated[datetime | None, Field(description="When its text was purged.")]
+    stored_bytes: Annotated[
+        int, Field(description="What its text takes on disk, or took until it was purged.")
+    ]
+
+    @classmethod
+    def of(cls, page: Page) -> "PageOut":
+        return cls(
+            uuid=page.uuid,
+            conversation_id=page.scope.conversation,
+            user_id=page.scope.user,
+            tenant=page.scope.tenant,
+            archived=page.purged is None,
+            tool=page.tool,
+            input=cast("JsonValue", page.input),
+            query_summary=page.query_summary,
+            result_summary=page.result_summary,
+            length=page.length,
+            sources=page.sources,
+            created=page.created,
+            tokens=page.tokens,
+            counter=page.counter,
+            content_hash=page.content_hash,
+            thread_id=page.thread,
+            pinned=page.pinned,
+            loads=page.loads,
+            last_load=page.last_load,
+            purged=page.purged,
+            stored_bytes=page.stored_bytes,
+        )
+
+
+class PageHitOut(Answer):
+    """An archived tool result that answers the query."""
+
+    page: PageOut
+    score: float
+    passage: Annotated[str, Field(description="Its best passage.")]
+    start: Annotated[int, Field(description="Where the passage stands: an `offset` for /v1/load.")]
+
+    @classmethod
+    def of(cls, hit: PageHit) -> "PageHitOut":
+        return cls(page=PageOut.of(hit.page), score=hit.score, passage=hit.passage, start=hit.start)
+
+
+class PurgeOut(Answer):
+    """What became a tombstone."""
+
+    items: tuple[PageOut, ...]
+    stored_bytes: Annotated[
+        int,
+        Field(
+            description="What the texts took on disk, equal ones once; a text that others hold stays there."
+        ),
+    ]
+
+    @classmethod
+    def of(cls, pages: Sequence[Page]) -> "PurgeOut":
+        texts = {page.content_hash: page.stored_bytes for page in pages}
+        return cls(items=tuple(PageOut.of(page) for page in pages), stored_bytes=sum(texts.values()))
+
+
+class ToolOut(Answer):
+    """A tool to offer to the model."""
+
+    name: str
+    description: str
+    parameters: Annotated[dict[str, JsonValue], Field(description="JSON schema of the arguments.")]
+
+
+class ToolAnswer(Answer):
+    """The result of a tool call, for the model."""
+
+    text: Annotated[
+        str, Field(description="Always text that a model can read: what cannot be loaded is explained in it.")
+    ]
+
+    @classmethod
+    def of(cls, text: str) -> "ToolAnswer":
+        # It may quote what the model wrote, and half a surrogate pair cannot be sent.
+        return cls(text=text.encode("utf-8", "replace").decode())
