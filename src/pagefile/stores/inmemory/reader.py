@@ -1,7 +1,7 @@
 """Reads the lists."""
 
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from pagefile.ports import (
     EntryQuery,
@@ -18,10 +18,12 @@ from pagefile.records import (
     Checkpoint,
     Entry,
     Head,
+    JsonObject,
     Scope,
     Turn,
 )
 from pagefile.stores import rules
+from pagefile.stores.encoding import plain
 from pagefile.stores.inmemory.room import Room, behind
 
 T = TypeVar("T")
@@ -47,7 +49,17 @@ class InMemoryReader(LogReader, TurnSource):
             if len(taken) >= request.min_turns and total > request.budget_tokens:
                 break
             taken.append(turn)
-        return LogView(conversation.head(), conversation.checkpoint(), tuple(reversed(taken)), open_turn)
+        return LogView(
+            head=conversation.head(),
+            checkpoint=conversation.checkpoint(),
+            turns=tuple(reversed(taken)),
+            open_turn=open_turn,
+            profile=self._profile(request.scope),
+        )
+
+    def _profile(self, scope: Scope) -> JsonObject | None:
+        value = self._room.sessions.get((scope.tenant, rules.conversation_of(scope)))
+        return None if value is None else plain(cast("JsonObject", value).get("user_snapshot"))
 
     async def entries(self, query: EntryQuery) -> list[Entry]:
         conversation = self._room.found(query.scope)

@@ -125,7 +125,7 @@ class SqliteTurnLog(TurnLog):
         turn = _changed(turn, change)
         created = turn.created if turn.status == "open" else rules.stamp(now, state.last_created)
         seq = None if turn.status == "open" else state.next_seq
-        turn = _with_place(turn, state.owned, seq, created)
+        turn = replace(turn, scope=state.owned, seq=seq, created=created)
         values = _turn_values(turn, now, {"steps": steps_text(turn.steps), "metadata": None})
         connection.execute(sql("turn_update"), values)
         _tell_conversation(connection, values, turn, state.agent)
@@ -184,7 +184,8 @@ class SqliteTurnLog(TurnLog):
             state, new = _state(connection, plan.scope), new + 1
             seq = None if turn.status == "open" else state.next_seq
             created = rules.stamp(now, state.last_created)
-            _restore_turn(connection, _with_place(turn, state.owned, seq, created), now, state.agent)
+            placed = replace(turn, scope=state.owned, seq=seq, created=created)
+            _restore_turn(connection, placed, now, state.agent)
         return new
 
     def _restore_whole(
@@ -252,10 +253,6 @@ def _turn(draft: TurnDraft, state: _State, created: datetime) -> Turn:
         draft.counter,
         draft.metadata,
     )
-
-
-def _with_place(turn: Turn, scope: Scope, seq: int | None, created: datetime) -> Turn:
-    return replace(turn, scope=scope, seq=seq, created=created)
 
 
 def _changed(turn: Turn, change: TurnChange) -> Turn:

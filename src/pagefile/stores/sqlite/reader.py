@@ -18,6 +18,7 @@ from pagefile.ports import (
 )
 from pagefile.records import Entry, Head, Scope, Turn
 from pagefile.stores import rules
+from pagefile.stores.encoding import from_json
 from pagefile.stores.sqlite.driver import Connection
 from pagefile.stores.sqlite.lanes import Readers
 from pagefile.stores.sqlite.queries import sql
@@ -63,7 +64,7 @@ def _view(connection: Connection, request: ViewRequest) -> LogView:
     if row is not None:
         rules.check_owner(scope, row[0])
     last_column = HEAD_COLUMNS + CHECKPOINT_COLUMNS
-    open_row: Any = row[last_column:] if row is not None and row[last_column] is not None else None
+    open_row: Any = row[last_column:-1] if row is not None and row[last_column] is not None else None
     if request.open_turn is not None and open_row is None:
         raise rules.no_turn(request.open_turn)
     if row is None:
@@ -75,6 +76,7 @@ def _view(connection: Connection, request: ViewRequest) -> LogView:
         checkpoint=None if checkpoint_row[0] is None else checkpoint_of(checkpoint_row, head.scope),
         turns=_live_turns(connection, head, request) if head.live_turns else (),
         open_turn=None if open_row is None else turn_of(open_row, head.scope),
+        profile=from_json(row[-1]),
     )
 
 

@@ -103,7 +103,9 @@ WHERE tenant = :tenant AND conversation_id = :conversation
 SELECT {head},
   s.id, s.seq, s.version, s.summary, s.covered_through_seq, s.covered_turns, s.created_at, s.tokens, s.counter,
   s.anchors, s.archive_refs,
-  {entry}
+  {entry},
+  (SELECT json_extract(value, '$.user_snapshot') FROM sessions AS v
+   WHERE v.tenant = c.tenant AND v.conversation_id = c.conversation_id)
 FROM conversations AS c
 LEFT JOIN conversation_summaries AS s ON s.conversation_id = c.conversation_id AND s.tenant = c.tenant
 LEFT JOIN ai_message AS m
