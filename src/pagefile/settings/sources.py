@@ -23,6 +23,8 @@ from pagefile.settings.model import Settings, known_settings, problem
 FILE_NAMES = ("pagefile.toml", "pagefile.yaml", "pagefile.yml")
 PREFIX = "PAGEFILE_"
 CONFIG_VARIABLE = f"{PREFIX}CONFIG"
+#: Names a folder to measure with; no setting, since nothing but the benchmarks looks at it.
+BENCH_DATA_VARIABLE = f"{PREFIX}BENCH_DATA"
 DEFAULT = "default"
 COMMAND_LINE = "command line"
 
@@ -91,6 +93,12 @@ def load(
     if problems:
         raise SettingsError("\n".join(problems))
     return Loaded(cast("Settings", _built(Settings, values)), path, origins)
+
+
+def bench_data(environ: Mapping[str, str] | None = None) -> Path | None:
+    """The folder of data for benchmarks that the environment names, None when it names none."""
+    named = (os.environ if environ is None else environ).get(BENCH_DATA_VARIABLE)
+    return Path(named) if named else None
 
 
 def shown(value: object) -> object:
@@ -186,9 +194,9 @@ def _flat(section: Any, prefix: str = "") -> Iterator[tuple[str, object]]:
 
 
 def _from_environment(environ: Mapping[str, str]) -> Iterator[_Given]:
-    """Every `PAGEFILE_…` variable but the one that names the file; an empty one counts as not set."""
+    """Every `PAGEFILE_…` variable that is a setting; an empty one counts as not set."""
     for name in sorted(environ):
-        if name.startswith(PREFIX) and name != CONFIG_VARIABLE and environ[name]:
+        if name.startswith(PREFIX) and name not in {CONFIG_VARIABLE, BENCH_DATA_VARIABLE} and environ[name]:
             yield _Given(name.removeprefix(PREFIX).lower().replace("__", "."), environ[name], f"${name}")
 
 

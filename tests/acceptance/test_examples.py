@@ -1,0 +1,56 @@
+"""Every example runs, and says what it promises."""
+
+import re
+import runpy
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+@pytest.fixture
+def told(capsys):
+    """Runs an example and returns what it printed, a list of lines for every question."""
+
+    def run(name: str) -> list[list[str]]:
+        runpy.run_path(str(EXAMPLES / name), run_name="__main__")
+        return [part.splitlines() for part in capsys.readouterr().out.strip().split("\n\n")]
+
+    return run
+
+
+def test_every_example_is_run_here():
+    """An example nobody runs is wrong before long."""
+    assert ["yongce_dialogue.py"] == sorted(path.name for path in EXAMPLES.glob("*.py"))
+
+
+def test_the_dialogue_of_document_000(told):
+    """Fetched in full, a placeholder, loaded by its uuid, and slim again byte for byte (S0-12 to S0-15)."""
+    first, second, third, end = told("yongce_dialogue.py")
+    assert "用户: 永策Pro的权限管理怎么配置？" == first[0]
+    assert ["全文, 52,000 字"] == results(first)
+    assert tokens(first)[1] > 30_000
+
+    assert "用户: 你之前说的配置步骤再详细说一下第三步" == second[0]
+    placeholder, *loaded = results(second)
+    assert placeholder.startswith("占位符")
+    assert [placeholder, "全文, 52,000 字"] == loaded
+    (uuid,) = re.findall(r"调用 load_tool_history\(\{'uuid': '([0-9a-f-]{36})'\}\)", "\n".join(second))
+    assert f"📎 [工具结果存档: {uuid}]" in "\n".join(second)
+    assert "助手: 第三步：设置数据范围" in second[-1]
+
+    assert placeholder == results(third)[0]
+    assert all(result.startswith("占位符") for result in results(third))
+    assert tokens(second)[0] < 1000
+    assert tokens(third)[0] < 1000
+    assert "第三轮中第一轮的内容与加载之前逐字节相同: 是" == end[0]
+    assert end[1].startswith(f"存档: {uuid}, 52,000 字, 加载 1 次")
+
+
+def results(lines: list[str]) -> list[str]:
+    return [line.partition("工具结果: ")[2].partition(" | ")[0] for line in lines if "工具结果: " in line]
+
+
+def tokens(lines: list[str]) -> list[int]:
+    return [int(line.split()[1].replace(",", "")) for line in lines if "窗口: " in line]
