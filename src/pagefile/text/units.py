@@ -8,6 +8,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Literal
 
 from pagefile.text.sentences import sentences
@@ -32,9 +33,9 @@ _INLINE = re.compile(
 _QUOTED_FIELD = re.compile(r"(?<![^,;\t\n])\"(?:[^\"]++|\"\")*+\"(?![^,;\t\r\n])")
 
 _JSON_START = re.compile(r"\ufeff?\s*(?:\{\s*[\"}]|\[\s*(?:[\"\[{\]\d-]|true|false|null))")
-#: Up to the next mark of structure outside strings; a quotation mark that is never closed is a mark of its own.
+#: Up to the next mark of structure outside strings, or to the end; a string that is never closed reaches to the end.
 _JSON_MARK = re.compile(
-    r'[^"\[\]{},]*+(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"[^"\[\]{},]*+)*+(,\s*+|[\[\]{}]|"|\Z)', re.DOTALL
+    r'[^"\[\]{},]*+(?:"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?+\Z)[^"\[\]{},]*+)*+(,\s*+|[\[\]{}]|\Z)', re.DOTALL
 )
 
 #: How far a sentence is looked for around a place: longer ones are no sentences.
@@ -91,11 +92,10 @@ class Units:
     def _sentence(self, place: int) -> Span | None:
         floor = max(0, place - _SENTENCE_REACH)
         start = max(floor, self.text.rfind("\n", floor, place) + 1)
-        for piece in sentences(self.text[start : place + _SENTENCE_REACH]):
-            if start + len(piece) > place:
-                return None if start == place else (start, start + len(piece))
-            start += len(piece)
-        return None
+        lengths = map(len, sentences(self.text[start : place + _SENTENCE_REACH]))
+        ends = list(accumulate(lengths, initial=start))
+        at = bisect_left(ends, place)
+        return None if ends[at] == place else (ends[at - 1], ends[at])
 
 
 def units(text: str) -> Units:
@@ -133,11 +133,9 @@ def json_commas(text: str) -> tuple[list[int], list[int]] | None:
             depth -= 1
             if depth <= 0:
                 return (commas, depths) if text[match.end() :].isspace() or match.end() == len(text) else None
-        elif mark[:1] == ",":
+        elif mark:
             commas.append(match.end())
             depths.append(depth)
-        else:
-            break
     return commas, depths
 
 

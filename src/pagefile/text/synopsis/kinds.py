@@ -61,7 +61,7 @@ _CODE_LINE = re.compile(
     r"|.*[{};]\Z|\s*[)}\]]+[;,)]*\Z|\s*(?://|/\*|\*|#include|#!|@\w)|\s*[\w.\[\]\"']+ (?:=|\+=|:=) \S|\s*[\w.]+\(.*\)\Z"
 )
 _CODE_MARK = re.compile(
-    r"^\s*(?:(?:async +)?def \w+\(|class \w+|import \w|from [\w.]+ import |(?:export +)?(?:default +)?(?:async +)?function\b|"
+    r"^[ \t]*+(?:(?:async +)?def \w+\(|class \w+|import \w|from [\w.]+ import |(?:export +)?(?:default +)?(?:async +)?function\b|"
     r"(?:const|let|var) \w+ *=|(?:public|private|protected) |package \w|func \w|(?:pub +)?fn \w|use \w+::|impl\b|#include|"
     r"(?:export +)?(?:interface|struct|enum) \w|(?:create table|insert into|select .* from)\b|#!/)",
     re.MULTILINE | re.IGNORECASE,

@@ -26,15 +26,15 @@ _ERRORS = frozenset({"ERROR", "FATAL"})
 _VARIABLE = re.compile(r"0x[0-9a-fA-F]+|\d[\d.,:-]*|[0-9a-f]{8,}")
 
 _LANGUAGES = {
-    "Python": r"^\s*(?:async )?def \w+\(.*:|^\s*class \w+.*:\s*$|^(?:from [\w.]+ )?import [\w., ]+$|\bself\.",
+    "Python": r"^[ \t]*+(?:async )?def \w+\(.*:|^[ \t]*+class \w+.*:[ \t]*$|^(?:from [\w.]+ )?import [\w., ]+$|\bself\.",
     "TypeScript": r"^(?:export )?(?:interface|type) \w+|: (?:string|number|boolean)\b|\bas const\b",
     "JavaScript": r"\b(?:const|let|var) \w+ =|\bfunction\b|=>|\brequire\(|^export |===",
     "Java": r"\bpublic (?:class|static|void|interface)\b|^import java|@Override|\bnew [A-Z]\w+\(",
     "Go": r"^package \w+$|^func |:=|\berr != nil",
     "Rust": r"\bfn \w+|\blet mut\b|\bimpl\b|^use \w+::|\bpub (?:fn|struct)",
     "C/C++": r"^#include|\bint main\(|std::|->\w+|\bvoid \w+\(",
-    "SQL": r"(?i:^\s*(?:select|create table|insert into|update|delete from|alter table)\b)",
-    "Shell": r"^#!.*sh\b|^\s*(?:fi|done|esac)$|\becho \"|\$\{?\w+",
+    "SQL": r"(?i:^[ \t]*+(?:select|create table|insert into|update|delete from|alter table)\b)",
+    "Shell": r"^#!.*sh\b|^[ \t]*+(?:fi|done|esac)$|\becho \"|\$\{?\w+",
 }
 _LANGUAGE_MARKS = {name: re.compile(pattern, re.MULTILINE) for name, pattern in _LANGUAGES.items()}
 _NAMED = re.compile(

@@ -56,9 +56,8 @@ def describe_html(text: str, value: JsonValue, *, zh: bool) -> list[str]:
     }
     read = text[:_READ_CHARS]
     read = read[: read.rfind("<")] if len(text) > _READ_CHARS else read
-    body = _seen(_BLOCK_END.sub("\n", _without_silent(read)))
     named = _seen(title[1]) if title else ""
-    return [*_outline("HTML", found, named, zh=zh), _counted(counts, zh=zh), prose(body, 240)]
+    return [*_outline("HTML", found, named, zh=zh), _counted(counts, zh=zh), prose(visible(read), 240)]
 
 
 def describe_xml(text: str, value: JsonValue, *, zh: bool) -> list[str]:
@@ -71,6 +70,11 @@ def describe_xml(text: str, value: JsonValue, *, zh: bool) -> list[str]:
         pick(f"XML，根元素 {root}，元素：{shown}", f"XML, root {root}, elements: {shown}", zh=zh),
         prose(_seen(text[:_READ_CHARS]), 200),
     ]
+
+
+def visible(markup: str) -> str:
+    """What a reader of a page sees of it, a line for each block."""
+    return _seen(_BLOCK_END.sub("\n", _without_silent(markup)))
 
 
 def _outline(name: str, found: list[tuple[int, str]], title: str, *, zh: bool) -> list[str]:

@@ -8,6 +8,7 @@ from itertools import islice
 
 from pagefile.records import JsonValue
 from pagefile.text.synopsis.kinds import delimiter
+from pagefile.text.synopsis.markup import visible
 from pagefile.text.synopsis.telling import listed, pick, prose, squeeze
 
 #: How many elements of an array are asked for their keys.
@@ -16,7 +17,6 @@ _ASKED = 100
 _NAMING = ("title", "name", "标题", "名称", "label", "key", "id", "path", "message", "text")
 #: A string this long is a text to be read, not a value.
 _WORTH_READING = 300
-_TAG = re.compile(r"<[^<>]*+>")
 _KEY = re.compile(r'"([^"\\\n]{1,80})"\s*:')
 _YAML_TOP = re.compile(r"^[\"']?([A-Za-z_][\w./-]*)[\"']?:", re.MULTILINE)
 
@@ -133,7 +133,7 @@ def _read_longest(items: Sequence[JsonValue], *, zh: bool) -> list[str]:
     longest = max(texts, key=len, default="")
     if len(longest) < _WORTH_READING:
         return []
-    read = _TAG.sub(" ", longest[:20_000]) if "</" in longest[:20_000] else longest
+    read = visible(longest[:20_000]) if "</" in longest[:20_000] else longest
     return [pick("文本内容：", "Text: ", zh=zh) + prose(read, 220)]
 
 

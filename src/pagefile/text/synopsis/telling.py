@@ -6,8 +6,9 @@ from collections.abc import Iterable, Sequence
 from pagefile.text.clip import cut
 from pagefile.text.extract import summarize
 
-_IMAGE = re.compile(r"!\[([^\[\]]*+)\]\((?:[^()\n]++|\([^()\n]*+\))*+\)")
-_LINK = re.compile(r"\[([^\[\]]*+)\]\((?:[^()\n]++|\([^()\n]*+\))*+\)")
+#: Images and links also where the piece that is read ends inside them.
+_IMAGE = re.compile(r"!\[([^\[\]]*+)(?:\]\((?:[^()\n]++|\([^()\n]*+\))*+(?:\)|\Z)|\Z)")
+_LINK = re.compile(r"\[([^\[\]]*+)\]\((?:[^()\n]++|\([^()\n]*+\))*+(?:\)|\Z)")
 _UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u2028\u2029\ufeff\ud800-\udfff]+")
 _FENCED = re.compile(r"^ {0,3}(?:```|~~~).*?(?:^ {0,3}(?:```|~~~)[ \t]*$|\Z)", re.DOTALL | re.MULTILINE)
 _NOT_PROSE = re.compile(r"^[ \t]*(?:\|.*|#{1,6} .*|[-=*_]{3,}[ \t]*)$", re.MULTILINE)

@@ -6,7 +6,7 @@ from pagefile.records import JsonValue
 from pagefile.text.scripts import language
 from pagefile.text.synopsis.kinds import Kind, recognise
 from pagefile.text.synopsis.lines import describe_code, describe_log, describe_search
-from pagefile.text.synopsis.markup import describe_html, describe_markdown, describe_xml
+from pagefile.text.synopsis.markup import describe_html, describe_markdown, describe_xml, visible
 from pagefile.text.synopsis.structured import describe_csv, describe_json, describe_jsonl, describe_yaml
 from pagefile.text.synopsis.telling import assemble, pick, plain, prose, squeeze
 
@@ -60,7 +60,9 @@ def _filled(described: str, said: str, text: str, max_chars: int, *, zh: bool) -
     """A synopsis that says too little goes on with how the text begins, or is that beginning."""
     if len(described or said) >= min(LEAST_CHARS, max_chars, len(text)):
         return described or said
-    opening = squeeze(plain(text[:8000]), max_chars) or squeeze(text[:8000], max_chars)
+    head = text[:8000]
+    seen = visible(head) if "</" in head else head
+    opening = squeeze(plain(seen), max_chars) or squeeze(head, max_chars)
     if not described:
         blank = pick(f"空白文本，{len(text):,} 字符", f"Blank text of {len(text):,} characters", zh=zh)
         return max(said, opening, key=len) or blank[:max_chars]
