@@ -40,7 +40,7 @@ _FULL = _Effort(
 _QUICK = _Effort(
     imports=2,
     windows=windows.Effort(turns=2_000, rounds=12, calls=5),
-    writing=writing.Effort(rounds=50, calls=10, group_rounds=3, calls_each=3),
+    writing=writing.Effort(rounds=100, calls=10, group_rounds=3, calls_each=3),
     sizes=(1_000, 20_000),
     recalled=1_000,
 )

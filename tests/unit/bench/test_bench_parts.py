@@ -4,7 +4,7 @@ import os
 import sys
 import time
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import apsw
 import pytest
@@ -16,6 +16,8 @@ from pagefile.bench.timing import fsync_seconds, on_one_core, side_by_side
 from pagefile.memory import Memory
 from pagefile.records import Scope
 from pagefile.settings import Settings
+from pagefile.stores.sqlite import connecting
+from pagefile.stores.sqlite.driver import connect
 from pagefile.stores.sqlite.queries import sql
 from pagefile.text.tokens import open_counter
 
@@ -87,18 +89,20 @@ async def test_turns_may_share_their_words(tmp_path: Path):
         assert turns == list(await memory.conversation("chat", user_id="bench").turns())
 
 
-async def test_the_bare_transaction_is_that_of_record(tmp_path: Path):
+async def test_the_bare_transaction_is_that_of_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """The same statements in the same order, and rows that differ in nothing but ids and times."""
+    opened: list[Any] = []
+    monkeypatch.setattr(connecting, "connect", lambda *args: opened.append(connect(*args)) or opened[-1])
     turn = Author(open_counter()).turns(SCOPE, 1, LONG)[0]
     database = tmp_path / "a.db"
+    ran: list[str] = []
     async with Memory.open(url_of(database)) as memory:
         chat = memory.conversation("chat", user_id="bench")
         await chat.record(user="Hello!")
-        ran: list[str] = []
-        writer: Any = cast("Any", memory)._house.store._parts.writer
-        writer._connection.exec_trace = lambda _cursor, statement, _values: ran.append(statement) or True
+        for connection in opened:
+            connection.exec_trace = lambda _cursor, statement, _values: ran.append(statement) or True
         await chat.record(user=turn.user, assistant=turn.assistant)
-        writer._connection.exec_trace = None
+        await memory.settle()
     assert ["BEGIN IMMEDIATE", *(sql(name) for name in STATEMENTS), "COMMIT"] == ran
     bare = BareLog(database, "full")
     await bare.write(values_of(turn))
