@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+from fastapi import FastAPI
 
 import pagefile.service
 from pagefile import Settings
@@ -15,13 +16,15 @@ from pagefile.service.app import create_app
 from pagefile.service.reference import Operation, operations
 from pagefile.settings import ArchiveSettings
 from pagefile.wire.requests import CHAT, LOST_TURN, USER
+from pagefile.wire.texts import SOME_UUID
 
 from .http_serving import serving
 
 FILE = Path(pagefile.service.__file__).parent / "templates" / "examples.json"
 SETTINGS = Settings(url="memory://", archive=ArchiveSettings(threshold=200))
-#: Made for documentation: the uuid that stands in the examples of load and retract.
-SOME_UUID = "00000000-0000-4000-8000-000000000000"
+ARCHIVED = "高血压患者的日常注意事项：少盐，每天测血压，按时服药。" * 12
+#: The routes whose examples speak of an archived page.
+ABOUT_PAGES = ("/v1/load", "/v1/pages/page", "/v1/pages/pin", "/v1/tools/call", "/v1/pages/purge")
 
 #: The order in which the examples make sense.
 ORDER = [
@@ -36,6 +39,13 @@ ORDER = [
     "POST /v1/recall",
     "POST /v1/load",
     "GET /v1/load",
+    "GET /v1/pages",
+    "GET /v1/pages/page",
+    "POST /v1/pages/search",
+    "POST /v1/pages/pin",
+    "GET /v1/tools",
+    "POST /v1/tools/call",
+    "POST /v1/pages/purge",
     "GET /v1/conversations",
     "POST /v1/checkpoints",
     "GET /v1/checkpoints",
@@ -50,7 +60,8 @@ ORDER = [
 
 async def answers() -> dict[str, Any]:
     """What the service answers to its own examples."""
-    document = create_app(SETTINGS).openapi()
+    # Without the stored examples: a new route has none yet.
+    document = FastAPI.openapi(create_app(SETTINGS))
     known = {f"{one.method} {one.path}": one for one in operations(document)}
     assert set(ORDER) == set(known)
     told: dict[str, Any] = {}
@@ -71,11 +82,14 @@ async def prepared(client: Any, name: str, told: dict[str, Any]) -> str:
         await client.post("/v1/turns/begin", json={**here, "id": LOST_TURN, "user": "等一下"})
     if name == "POST /v1/facts/retract":
         return told["POST /v1/facts"]["id"]
-    if name.endswith("/v1/load"):
-        step = {"tool": "guideline", "result": "高血压患者的日常注意事项：少盐，监测血压，按时服药。" * 12}
-        turn = {**here, "user": "指南怎么说？", "assistant": "见附件。", "steps": [step]}
-        return (await client.post("/v1/turns", json=turn)).json()["steps"][0]["page"]
-    return SOME_UUID
+    if not name.endswith(ABOUT_PAGES):
+        return SOME_UUID
+    step = {"tool": "guideline", "input": {"topic": "高血压"}, "result": ARCHIVED}
+    turn = {**here, "id": "turn-4", "user": "指南怎么说？", "assistant": "见附件。", "steps": [step]}
+    page = (await client.post("/v1/turns", json=turn)).json()["steps"][0]["page"]
+    if name == "POST /v1/pages/purge":
+        await client.post("/v1/pages/pin", json={**here, "uuid": page, "pinned": False})
+    return page
 
 
 def sent(operation: Operation, document: dict[str, Any], uuid: str) -> dict[str, Any]:

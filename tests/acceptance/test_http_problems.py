@@ -17,6 +17,7 @@ from pagefile.wire.problem import Problem
 from .http_serving import serving
 
 JSON = {"Content-Type": "application/json"}
+NOBODYS = "00000000-0000-4000-8000-000000000000"
 SMALL = Settings(url="memory://", service=ServiceSettings(max_body_bytes=2000))
 
 
@@ -102,6 +103,23 @@ def body(**fields):
         ("POST", "/v1/recall", {"json": {"query": "hi"}}, 422, "validation"),
         ("POST", "/v1/load", body(uuid="nope"), 404, "handle-not-found"),
         ("GET", "/v1/load?conversation_id=c&uuid=nope", {}, 404, "handle-not-found"),
+        ("POST", "/v1/load", body(uuid=NOBODYS, query="?", offset=1), 422, "invalid-turn"),
+        ("POST", "/v1/load", body(uuid=NOBODYS, limit=0), 422, "validation"),
+        ("GET", f"/v1/pages/page?conversation_id=c&uuid={NOBODYS}", {}, 404, "handle-not-found"),
+        ("GET", "/v1/pages/page?conversation_id=c", {}, 422, "validation"),
+        ("GET", "/v1/pages?limit=1001", {}, 422, "validation"),
+        ("GET", f"/v1/pages?after={NOBODYS}", {}, 404, "not-found"),
+        ("POST", "/v1/pages/search", {"json": {"query": "hi"}}, 422, "validation"),
+        ("POST", "/v1/pages/pin", body(uuid="nope"), 404, "handle-not-found"),
+        ("POST", "/v1/pages/pin", body(uuid=NOBODYS, pinned="yes"), 422, "validation"),
+        ("POST", "/v1/pages/purge", body(), 422, "validation"),
+        ("POST", "/v1/pages/purge", body(older_than_s=10**11), 422, "validation"),
+        ("POST", "/v1/pages/purge", body(max_bytes=-1), 422, "validation"),
+        ("POST", "/v1/tools/call", body(), 422, "validation"),
+        ("POST", "/v1/tools/call", body(name="load_tool_history", arguments=[]), 422, "validation"),
+        ("POST", "/v1/tools/call", body(name="load_tool_history", turn_id="t"), 404, "not-found"),
+        ("POST", "/v1/context", body(query="hi", load="one"), 422, "validation"),
+        ("POST", "/v1/context", body(query="hi", load=[" "]), 422, "validation"),
         ("GET", "/v1/turns", {}, 422, "validation"),
         ("GET", "/v1/turns?conversation_id=c&limit=0", {}, 422, "validation"),
         ("GET", "/v1/turns?conversation_id=c&colour=red", {}, 422, "validation"),

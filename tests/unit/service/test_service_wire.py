@@ -1,27 +1,90 @@
 """What the wire takes and gives."""
 
+from datetime import UTC, datetime
+
 import pytest
 from pydantic import ValidationError
 
+from pagefile.records import Page, Scope
+from pagefile.wire.archive import PageOut, PurgeOut, PurgePages, ToolAnswer
 from pagefile.wire.requests import AskContext, RecordTurn
 from pagefile.wire.responses import LoadOut
 
+NOW = datetime(2026, 1, 31, 9, 30, tzinfo=UTC)
+
+
+def page(number: int = 0, *, text: str = "abcdef", purged: bool = False) -> Page:
+    """A page of six characters."""
+    return Page(
+        uuid=f"00000000-0000-4000-8000-{number:012}",
+        scope=Scope(user="王芳", conversation="门诊-1"),
+        tool="search",
+        input={"q": "血压"},
+        query_summary="血压",
+        result_summary="a to f",
+        length=6,
+        sources=("https://example.org",),
+        created=NOW,
+        tokens=3,
+        counter="o200k_base",
+        content_hash=text,
+        purged=NOW if purged else None,
+        stored_bytes=100,
+    )
+
 
 @pytest.mark.parametrize(
-    ("offset", "limit", "text", "following"),
+    ("offset", "text", "query", "following"),
     [
-        (0, None, "abcdef", None),
-        (2, 2, "cd", 4),
-        (4, 2, "ef", None),
-        (4, 99, "ef", None),
-        (6, 1, "", None),
-        (99, 5, "", None),
+        (0, "abcdef", None, None),
+        (2, "cd", None, 4),
+        (4, "ef", None, None),
+        (6, "", None, None),
+        (0, "[characters 2-4] cd", "c", None),
+        (0, "ab", "a", None),
     ],
 )
-def test_parts_of_a_page(offset, limit, text, following):
-    """`next` is where to go on, and null when there is no more."""
-    part = LoadOut.of("u", "abcdef", offset, limit)
-    assert (text, following, 6) == (part.text, part.next, part.length)
+def test_parts_of_a_page(offset, text, query, following):
+    """`next` is where to go on, and null when there is no more or the text is passages."""
+    part = LoadOut.of(page(), text, offset, query)
+    assert (text, following, 6, query) == (part.text, part.next, part.length, part.query)
+
+
+def test_a_page_says_whether_it_can_be_loaded():
+    """A front end shows 已存档 for a page that is there, and not for a tombstone."""
+    assert (True, None) == (PageOut.of(page()).archived, PageOut.of(page()).purged)
+    gone = PageOut.of(page(purged=True))
+    assert (False, NOW, "门诊-1", "王芳") == (gone.archived, gone.purged, gone.conversation_id, gone.user_id)
+
+
+def test_equal_texts_are_counted_once():
+    """Two tombstones of one text freed it once."""
+    gone = PurgeOut.of([page(1), page(2), page(3, text="other")])
+    assert (3, 200) == (len(gone.items), gone.stored_bytes)
+    assert ((), 0) == (PurgeOut.of([]).items, PurgeOut.of([]).stored_bytes)
+
+
+def test_what_cannot_be_sent_is_replaced():
+    """A model may write half a surrogate pair; the answer that quotes it is still text."""
+    assert "nothing about ?" == ToolAnswer.of("nothing about \ud800").text
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {},
+        {"uuids": "one"},
+        {"uuids": [""]},
+        {"older_than_s": -1},
+        {"older_than_s": float("inf")},
+        {"max_bytes": 1.5},
+        {"max_bytes": True},
+    ],
+)
+def test_a_purge_says_what_goes(wrong):
+    """Nothing is purged by mistake."""
+    with pytest.raises(ValidationError):
+        PurgePages.model_validate({"user_id": "王芳", **wrong})
 
 
 @pytest.mark.parametrize(
