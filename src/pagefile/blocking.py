@@ -13,7 +13,7 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from pagefile.errors import ClosedError
 from pagefile.memory import Conversation, Memory
-from pagefile.ports import Clock
+from pagefile.ports import ChatModel, Clock, Meter, Summarizer
 from pagefile.records import Scope
 from pagefile.settings import Settings
 
@@ -126,10 +126,21 @@ class BlockingMemory(_Blocking[Memory]):
         url: str | None = None,
         *,
         tokenizer: str | None = None,
+        model: ChatModel | None = None,
+        summarizer: Summarizer | Callable[[str], str | Awaitable[str]] | None = None,
         settings: Settings | None = None,
+        meter: Meter | None = None,
         clock: Clock | None = None,
     ) -> "Generator[BlockingMemory]":
-        opening = Memory.open(url, tokenizer=tokenizer, settings=settings, clock=clock)
+        opening = Memory.open(
+            url,
+            tokenizer=tokenizer,
+            model=model,
+            summarizer=summarizer,
+            settings=settings,
+            meter=meter,
+            clock=clock,
+        )
         with start_blocking_portal() as portal, portal.wrap_async_context_manager(opening) as memory:
             loop = _Loop(portal)
             try:

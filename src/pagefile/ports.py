@@ -34,6 +34,49 @@ class Clock(Protocol):
     def now(self) -> datetime: ...
 
 
+class Meter(ABC):
+    """Takes measurements; must be quick, and never raises."""
+
+    @abstractmethod
+    def count(self, name: str, amount: float = 1.0, **labels: str) -> None:
+        """Something happened."""
+
+    @abstractmethod
+    def observe(self, name: str, value: float, **labels: str) -> None:
+        """Something had this size or took this long."""
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryRequest:
+    """What a summary is to be made of: the summary so far, and what was said since."""
+
+    previous: str | None
+    #: Speaker ("user", "assistant") and text, oldest first.
+    said: tuple[tuple[str, str], ...]
+    max_chars: int
+
+
+class Summarizer(ABC):
+    """Condenses what was said."""
+
+    @abstractmethod
+    async def summarize(self, request: SummaryRequest) -> str:
+        """One text that speaks for `previous` and `said` together. May raise `ModelError`."""
+
+    @property
+    def max_input_chars(self) -> int:
+        """How much it reads at once; more is given in parts, each with the summary so far."""
+        return 24_000
+
+
+class ChatModel(ABC):
+    """A model that answers messages with text."""
+
+    @abstractmethod
+    async def complete(self, messages: Sequence[Mapping[str, JsonValue]], *, max_tokens: int) -> str:
+        """The answer. Raises `ModelUnavailableError` when it cannot be reached, `ModelOutputError` for no answer."""
+
+
 # -- the turn log -----------------------------------------------------------------------------------------------------
 
 
@@ -184,6 +227,8 @@ class LogView:
     #: The newest done turns after reset and checkpoint, oldest first, without gaps.
     turns: tuple[Turn, ...]
     open_turn: Turn | None = None
+    #: `user_snapshot` of the session value (allergies and the like), when there is a session.
+    profile: JsonObject | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -474,3 +519,49 @@ class Store(ABC):
     @abstractmethod
     async def close(self) -> None:
         """Finish what was accepted and let go. Twice is the same as once."""
+
+
+# -- the session cache -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class CachedSession:
+    """A session value, and the change of the conversation after which it was read."""
+
+    value: JsonObject
+    version: int
+
+
+class SessionCache(ABC):
+    """Document 001's `SessionValue` close at hand for half an hour: only a cache, which may lose anything at any time.
+
+    * A version is a whole number from 0 to 2^53 - 1 that the database knows and that rises with every change of the session.
+      Whoever reads compares it with the database's: a value of another version is no better than none.
+    * A value lives for 1800 s after it was put.
+    * A cache that is down, slow, full or read-only raises nothing: to read is a miss, to write is `False`.
+    """
+
+    #: Reads that found a value, reads that did not, and calls that the cache failed to answer.
+    hits: int = 0
+    misses: int = 0
+    errors: int = 0
+
+    @abstractmethod
+    async def get(self, scope: Scope) -> CachedSession | None:
+        """The value of a conversation, exactly as it was put, or None. Whose it is was not checked."""
+
+    @abstractmethod
+    async def put(self, scope: Scope, value: JsonObject, *, version: int) -> bool:
+        """Keep a value, whole or not at all, unless one of this version or a newer one is kept; tell whether it was.
+
+        So of any number of writers the newest wins, however late an older one comes. What is kept but damaged counts as nothing.
+        A value that is not JSON and a version out of range raise `InvalidTurnError`.
+        """
+
+    @abstractmethod
+    async def drop(self, scope: Scope) -> None:
+        """Forget the value of a conversation; one that is not there is passed over."""
+
+    @abstractmethod
+    async def close(self) -> None:
+        """Let go; from then on nothing is found or kept. Twice is the same as once."""

@@ -84,7 +84,7 @@ class Conversation:
         it raises `ConflictError`.
         """
         draft = await self._draft("done", user, assistant, steps=steps, turn_id=id, at=at, metadata=metadata)
-        return await self._house.store.log.append(draft)
+        return self._done(await self._house.store.log.append(draft))
 
     async def begin(
         self,
@@ -127,7 +127,7 @@ class Conversation:
         change = Complete(self._scope, turn_id_of(turn), text, tokens, side_tokens(text, tokens))
         changed = await self._house.store.log.advance(change)
         self._remember_open(changed)
-        return changed
+        return self._done(changed)
 
     async def abort(self, turn: Turn | str) -> Turn:
         """Give a turn up: it stays in the log and enters no window, summary or index."""
@@ -235,12 +235,12 @@ class Conversation:
         """Let a summary speak for all but the last `recent_turns` turns; without one, it is extracted from them."""
         self._house.check_open()
         keep = self._house.settings.recent_turns if recent_turns is None else recent_turns
-        return await self._house.history.checkpoint(self._scope, summary, at_least(0, keep, "recent_turns"))
+        return await self._house.checkpoints.make(self._scope, summary, at_least(0, keep, "recent_turns"))
 
     async def reset(self) -> Reset:
         """Begin anew: what came before leaves the window and stays in the log and in recall."""
         self._house.check_open()
-        return await self._house.history.reset(self._scope)
+        return await self._house.checkpoints.reset(self._scope)
 
     async def turns(self, *, after: int | str = 0, limit: int = 100, newest: bool = False) -> Listing[Turn]:
         """Turns in order, open and aborted ones too; `next` of the result continues as `after`."""
@@ -317,6 +317,12 @@ class Conversation:
         if len(text) < _THREAD_FROM_CHARS:
             return self._house.counter.count(text)
         return await anyio.to_thread.run_sync(self._house.counter.count, text)
+
+    def _done(self, turn: Turn) -> Turn:
+        """A turn is in the log: background work may have something to do."""
+        if self._house.tends:
+            self._house.tender.written(self._scope, turn.tokens)
+        return turn
 
     def _remember_open(self, turn: Turn) -> None:
         if self._open_turn is not None and self._open_turn.id == turn.id:

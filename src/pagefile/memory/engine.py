@@ -1,6 +1,6 @@
 """`Memory`: one open database, its tiers, and what concerns more than one conversation."""
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from os import PathLike
@@ -12,7 +12,8 @@ from pagefile.memory.asking import at_least
 from pagefile.memory.conversation import Conversation
 from pagefile.memory.house import House
 from pagefile.memory.transfer import export_to, import_from
-from pagefile.ports import Clock, HeadQuery, PurgeRequest
+from pagefile.models.summarizers import CallableSummarizer, ChatSummarizer, ExtractiveSummarizer
+from pagefile.ports import ChatModel, Clock, HeadQuery, Meter, PurgeRequest, Summarizer
 from pagefile.records import (
     DEFAULT_TENANT,
     ErasureReceipt,
@@ -49,7 +50,10 @@ class Memory:
         url: str | None = None,
         *,
         tokenizer: str | None = None,
+        model: ChatModel | None = None,
+        summarizer: Summarizer | Callable[[str], str | Awaitable[str]] | None = None,
         settings: Settings | None = None,
+        meter: Meter | None = None,
         clock: Clock | None = None,
     ) -> AsyncGenerator["Memory"]:
         """Open a memory for the length of a `with` block.
@@ -57,7 +61,10 @@ class Memory:
         Args:
             url: where everything is kept, `sqlite:///pagefile.db` unless said otherwise.
             tokenizer: what counts the tokens, `o200k_base` unless said otherwise.
+            model: a chat model that writes summaries; without one they are extracted.
+            summarizer: what writes summaries instead: a `Summarizer`, or a function from the conversation's text to a summary.
             settings: everything else; nothing is read from the environment here.
+            meter: takes measurements.
             clock: for tests.
         """
         settings = settings or Settings()
@@ -66,17 +73,22 @@ class Memory:
         store = await open_store(
             url or settings.url, clock=clock, options=StoreOptions(synchronous=settings.synchronous)
         )
-        house = House.build(store, settings, clock, counter)
+        house = House.build(
+            store, settings, clock, counter, summarizer=_summarizer(model, summarizer), meter=meter
+        )
         failure: Exception | None = None
         try:
             async with anyio.create_task_group() as background:
                 background.start_soon(house.calls.run)
                 background.start_soon(house.retention.run)
+                background.start_soon(house.tender.run)
                 try:
                     yield cls(house)
                 except Exception as error:
                     # Raised again below: the task group would wrap it, and a caller's `except` would miss it.
                     failure = error
+                with anyio.move_on_after(settings.drain_s, shield=True):
+                    await house.tender.settle()
                 background.cancel_scope.cancel()
         finally:
             house.closed = True
@@ -161,6 +173,7 @@ class Memory:
     async def settle(self) -> None:
         """Wait until background work has caught up."""
         self.house.check_open()
+        await self.house.tender.settle()
         await self.house.calls.settle()
 
     async def forget(
@@ -269,6 +282,14 @@ class Memory:
         )
         apart.incognito = True
         return apart
+
+
+def _summarizer(
+    model: ChatModel | None, given: Summarizer | Callable[[str], str | Awaitable[str]] | None
+) -> Summarizer:
+    if given is None:
+        return ChatSummarizer(model) if model is not None else ExtractiveSummarizer()
+    return given if isinstance(given, Summarizer) else CallableSummarizer(given)
 
 
 def _tenant(tenant: str | None) -> str:

@@ -8,11 +8,15 @@ from typing import TypeVar
 
 from pagefile.errors import ClosedError
 from pagefile.memory.background import CallWriter, PageRetention
-from pagefile.ports import Clock, Store
+from pagefile.memory.metering import NoMeter
+from pagefile.memory.tending import Tender
+from pagefile.models.summarizers import ExtractiveSummarizer
+from pagefile.ports import Clock, Meter, Store, Summarizer
 from pagefile.records import DEFAULT_TENANT, Scope
 from pagefile.settings import Settings
 from pagefile.tiers.archive import Archive, ArchiveRules
 from pagefile.tiers.base import Counter, Note, Occasion, Tier
+from pagefile.tiers.checkpoints import Checkpoints, WindowRules
 from pagefile.tiers.episodes import Episodes
 from pagefile.tiers.facts import Facts
 from pagefile.tiers.history import History
@@ -33,7 +37,10 @@ class House:
     settings: Settings
     clock: Clock
     counter: Counter
+    meter: Meter
     history: History
+    checkpoints: Checkpoints
+    tender: Tender
     archive: Archive
     paging: Paging
     page_search: PageSearch
@@ -48,8 +55,21 @@ class House:
     failures: dict[str, int] = field(default_factory=dict[str, int])
 
     @classmethod
-    def build(cls, store: Store, settings: Settings, clock: Clock, counter: Counter) -> "House":
+    def build(
+        cls,
+        store: Store,
+        settings: Settings,
+        clock: Clock,
+        counter: Counter,
+        *,
+        summarizer: Summarizer | None = None,
+        meter: Meter | None = None,
+    ) -> "House":
         """The tiers over a store."""
+        meter = meter or NoMeter()
+        checkpoints = Checkpoints(
+            store.log, store.reader, counter, summarizer or ExtractiveSummarizer(), meter
+        )
         memory = settings.memory
         rules = ArchiveRules(
             threshold=settings.archive.threshold,
@@ -62,7 +82,10 @@ class House:
             settings=settings,
             clock=clock,
             counter=counter,
-            history=History(store.log, store.reader, counter),
+            meter=meter,
+            history=History(counter),
+            checkpoints=checkpoints,
+            tender=Tender(checkpoints.tend, rules_of(settings), meter),
             archive=archive,
             paging=Paging(archive, store.pages, store.page_keeper, counter, settings.archive.strategy),
             page_search=PageSearch(store.pages, store.page_index, settings.recall_cache_postings),
@@ -97,6 +120,12 @@ class House:
         self.episodes.forget(scope)
         self.paging.forget()
         self.page_search.forget()
+        self.tender.forget()
+
+    @property
+    def tends(self) -> bool:
+        """Whether checkpoints are made in the background."""
+        return self.settings.checkpoints == "background" and not self.incognito
 
     def check_open(self) -> None:
         """Refuse to work for a memory that was closed."""
@@ -129,4 +158,10 @@ class House:
     def failed(self, tier: str, error: Exception) -> None:
         """Count and log a failure that nobody has to handle."""
         self.failures[tier] = self.failures.get(tier, 0) + 1
+        self.meter.count("pagefile_degraded_total", tier=tier)
         logger.error("the %s tier failed; going on without it", tier, exc_info=error)
+
+
+def rules_of(settings: Settings) -> WindowRules:
+    """The window that the settings speak of."""
+    return WindowRules(settings.window_tokens, settings.threshold, settings.recent_turns)

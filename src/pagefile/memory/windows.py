@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from time import perf_counter
 from uuid import uuid4
 
 from pagefile.errors import ConflictError, StoreError
@@ -12,6 +13,7 @@ from pagefile.ports import LogView, ViewRequest
 from pagefile.records import NEVER, Call, Head, Scope
 from pagefile.text.scripts import language
 from pagefile.tiers.base import Occasion
+from pagefile.tiers.checkpoints import WindowRules
 from pagefile.window.budget import Budget
 from pagefile.window.candidates import Candidate, Form
 from pagefile.window.compile import Compiled, Layout, compile_window
@@ -23,6 +25,16 @@ SUMMARY_N = "SUMMARY_N"
 
 async def make_window(house: House, scope: Scope, request: Request) -> Window:
     """The window for a request. What fails on the way is noted in the receipt; the question itself always gets through."""
+    window = await _compiled(house, scope, request)
+    if window.should_checkpoint and house.settings.checkpoints == "sync":
+        await house.checkpoints.tend(scope, _rules(request), now=True)
+        window = await _compiled(house, scope, request)
+    house.meter.observe("pagefile_window_tokens", window.tokens)
+    house.meter.observe("pagefile_token_ratio", window.ratio)
+    return window
+
+
+async def _compiled(house: House, scope: Scope, request: Request) -> Window:
     notes: list[str] = []
     view = await _read(house, scope, request, notes)
     asked = view.open_turn.user if view.open_turn is not None else request.query
@@ -37,14 +49,23 @@ async def make_window(house: House, scope: Scope, request: Request) -> Window:
     window = _finished(house, compiled, request, view, notes)
     if not house.incognito:
         house.calls.add(partial(_call, house, scope, window, request, asked))
+    if house.tends:
+        house.tender.read_with(scope, _rules(request), view.head.live_tokens)
     return window
+
+
+def _rules(request: Request) -> WindowRules:
+    return WindowRules(request.window_tokens, request.threshold, request.recent_turns)
 
 
 async def _read(house: House, scope: Scope, request: Request, notes: list[str]) -> LogView:
     """The conversation; nothing of it when the store is down, since an answer without history beats no answer."""
     ask = ViewRequest(scope, request.window_tokens, min_turns=1, open_turn=request.turn_id)
+    began = perf_counter()
     try:
-        return await house.store.reader.view(ask)
+        view = await house.store.reader.view(ask)
+        house.meter.observe("pagefile_store_seconds", perf_counter() - began, verb="view")
+        return view  # noqa: TRY300 - the measurement belongs to the reading
     except ConflictError:
         raise
     except StoreError as error:

@@ -111,6 +111,11 @@ class Settings:
     max_message_chars: Positive = 2_000_000
     #: A tool result of more characters is refused.
     max_result_chars: Positive = 64_000_000
+    #: When a window fills: "background" prepares a checkpoint early and lets it take effect without anybody waiting, "sync"
+    #: makes one before the window is handed out, "manual" leaves it to `chat.checkpoint()`.
+    checkpoints: Literal["background", "sync", "manual"] = "background"
+    #: How long closing waits for background work, in seconds.
+    drain_s: Weight = 5.0
     #: How many windows of each conversation `chat.calls()` remembers; 0 keeps none.
     calls_kept: Count = 50
     #: What happens when a tier fails while a window is built: "record" writes it into the receipt, "raise" is for tests.

@@ -83,6 +83,8 @@ class Candidate:
     score: float | None = None
     #: Tokens of what has no form.
     unread_tokens: int = 0
+    #: Something worth knowing about it, for the receipt.
+    note: str = ""
 
     @property
     def tokens(self) -> int:

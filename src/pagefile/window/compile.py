@@ -255,10 +255,20 @@ def _turn_tokens_left_out(packing: _Packing, ordered: Sequence[Candidate]) -> in
 
 def _verdict(packing: _Packing, candidate: Candidate) -> Verdict:
     form = packing.kept.get(candidate.id)
+    kept = form is not None
     if form is None:
         reason = packing.reasons[candidate.id]
-        return Verdict(candidate.id, candidate.block, False, None, candidate.tokens, reason, candidate.score)
-    reason = "never cut" if candidate.block in REQUIRED else "fits"
-    if form is not candidate.forms[0]:
-        reason = f"fits as {form.name}"
-    return Verdict(candidate.id, candidate.block, True, form.name, form.tokens, reason, candidate.score)
+    elif candidate.block in REQUIRED:
+        reason = "never cut"
+    else:
+        reason = "fits" if form is candidate.forms[0] else f"fits as {form.name}"
+    return Verdict(
+        id=candidate.id,
+        block=candidate.block,
+        kept=kept,
+        form=form.name if form is not None else None,
+        tokens=form.tokens if form is not None else candidate.tokens,
+        reason=reason,
+        score=candidate.score,
+        note=candidate.note,
+    )

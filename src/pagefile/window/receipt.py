@@ -20,6 +20,8 @@ class Verdict:
     tokens: int
     reason: str
     score: float | None = None
+    #: Something worth knowing about it, such as what a summary covers.
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +83,7 @@ def _verdict_json(verdict: Verdict) -> dict[str, JsonValue]:
         "tokens": verdict.tokens,
         "reason": verdict.reason,
         "score": verdict.score,
+        "note": verdict.note,
     }
 
 

@@ -1,0 +1,6 @@
+"""Models that Pagefile may ask: chat models and summarizers. None of them is needed to run."""
+
+from pagefile.models.chat import OpenAIChat
+from pagefile.models.summarizers import CallableSummarizer, ChatSummarizer, ExtractiveSummarizer
+
+__all__ = ["CallableSummarizer", "ChatSummarizer", "ExtractiveSummarizer", "OpenAIChat"]

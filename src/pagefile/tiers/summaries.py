@@ -1,0 +1,78 @@
+"""Makes a summary that can be relied on, whoever writes it.
+
+A summarizer may raise, hang, return nothing, return far too much or repeat itself: none of it does harm. Input that is
+longer than it can read is given in parts, each with the summary so far, and nothing is passed over unread.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import anyio
+
+from pagefile.ports import Summarizer, SummaryRequest
+from pagefile.records import Turn
+from pagefile.text.clip import cut
+from pagefile.text.extract import summarize
+from pagefile.text.sentences import sentences
+
+#: A summary has at most this many characters, as document 002's builders settled on.
+SUMMARY_CHARS = 1200
+#: A summarizer that takes longer has hung.
+SUMMARY_TIMEOUT_S = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """A summary, and what went wrong while it was made."""
+
+    text: str
+    trouble: str | None = None
+
+
+async def summary_of(turns: Sequence[Turn], previous: str | None, summarizer: Summarizer) -> Summary:
+    """One text for the previous summary and these turns; extracted from them when the summarizer fails."""
+    said = [
+        (speaker, text)
+        for turn in turns
+        for speaker, text in (("user", turn.user), ("assistant", turn.assistant))
+        if text
+    ]
+    try:
+        return Summary(await _in_parts(said, previous, summarizer))
+    except Exception as error:
+        # Whatever a model or a caller's function raises: the conversation must go on.
+        text = summarize(said, max_chars=SUMMARY_CHARS, previous=previous)
+        return Summary(text, f"{type(error).__name__}: {error}")
+
+
+async def _in_parts(said: Sequence[tuple[str, str]], previous: str | None, summarizer: Summarizer) -> str:
+    so_far = previous
+    for part in parts(said, summarizer.max_input_chars):
+        with anyio.fail_after(SUMMARY_TIMEOUT_S):
+            text = await summarizer.summarize(SummaryRequest(so_far, tuple(part), SUMMARY_CHARS))
+        so_far = usable(text)
+    return so_far or ""
+
+
+def parts(said: Sequence[tuple[str, str]], max_chars: int) -> Iterator[list[tuple[str, str]]]:
+    """What was said in pieces of at most `max_chars`; a longer text is cut into several, and nothing is left out."""
+    part: list[tuple[str, str]] = []
+    size = 0
+    for speaker, text in said:
+        for start in range(0, len(text), max_chars):
+            piece = text[start : start + max_chars]
+            if part and size + len(piece) > max_chars:
+                yield part
+                part, size = [], 0
+            part.append((speaker, piece))
+            size += len(piece)
+    if part:
+        yield part
+
+
+def usable(text: str) -> str:
+    """A summary without repetitions and of bounded length; raises when nothing is left."""
+    kept = "".join(dict.fromkeys(sentence for sentence in sentences(text.strip())))
+    if not kept.strip():
+        raise ValueError("the summarizer returned nothing")
+    return cut(kept, SUMMARY_CHARS).strip()

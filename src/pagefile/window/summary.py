@@ -1,0 +1,54 @@
+"""How a checkpoint stands in a window: its summary, the anchors the summary lost, and the pages it leads to."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pagefile.records import Checkpoint
+from pagefile.window.render import escape
+
+Count = Callable[[str], int]
+
+#: Anchors beside a summary take at most so many tokens, the newest first.
+ANCHOR_TOKENS = 300
+#: Pages named beside a summary, the newest.
+PAGES_SHOWN = 12
+
+
+@dataclass(frozen=True, slots=True)
+class ShownSummary:
+    """The text for the window, and what became of the anchors."""
+
+    text: str
+    anchors: int
+    in_summary: int
+    beside: int
+
+    @property
+    def note(self) -> str:
+        """For the receipt."""
+        return f"{self.in_summary + self.beside} of {self.anchors} anchors survive, {self.beside} of them beside the summary"
+
+
+def shown_summary(checkpoint: Checkpoint, count: Count) -> ShownSummary:
+    """The summary, then what it does not say by itself."""
+    missing = [anchor for anchor in checkpoint.anchors if anchor not in checkpoint.summary]
+    beside = _that_fit(missing, count)
+    lines = [f"历史摘要: {escape(checkpoint.summary)}"]
+    if beside:
+        lines.append(f"关键信息: {escape('；'.join(beside))}")
+    if checkpoint.archive_refs:
+        lines.append("存档: " + "、".join(checkpoint.archive_refs[-PAGES_SHOWN:]))
+    total = len(checkpoint.anchors)
+    return ShownSummary("\n".join(lines), total, total - len(missing), len(beside))
+
+
+def _that_fit(missing: list[str], count: Count) -> list[str]:
+    """The newest anchors within their budget, in the order in which they were said."""
+    room = ANCHOR_TOKENS
+    kept: list[str] = []
+    for anchor in reversed(missing):
+        room -= count(anchor) + 1
+        if room < 0:
+            break
+        kept.append(anchor)
+    return kept[::-1]
