@@ -79,6 +79,15 @@ def test_what_is_opened_and_never_closed_does_not_swallow_the_rest(opened: str):
     assert max(len(passage.text) for passage in passages) <= 4000
 
 
+@pytest.mark.parametrize("stray", ["A title\n-----\n", "no bar\n|---|\n", "</table>\n"])
+def test_what_only_looks_like_a_table_is_text(stray: str):
+    """An underlined title, a rule below a line without bars, an end without a beginning."""
+    text = f"{prose(20)}\n{stray}" * 20
+    passages = split(text)
+    whole(text, passages)
+    assert all(passage.text.endswith("\n") for passage in passages)
+
+
 def test_a_fence_closes_only_with_its_own_kind():
     """Backticks behind a word, other characters, or fewer of them do not close a block."""
     code = "````\n```\ntext ````\n~~~~\n" + "code. \n" * 40 + "````\n"
@@ -243,6 +252,15 @@ def test_rows_are_not_cut(mark: str):
         place += len(row) + 1
     assert set() == set(cuts(passages)) - starts
     assert 1 == sum(rows[30] in passage.text for passage in passages)
+
+
+def test_plain_rows_make_passages_of_about_the_target():
+    """Rows without quotation marks, too."""
+    text = "id,name,city\n" + "".join(f"{n},Ada,London\n" for n in range(900))
+    passages = split(text)
+    whole(text, passages)
+    assert {"\n"} == {passage.text[-1] for passage in passages}
+    assert all(1000 <= len(passage.text) <= 1800 for passage in passages[:-1])
 
 
 def test_lines_of_json_are_cut_between_lines_and_long_ones_inside():

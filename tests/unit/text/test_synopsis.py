@@ -129,6 +129,7 @@ def test_json_lines():
     rows[5:7] = ["", "{broken"]
     written = synopsis("\n".join(rows) + "\n")
     assert written.startswith("JSON lines, 300 rows. Keys: event (string), page (number)")
+    told('{"事件": "页面装载"}\n{"事件": "页面离开"}', "JSON 行数据，共 2 行", "事件=页面装载")
 
 
 def test_tables_of_values():
@@ -154,6 +155,8 @@ def test_a_reader_of_tables_with_narrow_limits():
     try:
         told(text, "CSV table", "columns: a, b, c")
         assert "text" == kind("a,b,c\n1,2," + "x" * 300 + "\n")
+        csv.field_size_limit(1000)
+        told('a,b,c\n1,2,"' + "x\n" * 30_000, "CSV table, about 30,000 rows, 3 columns: a, b, c")
     finally:
         csv.field_size_limit(before)
 
@@ -205,6 +208,14 @@ def test_headings_alone():
         'Markdown document "Rooms". Headings: Kitchen. Holds 2 headings.'
         == synopsis("# Rooms\n\n## Kitchen\n")[:64]
     )
+
+
+def test_what_does_not_fit_is_cut_and_says_so():
+    """The first parts stay whole, the one that crosses the limit ends in an ellipsis."""
+    text = "# Rooms\n\n" + "".join(f"## The room with the number {n}\n\n" for n in range(9))
+    written = synopsis(text, max_chars=120)
+    assert written.startswith('Markdown document "Rooms". Headings: The room with the number 0, ')
+    assert written.endswith("…")
 
 
 def test_html():

@@ -60,7 +60,7 @@ def describe_csv(text: str, value: JsonValue, *, zh: bool) -> list[str]:
     return [
         pick(f"{name} 表格，{about}{count:,} 行数据", f"{name} table, {about}{count:,} rows", zh=zh)
         + pick(f"，{len(header)} 列：{columns}", f", {len(header)} columns: {columns}", zh=zh),
-        pick("首行：", "First row: ", zh=zh) + listed(values, len(values), most=200, zh=zh),
+        pick("首行：", "First row: ", zh=zh) + listed(values, len(values), most=200, zh=zh) if values else "",
     ]
 
 
