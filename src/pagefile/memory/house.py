@@ -11,7 +11,7 @@ from pagefile.memory.background import CallWriter, PageRetention
 from pagefile.memory.metering import NoMeter
 from pagefile.memory.tending import Tender
 from pagefile.models.summarizers import ExtractiveSummarizer
-from pagefile.ports import Clock, Meter, Store, Summarizer
+from pagefile.ports import Clock, Meter, SessionStore, Store, Summarizer
 from pagefile.records import DEFAULT_TENANT, Scope
 from pagefile.settings import Settings
 from pagefile.tiers.archive import Archive, ArchiveRules
@@ -34,6 +34,8 @@ class House:
     """A store, its tiers, and the settings they were opened with."""
 
     store: Store
+    #: Session values: the store's, or a cache in front of it.
+    sessions: SessionStore
     settings: Settings
     clock: Clock
     counter: Counter
@@ -79,6 +81,7 @@ class House:
         archive = Archive(store.pages, store.page_keeper, counter, clock, rules)
         house = cls(
             store=store,
+            sessions=store.sessions,
             settings=settings,
             clock=clock,
             counter=counter,
