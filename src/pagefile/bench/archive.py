@@ -80,7 +80,10 @@ def run(data: Path | None = None, quick: bool = False, progress: Progress | None
 
 def _sources(data: Path, runs: int | None) -> Sources:
     return [
-        (path.name.removesuffix(".jsonl.gz"), list(islice(read_trajectories(path), runs)))
+        (
+            path.name.removeprefix("traj-").removesuffix(".jsonl.gz"),
+            list(islice(read_trajectories(path), runs)),
+        )
         for path in trajectory_files(data)
     ]
 

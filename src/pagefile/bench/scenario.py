@@ -105,8 +105,8 @@ class Scenario:
                 100 * self.saved(walked),
                 "% saved",
                 self.saved(walked),
-                note=f"{1 - walked.all_tokens / full.all_tokens:.0%} over all {walked.requests} requests "
-                f"beside {full.requests}, the deciding ones too",
+                note=f"beside {full.way.name}, of the tokens of the answering requests; "
+                f"{1 - walked.all_tokens / full.all_tokens:.0%} when those that decide on a call count too",
             )
             for walked in (placeholder, loading)
         ]

@@ -76,15 +76,15 @@ def archive(
 
 
 def _show_replayed(lines: Sequence[Replayed]) -> None:
-    """Prompt tokens of all model calls of the runs, a table for each way to end a turn."""
-    for turn_end in dict.fromkeys(line.turn_end for line in lines):
-        say(f"Recorded runs, prompt tokens of all model calls; a turn ends with the {turn_end}:\n")
-        made = table(
-            "runs of", "over", "calls", "without", "with", "saved", "left", "pages", "exact",
-            right=("over", "calls", "without", "with", "saved", "left", "pages", "exact"),
-        )  # fmt: skip
+    """Prompt tokens of all model calls of the runs, a table for each way to end a turn and each threshold."""
+    for turn_end, threshold in dict.fromkeys((line.turn_end, line.threshold) for line in lines):
+        say(
+            f"Recorded runs, results over {threshold:,} characters leave when the turn ends: with the {turn_end}."
+        )
+        numbers = ("tokens without", "with", "saved", "calls", "left", "pages")
+        made = table(*numbers, "runs", right=numbers)
         for line in lines:
-            if line.turn_end == turn_end:
+            if (line.turn_end, line.threshold) == (turn_end, threshold):
                 made.add_row(*_replayed_cells(line))
         print_table(made)
         say()
@@ -92,18 +92,15 @@ def _show_replayed(lines: Sequence[Replayed]) -> None:
 
 def _replayed_cells(line: Replayed) -> list[str]:
     tally = line.tally
-    exact = "all" if not tally.wrong else f"NOT {tally.wrong:,}"
-    cut = f" ({tally.cut} cut)" if tally.cut else ""
+    cut = f", {tally.cut:,} prompts cut to the window" if tally.cut else ""
     return [
-        f"{line.runs} {line.source}",
-        f"{line.threshold:,}",
-        f"{tally.calls:,}{cut}",
         f"{tally.without_tokens:,}",
         f"{tally.with_tokens:,}",
         f"{tally.saved:.1%}",
+        f"{tally.calls:,}",
         f"{tally.left:,}",
         f"{tally.pages:,}",
-        exact,
+        f"{line.source}, {line.runs:,}{cut}",
     ]
 
 
@@ -111,13 +108,13 @@ def _show_scenario(measured: Scenario) -> None:
     """The table of document 000, section 5."""
     say(
         f"Ten turns, each with a result of 50,000 characters ({measured.result_tokens:,} tokens) and "
-        f"{measured.exchange_tokens:,} tokens of question and answer; tokens of the answering requests:\n"
+        f"{measured.exchange_tokens:,} tokens of question and answer: tokens of the request that answers."
     )
-    columns = [*(f"turn {turn}" for turn in SHOWN), "total", "saved"]
-    made = table("", *columns, "the document says", right=columns)
+    numbers = (*(f"turn {turn}" for turn in SHOWN), "total", "saved")
+    made = table(*numbers, "way, and what the document says", right=numbers)
     for walked in measured.ways:
         cells = [f"{tokens:,}" for tokens in walked.shown()]
-        made.add_row(walked.way.name, *cells, f"{measured.saved(walked):.0%}", walked.way.claim)
+        made.add_row(*cells, f"{measured.saved(walked):.0%}", f"{walked.way.name}: {walked.way.claim}")
     print_table(made)
     say()
 
