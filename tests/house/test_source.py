@@ -33,6 +33,7 @@ BROAD_EXCEPTS: dict[str, str] = {
 #: Imports that may wait until they are needed, and why.
 HIDDEN_IMPORTS: dict[str, str] = {
     "cli/serve.py::_server": "the extra service, and half a second that no other command needs",
+    "stores/caching.py::open_sessions": "the extra redis, which nobody needs who has no such cache",
     "text/encodings.py::_from_rs_bpe": "loads a vocabulary of megabytes, and is not there on Python 3.14",
     "text/encodings.py::_from_tiktoken": "asked only when rs-bpe cannot count; its import is slow",
     "text/words.py::_cut": "reads a dictionary for a quarter of a second, which English never needs",

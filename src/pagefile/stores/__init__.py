@@ -1,8 +1,19 @@
 """Where memory is kept: every backend of the ports, and the door to them."""
 
+from pagefile.stores.caching import CachedSessions, head_version, open_sessions, versions_in
 from pagefile.stores.clock import SystemClock
 from pagefile.stores.inmemory import InMemoryStore
 from pagefile.stores.opening import StoreOptions, open_store
 from pagefile.stores.sqlite import SqliteStore
 
-__all__ = ["InMemoryStore", "SqliteStore", "StoreOptions", "SystemClock", "open_store"]
+__all__ = [
+    "CachedSessions",
+    "InMemoryStore",
+    "SqliteStore",
+    "StoreOptions",
+    "SystemClock",
+    "head_version",
+    "open_sessions",
+    "open_store",
+    "versions_in",
+]

@@ -19,6 +19,7 @@ from pagefile.testing.contracts.markers import MarkerContract
 from pagefile.testing.contracts.pages import PageStoreContract
 from pagefile.testing.contracts.reader import LogReaderContract
 from pagefile.testing.contracts.restoring import RestoreContract
+from pagefile.testing.contracts.session_cache import SessionCacheContract
 from pagefile.testing.contracts.sessions import SessionStoreContract
 from pagefile.testing.contracts.shelves import CallLogContract, FactStoreContract
 from pagefile.testing.contracts.source import TurnSourceContract
@@ -32,6 +33,7 @@ __all__ = [
     "PageKeeperContract",
     "PageStoreContract",
     "RestoreContract",
+    "SessionCacheContract",
     "SessionStoreContract",
     "StoreContract",
     "TurnLogContract",

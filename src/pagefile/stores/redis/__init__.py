@@ -1,0 +1,5 @@
+"""Document 001's session values in Redis or Valkey; needs `pagefile[redis]`."""
+
+from pagefile.stores.redis.sessions import RedisOptions, RedisSessions
+
+__all__ = ["RedisOptions", "RedisSessions"]

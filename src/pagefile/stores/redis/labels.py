@@ -1,0 +1,56 @@
+"""Under which keys a session stands in Redis, and how a value is known to be the one that was put.
+
+The value is plain JSON under the key of document 001, so that any program can read it with `GET`. Beside it stands a label
+with the version and a digest: a value without its own label (written by another program, evicted by half, damaged, or an
+answer that was meant for another key) is not ours, and is a miss.
+"""
+
+import hashlib
+import json
+import re
+from typing import Any, cast
+from urllib.parse import quote
+
+from pagefile.ports import CachedSession
+from pagefile.records import DEFAULT_TENANT, JsonObject, Scope
+from pagefile.stores import rules
+
+#: Document 001's own key.
+KEY = "short_term_memory:session:%s"
+_TENANT_KEY = "short_term_memory:tenant:%s:session:%s"
+# In a Redis Cluster what stands in braces decides where a key lives: the label lives with its value.
+_LABEL_KEY = "short_term_memory:version:{%s}"
+
+_LABEL = re.compile(rb"(\d{1,16}) ([0-9a-f]{40})")
+
+
+def keys_of(scope: Scope) -> tuple[str, str]:
+    """The keys of a conversation's value and of its label.
+
+    A conversation of the default tenant has the document's key, whatever its id is; those of other tenants begin otherwise,
+    and a tenant's colons are escaped, so no two conversations share a key.
+    """
+    conversation = rules.conversation_of(scope)
+    if scope.tenant == DEFAULT_TENANT:
+        key = KEY % conversation
+    else:
+        key = _TENANT_KEY % (quote(scope.tenant, safe=""), conversation)
+    return key, _LABEL_KEY % key
+
+
+def read(key: str, value: bytes | None, label: bytes | None) -> CachedSession | None:
+    """The session that these two keys hold, or None when they do not belong together."""
+    found = _LABEL.fullmatch(label) if value is not None and label is not None else None
+    if value is None or found is None or found[2].decode() != _digest(key, value):
+        return None
+    try:
+        session: Any = json.loads(value)
+    except ValueError:
+        return None
+    if not isinstance(session, dict):
+        return None
+    return CachedSession(cast("JsonObject", session), int(found[1]))
+
+
+def _digest(key: str, value: bytes) -> str:
+    return hashlib.sha1(key.encode() + value, usedforsecurity=False).hexdigest()

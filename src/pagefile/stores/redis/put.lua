@@ -1,0 +1,15 @@
+-- Keeps a session value unless one of the same or a newer version is kept.
+-- KEYS: the value, its label. ARGV: the JSON, its version, its life in milliseconds.
+--
+-- The label is "<version> <SHA-1 of the value's key and the value>". A value whose digest is another was not written here
+-- (or is damaged), so nothing is known about its version and it gives way. MGET answers false for a key of another type.
+local value, label = unpack(redis.call('MGET', KEYS[1], KEYS[2]))
+if value and label then
+  local version, digest = string.match(label, '^(%d+) (%x+)$')
+  if digest == redis.sha1hex(KEYS[1] .. value) and tonumber(version) >= tonumber(ARGV[2]) then
+    return 0
+  end
+end
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[3])
+redis.call('SET', KEYS[2], ARGV[2] .. ' ' .. redis.sha1hex(KEYS[1] .. ARGV[1]), 'PX', ARGV[3])
+return 1

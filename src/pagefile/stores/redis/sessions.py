@@ -1,0 +1,197 @@
+"""The session cache of `redis://…`: never in the way, whatever becomes of the server."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any, TypeVar, cast
+
+import anyio
+
+from pagefile.errors import MissingExtraError, SettingsError
+from pagefile.ports import CachedSession, SessionCache
+from pagefile.records import JsonObject, Scope
+from pagefile.stores.breaker import Breaker
+from pagefile.stores.caching import SESSION_TTL_S, checked_version
+from pagefile.stores.encoding import to_json
+from pagefile.stores.redis.labels import keys_of, read
+
+try:
+    from redis.asyncio import BlockingConnectionPool, Redis
+    from redis.asyncio.retry import Retry
+    from redis.backoff import NoBackoff
+    from redis.exceptions import RedisError, ResponseError
+except ImportError as error:
+    raise MissingExtraError.of("redis", "A session cache in Redis") from error
+
+logger = logging.getLogger("pagefile")
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class RedisOptions:
+    """How Redis is used."""
+
+    #: How long a value lives after it was put.
+    ttl_s: float = SESSION_TTL_S
+    #: How many connections there are at most; calls beyond wait for one.
+    connections: int = 8
+    #: The longest a call may take once it has a connection, connecting included.
+    timeout_s: float = 0.2
+
+    def __post_init__(self) -> None:
+        if self.ttl_s < 0.001 or self.timeout_s <= 0 or self.connections < 1:
+            raise SettingsError("ttl_s and timeout_s must be above 0, and connections at least 1.")
+
+
+class RedisSessions(SessionCache):
+    """Session values in Redis or Valkey, under document 001's key, as plain JSON for any program to read.
+
+    A failure is a miss. One that takes time (the server is dead, slow or loading) opens a circuit breaker: the call that met
+    it costs one short timeout, those that follow cost nothing until one of them is let through to try again. A server that
+    answers but refuses (full, read-only, no permission) costs a round trip. Each outage is logged once.
+
+    Document 001 resets a conversation by deleting its key. From here that cannot be told from an expiry, and an expiry must
+    change nothing: to begin anew, write a reset marker to the log.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        options: RedisOptions | None = None,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Connects when it is first used. The clock is for the breaker only: values expire by the server's."""
+        self._options = options or RedisOptions()
+        self._breaker = Breaker(monotonic)
+        # The pool would make waiting calls try a dead server one after another; behind this they ask the breaker first.
+        self._slots = anyio.Semaphore(self._options.connections)
+        pool = _pool(url, self._options)
+        self._address = _address(pool)
+        self._redis = Redis.from_pool(pool)
+        script = files("pagefile.stores.redis").joinpath("put.lua").read_text(encoding="utf-8")
+        self._put = self._redis.register_script(script)
+        self._refused: set[str] = set()
+        self._closed = False
+
+    async def get(self, scope: Scope) -> CachedSession | None:
+        key, label = keys_of(scope)
+        answer = await self._ask("get", lambda: self._redis.mget(key, label), [None, None])
+        found = read(key, *cast("list[bytes | None]", answer))
+        if found is None:
+            self.misses += 1
+        else:
+            self.hits += 1
+        return found
+
+    async def put(self, scope: Scope, value: JsonObject, *, version: int) -> bool:
+        given = [to_json(value), checked_version(version), round(self._options.ttl_s * 1000)]
+        return bool(await self._ask("put", lambda: self._put(keys_of(scope), given), 0))
+
+    async def drop(self, scope: Scope) -> None:
+        await self._ask("drop", lambda: self._redis.delete(*keys_of(scope)), 0)
+
+    async def close(self) -> None:
+        self._closed = True
+        with suppress(RedisError, OSError):
+            await self._redis.aclose()
+
+    async def _ask(self, verb: str, command: Callable[[], Awaitable[T]], otherwise: T) -> T:
+        """What the server answers; `otherwise` when it does not."""
+        if self._closed or self._breaker.resting:
+            return otherwise
+        async with self._slots:
+            ticket = self._breaker.enter()
+            if self._closed or ticket is None:
+                return otherwise
+            try:
+                answer = await self._bounded(command)
+            except ResponseError as error:
+                self._reached(ticket)
+                self._refuses(verb, error)
+                return otherwise
+            except (RedisError, OSError) as error:
+                self._failed(ticket, error)
+                return otherwise
+        self._reached(ticket)
+        self._refused.discard(verb)
+        return answer
+
+    async def _bounded(self, command: Callable[[], Awaitable[T]]) -> T:
+        # The pool loses a connection whose return is cancelled, so cancelling waits for the timeout at most.
+        with anyio.CancelScope(shield=True):
+            async with asyncio.timeout(self._options.timeout_s):
+                return await command()
+        raise TimeoutError  # for the type checker: nobody cancels this scope itself
+
+    def _reached(self, ticket: int) -> None:
+        if self._breaker.succeeded(ticket):
+            logger.info("The session cache at %s answers again.", self._address)
+
+    def _failed(self, ticket: int, error: Exception) -> None:
+        self.errors += 1
+        if self._breaker.failed(ticket):
+            logger.warning(
+                "The session cache at %s does not answer (%s): sessions come from the database until it does.",
+                self._address,
+                _reason(error),
+            )
+
+    def _refuses(self, verb: str, error: ResponseError) -> None:
+        self.errors += 1
+        if verb not in self._refused:
+            self._refused.add(verb)
+            logger.warning(
+                "The session cache at %s refuses to %s (%s): sessions come from the database.",
+                self._address,
+                verb,
+                _reason(error),
+            )
+
+
+def _pool(url: str, options: RedisOptions) -> BlockingConnectionPool:
+    """The pool of a URL; whatever is wrong with the URL, its password stays out of the message."""
+    scheme, _, rest = url.partition("://")
+    user_part = rest.rpartition("@")[0]
+    if scheme != "unix" and set(user_part) & set("/?#"):
+        raise SettingsError(
+            "The Redis URL has a password with '/', '?' or '#': write them as %2F, %3F and %23."
+        )
+    given: dict[str, Any] = {
+        "max_connections": options.connections,
+        "timeout": options.timeout_s,
+        "socket_timeout": options.timeout_s,
+        "socket_connect_timeout": options.timeout_s,
+        "retry": Retry(NoBackoff(), 0),
+        # The older protocol needs no greeting, and every server speaks it.
+        "protocol": 2,
+    }
+    try:
+        # redis-py does not type the arguments that it passes on.
+        pool = BlockingConnectionPool.from_url(url, **given)  # pyright: ignore[reportUnknownMemberType]
+        pool.make_connection()
+    except (TypeError, ValueError, RedisError):
+        # What the driver says quotes parts of the URL.
+        raise SettingsError(
+            "The Redis URL cannot be read: write redis://[user:password@]host:port/0, or unix:///path/to/socket, "
+            "with special characters percent-encoded and only options that redis-py knows."
+        ) from None
+    return pool
+
+
+def _address(pool: BlockingConnectionPool) -> str:
+    place: dict[str, Any] = pool.connection_kwargs
+    return (
+        str(place["path"])
+        if "path" in place
+        else f"{place.get('host', 'localhost')}:{place.get('port', 6379)}"
+    )
+
+
+def _reason(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

@@ -1,0 +1,72 @@
+"""A session cache without a server."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from pagefile.ports import CachedSession, Clock, SessionCache
+from pagefile.records import JsonObject, Scope
+from pagefile.stores import rules
+from pagefile.stores.caching import SESSION_TTL_S, checked_version
+from pagefile.stores.encoding import from_json, to_json
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    text: str
+    version: int
+    until: datetime
+
+
+class InMemorySessions(SessionCache):
+    """Keeps every promise of a session cache, by a clock that a test sets; it can be emptied, and be down."""
+
+    def __init__(self, clock: Clock, *, ttl_s: float = SESSION_TTL_S) -> None:
+        self._clock = clock
+        self._ttl = timedelta(seconds=ttl_s)
+        self._kept: dict[tuple[str, str], _Kept] = {}
+        self._closed = False
+        #: While this is set every call fails, as with a server that cannot be reached.
+        self.down = False
+
+    async def get(self, scope: Scope) -> CachedSession | None:
+        kept = self._living(scope) if self._answers() else None
+        if kept is None:
+            self.misses += 1
+            return None
+        self.hits += 1
+        return CachedSession(from_json(kept.text), kept.version)
+
+    async def put(self, scope: Scope, value: JsonObject, *, version: int) -> bool:
+        text, place = to_json(value), _place(scope)
+        checked_version(version)
+        if not self._answers():
+            return False
+        kept = self._living(scope)
+        if kept is not None and kept.version >= version:
+            return False
+        self._kept[place] = _Kept(text, version, self._clock.now() + self._ttl)
+        return True
+
+    async def drop(self, scope: Scope) -> None:
+        place = _place(scope)
+        if self._answers():
+            self._kept.pop(place, None)
+
+    async def close(self) -> None:
+        self._closed = True
+
+    def flush(self) -> None:
+        """Lose everything."""
+        self._kept.clear()
+
+    def _answers(self) -> bool:
+        self.errors += self.down and not self._closed
+        return not (self.down or self._closed)
+
+    def _living(self, scope: Scope) -> _Kept | None:
+        kept = self._kept.get(_place(scope))
+        return kept if kept is not None and self._clock.now() < kept.until else None
+
+
+def _place(scope: Scope) -> tuple[str, str]:
+    return scope.tenant, rules.conversation_of(scope)
