@@ -19,8 +19,8 @@ from pagefile.text.synopsis.kinds import kind, rows_kind
 from pagefile.text.units import Units, json_commas, protected, units
 from pagefile.text.words import terms
 
-#: How many passages are segmented for one query (a quarter of a megabyte); of more, the likeliest.
-MOST_SEGMENTED = 200
+#: How many passages are segmented for one query (about 150,000 characters); of more, the likeliest.
+MOST_SEGMENTED = 120
 #: A passage that answers this much worse than the best one does not answer.
 ANSWERS = 0.25
 #: What may be shown in part: a head and a tail of it still say something.

@@ -24,12 +24,14 @@ _TABLE_RULE = re.compile(
 )
 _TABLE_ROWS = re.compile(r"(?:\n[^\n|]*+\|[^\n]*+)*+\n?+")
 _HTML_TABLE = re.compile(r"<(/?)table\b[^<>]*+>", re.IGNORECASE)
-_INLINE = re.compile(
-    # a link or an image, its text with one level of brackets (a linked image), its address with one of parentheses
-    r"\[(?:[^\[\]\n]++|\n(?![ \t]*+\n)|\[[^\[\]\n]*+\](?:\([^()\n]*+\))?+)*+\]\((?:[^()\n]++|\([^()\n]*+\))*+\)"
-    # a tag, with quoted attributes where the quotes are closed
-    r"|<[A-Za-z/!?](?:(?:[^<>\"'\n]++|\n(?![ \t]*+\n)|\"[^\"<]*+\"|'[^'<]*+')*+|(?:[^<>\n]++|\n(?![ \t]*+\n))*+)>"
+#: A link or an image, its text with one level of brackets (a linked image), its address with one of parentheses.
+_LINK = r"\[(?:[^\[\]\n]++|\n(?![ \t]*+\n)|\[[^\[\]\n]*+\](?:\([^()\n]*+\))?+)*+\]\((?:[^()\n]++|\([^()\n]*+\))*+\)"
+#: A tag, with quoted attributes where the quotes are closed. Most have none, which is tried first.
+_TAG = (
+    r"<[A-Za-z/!?][^<>\"'\n]*+"
+    r"(?:>|(?:(?:[^<>\"'\n]++|\n(?![ \t]*+\n)|\"[^\"<]*+\"|'[^'<]*+')*+|(?:[^<>\n]++|\n(?![ \t]*+\n))*+)>)"
 )
+_LINKS, _TAGS, _LINKS_AND_TAGS = (re.compile(each) for each in (_LINK, _TAG, f"{_LINK}|{_TAG}"))
 _QUOTED_FIELD = re.compile(r"(?<![^,;\t\n])\"(?:[^\"]++|\"\")*+\"(?![^,;\t\r\n])")
 
 _JSON_START = re.compile(r"\ufeff?\s*(?:\{\s*[\"}]|\[\s*(?:[\"\[{\]\d-]|true|false|null))")
@@ -111,7 +113,7 @@ def units(text: str) -> Units:
 def protected(text: str) -> list[Span]:
     """What must stay whole in Markdown and HTML, ascending, none over another."""
     blocks = [*_fences(text), *_tables(text), *_html_tables(text)]
-    inline = list(_inline(text))
+    inline = _inline(text)
     return _merged(sorted(blocks + inline)) if blocks else inline
 
 
@@ -202,12 +204,17 @@ def _html_tables(text: str) -> Iterator[Span]:
             yield opened.pop(), tag.end()
 
 
-def _inline(text: str) -> Iterator[Span]:
-    if "](" not in text and ">" not in text:
-        return
-    for match in _INLINE.finditer(text):
-        start, end = match.span()
-        yield (start - 1 if text[start] == "[" and start and text[start - 1] == "!" else start), end
+def _inline(text: str) -> list[Span]:
+    linked, tagged = "](" in text, ">" in text
+    if not linked:
+        return [match.span() for match in _TAGS.finditer(text)] if tagged else []
+    pattern = _LINKS_AND_TAGS if tagged else _LINKS
+    return [(_with_bang(text, match.start()), match.end()) for match in pattern.finditer(text)]
+
+
+def _with_bang(text: str, start: int) -> int:
+    """Where an image begins: its mark is no part of the pattern, which is searched for by its bracket."""
+    return start - 1 if start and text[start] == "[" and text[start - 1] == "!" else start
 
 
 def _quoted_line_breaks(text: str) -> list[Span]:

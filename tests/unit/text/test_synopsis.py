@@ -165,7 +165,7 @@ def test_yaml():
     """The keys at the top."""
     told(YAML * 3, "YAML, 21 lines, 4 keys at the top: name, version, items, nested")
     told(
-        "名称: x\n" * 0 + "name: 权限管理\nrole: 角色菜单权限管理\nlist:\n- 甲\n- 乙\n",
+        "name: 权限管理\nrole: 角色菜单权限管理\nlist:\n- 甲\n- 乙\n",
         "YAML，5 行，3 个顶层键",
     )
 
@@ -293,12 +293,7 @@ def test_long_and_chinese_logs():
 
 def test_code():
     """The language, the names it defines, what its first comment says."""
-    told(
-        PYTHON * 4,
-        "Code (Python), 44 lines",
-        "Defines: read, House",
-        "Says: Read it" if "Read it.   " in PYTHON else "Defines",
-    )
+    told(PYTHON * 4, "Code (Python), 44 lines", "Defines: read, House")
     told(
         GO + "// Package main prints one number and ends.\n",
         "Code (Go), 9 lines",
