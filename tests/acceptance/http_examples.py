@@ -22,9 +22,28 @@ from .http_serving import serving
 
 FILE = Path(pagefile.service.__file__).parent / "templates" / "examples.json"
 SETTINGS = Settings(url="memory://", archive=ArchiveSettings(threshold=200))
-ARCHIVED = "高血压患者的日常注意事项：少盐，每天测血压，按时服药。" * 12
+ARCHIVED = """高血压患者的日常注意事项
+
+饮食：每天食盐不超过五克，少吃腌制食品；多吃蔬菜、水果和豆制品，少饮酒，不吸烟，保持体重。
+
+监测：每天早晚各测一次血压，坐下休息五分钟后再量，连续测两遍取平均值，并记在本子上。
+
+用药：按时服药，不要因为血压正常就自行停药；换药或加药前先问医生，外出时随身带药。
+
+运动：每周五天，每天快走三十分钟；血压高于 180/110 mmHg 时不要运动，立即联系医生。
+
+复诊：血压稳定时每三个月复诊一次，带上记录本；头痛、胸闷或视物模糊时随时就诊。
+"""
 #: The routes whose examples speak of an archived page.
-ABOUT_PAGES = ("/v1/load", "/v1/pages/page", "/v1/pages/pin", "/v1/tools/call", "/v1/pages/purge")
+ABOUT_PAGES = (
+    "/v1/load",
+    "/v1/pages",
+    "/v1/pages/page",
+    "/v1/pages/search",
+    "/v1/pages/pin",
+    "/v1/pages/purge",
+    "/v1/tools/call",
+)
 
 #: The order in which the examples make sense.
 ORDER = [

@@ -10,9 +10,11 @@ import sys
 import time
 from pathlib import Path
 
+import anyio
 import httpx
 import pytest
 
+from pagefile import Memory
 from tests.acceptance.cli_calling import pagefile
 
 COMMAND = [sys.executable, "-m", "pagefile"]
@@ -94,6 +96,22 @@ def test_forget_asks_at_a_terminal():
     assert 3 == pagefile("show", "c").code
 
 
+async def _archived() -> str:
+    async with Memory.open() as memory:
+        step = {"tool": "search", "input": {"q": "血压"}, "result": "高血压患者应少盐。\n\n" * 2000}
+        turn = await memory.conversation("门诊-1").record("血压？", "见附件。", steps=[step])
+        return turn.steps[0].page or ""
+
+
+def test_archive_purge_asks_at_a_terminal():
+    """No is no, yes leaves a tombstone."""
+    uuid = anyio.run(_archived)
+    assert 1 == answered(["archive", "purge", "--uuid", uuid], b"n\n")
+    assert 0 == pagefile("archive", "show", uuid, "--full").code
+    assert 0 == answered(["archive", "purge", "--older-than", "0s", "-c", "门诊-1"], b"y\n")
+    assert 3 == pagefile("archive", "show", uuid, "--full").code
+
+
 def test_serve_says_where_and_stops_cleanly():
     """One line with the address, then the API; Ctrl-C ends with 0 and no traceback."""
     port = free_port()
@@ -104,9 +122,31 @@ def test_serve_says_where_and_stops_cleanly():
         assert f"http://127.0.0.1:{port}" in line
         assert "/docs" in line
         assert 200 == until_it_answers(f"http://127.0.0.1:{port}/healthz")
+        assert "server" not in httpx.get(f"http://127.0.0.1:{port}/healthz").headers
         server.send_signal(signal.SIGINT)
         _, complaints = server.communicate(timeout=30)
         assert (0, "") == (server.returncode, complaints)
+    finally:
+        server.kill()
+        server.communicate()
+
+
+@pytest.mark.slow
+def test_serve_does_not_wait_for_ever():
+    """A client that never finishes its request cannot keep the service from stopping."""
+    port = free_port()
+    server = started("serve", "--port", str(port), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    try:
+        assert 200 == until_it_answers(f"http://127.0.0.1:{port}/healthz")
+        with socket.create_connection(("127.0.0.1", port)) as client:
+            client.sendall(
+                b"POST /v1/turns HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                b"Content-Length: 100\r\n\r\n{"
+            )
+            time.sleep(0.5)
+            server.send_signal(signal.SIGINT)
+            server.communicate(timeout=20)
+        assert 0 == server.returncode
     finally:
         server.kill()
         server.communicate()

@@ -111,11 +111,11 @@ def show_purged(pages: Sequence[Page], freed: int) -> None:
 
 
 def _about(page: Page) -> str:
-    """Which page, what it is of and what it answers: a line each."""
+    """Which page, what was asked, how long it is and where it belongs: a line each."""
     state = "purged" if page.purged else "pinned" if page.pinned else ""
     where = f" · {page.scope.conversation}" if page.scope.conversation else ""
-    said = clipped(f"{page.tool} · {number(page.length)} chars{where}", _BESIDE)
-    return "\n".join((f"{page.uuid} {state}".rstrip(), said, clipped(page.query_summary, _BESIDE)))
+    lines = (f"{page.tool}: {page.query_summary}", f"{number(page.length)} chars{where}")
+    return "\n".join((f"{page.uuid} {state}".rstrip(), *(clipped(line, _BESIDE) for line in lines)))
 
 
 def _rows(page: Page) -> list[tuple[str, str]]:

@@ -118,7 +118,7 @@ def _row(verdict: Verdict) -> tuple[str, ...]:
         verdict.form or "",
         number(verdict.tokens),
         score,
-        visible(verdict.reason),
+        visible(f"{verdict.reason} ({verdict.note})" if verdict.note else verdict.reason),
     )
 
 

@@ -20,6 +20,7 @@ class VerdictOut(Answer):
     tokens: int
     reason: str
     score: float | None
+    note: Annotated[str, Field(description="Something worth knowing about it; mostly empty.")]
 
     @classmethod
     def of(cls, verdict: Verdict) -> "VerdictOut":
@@ -31,6 +32,7 @@ class VerdictOut(Answer):
             tokens=verdict.tokens,
             reason=verdict.reason,
             score=verdict.score,
+            note=verdict.note,
         )
 
 
