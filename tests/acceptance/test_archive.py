@@ -157,10 +157,28 @@ async def test_a_page_that_is_loaded_again_and_again_stays(memory):
         )
 
     await load_turn()
+    assert result not in tool_texts(await chat.context("问", window_tokens=60_000))
+    await load_turn()
+    assert tool_texts(await chat.context("问", window_tokens=60_000)).count(result) == 1
     assert result in tool_texts(await chat.context("问", window_tokens=60_000))
     for n in range(4):
         await chat.record(user=f"别的{n}", assistant="嗯")
     assert result not in tool_texts(await chat.context("问", window_tokens=60_000))
+
+
+async def test_long_runs_can_let_older_results_go(open_memory):
+    """With a limit, the oldest results of the running turn give way; the newest always stays."""
+    async with open_memory(running_tokens=8000) as memory:
+        chat = memory.conversation("c")
+        turn = await chat.begin("q")
+        results = [f"{n} " + manual(6000 if n % 2 else 12_000) for n in range(6)]
+        for result in results:
+            turn = await chat.step(turn, tool="t", input={}, result=result)
+        shown = tool_texts(await chat.context(window_tokens=200_000))
+        assert results[5] in shown
+        assert results[0] not in shown
+        assert len(shown) == 6
+        assert GUIDE in str((await chat.context(window_tokens=200_000)).messages[0]["content"])
 
 
 async def test_a_pinned_page_stays_in_the_window(memory):

@@ -235,7 +235,12 @@ class Conversation:
         """Let a summary speak for all but the last `recent_turns` turns; without one, it is extracted from them."""
         self._house.check_open()
         keep = self._house.settings.recent_turns if recent_turns is None else recent_turns
-        return await self._house.checkpoints.make(self._scope, summary, at_least(0, keep, "recent_turns"))
+        return await self._house.checkpoints.make(
+            self._scope,
+            summary,
+            at_least(0, keep, "recent_turns"),
+            self._house.tender.rules_of(self._scope).window_tokens,
+        )
 
     async def reset(self) -> Reset:
         """Begin anew: what came before leaves the window and stays in the log and in recall."""

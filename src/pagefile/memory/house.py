@@ -86,7 +86,7 @@ class House:
             clock=clock,
             counter=counter,
             meter=meter,
-            history=History(counter),
+            history=History(counter, running_tokens=settings.archive.running_tokens),
             checkpoints=checkpoints,
             tender=Tender(checkpoints.tend, rules_of(settings), meter),
             archive=archive,

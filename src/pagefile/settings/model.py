@@ -60,6 +60,9 @@ class ArchiveSettings:
     threshold: Count = 10_000
     #: Results of more characters than this have a page too, so that the oldest can leave when many pile up.
     page_from: Count = 2_000
+    #: Results of the running turn take at most so many tokens in full, the oldest leave first: for agents that call dozens of
+    #: tools in one turn. 0: as many as fit into the window.
+    running_tokens: Count = 0
     #: Who decides that a page comes back: the model by calling `load_tool_history`, words that point back, likeness, or both.
     strategy: Literal["model", "keyword", "similarity", "hybrid"] = "model"
     #: `chat.fetched()` finds the page of an equal call that is at most so many seconds old; 0 never does.

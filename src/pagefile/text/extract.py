@@ -4,7 +4,7 @@ It is what Pagefile does offline and when a model fails. It invents nothing: eve
 """
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -26,7 +26,9 @@ _PER_ANCHOR = 0.2
 _MOST_ANCHORS = 4
 _OPENS_TEXT = 0.15
 _IS_QUESTION = -0.2
-_IS_WEIGHTY = 0.4
+_IS_WEIGHTY = 0.8
+#: How much of its score a sentence loses when all it says was said.
+_REPEATS = 0.9
 #: What a user will be sorry to see forgotten: allergies, wishes, decisions, corrections.
 _WEIGHTY = re.compile(
     r"过敏|禁忌|不能|不要|必须|一定要|记住|务必|喜欢|讨厌|决定|改成|其实|allerg|must|never|always|remember|prefer|decid|instead|actually",
@@ -59,10 +61,10 @@ def summarize(texts: Sequence[tuple[str, str]], *, max_chars: int, previous: str
     if not pool:
         return ""
     scores = _score(pool)
-    ranked = sorted(range(len(pool)), key=lambda at: (-scores[at], at))
-    chosen = _choose(pool, ranked, max_chars, old_below=len(lines))
+    chosen = _choose(pool, scores, max_chars, old_below=len(lines))
     if not chosen:
-        return cut(_render([pool[ranked[0]]]), max_chars)
+        best = max(range(len(pool)), key=lambda at: (scores[at], -at))
+        return cut(_render([pool[best]]), max_chars)
     return _render([pool[at] for at in sorted(chosen)])
 
 
@@ -120,22 +122,55 @@ def _bonus(sentence: _Sentence) -> float:
     return bonus
 
 
-def _choose(pool: Sequence[_Sentence], ranked: Sequence[int], max_chars: int, *, old_below: int) -> set[int]:
+def _choose(
+    pool: Sequence[_Sentence], scores: Sequence[float], max_chars: int, *, old_below: int
+) -> set[int]:
     """The best that fit: the old within their share, then the new, then whatever still finds room."""
-    chosen: set[int] = set()
-    lines: set[int] = set()
-    left = max_chars + 1  # the first line has no line break before it
-    olds = [at for at in ranked if pool[at].source < old_below]
-    news = [at for at in ranked if pool[at].source >= old_below]
+    choice = _Choice(pool, scores, left=max_chars + 1)  # the first line has no line break before it
+    olds = [at for at, sentence in enumerate(pool) if sentence.source < old_below]
+    news = [at for at, sentence in enumerate(pool) if sentence.source >= old_below]
     keep_free = max_chars - int(max_chars * _PREVIOUS_SHARE) if news else 0
     for group, reserve in ((olds, keep_free), (news, 0), (olds, 0)):
-        for at in group:
-            cost = _cost(pool[at], lines)
-            if at not in chosen and cost <= left - reserve:
-                chosen.add(at)
-                lines.add(pool[at].source)
-                left -= cost
-    return chosen
+        choice.take_from(group, reserve)
+    return choice.chosen
+
+
+class _Choice:
+    """Takes the best sentence again and again; one that says what is said already counts for little."""
+
+    def __init__(self, pool: Sequence[_Sentence], scores: Sequence[float], *, left: int) -> None:
+        self._pool = pool
+        self._scores = scores
+        self._said = [0.0] * len(pool)
+        self._holders: defaultdict[str, list[int]] = defaultdict(list)
+        for at, sentence in enumerate(pool):
+            for word in sentence.words:
+                self._holders[word].append(at)
+        self._lines: set[int] = set()
+        self._left = left
+        self.chosen: set[int] = set()
+
+    def take_from(self, group: Iterable[int], reserve: int) -> None:
+        """Take what fits, best first, and leave `reserve` characters free."""
+        open_still = {at for at in group if at not in self.chosen}
+        shortest = min((len(self._pool[at].text) for at in open_still), default=0)
+        while open_still and shortest < self._left - reserve:
+            best = max(open_still, key=lambda at: (self._worth(at), -at))
+            open_still.remove(best)
+            if _cost(self._pool[best], self._lines) <= self._left - reserve:
+                self._take(best)
+
+    def _worth(self, at: int) -> float:
+        return self._scores[at] * (1 - _REPEATS * self._said[at])
+
+    def _take(self, at: int) -> None:
+        sentence = self._pool[at]
+        self._left -= _cost(sentence, self._lines)
+        self.chosen.add(at)
+        self._lines.add(sentence.source)
+        for other in {other for word in sentence.words for other in self._holders[word]}:
+            words = self._pool[other].words
+            self._said[other] = max(self._said[other], len(words & sentence.words) / len(words))
 
 
 def _cost(sentence: _Sentence, lines: set[int]) -> int:

@@ -264,5 +264,5 @@ def slice_of(text: str, offset: int, limit: int | None) -> str:
         raise InvalidTurnError(f"offset is {offset}, the page has {len(text)} characters.")
     if limit is None:
         return text[offset:]
-    start, end = page_slice(text, offset, limit)
-    return text[start:end]
+    _, end = page_slice(text, offset, limit)
+    return text[offset:end]

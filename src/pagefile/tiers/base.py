@@ -36,8 +36,10 @@ class Occasion:
     recent_turns: int
     #: Writes something worth knowing into the receipt.
     note: Note
-    #: Pages that are back in this window, by uuid: they stand where their placeholders stood.
-    pages: Mapping[str, Sequence[Text]] = field(default_factory=dict[str, Sequence[Text]])
+    #: Pages that are back in this window, by turn and number of the step whose placeholder they replace.
+    pages: Mapping[tuple[str, int], Sequence[Text]] = field(
+        default_factory=dict[tuple[str, int], Sequence[Text]]
+    )
     #: Pages of the running turn, by the number of the step.
     running: Mapping[int, Sequence[Text]] = field(default_factory=dict[int, Sequence[Text]])
 

@@ -7,11 +7,13 @@ with the newly covered turns, and carries their anchors (numbers, dates, names, 
 
 import logging
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from uuid import uuid4
 
 import anyio
+import anyio.to_thread
 
 from pagefile.errors import ConflictError, InvalidTurnError, StoreError
 from pagefile.ports import (
@@ -28,7 +30,7 @@ from pagefile.ports import (
 from pagefile.records import Checkpoint, Reset, Scope, Turn, checked_text
 from pagefile.text.anchors import anchors
 from pagefile.tiers.base import Counter
-from pagefile.tiers.summaries import Summary, summary_of
+from pagefile.tiers.summaries import summary_chars, summary_of
 
 logger = logging.getLogger("pagefile")
 
@@ -59,6 +61,38 @@ class _Prepared:
     draft: CheckpointDraft
 
 
+@dataclass(slots=True)
+class _Covered:
+    """What a checkpoint will speak for, gathered batch by batch: a long conversation is never held whole."""
+
+    #: Of the checkpoint before and everything covered so far.
+    summary: str | None
+    anchors: dict[str, None]
+    archive_refs: dict[str, None]
+    #: How long the summary may become; None when the caller brings one.
+    max_chars: int | None
+    #: The last turn; 0 while there is none.
+    through_seq: int = 0
+
+    @classmethod
+    def after(cls, previous: Checkpoint | None, max_chars: int | None) -> "_Covered":
+        if previous is None:
+            return cls(None, {}, {}, max_chars)
+        carried = dict.fromkeys(previous.anchors), dict.fromkeys(previous.archive_refs)
+        return cls(previous.summary, *carried, max_chars)
+
+    def gather(self, turns: Sequence[Turn]) -> None:
+        """Take along what no summary may lose."""
+        for turn in turns:
+            for anchor in anchors(turn.text):
+                # Said again, it is new again: the oldest are the first to go.
+                self.anchors.pop(anchor, None)
+                self.anchors[anchor] = None
+            self.archive_refs.update(dict.fromkeys(step.page for step in turn.steps if step.page))
+        self.anchors = dict.fromkeys([*self.anchors][-MAX_ANCHORS:])
+        self.through_seq = turns[-1].seq or 0
+
+
 class Checkpoints:
     """Makes checkpoints: by hand, or when a window fills."""
 
@@ -72,23 +106,23 @@ class Checkpoints:
         self._meter = meter
         self._prepared: OrderedDict[Scope, _Prepared] = OrderedDict()
 
-    async def make(self, scope: Scope, summary: str | None, recent_turns: int) -> Checkpoint:
+    async def make(
+        self, scope: Scope, summary: str | None, recent_turns: int, window_tokens: int
+    ) -> Checkpoint:
         """By hand: cover all but the last `recent_turns` turns, with the summary given or one that is made."""
         view = await self._view(scope)
-        live = await self._live(scope, view)
-        covered = live[: max(0, len(live) - recent_turns)]
-        if not covered:
+        covered = _Covered.after(view.checkpoint, summary_chars(window_tokens) if summary is None else None)
+        await self._cover(covered, scope, view, recent_turns, len)
+        if not covered.through_seq:
             raise InvalidTurnError(
-                f"Nothing to cover: the conversation has {len(live)} live turns and recent_turns={recent_turns} "
+                f"Nothing to cover: the conversation has {view.head.live_turns} live turns and recent_turns={recent_turns} "
                 "stay verbatim. Record more turns or lower recent_turns."
             )
-        if summary is None:
-            made = await self._summary(covered, view)
-        else:
-            made = Summary(checked_text(summary, "summary").strip())
-        if not made.text:
+        if summary is not None:
+            covered.summary = checked_text(summary, "summary").strip()
+        if not covered.summary:
             raise InvalidTurnError("The summary is empty: give some text, or None to have one made.")
-        return await self._apply(self._draft(scope, covered, made.text, view))
+        return await self._apply(self._draft(scope, covered, view))
 
     async def reset(self, scope: Scope) -> Reset:
         """Begin anew; the log keeps what came before."""
@@ -122,39 +156,62 @@ class Checkpoints:
         return (await self._view(scope)).head.live_tokens
 
     async def _prepare(self, scope: Scope, view: LogView, rules: WindowRules) -> _Prepared | None:
-        live = await self._live(scope, view)
-        covered = live[: len(live) - _verbatim(live, rules)]
-        if not covered:
+        staying = partial(_verbatim, window_tokens=rules.window_tokens)
+        covered = _Covered.after(view.checkpoint, summary_chars(rules.window_tokens))
+        await self._cover(covered, scope, view, rules.recent_turns, staying)
+        if not covered.through_seq:
             return None
-        made = await self._summary(covered, view)
         version = view.checkpoint.version if view.checkpoint else 0
-        prepared = _Prepared(version, self._draft(scope, covered, made.text, view))
+        prepared = _Prepared(version, self._draft(scope, covered, view))
         self._prepared[scope] = prepared
         while len(self._prepared) > _MAX_PREPARED:
             self._prepared.popitem(last=False)
         return prepared
 
-    async def _summary(self, covered: Sequence[Turn], view: LogView) -> Summary:
-        previous = view.checkpoint.summary if view.checkpoint else None
-        made = await summary_of(covered, previous, self._summarizer)
+    async def _cover(
+        self,
+        covered: _Covered,
+        scope: Scope,
+        view: LogView,
+        recent_turns: int,
+        staying: Callable[[Sequence[Turn]], int],
+    ) -> None:
+        """Cover everything but the newest turns; `staying` says how many of the last `recent_turns` stay."""
+        held: list[Turn] = []
+        async for batch in self._live(scope, view):
+            # More follow, so what is held is not among the newest, but for its own end.
+            older = max(0, len(held) - recent_turns)
+            await self._add(covered, held[:older])
+            held = [*held[older:], *batch]
+        newest = held[max(0, len(held) - recent_turns) :]
+        await self._add(covered, held[: len(held) - staying(newest)])
+
+    async def _add(self, covered: _Covered, turns: Sequence[Turn]) -> None:
+        if not turns:
+            return
+        # Looking for anchors in hundreds of turns would hold up the event loop.
+        await anyio.to_thread.run_sync(covered.gather, turns)
+        if covered.max_chars is None:
+            return
+        made = await summary_of(turns, covered.summary, self._summarizer, covered.max_chars)
+        covered.summary = made.text
         if made.trouble is not None:
             logger.warning("the summarizer failed, extracted a summary instead: %s", made.trouble)
             self._meter.count("pagefile_degraded_total", tier="summarizer")
-        return made
 
-    def _draft(self, scope: Scope, covered: Sequence[Turn], summary: str, view: LogView) -> CheckpointDraft:
-        previous = view.checkpoint
+    def _draft(self, scope: Scope, covered: _Covered, view: LogView) -> CheckpointDraft:
+        summary = covered.summary or ""
         return CheckpointDraft(
             scope=scope,
             id=str(uuid4()),
             summary=summary,
             text=f"历史摘要: {summary}",
-            covered_through_seq=covered[-1].seq or 0,
-            expected_version=previous.version if previous else 0,
+            covered_through_seq=covered.through_seq,
+            expected_version=view.checkpoint.version if view.checkpoint else 0,
             tokens=self._counter.count(summary),
             counter=self._counter.name,
-            anchors=_anchors_of(covered, previous),
-            archive_refs=_archive_refs_of(covered, previous),
+            anchors=tuple(covered.anchors),
+            archive_refs=tuple(covered.archive_refs),
         )
 
     async def _apply_patiently(self, draft: CheckpointDraft) -> None:
@@ -182,42 +239,26 @@ class Checkpoints:
     async def _view(self, scope: Scope) -> LogView:
         return await self._reader.view(ViewRequest(scope, budget_tokens=0, min_turns=0))
 
-    async def _live(self, scope: Scope, view: LogView) -> list[Turn]:
-        """The live turns, oldest first."""
-        live: list[Turn] = []
+    async def _live(self, scope: Scope, view: LogView) -> AsyncIterator[list[Turn]]:
+        """The live turns, oldest first, some hundreds at a time."""
         after = max(view.head.covered_through_seq, view.head.reset_seq)
         while True:
             query = EntryQuery(scope, statuses=frozenset({"done"}), after_seq=after, limit=_BATCH)
             batch = [entry for entry in await self._reader.entries(query) if isinstance(entry, Turn)]
-            live += batch
+            if batch:
+                yield batch
             if len(batch) < _BATCH:
-                return live
+                return
             after = batch[-1].seq or after
 
 
-def _verbatim(live: Sequence[Turn], rules: WindowRules) -> int:
-    """How many of the newest turns stay: the recent ones, fewer if they alone would fill half of the window, never none."""
-    room = rules.window_tokens // VERBATIM_SHARE
+def _verbatim(newest: Sequence[Turn], *, window_tokens: int) -> int:
+    """How many of the newest turns stay: all, fewer if they alone would fill half of the window, never none."""
+    room = window_tokens // VERBATIM_SHARE
     staying = 0
-    for turn in reversed(live[len(live) - min(len(live), rules.recent_turns) :]):
+    for turn in reversed(newest):
         room -= turn.tokens
         if room < 0 and staying:
             break
         staying += 1
     return staying
-
-
-def _anchors_of(turns: Sequence[Turn], previous: Checkpoint | None) -> tuple[str, ...]:
-    found = dict.fromkeys(previous.anchors if previous else ())
-    for turn in turns:
-        for anchor in anchors(turn.text):
-            # Said again, it is new again: the oldest are the first to go.
-            found.pop(anchor, None)
-            found[anchor] = None
-    return tuple(found)[-MAX_ANCHORS:]
-
-
-def _archive_refs_of(turns: Sequence[Turn], previous: Checkpoint | None) -> tuple[str, ...]:
-    found = dict.fromkeys(previous.archive_refs if previous else ())
-    found.update(dict.fromkeys(step.page for turn in turns for step in turn.steps if step.page))
-    return tuple(found)

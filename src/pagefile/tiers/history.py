@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from pagefile.ports import LogView
-from pagefile.records import JsonObject, Turn
+from pagefile.records import JsonObject, Step, Turn
 from pagefile.text.tokens import MESSAGE_OVERHEAD
 from pagefile.tiers.base import Counter, Occasion, Tier
 from pagefile.window.candidates import Candidate, Form
@@ -23,8 +23,9 @@ class History(Tier):
 
     name = "history"
 
-    def __init__(self, counter: Counter) -> None:
+    def __init__(self, counter: Counter, *, running_tokens: int = 0) -> None:
         self._counter = counter
+        self._running_tokens = running_tokens
 
     async def offer(self, occasion: Occasion) -> Sequence[Candidate]:
         """The summary, the live turns that were read, and one line for those that were not."""
@@ -47,10 +48,10 @@ class History(Tier):
         ]
         return [
             *self._safety(view),
-            *self._summary(view),
+            *self._summary(view, occasion.window_tokens),
             *_unread(view),
             *candidates,
-            *self._guide(occasion),
+            *self._guide(occasion, demoted=bool(demoted)),
         ]
 
     def current(self, turn: Turn, occasion: Occasion) -> list[Candidate]:
@@ -63,8 +64,10 @@ class History(Tier):
                 side_tokens(turn.user, turn.user_tokens), ({"role": "user", "content": turn.user},)
             )
             found.append(Candidate(turn.id, "current", (message,)))
+        demoted = _running_demoted(turn.steps, self._running_tokens)
         for number, step in enumerate(with_own_call_ids(turn.steps)):
-            forms = step_forms(step, occasion.running.get(number, ()), self._counter.count)
+            texts = occasion.running.get(number, ())
+            forms = step_forms(step, texts, self._counter.count, demoted=number in demoted)
             found.append(Candidate(f"{turn.id}/step/{number}", "steps", forms, number))
         return found
 
@@ -73,12 +76,14 @@ class History(Tier):
         message = Form(MESSAGE_OVERHEAD + self._counter.count(query), ({"role": "user", "content": query},))
         return Candidate("current", "current", (message,))
 
-    def _guide(self, occasion: Occasion) -> list[Candidate]:
-        """Tells the model how to bring a page back, once there is one."""
+    def _guide(self, occasion: Occasion, *, demoted: bool) -> list[Candidate]:
+        """Tells the model how to bring a page back, when a placeholder may stand in this window."""
         view = occasion.view
-        turns = [*view.turns, *([view.open_turn] if view.open_turn else [])]
-        archived = any(step.page for turn in turns for step in turn.steps)
-        if not archived and not (view.checkpoint is not None and view.checkpoint.archive_refs):
+        running = view.open_turn.steps if view.open_turn is not None else ()
+        away = demoted or any(step.page and not step.whole for turn in view.turns for step in turn.steps)
+        tight = sum(step.page_tokens for step in running if step.page) > occasion.window_tokens // 2
+        covered = view.checkpoint is not None and bool(view.checkpoint.archive_refs)
+        if not (away or tight or covered or _running_demoted(running, self._running_tokens)):
             return []
         return [Candidate("guide", "guide", (Form(self._counter.count(GUIDE), text=GUIDE),))]
 
@@ -94,11 +99,11 @@ class History(Tier):
             else recounted(turn, self._counter.count, self._counter.name)
         )
 
-    def _summary(self, view: LogView) -> list[Candidate]:
+    def _summary(self, view: LogView, window_tokens: int) -> list[Candidate]:
         checkpoint = view.checkpoint
         if checkpoint is None:
             return []
-        shown = shown_summary(checkpoint, self._counter.count)
+        shown = shown_summary(checkpoint, self._counter.count, window_tokens)
         form = Form(self._counter.count(shown.text), text=shown.text)
         covers = (
             f"covers {checkpoint.covered_turns} turns up to {checkpoint.covered_through_seq}; {shown.note}"
@@ -119,6 +124,18 @@ def _demoted(turns: Sequence[Turn], limit_tokens: int) -> dict[str, set[int]]:
         turn_id, _, number = key.partition("\0")
         demoted.setdefault(turn_id, set()).add(int(number))
     return demoted
+
+
+def _running_demoted(steps: Sequence[Step], limit_tokens: int) -> set[int]:
+    """Which results of the running turn give way, when a limit is set: the oldest that have a page."""
+    if limit_tokens <= 0:
+        return set()
+    full = [
+        (str(number), step.result_tokens if step.whole else step.page_tokens)
+        for number, step in enumerate(steps)
+        if step.page
+    ]
+    return {int(number) for number in demoted_results(full, limit_tokens)}
 
 
 def _note_losses(turns: Sequence[Turn], occasion: Occasion) -> None:

@@ -29,8 +29,8 @@ LEAST_EXCERPT_TOKENS = 200
 class PagesIn:
     """The pages of one window."""
 
-    #: Of earlier turns, by uuid: they stand where their placeholders stood, or in the memory block.
-    earlier: Mapping[str, Sequence[Text]]
+    #: Of earlier turns, by turn and number of the step: they stand where their placeholders stood.
+    earlier: Mapping[tuple[str, int], Sequence[Text]]
     #: Of the running turn, by the number of the step.
     current: Mapping[int, Sequence[Text]]
     #: Pages whose turn is not in the window: they stand in the memory block.
@@ -57,17 +57,20 @@ class Paging:
         wanted = await self._wanted(occasion, load)
         running = dict(_running(view))
         share = max(LEAST_EXCERPT_TOKENS, occasion.window_tokens // (2 * max(1, len(wanted) + len(running))))
+        held = {step.page for step in running.values()}
+        wanted = [uuid for uuid in wanted if uuid not in held]
         earlier = {uuid: await self._shown(occasion, uuid, None, share) for uuid in wanted}
         current = {
             n: await self._shown(occasion, step.page or "", step, share) for n, step in running.items()
         }
-        at_hand = {step.page for turn in view.turns for step in turn.steps}
+        places = _places(view)
         elsewhere = [
             self._entry(uuid, earlier[uuid], rank)
             for rank, uuid in enumerate(wanted)
-            if uuid not in at_hand and earlier[uuid]
+            if uuid not in places and earlier[uuid]
         ]
-        return PagesIn({uuid: texts for uuid, texts in earlier.items() if texts}, current, elsewhere)
+        back = {places[uuid]: texts for uuid, texts in earlier.items() if texts and uuid in places}
+        return PagesIn(back, current, elsewhere)
 
     def _entry(self, uuid: str, texts: Sequence[Text], rank: int) -> Candidate:
         """A page in the memory block, escaped like everything there."""
@@ -104,7 +107,10 @@ class Paging:
                 return (Text("part", part, self._counter.count(part)),)
             query = _asked_query(step) or occasion.query or ""
             forms: list[Text] = []
-            if tokens <= occasion.window_tokens and not _asked_query(step):
+            # A page that was asked for by name is answered whole up to half of the window, as `call_tool` does.
+            loading = step is not None and step.tool in LOADING_TOOLS
+            most = occasion.window_tokens // 2 if loading else occasion.window_tokens
+            if tokens <= most and not _asked_query(step):
                 forms.append(Text("loaded", text, tokens))
             if tokens > share or not forms:
                 forms.append(Text("passages", *await self._excerpt(uuid, text, query, share)))
@@ -143,8 +149,21 @@ class Paging:
 def _uses(view: LogView) -> Iterator[Use]:
     for number, turn in enumerate(view.turns):
         for step in turn.steps:
-            if step.page and not step.whole:
+            if step.page and step.tool in LOADING_TOOLS:
                 yield Use(number, step.page)
+
+
+def _places(view: LogView) -> dict[str, tuple[str, int]]:
+    """Where each page stands, once: at the step that fetched it, else at the newest that loaded it."""
+    fetched: dict[str, tuple[str, int]] = {}
+    loaded: dict[str, tuple[str, int]] = {}
+    for turn in view.turns:
+        for number, step in enumerate(turn.steps):
+            if step.page and step.tool in LOADING_TOOLS:
+                loaded[step.page] = turn.id, number
+            elif step.page:
+                fetched[step.page] = turn.id, number
+    return loaded | fetched
 
 
 def _running(view: LogView) -> Iterator[tuple[int, Step]]:

@@ -17,8 +17,15 @@ from pagefile.text.sentences import sentences
 
 #: A summary has at most this many characters, as document 002's builders settled on.
 SUMMARY_CHARS = 1200
+#: And no more than this share of the window, at about a token a character.
+SUMMARY_SHARE = 8
 #: A summarizer that takes longer has hung.
 SUMMARY_TIMEOUT_S = 120.0
+
+
+def summary_chars(window_tokens: int) -> int:
+    """How long a summary may be in a window of this size."""
+    return max(60, min(SUMMARY_CHARS, window_tokens // SUMMARY_SHARE))
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +36,9 @@ class Summary:
     trouble: str | None = None
 
 
-async def summary_of(turns: Sequence[Turn], previous: str | None, summarizer: Summarizer) -> Summary:
+async def summary_of(
+    turns: Sequence[Turn], previous: str | None, summarizer: Summarizer, max_chars: int = SUMMARY_CHARS
+) -> Summary:
     """One text for the previous summary and these turns; extracted from them when the summarizer fails."""
     said = [
         (speaker, text)
@@ -38,19 +47,21 @@ async def summary_of(turns: Sequence[Turn], previous: str | None, summarizer: Su
         if text
     ]
     try:
-        return Summary(await _in_parts(said, previous, summarizer))
+        return Summary(await _in_parts(said, previous, summarizer, max_chars))
     except Exception as error:
         # Whatever a model or a caller's function raises: the conversation must go on.
-        text = summarize(said, max_chars=SUMMARY_CHARS, previous=previous)
+        text = summarize(said, max_chars=max_chars, previous=previous)
         return Summary(text, f"{type(error).__name__}: {error}")
 
 
-async def _in_parts(said: Sequence[tuple[str, str]], previous: str | None, summarizer: Summarizer) -> str:
+async def _in_parts(
+    said: Sequence[tuple[str, str]], previous: str | None, summarizer: Summarizer, max_chars: int
+) -> str:
     so_far = previous
     for part in parts(said, summarizer.max_input_chars):
         with anyio.fail_after(SUMMARY_TIMEOUT_S):
-            text = await summarizer.summarize(SummaryRequest(so_far, tuple(part), SUMMARY_CHARS))
-        so_far = usable(text)
+            text = await summarizer.summarize(SummaryRequest(so_far, tuple(part), max_chars))
+        so_far = usable(text, max_chars)
     return so_far or ""
 
 
@@ -70,9 +81,9 @@ def parts(said: Sequence[tuple[str, str]], max_chars: int) -> Iterator[list[tupl
         yield part
 
 
-def usable(text: str) -> str:
+def usable(text: str, max_chars: int) -> str:
     """A summary without repetitions and of bounded length; raises when nothing is left."""
     kept = "".join(dict.fromkeys(sentence for sentence in sentences(text.strip())))
     if not kept.strip():
         raise ValueError("the summarizer returned nothing")
-    return cut(kept, SUMMARY_CHARS).strip()
+    return cut(kept, max_chars).strip()

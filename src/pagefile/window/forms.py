@@ -24,7 +24,7 @@ class Text:
 
 
 def turn_forms(
-    turn: Turn, pages: Mapping[str, Sequence[Text]], demoted: frozenset[int], count: Count
+    turn: Turn, pages: Mapping[tuple[str, int], Sequence[Text]], demoted: frozenset[int], count: Count
 ) -> tuple[Form, ...]:
     """A done turn: with the pages that are back, with placeholders, with one-line notes, without its tools."""
     if not turn.steps:
@@ -32,9 +32,7 @@ def turn_forms(
     notes = {n: _note(step, count) for n, step in enumerate(turn.steps) if step.page}
     resting = {n: notes[n] for n in demoted if n in notes}
     back = [
-        [(n, text) for text in pages[step.page]]
-        for n, step in enumerate(turn.steps)
-        if step.page and step.page in pages
+        [(n, text) for text in pages[turn.id, n]] for n in range(len(turn.steps)) if (turn.id, n) in pages
     ]
     # The first form shows every page at its fullest, the next one at its second, and so on.
     forms = [
@@ -53,11 +51,15 @@ def turn_forms(
     return tuple(sorted(forms, key=lambda form: -form.tokens))
 
 
-def step_forms(step: Step, texts: Sequence[Text], count: Count) -> tuple[Form, ...]:
-    """A step of the running turn: its page as it is back, its placeholder, a one-line note."""
+def step_forms(step: Step, texts: Sequence[Text], count: Count, *, demoted: bool = False) -> tuple[Form, ...]:
+    """A step of the running turn: its page as it is back, its placeholder, a one-line note; only these if demoted."""
     frame = 2 * MESSAGE_OVERHEAD + step.call_tokens
-    forms = [Form(frame + text.tokens, step_messages(step, text.text), name=text.name) for text in texts]
-    forms.append(Form(step_tokens(step), step_messages(step), name="full" if step.whole else "placeholder"))
+    shown = () if demoted else texts
+    forms = [Form(frame + text.tokens, step_messages(step, text.text), name=text.name) for text in shown]
+    if not (demoted and step.whole):
+        forms.append(
+            Form(step_tokens(step), step_messages(step), name="full" if step.whole else "placeholder")
+        )
     if step.page:
         note = _note(step, count)
         forms.append(Form(frame + note.tokens, step_messages(step, note.text), name="note"))

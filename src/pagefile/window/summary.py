@@ -8,8 +8,9 @@ from pagefile.window.render import escape
 
 Count = Callable[[str], int]
 
-#: Anchors beside a summary take at most so many tokens, the newest first.
+#: Anchors beside a summary take at most so many tokens, and this share of the window, the newest first.
 ANCHOR_TOKENS = 300
+ANCHOR_SHARE = 16
 #: Pages named beside a summary, the newest.
 PAGES_SHOWN = 12
 
@@ -29,10 +30,10 @@ class ShownSummary:
         return f"{self.in_summary + self.beside} of {self.anchors} anchors survive, {self.beside} of them beside the summary"
 
 
-def shown_summary(checkpoint: Checkpoint, count: Count) -> ShownSummary:
+def shown_summary(checkpoint: Checkpoint, count: Count, window_tokens: int) -> ShownSummary:
     """The summary, then what it does not say by itself."""
     missing = [anchor for anchor in checkpoint.anchors if anchor not in checkpoint.summary]
-    beside = _that_fit(missing, count)
+    beside = _that_fit(missing, count, min(ANCHOR_TOKENS, window_tokens // ANCHOR_SHARE))
     lines = [f"历史摘要: {escape(checkpoint.summary)}"]
     if beside:
         lines.append(f"关键信息: {escape('；'.join(beside))}")
@@ -42,9 +43,8 @@ def shown_summary(checkpoint: Checkpoint, count: Count) -> ShownSummary:
     return ShownSummary("\n".join(lines), total, total - len(missing), len(beside))
 
 
-def _that_fit(missing: list[str], count: Count) -> list[str]:
+def _that_fit(missing: list[str], count: Count, room: int) -> list[str]:
     """The newest anchors within their budget, in the order in which they were said."""
-    room = ANCHOR_TOKENS
     kept: list[str] = []
     for anchor in reversed(missing):
         room -= count(anchor) + 1
