@@ -38,10 +38,14 @@ def keys_of(scope: Scope) -> tuple[str, str]:
     return key, _LABEL_KEY % key
 
 
-def read(key: str, value: bytes | None, label: bytes | None) -> CachedSession | None:
-    """The session that these two keys hold, or None when they do not belong together."""
-    found = _LABEL.fullmatch(label) if value is not None and label is not None else None
-    if value is None or found is None or found[2].decode() != _digest(key, value):
+def read(key: str, answer: object) -> CachedSession | None:
+    """The session in what the server says stands at these two keys, or None when the two do not belong together."""
+    match answer:
+        case [bytes() as value, bytes() as label]:
+            found = _LABEL.fullmatch(label)
+        case _:
+            return None
+    if found is None or found[2].decode() != _digest(key, value):
         return None
     try:
         session: Any = json.loads(value)

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.resources import files
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import anyio
 
@@ -81,8 +81,7 @@ class RedisSessions(SessionCache):
 
     async def get(self, scope: Scope) -> CachedSession | None:
         key, label = keys_of(scope)
-        answer = await self._ask("get", lambda: self._redis.mget(key, label), [None, None])
-        found = read(key, *cast("list[bytes | None]", answer))
+        found = read(key, await self._ask("get", lambda: self._redis.mget(key, label), None))
         if found is None:
             self.misses += 1
         else:
@@ -90,11 +89,13 @@ class RedisSessions(SessionCache):
         return found
 
     async def put(self, scope: Scope, value: JsonObject, *, version: int) -> bool:
-        given = [to_json(value), checked_version(version), round(self._options.ttl_s * 1000)]
-        return bool(await self._ask("put", lambda: self._put(keys_of(scope), given), 0))
+        keys, life_ms = keys_of(scope), round(self._options.ttl_s * 1000)
+        given = [to_json(value), checked_version(version), life_ms]
+        return await self._ask("put", lambda: self._put(keys, given), 0) == 1
 
     async def drop(self, scope: Scope) -> None:
-        await self._ask("drop", lambda: self._redis.delete(*keys_of(scope)), 0)
+        keys = keys_of(scope)
+        await self._ask("drop", lambda: self._redis.delete(*keys), 0)
 
     async def close(self) -> None:
         self._closed = True
@@ -110,7 +111,8 @@ class RedisSessions(SessionCache):
             if self._closed or ticket is None:
                 return otherwise
             try:
-                answer = await self._bounded(command)
+                async with asyncio.timeout(self._options.timeout_s):
+                    answer = await command()
             except ResponseError as error:
                 self._reached(ticket)
                 self._refuses(verb, error)
@@ -122,13 +124,6 @@ class RedisSessions(SessionCache):
         self._refused.discard(verb)
         return answer
 
-    async def _bounded(self, command: Callable[[], Awaitable[T]]) -> T:
-        # The pool loses a connection whose return is cancelled, so cancelling waits for the timeout at most.
-        with anyio.CancelScope(shield=True):
-            async with asyncio.timeout(self._options.timeout_s):
-                return await command()
-        raise TimeoutError  # for the type checker: nobody cancels this scope itself
-
     def _reached(self, ticket: int) -> None:
         if self._breaker.succeeded(ticket):
             logger.info("The session cache at %s answers again.", self._address)
@@ -137,7 +132,7 @@ class RedisSessions(SessionCache):
         self.errors += 1
         if self._breaker.failed(ticket):
             logger.warning(
-                "The session cache at %s does not answer (%s): sessions come from the database until it does.",
+                "The session cache at %s cannot be used (%s): sessions come from the database until it can.",
                 self._address,
                 _reason(error),
             )
