@@ -325,6 +325,12 @@ async def test_a_purge_leaves_a_tombstone_that_the_model_can_read(memory, clock)
     assert await chat.load(kept) == manual(30_000)
     with pytest.raises(InvalidTurnError, match="give uuids"):
         await memory.purge()
+    with pytest.raises(InvalidTurnError, match="cannot be negative"):
+        await memory.purge(older_than=timedelta(days=-1))
+    with pytest.raises(InvalidTurnError, match="must be a list"):
+        await memory.purge(uuids=kept)
+    assert await memory.purge(older_than=timedelta(days=999_999)) == []
+    assert await chat.context("问", load=[kept.upper()], window_tokens=60_000)
 
 
 async def test_retention_purges_by_itself(open_memory, clock, url, face):

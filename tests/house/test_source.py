@@ -21,6 +21,8 @@ ENVIRONMENT = {"settings/sources.py"}
 BROAD_EXCEPTS: dict[str, str] = {
     "memory/background.py::CallWriter._write": "nobody waits for it, and the memory must go on; it logs with traceback",
     "memory/background.py::PageRetention.run": "nobody waits for it, and the next round tries again; it logs with traceback",
+    "memory/tending.py::Tender._tend": "nobody waits for it, and the next turn tries again; it logs with traceback",
+    "tiers/summaries.py::summary_of": "whatever a model or a caller's function raises; a summary is extracted instead",
     "memory/engine.py::Memory.open": "raised again as it is, outside of the task group that would wrap it",
     "memory/house.py::House.guarded": "a tier that fails costs context, never the answer; it stands in the receipt",
     "service/gates.py::LastHandler.__call__": "the service's last handler: it logs and answers with a problem document",
@@ -36,6 +38,7 @@ HIDDEN_IMPORTS: dict[str, str] = {
     "stores/caching.py::open_sessions": "the extra redis, which nobody needs who has no such cache",
     "text/encodings.py::_from_rs_bpe": "loads a vocabulary of megabytes, and is not there on Python 3.14",
     "text/encodings.py::_from_tiktoken": "asked only when rs-bpe cannot count; its import is slow",
+    "models/chat.py::_openai": "the extra openai, and a second that nobody needs who has no model",
     "text/words.py::_cut": "reads a dictionary for a quarter of a second, which English never needs",
     "text/words.py::_Stemmers.__init__": "PyStemmer ships no types; the protocol beside it stands for them",
     "text/vocabularies.py::_optional": "the extras tokenizers, qwen and deepseek",

@@ -9,6 +9,7 @@ from pagefile.errors import InvalidTurnError, SettingsError
 from pagefile.memory.drafts import checked_message
 from pagefile.records import JsonObject, Turn, checked_id, utc
 from pagefile.settings import Settings
+from pagefile.tiers.archive import checked_uuid
 from pagefile.window.render import Placement
 
 
@@ -48,7 +49,7 @@ class Request:
             window_tokens=at_least(1, _or(window_tokens, settings.window_tokens), "window_tokens"),
             threshold=_share(_or(threshold, settings.threshold)),
             recent_turns=at_least(1, _or(recent_turns, settings.recent_turns), "recent_turns"),
-            load=tuple(checked_id(uuid, "load") for uuid in load),
+            load=tuple(checked_uuid(uuid) for uuid in load),
             instructions=checked_message(instructions, "instructions", settings.max_message_chars),
             placement=_placement(_or(placement, settings.placement)),
         )

@@ -220,14 +220,15 @@ class Conversation:
         self._house.check_open()
         return await self._house.archive.pin(self._scope, uuid, pinned=pinned)
 
-    async def call_tool(self, name: str, arguments: Mapping[str, object]) -> str:
+    async def call_tool(self, name: str, arguments: Mapping[str, object], *, turn: Turn | None = None) -> str:
         """Answer a model's call of `load_tool_history` or `search_tool_history`.
 
         Always gives text that a model can read: an unknown, foreign, malformed or purged uuid is explained, not raised. A page
-        that is too long for the window comes as the passages that answer the question.
+        that is too long for the window comes as the passages that answer the question. `turn` is the open turn that asks, unless it
+        is the one this handle began last.
         """
         self._house.check_open()
-        return await call_tool(self._house, self._scope, self._open_turn, name, arguments)
+        return await call_tool(self._house, self._scope, turn or self._open_turn, name, arguments)
 
     # -- checkpoints and listings -----------------------------------------------------------------------------------
 

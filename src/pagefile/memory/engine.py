@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from datetime import timedelta
+from datetime import datetime, timedelta
 from os import PathLike
 
 import anyio
@@ -16,6 +16,7 @@ from pagefile.models.summarizers import CallableSummarizer, ChatSummarizer, Extr
 from pagefile.ports import ChatModel, Clock, HeadQuery, Meter, PurgeRequest, Summarizer
 from pagefile.records import (
     DEFAULT_TENANT,
+    NEVER,
     ErasureReceipt,
     Fact,
     Head,
@@ -31,6 +32,7 @@ from pagefile.records import (
 from pagefile.settings import Settings
 from pagefile.stores import InMemoryStore, StoreOptions, SystemClock, open_store
 from pagefile.text.tokens import CachedCounter, open_counter
+from pagefile.tiers.archive import checked_uuid
 
 
 class Memory:
@@ -237,8 +239,8 @@ class Memory:
         request = PurgeRequest(
             Scope(_tenant(tenant), user_id, conversation_id),
             now,
-            None if uuids is None else frozenset(uuids),
-            None if older_than is None else now - older_than,
+            None if uuids is None else frozenset(checked_uuid(uuid) for uuid in _listed(uuids)),
+            None if older_than is None else _before(now, older_than),
             None if max_bytes is None else at_least(0, max_bytes, "max_bytes"),
         )
         purged = await self.house.store.page_keeper.purge(request)
@@ -282,6 +284,21 @@ class Memory:
         )
         apart.incognito = True
         return apart
+
+
+def _listed(uuids: Sequence[str]) -> Sequence[str]:
+    if isinstance(uuids, str):
+        raise InvalidTurnError("uuids must be a list, not one text: write uuids=[uuid].")
+    return uuids
+
+
+def _before(now: datetime, age: timedelta) -> datetime:
+    if age < timedelta(0):
+        raise InvalidTurnError(f"older_than is {age}: give an age, which cannot be negative.")
+    try:
+        return now - age
+    except OverflowError:
+        return NEVER
 
 
 def _summarizer(

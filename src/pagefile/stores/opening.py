@@ -12,7 +12,7 @@ from pagefile.stores.inmemory import InMemoryStore
 from pagefile.stores.sqlite import SqliteStore
 from pagefile.stores.sqlite.connecting import Place
 
-_KNOWN = "sqlite:///relative.db, sqlite:////absolute/path.db, sqlite://, memory://"
+_KNOWN = "sqlite:///relative.db, sqlite:////absolute/path.db, sqlite://, memory://, postgresql://user:password@host/database"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +40,8 @@ async def open_store(url: str, *, clock: Clock | None = None, options: StoreOpti
     """
     clock, options = clock or SystemClock(), options or StoreOptions()
     scheme, separator, rest = url.partition("://")
+    if separator and scheme in {"postgresql", "postgres"}:
+        return await _open_postgres(url, clock, options)
     if not separator or scheme not in {"sqlite", "memory"}:
         raise SettingsError(f"No store is known for {_shown(url)!r}: use one of {_KNOWN}.")
     if scheme == "memory" or rest in {"", "/", "/:memory:"}:
@@ -50,6 +52,14 @@ async def open_store(url: str, *, clock: Clock | None = None, options: StoreOpti
         )
     place = Place(Path(unquote(rest[1:])), options.synchronous)
     return await SqliteStore.open(place, clock=clock, readers=options.readers)
+
+
+async def _open_postgres(url: str, clock: Clock, options: StoreOptions) -> Store:
+    # The extra `postgres`: who keeps everything in a file pays nothing for it.
+    from pagefile.stores.postgres.place import Place as PostgresPlace  # noqa: PLC0415
+    from pagefile.stores.postgres.store import PostgresStore  # noqa: PLC0415
+
+    return await PostgresStore.open(PostgresPlace.of(url, options.synchronous), clock=clock)
 
 
 def _shown(url: str) -> str:

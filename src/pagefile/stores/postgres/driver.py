@@ -1,0 +1,153 @@
+"""What we ask of asyncpg, and the one place where its errors become ours, each saying what to do."""
+
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Any, Protocol, cast
+
+import asyncpg
+
+from pagefile.errors import (
+    InvalidTurnError,
+    PagefileError,
+    SchemaVersionError,
+    StoreCorruptError,
+    StoreError,
+    StoreFullError,
+    StoreUnavailableError,
+)
+from pagefile.stores.postgres.queries import sql
+
+Row = Sequence[Any]
+Values = dict[str, Any]
+
+
+class RawConnection(Protocol):
+    """The part of `asyncpg.Connection` we use; asyncpg's own types are partly unknown."""
+
+    async def fetch(self, query: str, *args: Any) -> list[Row]: ...
+    async def fetchrow(self, query: str, *args: Any) -> Row | None: ...
+    async def fetchval(self, query: str, *args: Any) -> Any: ...
+    async def execute(self, query: str, *args: Any) -> str: ...
+    async def executemany(self, query: str, args: Sequence[Sequence[Any]]) -> None: ...
+    def transaction(self) -> Any: ...
+
+
+class Connection:
+    """A connection that knows our statements by name."""
+
+    __slots__ = ("_raw",)
+
+    def __init__(self, raw: RawConnection) -> None:
+        self._raw = raw
+
+    async def rows(self, name: str, values: Mapping[str, Any]) -> list[Row]:
+        """Every row of a statement."""
+        statement = sql(name)
+        return await self._raw.fetch(statement.text, *statement.given(values))
+
+    async def row(self, name: str, values: Mapping[str, Any]) -> Row | None:
+        """The first row of a statement."""
+        statement = sql(name)
+        return await self._raw.fetchrow(statement.text, *statement.given(values))
+
+    async def count(self, name: str, values: Mapping[str, Any]) -> int:
+        """How many rows a statement changed."""
+        statement = sql(name)
+        told = await self._raw.execute(statement.text, *statement.given(values))
+        return int(told.rpartition(" ")[2])
+
+    async def many(self, name: str, rows: Sequence[Mapping[str, Any]]) -> None:
+        """A statement with each of these values."""
+        if rows:
+            statement = sql(name)
+            await self._raw.executemany(statement.text, [statement.given(values) for values in rows])
+
+
+#: Somebody else was faster, and the same work done again finds what they left.
+OVERTAKEN: tuple[type[Exception], ...] = (
+    asyncpg.SerializationError,
+    asyncpg.DeadlockDetectedError,
+    asyncpg.UniqueViolationError,
+    asyncpg.ForeignKeyViolationError,
+)
+#: The connection is gone, or never came to be.
+LOST: tuple[type[Exception], ...] = (
+    OSError,
+    asyncpg.PostgresConnectionError,
+    asyncpg.AdminShutdownError,
+    asyncpg.CrashShutdownError,
+    asyncpg.CannotConnectNowError,
+    asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
+)
+_SOLVED_BY_WAITING: tuple[type[Exception], ...] = (
+    asyncpg.TooManyConnectionsError,
+    asyncpg.QueryCanceledError,
+    asyncpg.LockNotAvailableError,
+)
+
+
+class translating:  # noqa: N801 - reads as a word of the `with` statement
+    """Raises our errors for the driver's."""
+
+    __slots__ = ("_place",)
+
+    def __init__(self, place: str) -> None:
+        self._place = place
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if isinstance(
+            error, asyncpg.PostgresError | asyncpg.InterfaceError | OSError | asyncpg.InternalClientError
+        ):
+            raise _ours(error, self._place) from error
+
+
+def _ours(error: Exception, place: str) -> PagefileError:
+    if isinstance(error, TimeoutError):
+        return StoreUnavailableError(
+            f"{place} did not answer in time: look at the server's load and locks, or raise `command_timeout` in the URL."
+        )
+    if isinstance(error, asyncpg.DataError | asyncpg.exceptions.DataError):
+        return InvalidTurnError(f"PostgreSQL cannot store this value: {error}.")
+    if isinstance(error, LOST):
+        return StoreUnavailableError(
+            f"{place} cannot be reached ({_said(error)}): check that the server runs and that host and port are right."
+        )
+    return _refused(cast("asyncpg.PostgresError", error), place)
+
+
+def _refused(error: asyncpg.PostgresError, place: str) -> PagefileError:
+    if isinstance(error, asyncpg.DiskFullError):
+        return StoreFullError(
+            f"The disk of {place} is full: free some space; everything already recorded is safe."
+        )
+    if isinstance(error, asyncpg.InvalidAuthorizationSpecificationError | asyncpg.InvalidCatalogNameError):
+        return StoreUnavailableError(
+            f"{place} refused the connection ({_said(error)}): check user, password and database name in the URL."
+        )
+    if isinstance(error, _SOLVED_BY_WAITING):
+        return StoreUnavailableError(
+            f"{place} is too busy ({_said(error)}): try again, or give it more connections."
+        )
+    if isinstance(error, asyncpg.UndefinedTableError | asyncpg.UndefinedColumnError):
+        return SchemaVersionError(
+            f"The tables in {place} are not those of this version of Pagefile ({_said(error)}): somebody changed or removed "
+            "them. Open the store again to bring them up to date."
+        )
+    if isinstance(error, asyncpg.InsufficientPrivilegeError):
+        return StoreUnavailableError(
+            f"{place} does not allow this ({_said(error)}): grant the user of the URL the right to create and use tables."
+        )
+    if isinstance(error, asyncpg.DataCorruptedError | asyncpg.IndexCorruptedError):
+        return StoreCorruptError(f"{place} is damaged ({_said(error)}): restore it from a backup.")
+    return StoreError(f"{place} failed: {_said(error)}.")
+
+
+def _said(error: Exception) -> str:
+    # A message of several lines would break the sentence it stands in.
+    return " ".join(str(error).split()) or type(error).__name__

@@ -1,0 +1,207 @@
+"""Writes the turn log. A turn takes one statement, which orders itself behind others at its conversation's row."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+
+import asyncpg
+
+from pagefile.errors import ConflictError
+from pagefile.ports import (
+    Abort,
+    AddStep,
+    CheckpointDraft,
+    Clock,
+    Complete,
+    ResetDraft,
+    TurnChange,
+    TurnDraft,
+    TurnLog,
+)
+from pagefile.records import Entry, Scope, Turn, utc
+from pagefile.stores import rules
+from pagefile.stores.encoding import metadata_text, plain, steps_text
+from pagefile.stores.postgres.database import Database
+from pagefile.stores.postgres.driver import Connection, Row, Values
+from pagefile.stores.postgres.marking import add_checkpoint, add_reset
+from pagefile.stores.postgres.restoring import restore
+from pagefile.stores.postgres.rows import entry_of, keys, turn_of
+
+
+class PostgresTurnLog(TurnLog):
+    """The turn log in `ai_message`, with its counters in `conversations`."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def append(self, draft: TurnDraft) -> Turn:
+        rules.conversation_of(draft.scope)
+        values = _draft_values(draft, self._now())
+        if draft.steps or draft.metadata:
+            draft = _as_stored(draft)
+        return await self._database.read(lambda connection: _append(connection, draft, values))
+
+    async def advance(self, change: TurnChange) -> Turn:
+        rules.conversation_of(change.scope)
+        now = self._now()
+        turn = await self._database.read(lambda connection: _advance(connection, change, now))
+        return turn or await self._database.write(lambda connection: _advance_alone(connection, change, now))
+
+    async def mark(self, marker: CheckpointDraft | ResetDraft) -> Entry:
+        rules.conversation_of(marker.scope)
+        now = self._now()
+        if isinstance(marker, ResetDraft):
+            return await self._database.write(lambda connection: add_reset(connection, marker, now))
+        return await self._database.write(lambda connection: add_checkpoint(connection, marker, now))
+
+    async def restore(self, entries: Sequence[Entry]) -> int:
+        self._database.check_open()
+        if not entries:
+            return 0
+        plan, now = rules.restoration(entries), self._now()
+        return await self._database.write(lambda connection: restore(connection, plan, now))
+
+    def _now(self) -> datetime:
+        return utc(self._clock.now())
+
+
+async def _append(connection: Connection, draft: TurnDraft, values: Values) -> Turn:
+    try:
+        told = await connection.row("append", values)
+    except asyncpg.UniqueViolationError:
+        return rules.check_repeat(await _stored(connection, draft), draft)
+    if told is None:
+        rules.check_owner(draft.scope, await _owner(connection, draft.scope))
+        raise ConflictError(f"Conversation {draft.scope.conversation!r} changed its owner: try again.")
+    owner, last_seq, created = told
+    return Turn(
+        draft.id,
+        _owned(draft.scope, owner),
+        last_seq if draft.status == "done" else None,
+        draft.status,
+        draft.user,
+        draft.assistant,
+        draft.steps,
+        utc(draft.at),
+        created,
+        draft.user_tokens,
+        draft.assistant_tokens,
+        draft.tokens,
+        draft.counter,
+        draft.metadata,
+    )
+
+
+async def _stored(connection: Connection, draft: TurnDraft) -> Entry | None:
+    owner = await _owner(connection, draft.scope)
+    rules.check_owner(draft.scope, owner)
+    row = await connection.row("entry_by_id", {**keys(draft.scope), "id": draft.id})
+    return None if row is None else entry_of(row, replace(draft.scope, user=owner))
+
+
+async def _owner(connection: Connection, scope: Scope) -> str | None:
+    row = await connection.row("owner", keys(scope))
+    return None if row is None else row[0]
+
+
+async def _advance(connection: Connection, change: TurnChange, now: datetime) -> Turn | None:
+    """The turn after the change; None when somebody else changed it in between."""
+    found = await connection.row("turn_found", {**keys(change.scope), "id": change.turn_id})
+    turn = _found_turn(found, change)
+    if turn.status != "open":
+        return rules.check_ended(turn, change)
+    if isinstance(change, AddStep) and rules.has_step(turn, change.step):
+        return turn
+    turn = _changed(turn, change)
+    values = _change_values(turn, change.scope, now)
+    told = await connection.row("advance", {**values, "row_version": found[0] if found else None})
+    if told is None:
+        return None
+    owner, last_seq, created = told
+    seq = None if turn.status == "open" else last_seq
+    return replace(turn, scope=_owned(change.scope, owner), seq=seq, created=created)
+
+
+async def _advance_alone(connection: Connection, change: TurnChange, now: datetime) -> Turn:
+    """The same, with everybody else kept away from the conversation."""
+    await connection.row("turn_locked", keys(change.scope))
+    turn = await _advance(connection, change, now)
+    if turn is None:
+        raise ConflictError(f"Turn {change.turn_id!r} changed while it was written: try again.")
+    return turn
+
+
+def _found_turn(row: Row | None, change: TurnChange) -> Turn:
+    if row is not None:
+        rules.check_owner(change.scope, row[1])
+    if row is None or row[0] is None:
+        raise rules.no_turn(change.turn_id)
+    return turn_of(row[2:], _owned(change.scope, row[1]))
+
+
+def _owned(scope: Scope, owner: str | None) -> Scope:
+    return scope if scope.user == owner else Scope(scope.tenant, owner, scope.conversation)
+
+
+def _as_stored(draft: TurnDraft) -> TurnDraft:
+    """The draft with its JSON as it comes back from the database."""
+    steps = tuple(replace(step, input=plain(step.input)) for step in draft.steps)
+    return replace(draft, steps=steps, metadata=plain(draft.metadata))
+
+
+def _changed(turn: Turn, change: TurnChange) -> Turn:
+    if isinstance(change, AddStep):
+        step = replace(change.step, input=plain(change.step.input))
+        return replace(turn, steps=(*turn.steps, step), tokens=turn.tokens + change.tokens_added)
+    if isinstance(change, Abort):
+        return replace(turn, status="aborted")
+    return _completed(turn, change)
+
+
+def _completed(turn: Turn, change: Complete) -> Turn:
+    return replace(
+        turn,
+        status="done",
+        assistant=change.assistant,
+        assistant_tokens=change.assistant_tokens,
+        tokens=turn.tokens + change.tokens_added,
+    )
+
+
+def _draft_values(draft: TurnDraft, now: datetime) -> Values:
+    done = draft.status == "done"
+    return {
+        **keys(draft.scope),
+        "id": draft.id,
+        "agent": draft.agent or None,
+        "now": now,
+        "created": None,
+        "ended": done,
+        "done": done,
+        "status": draft.status,
+        "query": draft.user,
+        "answer": draft.assistant,
+        "at": utc(draft.at),
+        "steps": steps_text(draft.steps),
+        "metadata": metadata_text(draft.metadata),
+        "user_tokens": draft.user_tokens,
+        "assistant_tokens": draft.assistant_tokens,
+        "tokens": draft.tokens,
+        "counter": draft.counter,
+    }
+
+
+def _change_values(turn: Turn, scope: Scope, now: datetime) -> Values:
+    return {
+        **keys(scope),
+        "id": turn.id,
+        "now": now,
+        "ended": turn.status != "open",
+        "done": turn.status == "done",
+        "status": turn.status,
+        "answer": turn.assistant,
+        "steps": steps_text(turn.steps),
+        "assistant_tokens": turn.assistant_tokens,
+        "tokens": turn.tokens,
+    }

@@ -1,0 +1,137 @@
+"""Writes checkpoints and resets, with their conversation locked."""
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from pagefile.ports import CheckpointDraft, ResetDraft
+from pagefile.records import CHECKPOINT_QUERY, RESET_QUERY, Checkpoint, Entry, Head, Reset, Scope
+from pagefile.stores import rules
+from pagefile.stores.encoding import to_json
+from pagefile.stores.postgres.driver import Connection, Values
+from pagefile.stores.postgres.rows import HEAD_COLUMNS, entry_of, head_of, keys
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A conversation as a write finds it."""
+
+    head: Head
+    last_created: datetime | None
+    #: How many checkpoints there were.
+    versions: int
+    #: The checkpoint in force, 0 when there is none.
+    version: int
+    #: The scope as it will be once this write has claimed the conversation.
+    owned: Scope
+
+
+async def state_of(connection: Connection, scope: Scope) -> State:
+    """The conversation, locked until the transaction ends."""
+    row = await connection.row("state", keys(scope))
+    if row is None:
+        return State(rules.no_head(scope), None, 0, 0, scope)
+    rules.check_owner(scope, row[0])
+    last_created, versions, in_force = row[HEAD_COLUMNS:]
+    owned = replace(scope, user=row[0] or scope.user)
+    return State(
+        head_of(row[:HEAD_COLUMNS], scope), last_created, versions, versions if in_force else 0, owned
+    )
+
+
+async def add_checkpoint(connection: Connection, draft: CheckpointDraft, now: datetime) -> Entry:
+    """The checkpoint in its place, or what is stored under its id."""
+    state = await state_of(connection, draft.scope)
+    stored = await _entry(connection, draft, state)
+    if stored is not None:
+        return rules.check_same_marker(stored, draft.id, same=rules.same_checkpoint(stored, draft))
+    rules.check_coverage(draft, state.head, state.version)
+    checkpoint = Checkpoint(
+        id=draft.id,
+        scope=state.owned,
+        seq=state.head.last_seq + 1,
+        version=state.versions + 1,
+        summary=draft.summary,
+        covered_through_seq=draft.covered_through_seq,
+        covered_turns=0,
+        created=rules.stamp(now, state.last_created),
+        tokens=draft.tokens,
+        counter=draft.counter,
+        anchors=draft.anchors,
+        archive_refs=draft.archive_refs,
+    )
+    return await write_checkpoint(connection, checkpoint, draft.text, now, state.head.reset_seq)
+
+
+async def add_reset(connection: Connection, draft: ResetDraft, now: datetime) -> Entry:
+    """The reset in its place, or what is stored under its id."""
+    await connection.count("conversation_begun", {**keys(draft.scope), "now": now})
+    state = await state_of(connection, draft.scope)
+    stored = await _entry(connection, draft, state)
+    if stored is not None:
+        return rules.check_same_marker(stored, draft.id, same=isinstance(stored, Reset))
+    created = rules.stamp(now, state.last_created)
+    reset = Reset(draft.id, state.owned, state.head.last_seq + 1, created)
+    await write_reset(connection, reset, now)
+    return reset
+
+
+async def _entry(connection: Connection, draft: CheckpointDraft | ResetDraft, state: State) -> Entry | None:
+    row = await connection.row("entry_by_id", {**keys(draft.scope), "id": draft.id})
+    return None if row is None else entry_of(row, state.head.scope)
+
+
+async def write_checkpoint(
+    connection: Connection, checkpoint: Checkpoint, text: str, now: datetime, reset_seq: int
+) -> Checkpoint:
+    """Write the checkpoint's row, and make it the one in force."""
+    covered = checkpoint.covered_through_seq
+    asked = {**keys(checkpoint.scope), "covered": covered, "reset_seq": reset_seq}
+    coverage: Any = await connection.row("coverage", asked)
+    covered_turns, covered_messages, live_turns, live_tokens = coverage
+    checkpoint = replace(checkpoint, covered_turns=covered_turns)
+    fields: dict[str, Any] = {
+        "version": checkpoint.version,
+        "summary": checkpoint.summary,
+        "covered_through_seq": covered,
+        "covered_turns": covered_turns,
+        "anchors": checkpoint.anchors,
+        "archive_refs": checkpoint.archive_refs,
+    }
+    values = {
+        **_marker_values(checkpoint, now),
+        **fields,
+        "query": CHECKPOINT_QUERY,
+        "answer": text,
+        "kind": "checkpoint",
+        "metadata": to_json(fields),
+        "tokens": checkpoint.tokens,
+        "counter": checkpoint.counter,
+        "covered": covered,
+        "covered_messages": covered_messages,
+        "live_turns": live_turns,
+        "live_tokens": live_tokens,
+        "anchors": to_json(checkpoint.anchors),
+        "archive_refs": to_json(checkpoint.archive_refs),
+    }
+    await connection.count("checkpoint", values)
+    return checkpoint
+
+
+async def write_reset(connection: Connection, reset: Reset, now: datetime) -> None:
+    """Write the reset's row, and begin anew."""
+    values = {**_marker_values(reset, now), "query": RESET_QUERY, "answer": None, "kind": "reset"}
+    await connection.count("reset", values)
+
+
+def _marker_values(marker: Checkpoint | Reset, now: datetime) -> Values:
+    return {
+        **keys(marker.scope),
+        "id": marker.id,
+        "created": marker.created,
+        "now": now,
+        "seq": marker.seq,
+        "metadata": None,
+        "tokens": 0,
+        "counter": "",
+    }

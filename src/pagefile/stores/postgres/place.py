@@ -1,0 +1,78 @@
+"""A PostgreSQL database as its URL names it."""
+
+from dataclasses import dataclass
+from typing import Literal
+from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
+
+from pagefile.errors import SettingsError
+
+Synchronous = Literal["full", "normal"]
+
+_OURS = ("schema", "pool_min", "pool_max", "command_timeout", "statement_cache")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the database is and how to open it.
+
+    A query in the URL may have `schema`, `pool_min`, `pool_max`, `command_timeout` (seconds) and `statement_cache`
+    (statements; 0 behind a pooler that shares connections); the rest of it is PostgreSQL's own (`host`, `sslmode` …).
+    """
+
+    dsn: str
+    #: The URL for messages: no password, no options.
+    shown: str
+    #: The schema that holds the tables; None: what the server's `search_path` says.
+    schema: str | None = None
+    pool_min: int = 1
+    pool_max: int = 10
+    command_timeout_s: float = 60.0
+    statement_cache: int = 200
+    synchronous: Synchronous = "full"
+
+    @classmethod
+    def of(cls, url: str, synchronous: Synchronous = "full") -> "Place":
+        """The place a URL names, or an error that says what is wrong with it."""
+        parts = urlsplit(url)
+        query = parse_qsl(parts.query, keep_blank_values=True)
+        ours = {name: value for name, value in query if name in _OURS}
+        theirs = urlencode([(name, value) for name, value in query if name not in _OURS])
+        place = cls(
+            dsn=urlunsplit(parts._replace(query=theirs)),
+            shown=_shown(url),
+            schema=_schema(ours.get("schema")),
+            pool_min=int(_number(ours, "pool_min", 1)),
+            pool_max=int(_number(ours, "pool_max", 10)),
+            command_timeout_s=_number(ours, "command_timeout", 60.0),
+            statement_cache=int(_number(ours, "statement_cache", 200)),
+            synchronous=synchronous,
+        )
+        if not 0 <= place.pool_min <= place.pool_max or place.pool_max < 1:
+            raise SettingsError(
+                f"pool_min is {place.pool_min} and pool_max is {place.pool_max}: at least one connection is needed, and "
+                "pool_min may not be larger than pool_max."
+            )
+        return place
+
+
+def _shown(url: str) -> str:
+    parts = urlsplit(url)
+    host = parts.netloc.rpartition("@")[2] or dict(parse_qsl(parts.query)).get("host", "")
+    return f"postgresql://{unquote(host)}{parts.path}"
+
+
+def _schema(name: str | None) -> str | None:
+    if name is not None and (not name or len(name.encode()) > 63 or "\0" in name):
+        raise SettingsError(f"The schema {name!r} is no name that PostgreSQL can hold: use 1 to 63 bytes.")
+    return name
+
+
+def _number(ours: dict[str, str], name: str, default: float) -> float:
+    text = ours.get(name)
+    try:
+        number = default if text is None else float(text)
+    except ValueError as error:
+        raise SettingsError(f"{name} is {text!r} in the store's URL: give a number.") from error
+    if number < 0:
+        raise SettingsError(f"{name} is {text!r} in the store's URL: give a number that is not negative.")
+    return number

@@ -1,0 +1,75 @@
+"""Writes a conversation back as it was."""
+
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from pagefile.records import Entry, Reset, Turn, utc
+from pagefile.stores import rules
+from pagefile.stores.encoding import metadata_text, steps_text
+from pagefile.stores.postgres.driver import Connection, Values
+from pagefile.stores.postgres.marking import State, state_of, write_checkpoint, write_reset
+from pagefile.stores.postgres.rows import entry_of, keys
+
+
+async def restore(connection: Connection, plan: rules.Restoration, now: datetime) -> int:
+    """How many of the entries were new."""
+    await connection.count("conversation_begun", {**keys(plan.scope), "now": now})
+    state = await state_of(connection, plan.scope)
+    if await connection.row("entry_any", keys(plan.scope)) is None:
+        rules.check_whole(plan.ended)
+        return await _restore_whole(connection, plan, state, now)
+    turns = [entry for entry in (*plan.ended, *plan.open) if isinstance(entry, Turn)]
+    stored = await _stored(connection, turns, state)
+    for turn in turns:
+        if turn.id in stored:
+            rules.check_repeat(stored[turn.id], turn)
+    new = [turn for turn in turns if turn.id not in stored]
+    for turn in new:
+        await connection.row("append", _values(turn, now, None))
+    return len(new)
+
+
+async def _restore_whole(connection: Connection, plan: rules.Restoration, state: State, now: datetime) -> int:
+    reset_seq, entries = 0, (*plan.ended, *plan.open)
+    for entry in entries:
+        owned = replace(entry, scope=state.owned, created=utc(entry.created))
+        if isinstance(owned, Turn):
+            await connection.row("append", _values(owned, now, owned.created))
+        elif isinstance(owned, Reset):
+            reset_seq = owned.seq
+            await write_reset(connection, owned, now)
+        else:
+            await write_checkpoint(connection, owned, f"历史摘要: {owned.summary}", now, reset_seq)
+    times = [utc(entry.created) for entry in entries]
+    values = {**keys(state.owned), "created": min(times), "updated": max(times)}
+    await connection.count("conversation_times", values)
+    return len(times)
+
+
+async def _stored(connection: Connection, turns: list[Turn], state: State) -> dict[str, Entry]:
+    values: Values = {**keys(state.head.scope), "ids": [turn.id for turn in turns]}
+    found: list[Any] = await connection.rows("entries_by_id", values)
+    return {row[1]: entry_of(row, state.head.scope) for row in found}
+
+
+def _values(turn: Turn, now: datetime, created: datetime | None) -> Values:
+    return {
+        **keys(turn.scope),
+        "id": turn.id,
+        "agent": None,
+        "now": now,
+        "created": created,
+        "ended": turn.status != "open",
+        "done": turn.status == "done",
+        "status": turn.status,
+        "query": turn.user,
+        "answer": turn.assistant,
+        "at": utc(turn.at),
+        "steps": steps_text(turn.steps),
+        "metadata": metadata_text(turn.metadata),
+        "user_tokens": turn.user_tokens,
+        "assistant_tokens": turn.assistant_tokens,
+        "tokens": turn.tokens,
+        "counter": turn.counter,
+    }

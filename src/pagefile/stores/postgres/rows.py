@@ -1,0 +1,109 @@
+"""Rows become records, and records the values of a row."""
+
+from pagefile.records import Checkpoint, Entry, Head, Page, Reset, Scope, Turn, utc
+from pagefile.stores.encoding import from_json, text_steps, to_json
+from pagefile.stores.postgres.driver import Row, Values
+
+#: How many columns the fragment `head` of log.sql has.
+HEAD_COLUMNS = 10
+
+
+def keys(scope: Scope) -> Values:
+    """The scope as the parameters that every statement calls alike."""
+    return {"tenant": scope.tenant, "conversation": scope.conversation, "user": scope.user}
+
+
+def head_of(row: Row, scope: Scope) -> Head:
+    """The fragment `head`; the scope gets the conversation's owner."""
+    owner, *rest = row
+    return Head(Scope(scope.tenant, owner, scope.conversation), *rest)
+
+
+def turn_of(row: Row, scope: Scope) -> Turn:
+    """The fragment `entry` of a row of kind `turn`."""
+    _, turn_id, seq, status, query, answer, steps, at, created, *counts, counter, extra = row
+    words = query, answer, text_steps(steps)
+    return Turn(turn_id, scope, seq, status, *words, at, created, *counts, counter, from_json(extra) or {})
+
+
+def entry_of(row: Row, scope: Scope) -> Entry:
+    """The fragment `entry` of any row."""
+    kind, entry_id, seq, created = row[0], row[1], row[2], row[8]
+    if kind == "turn":
+        return turn_of(row, scope)
+    if kind == "reset":
+        return Reset(entry_id, scope, seq, created)
+    fields = from_json(row[13])
+    return Checkpoint(
+        id=entry_id,
+        scope=scope,
+        seq=seq,
+        version=fields["version"],
+        summary=fields["summary"],
+        covered_through_seq=fields["covered_through_seq"],
+        covered_turns=fields["covered_turns"],
+        created=created,
+        tokens=row[11],
+        counter=row[12],
+        anchors=tuple(fields["anchors"]),
+        archive_refs=tuple(fields["archive_refs"]),
+    )
+
+
+def page_of(row: Row, tenant: str) -> Page:
+    """The fragment `page`."""
+    uuid, user, conversation, tool, given, query_summary, result_summary, length, sources, *rest = row
+    created, tokens, counter, content_hash, call_hash, thread, pinned, loads, last_load, purged, size = rest
+    return Page(
+        uuid=uuid,
+        scope=Scope(tenant, user, conversation),
+        tool=tool,
+        input=from_json(given),
+        query_summary=query_summary,
+        result_summary=result_summary,
+        length=length,
+        sources=tuple(from_json(sources)),
+        created=created,
+        tokens=tokens,
+        counter=counter,
+        content_hash=content_hash,
+        call_hash=call_hash,
+        thread=thread,
+        pinned=pinned,
+        loads=loads,
+        last_load=last_load,
+        purged=purged,
+        stored_bytes=size,
+    )
+
+
+def page_values(page: Page) -> Values:
+    """The parameters of the statement `page_put`, without its blob."""
+    return {
+        **keys(page.scope),
+        "uuid": page.uuid,
+        "thread": page.thread,
+        "tool": page.tool,
+        "input": to_json(page.input),
+        "query_summary": page.query_summary,
+        "result_summary": page.result_summary,
+        "length": page.length,
+        "sources": to_json(page.sources),
+        "created": utc(page.created),
+        "tokens": page.tokens,
+        "counter": page.counter,
+        "content_hash": page.content_hash,
+        "call_hash": page.call_hash,
+        "pinned": page.pinned,
+        "loads": page.loads,
+        "last_load": page.last_load and utc(page.last_load),
+        "purged": page.purged and utc(page.purged),
+        "stored_bytes": page.stored_bytes,
+    }
+
+
+def part_of(scope: Scope) -> str:
+    """Which of the three statements of a list a scope asks for."""
+    if scope.conversation is not None:
+        return "conversation"
+    return "tenant" if scope.user is None else "user"

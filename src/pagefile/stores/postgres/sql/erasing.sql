@@ -1,0 +1,69 @@
+-- Erasure. `:gone` are the conversations that go; `:user` is NULL unless a whole user goes.
+
+-- fragment: gone
+tenant = :tenant AND conversation_id = ANY(:gone)
+
+-- fragment: of_owner
+(({gone}) OR (tenant = :tenant AND user_id = :user))
+
+-- name: gone_conversation
+-- Locked, so that nothing is written behind an erasure's back.
+SELECT conversation_id, user_id FROM conversations
+WHERE tenant = :tenant AND conversation_id = :conversation FOR UPDATE
+
+-- name: gone_user
+SELECT conversation_id, user_id FROM conversations
+WHERE tenant = :tenant AND user_id = :user ORDER BY conversation_id FOR UPDATE
+
+-- name: gone_tenant
+SELECT conversation_id, user_id FROM conversations WHERE tenant = :tenant ORDER BY conversation_id FOR UPDATE
+
+-- name: erase_ai_message
+DELETE FROM ai_message WHERE {gone}
+
+-- name: erase_conversation_summaries
+DELETE FROM conversation_summaries WHERE {gone}
+
+-- name: erase_sessions
+DELETE FROM sessions WHERE {gone}
+
+-- name: erase_watermarks
+DELETE FROM watermarks WHERE {gone}
+
+-- name: erase_conversations
+DELETE FROM conversations WHERE {gone}
+
+-- name: erase_facts
+DELETE FROM facts WHERE {of_owner}
+
+-- name: erase_facts_of_tenant
+DELETE FROM facts WHERE tenant = :tenant
+
+-- name: erase_context_calls
+DELETE FROM context_calls WHERE {of_owner}
+
+-- name: erase_context_calls_of_tenant
+DELETE FROM context_calls WHERE tenant = :tenant
+
+-- name: erase_archive_passage
+DELETE FROM archive_passage WHERE tenant = :tenant AND uuid IN (SELECT uuid FROM tool_result_archive WHERE {of_owner})
+
+-- name: erase_archive_passage_of_tenant
+DELETE FROM archive_passage WHERE tenant = :tenant
+
+-- name: erase_tool_result_archive
+DELETE FROM tool_result_archive WHERE {of_owner}
+
+-- name: erase_tool_result_archive_of_tenant
+DELETE FROM tool_result_archive WHERE tenant = :tenant
+
+-- name: blobs_of_gone
+SELECT DISTINCT blob FROM tool_result_archive WHERE blob IS NOT NULL AND {of_owner}
+
+-- name: blobs_of_tenant
+SELECT DISTINCT blob FROM tool_result_archive WHERE blob IS NOT NULL AND tenant = :tenant
+
+-- name: erase_blobs
+-- Equal text may belong to somebody who stays.
+DELETE FROM blobs AS b WHERE b.hash = ANY(:hashes)
+AND NOT EXISTS (SELECT 1 FROM tool_result_archive AS p WHERE p.blob = b.hash)

@@ -1,0 +1,95 @@
+-- Sessions, facts and calls.
+
+-- name: session_get
+-- The owner of the conversation, and the session if there is one.
+SELECT c.user_id, s.conversation_id IS NOT NULL, s.value, s.changed, s.turns, s.anew, s.user_id, s.agent, s.answer,
+  s.checkpoint_id, s.summary
+FROM conversations AS c
+LEFT JOIN sessions AS s ON s.tenant = c.tenant AND s.conversation_id = c.conversation_id
+WHERE c.tenant = :tenant AND c.conversation_id = :conversation
+
+-- name: session_put
+-- Nothing comes back, and nothing is written, when another user owns the conversation.
+WITH told AS (
+  INSERT INTO conversations AS c (tenant, conversation_id, user_id, created, updated)
+  VALUES (:tenant, :conversation, :user, :now, :now)
+  ON CONFLICT (tenant, conversation_id) DO UPDATE SET
+    user_id = coalesce(c.user_id, excluded.user_id), updated = greatest(c.updated, excluded.updated)
+  WHERE c.user_id IS NULL OR :user IS NULL OR c.user_id = :user
+  RETURNING c.conversation_id)
+INSERT INTO sessions (tenant, conversation_id, value) SELECT :tenant, told.conversation_id, :value FROM told
+ON CONFLICT (tenant, conversation_id) DO UPDATE SET
+  value = excluded.value, changed = NULL, turns = 0, anew = FALSE, user_id = NULL, agent = NULL, answer = NULL,
+  checkpoint_id = NULL, summary = NULL
+RETURNING 1
+
+-- fragment: fact
+id, user_id, conversation_id, content, category, confidence, valid_from, valid_to, recorded,
+retracted, source_turn, source_quote, tokens, counter
+
+-- name: fact_put
+-- Another user's fact of the same id is left alone: then nothing is returned.
+INSERT INTO facts (
+  id, tenant, user_id, conversation_id, content, category, confidence, valid_from, valid_to, recorded, retracted,
+  source_turn, source_quote, tokens, counter)
+VALUES (
+  :id, :tenant, :user, :conversation, :content, :category, :confidence, :valid_from, :valid_to, :recorded, :retracted_at,
+  :source_turn, :source_quote, :tokens, :counter)
+ON CONFLICT (tenant, id) DO UPDATE SET
+  conversation_id = excluded.conversation_id, content = excluded.content, category = excluded.category,
+  confidence = excluded.confidence, valid_from = excluded.valid_from, valid_to = excluded.valid_to,
+  recorded = excluded.recorded, retracted = excluded.retracted, source_turn = excluded.source_turn,
+  source_quote = excluded.source_quote, tokens = excluded.tokens, counter = excluded.counter
+WHERE facts.user_id = excluded.user_id
+RETURNING 1
+
+-- name: facts_of_user
+SELECT {fact} FROM facts WHERE tenant = :tenant AND user_id = :user AND (:retracted OR retracted IS NULL)
+ORDER BY recorded, id
+
+-- name: facts_of_tenant
+SELECT {fact} FROM facts WHERE tenant = :tenant AND (:retracted OR retracted IS NULL)
+ORDER BY recorded, id
+
+-- name: fact_retract
+UPDATE facts SET retracted = coalesce(retracted, :at)
+WHERE tenant = :tenant AND id = :id AND (:user IS NULL OR user_id = :user)
+RETURNING {fact}
+
+-- name: call_put
+INSERT INTO context_calls (
+  id, tenant, user_id, conversation_id, at, turn_id, query, options, tokens, ratio, mode, prefix_hash, receipt)
+VALUES (
+  :id, :tenant, :user, :conversation, :at, :turn, :query, :options, :tokens, :ratio, :mode, :prefix_hash, :receipt)
+ON CONFLICT DO NOTHING
+
+-- name: calls_trim_conversation
+DELETE FROM context_calls WHERE conversation_id = :conversation AND tenant = :tenant AND place <= (
+  SELECT place FROM context_calls WHERE conversation_id = :conversation AND tenant = :tenant
+  ORDER BY place DESC LIMIT 1 OFFSET :keep)
+
+-- name: calls_trim_tenant
+-- Windows that belong to no conversation.
+DELETE FROM context_calls WHERE conversation_id IS NULL AND tenant = :tenant AND place <= (
+  SELECT place FROM context_calls WHERE conversation_id IS NULL AND tenant = :tenant
+  ORDER BY place DESC LIMIT 1 OFFSET :keep)
+
+-- fragment: call
+k.id, k.user_id, k.conversation_id, k.at, k.turn_id, k.query, k.options, k.tokens, k.ratio, k.mode, k.prefix_hash,
+k.receipt
+
+-- name: call_place
+SELECT k.place, k.user_id, k.conversation_id FROM context_calls AS k WHERE k.id = :after AND k.tenant = :tenant
+
+-- fragment: calls_behind
+(:place IS NULL OR k.place < :place) ORDER BY k.place DESC LIMIT :limit
+
+-- name: calls_of_conversation
+SELECT {call} FROM context_calls AS k WHERE k.conversation_id = :conversation AND k.tenant = :tenant
+AND (:user IS NULL OR k.user_id = :user) AND {calls_behind}
+
+-- name: calls_of_user
+SELECT {call} FROM context_calls AS k WHERE k.tenant = :tenant AND k.user_id = :user AND {calls_behind}
+
+-- name: calls_of_tenant
+SELECT {call} FROM context_calls AS k WHERE k.tenant = :tenant AND {calls_behind}
