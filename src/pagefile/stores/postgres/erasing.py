@@ -1,0 +1,33 @@
+"""Erases everything of a conversation, a user or a tenant."""
+
+from pagefile.records import Scope
+from pagefile.stores import rules
+from pagefile.stores.postgres.driver import Connection, Values
+from pagefile.stores.postgres.rows import keys, part_of
+
+_OF_CONVERSATIONS = ("ai_message", "conversation_summaries", "sessions", "watermarks", "conversations")
+#: These have an owner even where nobody wrote to the conversation.
+_OF_OWNERS = ("facts", "context_calls", "archive_passage", "tool_result_archive")
+
+
+async def erase(connection: Connection, scope: Scope) -> dict[str, int]:
+    """How many rows went, table by table."""
+    part = part_of(scope)
+    values: Values = {**keys(scope), "gone": await _conversations(connection, scope)}
+    if part == "conversation":
+        values["user"] = None
+    of_tenant = "_of_tenant" if part == "tenant" else ""
+    blobs = await connection.rows("blobs_of_tenant" if of_tenant else "blobs_of_gone", values)
+    counts = {table: await connection.count(f"erase_{table}{of_tenant}", values) for table in _OF_OWNERS}
+    for table in _OF_CONVERSATIONS:
+        counts[table] = await connection.count(f"erase_{table}", values)
+    counts["blobs"] = await connection.count("erase_blobs", {"hashes": sorted(row[0] for row in blobs)})
+    return counts
+
+
+async def _conversations(connection: Connection, scope: Scope) -> list[str]:
+    rows = await connection.rows(f"gone_{part_of(scope)}", keys(scope))
+    if scope.conversation is None:
+        return [row[0] for row in rows]
+    rules.check_owner(scope, rows[0][1] if rows else None)
+    return [scope.conversation]

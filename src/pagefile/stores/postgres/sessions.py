@@ -1,0 +1,58 @@
+"""Session values: as they were put, and what turns and markers changed since."""
+
+from typing import Any
+
+from pagefile.errors import ConflictError
+from pagefile.ports import Clock, SessionStore
+from pagefile.records import JsonObject, Scope, utc
+from pagefile.stores import rules, session
+from pagefile.stores.encoding import from_json, to_json
+from pagefile.stores.postgres.database import Database
+from pagefile.stores.postgres.driver import Row
+from pagefile.stores.postgres.rows import keys
+
+
+class PostgresSessions(SessionStore):
+    """Session values in `sessions`."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def get(self, scope: Scope) -> JsonObject | None:
+        rules.conversation_of(scope)
+        row = await self._database.row("session_get", keys(scope))
+        if row is None:
+            return None
+        rules.check_owner(scope, row[0])
+        return _value(row[2:], scope) if row[1] else None
+
+    async def put(self, scope: Scope, value: JsonObject) -> None:
+        rules.conversation_of(scope)
+        values = {**keys(scope), "value": to_json(value), "now": utc(self._clock.now())}
+        if await self._database.row("session_put", values) is None:
+            owner = await self._database.row("owner", keys(scope))
+            rules.check_owner(scope, owner[0] if owner else None)
+            raise ConflictError(f"Conversation {scope.conversation!r} changed its owner: try again.")
+
+
+def _value(row: Row, scope: Scope) -> session.SessionValue:
+    put, changed, turns, anew, user, agent, answer, checkpoint_id, summary = row
+    value: session.SessionValue = (
+        session.blank(Scope(scope.tenant, user, scope.conversation)) if put is None else from_json(put)
+    )
+    if anew:
+        session.put_reset(value, changed)
+    if anew or turns:
+        _put_turns(value, session.SessionTurn(user, agent, answer, changed), turns)
+    if checkpoint_id is not None:
+        session.put_checkpoint(value, checkpoint_id, summary, changed)
+    return value
+
+
+def _put_turns(value: session.SessionValue, last: session.SessionTurn, turns: int) -> None:
+    """So many turns as if they had been put one after the other: all but the count is what the last ones left."""
+    session.put_turn(value, last)
+    flow: Any = value["flow_context"]
+    if isinstance(flow, dict):
+        flow["turn_count"] += turns - 1

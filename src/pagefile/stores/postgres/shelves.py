@@ -1,0 +1,129 @@
+"""Facts and calls."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from pagefile.ports import CallLog, FactStore
+from pagefile.records import Call, Fact, Scope, utc
+from pagefile.stores import rules
+from pagefile.stores.encoding import from_json, to_json, utc_fact
+from pagefile.stores.postgres.database import Database
+from pagefile.stores.postgres.driver import Connection, Row, Values
+from pagefile.stores.postgres.rows import keys, part_of
+
+
+class PostgresFacts(FactStore):
+    """Facts in the table of that name."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def put(self, fact: Fact) -> Fact:
+        rules.user_of(fact.scope)
+        fact = utc_fact(fact)
+        if await self._database.row("fact_put", _fact_values(fact)) is None:
+            rules.check_fact_owner(fact, None)
+        return fact
+
+    async def list(self, scope: Scope, *, retracted: bool = False) -> list[Fact]:
+        statement = "facts_of_tenant" if scope.user is None else "facts_of_user"
+        rows = await self._database.rows(statement, {**keys(scope), "retracted": retracted})
+        return [_fact(row, scope.tenant) for row in rows]
+
+    async def retract(self, scope: Scope, fact_id: str, at: datetime) -> Fact:
+        row = await self._database.row("fact_retract", {**keys(scope), "id": fact_id, "at": utc(at)})
+        if row is None:
+            raise rules.no_fact(fact_id)
+        return _fact(row, scope.tenant)
+
+
+class PostgresCalls(CallLog):
+    """Calls in `context_calls`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def add(self, calls: Sequence[Call], *, keep: int) -> None:
+        rows = [_call_values(call) for call in calls]
+        # In one order, so that two who write the same conversations do not wait for each other in a circle.
+        chats = {(call.scope.tenant, call.scope.conversation): call.scope for call in calls}
+        trims = [chats[key] for key in sorted(chats, key=lambda key: (key[0], key[1] or ""))]
+
+        async def write(connection: Connection) -> None:
+            await connection.many("call_put", rows)
+            for scope in trims:
+                part = "tenant" if scope.conversation is None else "conversation"
+                await connection.count(f"calls_trim_{part}", {**keys(scope), "keep": max(0, keep)})
+
+        await self._database.write(write)
+
+    async def list(self, scope: Scope, *, limit: int = 100, after: str | None = None) -> list[Call]:
+        return await self._database.read(lambda connection: _calls(connection, scope, limit, after))
+
+
+def _fact_values(fact: Fact) -> Values:
+    return {
+        **keys(fact.scope),
+        "id": fact.id,
+        "content": fact.text,
+        "category": fact.category,
+        "confidence": fact.confidence,
+        "valid_from": fact.valid_from,
+        "valid_to": fact.valid_to,
+        "recorded": fact.recorded,
+        "retracted_at": fact.retracted,
+        "source_turn": fact.source_turn,
+        "source_quote": fact.source_quote,
+        "tokens": fact.tokens,
+        "counter": fact.counter,
+    }
+
+
+def _fact(row: Row, tenant: str) -> Fact:
+    fact_id, user, conversation, *rest = row
+    return Fact(fact_id, Scope(tenant, user, conversation), *rest)
+
+
+def _call_values(call: Call) -> Values:
+    return {
+        **keys(call.scope),
+        "id": call.id,
+        "at": utc(call.at),
+        "turn": call.turn_id,
+        "query": call.query,
+        "options": to_json(call.options),
+        "tokens": call.tokens,
+        "ratio": float(call.ratio),
+        "mode": call.mode,
+        "prefix_hash": call.prefix_hash,
+        "receipt": to_json(call.receipt),
+    }
+
+
+async def _calls(connection: Connection, scope: Scope, limit: int, after: str | None) -> list[Call]:
+    place: int | None = None
+    if after is not None:
+        row = await connection.row("call_place", {"tenant": scope.tenant, "after": after})
+        if row is None or scope.user not in {None, row[1]} or scope.conversation not in {None, row[2]}:
+            raise rules.nothing_behind(after)
+        place = row[0]
+    values = {**keys(scope), "place": place, "limit": max(0, limit)}
+    rows = await connection.rows(f"calls_of_{part_of(scope)}", values)
+    return [_call(row, scope.tenant) for row in rows]
+
+
+def _call(row: Row, tenant: str) -> Call:
+    call_id, user, conversation, at, turn_id, query, options, tokens, ratio, mode, prefix_hash, receipt = row
+    return Call(
+        id=call_id,
+        scope=Scope(tenant, user, conversation),
+        at=at,
+        turn_id=turn_id,
+        query=query,
+        options=from_json(options),
+        tokens=tokens,
+        ratio=ratio,
+        mode=mode,
+        prefix_hash=prefix_hash,
+        receipt=from_json(receipt),
+    )

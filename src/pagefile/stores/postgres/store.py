@@ -1,0 +1,66 @@
+"""A Pagefile database in PostgreSQL."""
+
+from typing import Any
+
+from pagefile.ports import Clock, Store
+from pagefile.records import ErasureReceipt, JsonObject, Scope, utc
+from pagefile.stores.postgres.database import Database
+from pagefile.stores.postgres.erasing import erase
+from pagefile.stores.postgres.keeping import PostgresPageKeeper
+from pagefile.stores.postgres.log import PostgresTurnLog
+from pagefile.stores.postgres.migrating import migrate
+from pagefile.stores.postgres.pages import PostgresPages
+from pagefile.stores.postgres.passages import PostgresPageIndex
+from pagefile.stores.postgres.place import Place
+from pagefile.stores.postgres.reader import PostgresReader
+from pagefile.stores.postgres.sessions import PostgresSessions
+from pagefile.stores.postgres.shelves import PostgresCalls, PostgresFacts
+
+
+class PostgresStore(Store):
+    """The store of `postgresql://…`: make one with `PostgresStore.open`."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+        self.log = PostgresTurnLog(database, clock)
+        self.reader = self.source = PostgresReader(database)
+        self.facts = PostgresFacts(database)
+        self.pages = PostgresPages(database)
+        self.page_keeper = PostgresPageKeeper(database)
+        self.page_index = PostgresPageIndex(database)
+        self.calls = PostgresCalls(database)
+        self.sessions = PostgresSessions(database, clock)
+
+    @classmethod
+    async def open(cls, place: Place, *, clock: Clock) -> "PostgresStore":
+        """Connect, and make or migrate the schema."""
+        database = await Database.open(place)
+        try:
+            await migrate(database)
+        except BaseException:
+            await database.close()
+            raise
+        return cls(database, clock)
+
+    async def erase(self, scope: Scope) -> ErasureReceipt:
+        counts = await self._database.write(lambda connection: erase(connection, scope), again=False)
+        return ErasureReceipt(scope, utc(self._clock.now()), counts)
+
+    async def describe(self) -> JsonObject:
+        place = self._database.place
+        row: Any = await self._database.row("describe", {})
+        version, revision, read_only, size = row
+        return {
+            "backend": "postgresql",
+            "version": version,
+            "schema": revision,
+            "place": place.shown,
+            "namespace": place.schema,
+            "bytes": size,
+            "read_only": read_only,
+            "synchronous": place.synchronous,
+        }
+
+    async def close(self) -> None:
+        await self._database.close()

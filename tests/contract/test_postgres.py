@@ -1,0 +1,50 @@
+"""PostgreSQL keeps every promise of the ports."""
+
+import pytest
+
+from pagefile.testing import contracts
+from tests.integration.postgres.serving import fresh_url, opened
+
+
+class Backend:
+    @pytest.fixture
+    async def store(self, clock):
+        store = await opened(fresh_url(), clock)
+        yield store
+        await store.close()
+
+
+class TestTurnLog(Backend, contracts.TurnLogContract): ...
+
+
+class TestMarkers(Backend, contracts.MarkerContract): ...
+
+
+class TestRestore(Backend, contracts.RestoreContract): ...
+
+
+class TestLogReader(Backend, contracts.LogReaderContract): ...
+
+
+class TestTurnSource(Backend, contracts.TurnSourceContract): ...
+
+
+class TestFactStore(Backend, contracts.FactStoreContract): ...
+
+
+class TestPageStore(Backend, contracts.PageStoreContract): ...
+
+
+class TestPageKeeper(Backend, contracts.PageKeeperContract): ...
+
+
+class TestPageIndex(Backend, contracts.PageIndexContract): ...
+
+
+class TestCallLog(Backend, contracts.CallLogContract): ...
+
+
+class TestSessionStore(Backend, contracts.SessionStoreContract): ...
+
+
+class TestStore(Backend, contracts.StoreContract): ...
