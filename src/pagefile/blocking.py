@@ -13,7 +13,7 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from pagefile.errors import ClosedError
 from pagefile.memory import Conversation, Memory
-from pagefile.ports import ChatModel, Clock, Meter, Summarizer
+from pagefile.ports import ChatModel, Clock, Meter, SessionCache, Summarizer
 from pagefile.records import Scope
 from pagefile.settings import Settings
 
@@ -125,6 +125,7 @@ class BlockingMemory(_Blocking[Memory]):
         cls,
         url: str | None = None,
         *,
+        sessions: str | SessionCache | None = None,
         tokenizer: str | None = None,
         model: ChatModel | None = None,
         summarizer: Summarizer | Callable[[str], str | Awaitable[str]] | None = None,
@@ -134,6 +135,7 @@ class BlockingMemory(_Blocking[Memory]):
     ) -> "Generator[BlockingMemory]":
         opening = Memory.open(
             url,
+            sessions=sessions,
             tokenizer=tokenizer,
             model=model,
             summarizer=summarizer,

@@ -13,7 +13,7 @@ from pagefile.memory.conversation import Conversation
 from pagefile.memory.house import House
 from pagefile.memory.transfer import export_to, import_from
 from pagefile.models.summarizers import CallableSummarizer, ChatSummarizer, ExtractiveSummarizer
-from pagefile.ports import ChatModel, Clock, HeadQuery, Meter, PurgeRequest, Summarizer
+from pagefile.ports import ChatModel, Clock, HeadQuery, Meter, PurgeRequest, SessionCache, Summarizer
 from pagefile.records import (
     DEFAULT_TENANT,
     NEVER,
@@ -30,7 +30,7 @@ from pagefile.records import (
     checked_text,
 )
 from pagefile.settings import Settings
-from pagefile.stores import InMemoryStore, StoreOptions, SystemClock, open_store
+from pagefile.stores import InMemoryStore, StoreOptions, SystemClock, open_sessions, open_store
 from pagefile.text.tokens import CachedCounter, open_counter
 from pagefile.tiers.archive import checked_uuid
 
@@ -51,6 +51,7 @@ class Memory:
         cls,
         url: str | None = None,
         *,
+        sessions: str | SessionCache | None = None,
         tokenizer: str | None = None,
         model: ChatModel | None = None,
         summarizer: Summarizer | Callable[[str], str | Awaitable[str]] | None = None,
@@ -62,6 +63,7 @@ class Memory:
 
         Args:
             url: where everything is kept, `sqlite:///pagefile.db` unless said otherwise.
+            sessions: a cache of session values in front of the database, such as `redis://…`; it may be down, it is only a cache.
             tokenizer: what counts the tokens, `o200k_base` unless said otherwise.
             model: a chat model that writes summaries; without one they are extracted.
             summarizer: what writes summaries instead: a `Summarizer`, or a function from the conversation's text to a summary.
@@ -76,7 +78,13 @@ class Memory:
             url or settings.url, clock=clock, options=StoreOptions(synchronous=settings.synchronous)
         )
         house = House.build(
-            store, settings, clock, counter, summarizer=_summarizer(model, summarizer), meter=meter
+            store,
+            settings,
+            clock,
+            counter,
+            summarizer=_summarizer(model, summarizer),
+            meter=meter,
+            cache=_cache(sessions if sessions is not None else settings.sessions),
         )
         failure: Exception | None = None
         try:
@@ -96,7 +104,7 @@ class Memory:
             house.closed = True
             with anyio.CancelScope(shield=True):
                 await house.calls.flush()
-                await store.close()
+                await house.close()
         if failure is not None:
             raise failure
 
@@ -189,6 +197,7 @@ class Memory:
             )
         scope = Scope(_tenant(tenant), user_id, conversation_id)
         await self.house.calls.flush()
+        await self.house.forget_sessions(scope)
         receipt = await self.house.store.erase(scope)
         self.house.forget(scope)
         return receipt
@@ -284,6 +293,10 @@ class Memory:
         )
         apart.incognito = True
         return apart
+
+
+def _cache(given: str | SessionCache | None) -> SessionCache | None:
+    return open_sessions(given) if isinstance(given, str) else given
 
 
 def _listed(uuids: Sequence[str]) -> Sequence[str]:

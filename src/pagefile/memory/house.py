@@ -11,9 +11,10 @@ from pagefile.memory.background import CallWriter, PageRetention
 from pagefile.memory.metering import NoMeter
 from pagefile.memory.tending import Tender
 from pagefile.models.summarizers import ExtractiveSummarizer
-from pagefile.ports import Clock, Meter, SessionStore, Store, Summarizer
+from pagefile.ports import Clock, HeadQuery, Meter, SessionCache, SessionStore, Store, Summarizer
 from pagefile.records import DEFAULT_TENANT, Scope
 from pagefile.settings import Settings
+from pagefile.stores import CachedSessions, versions_in
 from pagefile.tiers.archive import Archive, ArchiveRules
 from pagefile.tiers.base import Counter, Note, Occasion, Tier
 from pagefile.tiers.checkpoints import Checkpoints, WindowRules
@@ -28,6 +29,9 @@ logger = logging.getLogger("pagefile")
 
 R = TypeVar("R")
 
+#: Conversations looked at together.
+_BATCH = 500
+
 
 @dataclass(slots=True)
 class House:
@@ -36,6 +40,7 @@ class House:
     store: Store
     #: Session values: the store's, or a cache in front of it.
     sessions: SessionStore
+    cache: SessionCache | None
     settings: Settings
     clock: Clock
     counter: Counter
@@ -66,6 +71,7 @@ class House:
         *,
         summarizer: Summarizer | None = None,
         meter: Meter | None = None,
+        cache: SessionCache | None = None,
     ) -> "House":
         """The tiers over a store."""
         meter = meter or NoMeter()
@@ -81,7 +87,8 @@ class House:
         archive = Archive(store.pages, store.page_keeper, counter, clock, rules)
         house = cls(
             store=store,
-            sessions=store.sessions,
+            sessions=_sessions(store, cache),
+            cache=cache,
             settings=settings,
             clock=clock,
             counter=counter,
@@ -130,6 +137,25 @@ class House:
         """Whether checkpoints are made in the background."""
         return self.settings.checkpoints == "background" and not self.incognito
 
+    async def forget_sessions(self, scope: Scope) -> None:
+        """Drop the session values of a scope that is about to be erased from the cache."""
+        if self.cache is None:
+            return
+        after: str | None = None
+        while True:
+            heads = await self.store.reader.heads(HeadQuery(scope, _BATCH, after))
+            for head in heads:
+                await self.cache.drop(head.scope)
+            if len(heads) < _BATCH:
+                return
+            after = heads[-1].scope.conversation
+
+    async def close(self) -> None:
+        """Let go of the store and the cache."""
+        await self.store.close()
+        if self.cache is not None:
+            await self.cache.close()
+
     def check_open(self) -> None:
         """Refuse to work for a memory that was closed."""
         if self.closed:
@@ -163,6 +189,12 @@ class House:
         self.failures[tier] = self.failures.get(tier, 0) + 1
         self.meter.count("pagefile_degraded_total", tier=tier)
         logger.error("the %s tier failed; going on without it", tier, exc_info=error)
+
+
+def _sessions(store: Store, cache: SessionCache | None) -> SessionStore:
+    return (
+        store.sessions if cache is None else CachedSessions(store.sessions, cache, versions_in(store.reader))
+    )
 
 
 def rules_of(settings: Settings) -> WindowRules:

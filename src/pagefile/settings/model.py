@@ -95,6 +95,8 @@ class Settings:
 
     #: Where everything is kept.
     url: str = "sqlite:///pagefile.db"
+    #: A cache of session values in front of the database, such as `redis://127.0.0.1:6379`; empty for none.
+    sessions: str | None = None
     #: Which tokenizer counts: "o200k_base", "cl100k_base", "qwen", "deepseek", "file:/path/tokenizer.json", "estimate".
     tokenizer: str = "o200k_base"
     #: Defaults of `chat.context()`.

@@ -184,7 +184,7 @@ def test_what_a_file_says_wrongly(name: str, text: str, says: str):
 def test_an_unknown_name_that_resembles_nothing():
     """Then all known names are listed."""
     says = complaint(file=written("a.toml", "zzz = 1"))
-    assert says.startswith("a.toml: there is no setting 'zzz'; known are url, tokenizer,")
+    assert says.startswith("a.toml: there is no setting 'zzz'; known are url, sessions, tokenizer,")
 
 
 @pytest.mark.parametrize(
