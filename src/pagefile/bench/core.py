@@ -27,7 +27,8 @@ class _Effort:
     windows: windows.Effort
     writing: writing.Effort
     sizes: tuple[int, ...]
-    recalled: int
+    #: How many turns everything is measured with at once, None where that would take too long.
+    everything: int | None
 
 
 _FULL = _Effort(
@@ -35,14 +36,14 @@ _FULL = _Effort(
     windows=windows.Effort(turns=10_000, rounds=60, calls=5),
     writing=writing.Effort(rounds=200, calls=10, group_rounds=9, calls_each=10),
     sizes=(1_000, 10_000, 100_000),
-    recalled=10_000,
+    everything=10_000,
 )
 _QUICK = _Effort(
     imports=2,
     windows=windows.Effort(turns=2_000, rounds=12, calls=5),
     writing=writing.Effort(rounds=100, calls=10, group_rounds=3, calls_each=3),
     sizes=(1_000, 20_000),
-    recalled=1_000,
+    everything=None,
 )
 
 
@@ -78,7 +79,7 @@ def _measure(folder: Path, effort: _Effort, tell: Progress) -> Sequence[Row]:
     tell(f"recording with {writing.WRITERS} writers")
     rows += anyio.run(writing.many_writers, folder, counter, effort.writing)
     tell(f"holding memory flat up to {effort.sizes[-1]:,} turns")
-    return rows + peak_memory(folder, counter, effort.sizes, recalled=effort.recalled)
+    return rows + peak_memory(folder, counter, effort.sizes, everything=effort.everything)
 
 
 def _silent(_: str) -> None:

@@ -28,46 +28,55 @@ _CALLS = 50
 #: The texts repeat after so many turns: memory does not depend on what is said, and counting takes time.
 _DISTINCT = 500
 
-Recall = Literal["auto", "never"]
+Work = Literal["windows only", "everything"]
+#: Nothing but windows of turns, and what Memory does when nothing is set.
+_SETTINGS: dict[Work, Settings] = {
+    "windows only": Settings(recall="never", checkpoints="manual"),
+    "everything": Settings(),
+}
 
 
-def peak_memory(folder: Path, counter: TokenCounter, sizes: Sequence[int], *, recalled: int) -> list[Row]:
-    """A row a size, of which the largest must stay near the smallest; and one with recall on, for `recalled` turns."""
+def peak_memory(
+    folder: Path, counter: TokenCounter, sizes: Sequence[int], *, everything: int | None
+) -> list[Row]:
+    """A row a size, of which the largest must stay near the smallest; and one with all defaults, if a size is given."""
     for size in sizes:
         turns = Author(counter).turns(_SCOPE, size, LONG, distinct=_DISTINCT)
         anyio.run(fill, _place(folder, size), turns)
-    peaks = [_measured(_place(folder, size), "never") for size in sizes]
+    peaks = {size: _measured(_place(folder, size), "windows only") for size in sizes}
     rows = [
         Row(
             f"peak memory, {size:,} turns",
             peak,
             "MB",
-            peak / peaks[0],
+            peak / peaks[sizes[0]],
             note=f"{_CALLS} windows in a process of its own, beside {sizes[0]:,} turns",
         )
-        for size, peak in zip(sizes, peaks, strict=True)
+        for size, peak in peaks.items()
     ]
-    with_recall = _measured(_place(folder, recalled), "auto")
-    note = f"holds the word index of {recalled:,} turns, beside the same without"
-    apart = Row(
-        "the same with recall", with_recall, "MB", with_recall / peaks[sizes.index(recalled)], note=note
-    )
-    return [*rows[:-1], Row.judged(rows[-1], LIMIT), apart]
+    rows[-1] = Row.judged(rows[-1], LIMIT)
+    if everything is not None:
+        peak = _measured(_place(folder, everything), "everything")
+        note = f"{everything:,} turns with their word index and summaries, beside the same without"
+        rows.append(
+            Row("the same with recall and checkpoints", peak, "MB", peak / peaks[everything], note=note)
+        )
+    return rows
 
 
 def _place(folder: Path, size: int) -> Path:
     return folder / f"peak-{size}.db"
 
 
-def _measured(database: Path, recall: Recall) -> float:
+def _measured(database: Path, work: Work) -> float:
     """Megabytes that a fresh process held at most; this one has seen too much to say."""
-    command = [sys.executable, "-P", "-m", "pagefile.bench.peak", str(database), recall]
+    command = [sys.executable, "-P", "-m", "pagefile.bench.peak", str(database), work]
     done = subprocess.run(command, check=True, capture_output=True, text=True)  # noqa: S603 - our own interpreter
     return float(json.loads(done.stdout))
 
 
-async def _windows(database: Path, recall: Recall) -> None:
-    async with Memory.open(url_of(database), settings=Settings(recall=recall)) as memory:
+async def _windows(database: Path, work: Work) -> None:
+    async with Memory.open(url_of(database), settings=_SETTINGS[work]) as memory:
         chat = memory.conversation("chat", user_id="bench")
         for _ in range(_CALLS):
             await chat.context(QUESTION)
@@ -87,5 +96,5 @@ def _peak_mb() -> float:
 
 
 if __name__ == "__main__":
-    anyio.run(_windows, Path(sys.argv[1]), cast("Recall", sys.argv[2]))
+    anyio.run(_windows, Path(sys.argv[1]), cast("Work", sys.argv[2]))
     print(_peak_mb())

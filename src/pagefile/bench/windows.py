@@ -16,6 +16,9 @@ from pagefile.text.tokens import TokenCounter
 LENGTH_LIMIT = Limit("at most", 1.3)
 COUNTS_LIMIT = Limit("at least", 20.0)
 
+#: What is measured is the window itself: recall has rows of its own, and nothing else is done beside it.
+_SETTINGS = Settings(recall="never", checkpoints="manual")
+
 QUESTION = "What did Anna decide about the compressor, and when?"
 #: The short conversation everything is compared with.
 FEW = 100
@@ -34,7 +37,7 @@ async def windows(folder: Path, counter: TokenCounter, effort: Effort) -> list[R
     """Windows of a long and a short conversation, and beside counting the tokens anew."""
     database = folder / "windows.db"
     turns = await _two_conversations(database, counter, effort, LONG)
-    async with Memory.open(url_of(database), settings=Settings(recall="never")) as memory:
+    async with Memory.open(url_of(database), settings=_SETTINGS) as memory:
         many, few = _chat(memory, "long"), _chat(memory, "short")
         long_s, short_s = await _beside(many, few, effort)
         in_window = sum(
@@ -73,7 +76,7 @@ async def windows(folder: Path, counter: TokenCounter, effort: Effort) -> list[R
 async def _short_turns(database: Path, counter: TokenCounter, effort: Effort) -> Row:
     """With short turns the window of the long conversation holds more of them: it has more to do."""
     turns = await _two_conversations(database, counter, effort, SHORT)
-    async with Memory.open(url_of(database), settings=Settings(recall="never")) as memory:
+    async with Memory.open(url_of(database), settings=_SETTINGS) as memory:
         many, few = _chat(memory, "long"), _chat(memory, "short")
         long_s, short_s = await _beside(many, few, effort)
         held = len((await many.context(QUESTION)).messages) // 2
@@ -83,7 +86,7 @@ async def _short_turns(database: Path, counter: TokenCounter, effort: Effort) ->
 
 
 async def _recall(database: Path, effort: Effort, window_s: float) -> list[Row]:
-    async with Memory.open(url_of(database)) as memory:
+    async with Memory.open(url_of(database), settings=_SETTINGS) as memory:
         chat = _chat(memory, "long")
         began = time.perf_counter()
         await chat.recall(QUESTION)

@@ -43,7 +43,7 @@ class Effort:
 async def beside_bare(folder: Path, counter: TokenCounter, synchronous: Synchronous, effort: Effort) -> Row:
     """`record()` beside the same transaction run bare, on a database each, both on one core."""
     turns = Author(counter).turns(_SCOPE, effort.rounds * effort.calls + 1, LONG)
-    settings = Settings(recall="never", synchronous=synchronous)
+    settings = _settings(synchronous)
     ours_at, bare_at = folder / f"record-{synchronous}.db", folder / f"bare-{synchronous}.db"
     for database in (ours_at, bare_at):
         await _begin(database, settings)
@@ -64,6 +64,11 @@ async def beside_bare(folder: Path, counter: TokenCounter, synchronous: Synchron
     note = f"{theirs * 1e6:,.0f} µs for the same transaction, bare in a one-thread executor; both on one core"
     row = Row(f"record(), synchronous={synchronous.upper()}", ours * 1e6, "µs", ours / theirs, note=note)
     return Row.judged(row, BARE_LIMIT)
+
+
+def _settings(synchronous: Synchronous) -> Settings:
+    """Writing alone: checkpoints, which are made in the background, would be measured in some rounds and not in others."""
+    return Settings(recall="never", checkpoints="manual", synchronous=synchronous)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +104,7 @@ async def _rates(database: Path, counter: TokenCounter, effort: Effort) -> _Rate
     count = effort.group_rounds * (WRITERS * effort.calls_each + alone)
     said = iter(Author(counter).turns(_SCOPE, count, LONG, distinct=5000))
     many, one, fsync_s = 0.0, 0.0, math.inf
-    async with Memory.open(url_of(database), settings=Settings(recall="never")) as memory:
+    async with Memory.open(url_of(database), settings=_settings("full")) as memory:
         chats = [memory.conversation(f"chat-{number}", user_id="bench") for number in range(WRITERS)]
         for _ in range(effort.group_rounds):
             one = max(one, await _rate(chats[:1], said, alone))

@@ -25,7 +25,6 @@ ROWS = [
     "64 writers, each fsync 1 ms longer",
     "peak memory, 1,000 turns",
     "peak memory, 20,000 turns",
-    "the same with recall",
 ]
 LIMITS = {
     "context() of a long conversation": ("at most", 1.3),
