@@ -96,11 +96,11 @@ async def test_the_bare_transaction_is_that_of_record(tmp_path: Path, monkeypatc
     turn = Author(open_counter()).turns(SCOPE, 1, LONG)[0]
     database = tmp_path / "a.db"
     ran: list[str] = []
-    async with Memory.open(url_of(database)) as memory:
+    async with Memory.open(url_of(database), settings=Settings(checkpoints="manual")) as memory:
         chat = memory.conversation("chat", user_id="bench")
         await chat.record(user="Hello!")
-        for connection in opened:
-            connection.exec_trace = lambda _cursor, statement, _values: ran.append(statement) or True
+        writer = opened[0]
+        writer.exec_trace = lambda _cursor, statement, _values: ran.append(statement) or True
         await chat.record(user=turn.user, assistant=turn.assistant)
         await memory.settle()
     assert ["BEGIN IMMEDIATE", *(sql(name) for name in STATEMENTS), "COMMIT"] == ran
