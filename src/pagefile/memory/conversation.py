@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from time import perf_counter
 from typing import Literal, cast
 from uuid import uuid4
 
@@ -84,7 +85,10 @@ class Conversation:
         it raises `ConflictError`.
         """
         draft = await self._draft("done", user, assistant, steps=steps, turn_id=id, at=at, metadata=metadata)
-        return self._done(await self._house.store.log.append(draft))
+        began = perf_counter()
+        turn = await self._house.store.log.append(draft)
+        self._house.meter.observe("pagefile_store_seconds", perf_counter() - began, verb="append")
+        return self._done(turn)
 
     async def begin(
         self,
@@ -326,6 +330,7 @@ class Conversation:
 
     def _done(self, turn: Turn) -> Turn:
         """A turn is in the log: background work may have something to do."""
+        self._house.meter.count("pagefile_turns_total", status=turn.status)
         if self._house.tends:
             self._house.tender.written(self._scope, turn.tokens)
         return turn

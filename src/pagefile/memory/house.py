@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from pagefile.errors import ClosedError
 from pagefile.memory.background import CallWriter, PageRetention
-from pagefile.memory.metering import NoMeter
+from pagefile.memory.metering import MeteredSessions, NoMeter
 from pagefile.memory.tending import Tender
 from pagefile.models.summarizers import ExtractiveSummarizer
 from pagefile.ports import Clock, HeadQuery, Meter, SessionCache, SessionStore, Store, Summarizer
@@ -84,10 +84,10 @@ class House:
             page_from=min(settings.archive.page_from, settings.archive.threshold),
             reuse_s=settings.archive.reuse_s,
         )
-        archive = Archive(store.pages, store.page_keeper, counter, clock, rules)
+        archive = Archive(store.pages, store.page_keeper, counter, clock, rules, meter)
         house = cls(
             store=store,
-            sessions=_sessions(store, cache),
+            sessions=MeteredSessions(_sessions(store, cache), meter),
             cache=cache,
             settings=settings,
             clock=clock,
@@ -102,6 +102,7 @@ class House:
             episodes=Episodes(
                 store.source,
                 counter,
+                meter,
                 turns=settings.recall_turns,
                 max_postings=settings.recall_cache_postings,
             ),

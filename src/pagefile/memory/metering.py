@@ -1,6 +1,61 @@
-"""Measurements for nobody: the default when no meter is given."""
+"""What is measured: every metric by name, and the meter for those who want none."""
 
-from pagefile.ports import Meter
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Literal
+
+from pagefile.ports import Meter, SessionStore
+from pagefile.records import JsonObject, Scope
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One metric: its name, what kind it is, what it tells, its labels."""
+
+    name: str
+    kind: Literal["counter", "histogram"]
+    tells: str
+    labels: tuple[str, ...] = ()
+    buckets: tuple[float, ...] = ()
+
+
+_SECONDS = (0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
+_TOKENS = (100, 300, 1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
+
+#: Every metric there is. The first five are those that document 001 asks for.
+METRICS: tuple[Metric, ...] = (
+    Metric("pagefile_checkpoints_total", "counter", "Checkpoints that took effect."),
+    Metric(
+        "pagefile_summary_chars",
+        "histogram",
+        "Characters of the summaries of checkpoints.",
+        buckets=(30, 100, 300, 600, 1_200, 3_000),
+    ),
+    Metric(
+        "pagefile_token_ratio",
+        "histogram",
+        "How full windows would be with every live turn in them.",
+        buckets=(0.1, 0.25, 0.5, 0.6, 0.75, 0.9, 1.0, 2.0, 10.0),
+    ),
+    Metric("pagefile_store_seconds", "histogram", "Time of database calls.", ("verb",), _SECONDS),
+    Metric("pagefile_session_seconds", "histogram", "Time to read a session value.", (), _SECONDS),
+    Metric("pagefile_window_tokens", "histogram", "Tokens of the windows handed out.", (), _TOKENS),
+    Metric("pagefile_turns_total", "counter", "Turns written.", ("status",)),
+    Metric("pagefile_recalls_total", "counter", "Recalls asked for."),
+    Metric("pagefile_page_faults_total", "counter", "Archived pages loaded."),
+    Metric(
+        "pagefile_degraded_total",
+        "counter",
+        "Times that something failed and work went on with less.",
+        ("tier",),
+    ),
+    Metric(
+        "pagefile_background_waiting",
+        "histogram",
+        "Conversations waiting for background work when one begins.",
+        buckets=(0, 1, 3, 10, 30, 100, 1_000),
+    ),
+)
 
 
 class NoMeter(Meter):
@@ -11,3 +66,21 @@ class NoMeter(Meter):
 
     def observe(self, name: str, value: float, **labels: str) -> None:
         pass
+
+
+class MeteredSessions(SessionStore):
+    """Session values whose reading is timed."""
+
+    def __init__(self, sessions: SessionStore, meter: Meter) -> None:
+        self._sessions = sessions
+        self._meter = meter
+
+    async def get(self, scope: Scope) -> JsonObject | None:
+        began = perf_counter()
+        try:
+            return await self._sessions.get(scope)
+        finally:
+            self._meter.observe("pagefile_session_seconds", perf_counter() - began)
+
+    async def put(self, scope: Scope, value: JsonObject) -> None:
+        await self._sessions.put(scope, value)

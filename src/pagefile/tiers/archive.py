@@ -10,7 +10,7 @@ from uuid import UUID, uuid5
 import anyio.to_thread
 
 from pagefile.errors import HandleNotFoundError, InvalidTurnError, PagePurgedError, StoreError
-from pagefile.ports import Clock, PageDraft, PageStore
+from pagefile.ports import Clock, Meter, PageDraft, PageStore
 from pagefile.ports import PageKeeper as Keeper
 from pagefile.records import JsonValue, Page, Scope, Step
 from pagefile.text.clip import clip
@@ -58,6 +58,7 @@ class Archive:
         counter: Counter,
         clock: Clock,
         rules: ArchiveRules,
+        meter: Meter,
         *,
         summarize: Synopsis = synopsis,
     ) -> None:
@@ -66,6 +67,7 @@ class Archive:
         self._counter = counter
         self._clock = clock
         self._rules = rules
+        self._meter = meter
         self._summarize = summarize
         #: How often a page was loaded: the page faults of this process.
         self.loads = 0
@@ -115,6 +117,7 @@ class Archive:
         """A page and its full text, counted as a load."""
         found = await self._pages.load(scope, checked_uuid(uuid))
         self.loads += 1
+        self._meter.count("pagefile_page_faults_total")
         await self._keeper.touch(scope, [found[0].uuid], self._clock.now())
         return found
 

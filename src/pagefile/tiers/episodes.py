@@ -12,7 +12,7 @@ from functools import partial
 import anyio
 import anyio.to_thread
 
-from pagefile.ports import Neighbourhood, SinceRequest, TurnRef, TurnSource
+from pagefile.ports import Meter, Neighbourhood, SinceRequest, TurnRef, TurnSource
 from pagefile.records import Hit, Scope, Turn
 from pagefile.text.extract import clip
 from pagefile.text.ranking import WordIndex
@@ -54,9 +54,12 @@ class Episodes(Tier):
 
     name = "episodes"
 
-    def __init__(self, source: TurnSource, counter: Counter, *, turns: int, max_postings: int) -> None:
+    def __init__(
+        self, source: TurnSource, counter: Counter, meter: Meter, *, turns: int, max_postings: int
+    ) -> None:
         self._source = source
         self._counter = counter
+        self._meter = meter
         self._turns = turns
         self._max_postings = max_postings
         self._indexes: OrderedDict[Scope, _Index] = OrderedDict()
@@ -66,6 +69,7 @@ class Episodes(Tier):
         wanted = terms(query)
         if not wanted or limit < 1:
             return []
+        self._meter.count("pagefile_recalls_total")
         home = _home(scope)
         for _ in range(2):
             index = await self._caught_up(home)

@@ -1,0 +1,55 @@
+"""Measurements: document 001's five and the obvious others, off the hot path, in Prometheus' own format."""
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from pagefile import Memory, Settings
+from pagefile.integrations.prometheus import PrometheusMeter
+from pagefile.memory.metering import METRICS
+
+
+def samples(meter):
+    return {
+        (sample.name, tuple(sorted(sample.labels.items()))): sample.value
+        for family in text_string_to_metric_families(meter.text().decode())
+        for sample in family.samples
+    }
+
+
+async def test_one_turn_and_one_checkpoint_move_the_metrics_of_document_001():
+    """S1-61 … S1-65: checkpoints, summary lengths, token ratios, database time, session reads."""
+    meter = PrometheusMeter()
+    async with Memory.open("memory://", meter=meter, settings=Settings(window_tokens=400)) as memory:
+        chat = memory.conversation("c", user_id="u")
+        for n in range(20):
+            await chat.record(user=f"问题{n}：血压偏高怎么办？", assistant="按时服药。")
+        await memory.settle()
+        await chat.context("?")
+        await memory.house.sessions.get(chat.scope)
+        await chat.recall("血压")
+    found = samples(meter)
+    assert found["pagefile_checkpoints_total", ()] >= 1
+    for name in (
+        "pagefile_summary_chars",
+        "pagefile_token_ratio",
+        "pagefile_session_seconds",
+        "pagefile_window_tokens",
+    ):
+        assert found[f"{name}_count", ()] >= 1, name
+    assert found["pagefile_store_seconds_count", (("verb", "append"),)] == 20
+    assert found["pagefile_store_seconds_count", (("verb", "view"),)] >= 1
+    assert found["pagefile_turns_total", (("status", "done"),)] == 20
+    assert found["pagefile_recalls_total", ()] >= 1
+
+
+def test_every_metric_has_the_prefix_and_says_what_it_tells():
+    """Names are a promise to dashboards."""
+    assert all(metric.name.startswith("pagefile_") for metric in METRICS)
+    assert all(metric.tells.endswith(".") for metric in METRICS)
+    assert len({metric.name for metric in METRICS}) == len(METRICS)
+
+
+def test_a_metric_that_is_not_listed_is_a_mistake():
+    """Nothing is measured in silence under a name nobody knows."""
+    with pytest.raises(KeyError):
+        PrometheusMeter().count("pagefile_unknown_total")
