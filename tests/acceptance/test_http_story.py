@@ -96,7 +96,7 @@ async def test_a_loop_with_tools(client):
     assert page in stepped["steps"][0]["result"]
 
     window = await answered(client, "/v1/context", **HERE, turn_id="t1")
-    assert ["system", "user", "assistant", "tool"] == [message["role"] for message in window["messages"]]
+    assert ["user", "assistant", "tool"] == [message["role"] for message in window["messages"]]
     assert "load_tool_history" in window["messages"][0]["content"]
     assert bulky == window["messages"][-1]["content"], "the turn that fetched it sees it whole"
 

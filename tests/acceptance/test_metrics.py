@@ -1,11 +1,14 @@
 """Measurements: document 001's five and the obvious others, off the hot path, in Prometheus' own format."""
 
+import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from pagefile import Memory, Settings
 from pagefile.integrations.prometheus import PrometheusMeter
 from pagefile.memory.metering import METRICS
+from pagefile.service.app import create_app
+from pagefile.settings.sources import shown
 
 
 def samples(meter):
@@ -53,3 +56,23 @@ def test_a_metric_that_is_not_listed_is_a_mistake():
     """Nothing is measured in silence under a name nobody knows."""
     with pytest.raises(KeyError):
         PrometheusMeter().count("pagefile_unknown_total")
+
+
+async def test_the_service_gives_its_metrics():
+    """`/metrics`, for Prometheus to scrape."""
+    app = create_app(Settings(url="memory://"))
+    transport = httpx.ASGITransport(app)
+    async with (
+        app.router.lifespan_context(app),
+        httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client,
+    ):
+        await client.post("/v1/turns", json={"conversation_id": "c", "user": "hello", "assistant": "hi"})
+        answer = await client.get("/metrics")
+    assert answer.status_code == 200
+    assert answer.headers["content-type"].startswith("text/plain")
+    assert 'pagefile_turns_total{status="done"} 1.0' in answer.text
+
+
+def test_a_models_key_is_never_shown():
+    """Not by `pagefile config`, which shows every other setting."""
+    assert shown("sk-secret", "model.api_key") == "***"

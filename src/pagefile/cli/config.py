@@ -12,7 +12,7 @@ def config(
 ) -> None:
     """Print the settings in force and where each came from; passwords are left out."""
     found = loaded(ctx, db, config_file)
-    values = {name: shown(value) for name, value in found.values().items()}
+    values = {name: shown(value, name) for name, value in found.values().items()}
     file = None if found.file is None else str(found.file)
     if as_json:
         rows = {name: {"value": value, "from": found.origins[name]} for name, value in values.items()}

@@ -12,6 +12,7 @@ from pagefile.memory.asking import at_least
 from pagefile.memory.conversation import Conversation
 from pagefile.memory.house import House
 from pagefile.memory.transfer import export_to, import_from
+from pagefile.models.chat import OpenAIChat
 from pagefile.models.summarizers import CallableSummarizer, ChatSummarizer, ExtractiveSummarizer
 from pagefile.ports import ChatModel, Clock, HeadQuery, Meter, PurgeRequest, SessionCache, Summarizer
 from pagefile.records import (
@@ -29,7 +30,7 @@ from pagefile.records import (
     checked_id,
     checked_text,
 )
-from pagefile.settings import Settings
+from pagefile.settings import ModelSettings, Settings
 from pagefile.stores import InMemoryStore, StoreOptions, SystemClock, open_sessions, open_store
 from pagefile.text.tokens import CachedCounter, open_counter
 from pagefile.tiers.archive import checked_uuid
@@ -82,7 +83,7 @@ class Memory:
             settings,
             clock,
             counter,
-            summarizer=_summarizer(model, summarizer),
+            summarizer=_summarizer(model or _model(settings.model), summarizer),
             meter=meter,
             cache=_cache(sessions if sessions is not None else settings.sessions),
         )
@@ -293,6 +294,14 @@ class Memory:
         )
         apart.incognito = True
         return apart
+
+
+def _model(settings: ModelSettings) -> ChatModel | None:
+    if not settings.name:
+        return None
+    return OpenAIChat(
+        settings.name, base_url=settings.base_url, api_key=settings.api_key, timeout_s=settings.timeout_s
+    )
 
 
 def _cache(given: str | SessionCache | None) -> SessionCache | None:

@@ -10,6 +10,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 
 from pagefile.errors import PagefileError
+from pagefile.integrations.prometheus import PrometheusMeter
 from pagefile.memory import Memory
 from pagefile.service import pages
 from pagefile.service.binding import allowed_names, check_binding
@@ -41,7 +42,7 @@ def create_app(settings: Settings) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
-        async with Memory.open(settings=settings) as memory:
+        async with Memory.open(settings=settings, meter=app.state.meter) as memory:
             app.state.memory = memory
             try:
                 yield
@@ -73,6 +74,7 @@ def create_app(settings: Settings) -> FastAPI:
         telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
     )
     app.state.memory = None
+    app.state.meter = PrometheusMeter()
     for group in (turns, windows, archive, conversations, facts, health):
         app.include_router(group.routes)
     app.include_router(pages.routes)

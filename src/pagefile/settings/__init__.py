@@ -1,5 +1,5 @@
 """One frozen object of settings; `sources` is the only reader of environment and files."""
 
-from pagefile.settings.model import ArchiveSettings, MemorySettings, ServiceSettings, Settings
+from pagefile.settings.model import ArchiveSettings, MemorySettings, ModelSettings, ServiceSettings, Settings
 
-__all__ = ["ArchiveSettings", "MemorySettings", "ServiceSettings", "Settings"]
+__all__ = ["ArchiveSettings", "MemorySettings", "ModelSettings", "ServiceSettings", "Settings"]

@@ -77,6 +77,21 @@ class ArchiveSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class ModelSettings:
+    """A chat model behind any OpenAI-compatible endpoint; it writes summaries."""
+
+    #: The model's name; without one, summaries are extracted.
+    name: str | None = None
+    base_url: str | None = None
+    #: Never printed and never logged.
+    api_key: str | None = None
+    timeout_s: Weight = 60.0
+
+    def __post_init__(self) -> None:
+        _check(self, "model.")
+
+
+@dataclass(frozen=True, slots=True)
 class ServiceSettings:
     """The HTTP service."""
 
@@ -127,6 +142,7 @@ class Settings:
     on_tier_error: Literal["record", "raise"] = "record"
     memory: MemorySettings = field(default_factory=MemorySettings)
     archive: ArchiveSettings = field(default_factory=ArchiveSettings)
+    model: ModelSettings = field(default_factory=ModelSettings)
     service: ServiceSettings = field(default_factory=ServiceSettings)
 
     def __post_init__(self) -> None:

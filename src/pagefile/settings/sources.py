@@ -101,10 +101,12 @@ def bench_data(environ: Mapping[str, str] | None = None) -> Path | None:
     return Path(named) if named else None
 
 
-def shown(value: object) -> object:
-    """A setting as it may be printed: passwords inside an address are left out."""
+def shown(value: object, name: str = "") -> object:
+    """A setting as it may be printed: keys, and passwords inside an address, are left out."""
     if not isinstance(value, str):
         return value
+    if name.endswith("api_key"):
+        return "***"
     without_login = re.sub(r"(?<=://)([^/@:]*):[^/]*@", r"\1:***@", value)
     return re.sub(r"([?&]\w*password=)[^&]*", r"\1***", without_login)
 
