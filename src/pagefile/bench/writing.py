@@ -85,7 +85,7 @@ class _Rates:
 
 
 async def many_writers(folder: Path, counter: TokenCounter, effort: Effort) -> list[Row]:
-    """64 writers beside one, each in a conversation of its own; once more as on a disk whose fsync takes 1 ms longer."""
+    """64 writers beside one, each in a conversation of its own; once more with commits that take 1 ms longer."""
     here = await _rates(folder / "writers.db", counter, effort)
     with slow_disk(SLOW_FSYNC_S):
         slow = await _rates(folder / "writers-slow.db", counter, effort)
@@ -94,7 +94,7 @@ async def many_writers(folder: Path, counter: TokenCounter, effort: Effort) -> l
     return [
         Row("fsync of a page on this disk", fsync_ms, "ms", note="an appended page of 4 KiB"),
         Row.judged(here.row(f"{WRITERS} writers"), WRITERS_LIMIT, unless=fast_disk),
-        Row.judged(slow.row(f"{WRITERS} writers, each fsync 1 ms longer"), WRITERS_LIMIT),
+        Row.judged(slow.row(f"{WRITERS} writers, each commit 1 ms longer"), WRITERS_LIMIT),
     ]
 
 

@@ -22,7 +22,7 @@ ROWS = [
     "record(), synchronous=NORMAL",
     "fsync of a page on this disk",
     "64 writers",
-    "64 writers, each fsync 1 ms longer",
+    "64 writers, each commit 1 ms longer",
     "peak memory, 1,000 turns",
     "peak memory, 20,000 turns",
 ]
@@ -32,7 +32,7 @@ LIMITS = {
     "record(), synchronous=FULL": ("at most", 2.0),
     "record(), synchronous=NORMAL": ("at most", 2.0),
     "64 writers": ("at least", 5.0),
-    "64 writers, each fsync 1 ms longer": ("at least", 5.0),
+    "64 writers, each commit 1 ms longer": ("at least", 5.0),
     "peak memory, 20,000 turns": ("at most", 1.5),
 }
 

@@ -122,19 +122,22 @@ def _rows(database: Path) -> list[dict[str, Any]]:
     return found
 
 
-async def test_a_slow_disk_waits_at_every_sync(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """Each durable turn waits once more; afterwards disks are what they were."""
-    usual = apsw.vfs_names()
+async def test_a_slow_disk_waits_at_every_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Each turn waits once more and is written all the same; databases opened afterwards do not wait."""
     waited: list[float] = []
     monkeypatch.setattr("pagefile.bench.slow_disk.time.sleep", waited.append)
+    settings = Settings(checkpoints="manual")
     with slow_disk(0.25):
-        async with Memory.open(url_of(tmp_path / "a.db")) as memory:
+        async with Memory.open(url_of(tmp_path / "a.db"), settings=settings) as memory:
             chat = memory.conversation("chat")
             await chat.record(user="one")
             waited.clear()
             await chat.record(user="two")
             assert [0.25] == waited
-    assert usual == apsw.vfs_names()
+    async with Memory.open(url_of(tmp_path / "a.db"), settings=settings) as memory:
+        await memory.conversation("chat").record(user="three")
+        assert 3 == len(await memory.conversation("chat").turns())
+    assert [0.25] == waited
 
 
 def test_an_fsync_takes_some_time(tmp_path: Path):
