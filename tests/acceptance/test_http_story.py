@@ -97,7 +97,6 @@ async def test_a_loop_with_tools(client):
 
     window = await answered(client, "/v1/context", **HERE, turn_id="t1")
     assert ["user", "assistant", "tool"] == [message["role"] for message in window["messages"]]
-    assert "load_tool_history" in window["messages"][0]["content"]
     assert bulky == window["messages"][-1]["content"], "the turn that fetched it sees it whole"
 
     done = await answered(client, "/v1/turns/complete", **HERE, turn_id="t1", assistant="少盐。")

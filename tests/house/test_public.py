@@ -11,9 +11,9 @@ from pagefile.errors import PagefileError
 
 
 def public_names(module: ModuleType) -> list[str]:
-    """Names without an underscore that are not modules, as a reader would sort them."""
+    """Names without an underscore that are not modules."""
     names = {name for name, value in vars(module).items() if not inspect.ismodule(value)}
-    return sorted((name for name in names if not name.startswith("_")), key=str.casefold)
+    return sorted(name for name in names if not name.startswith("_"))
 
 
 def test_all_is_what_is_public():
