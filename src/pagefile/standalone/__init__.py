@@ -1,5 +1,34 @@
 """The design documents' own APIs, one capability at a time, over the same engine."""
 
+from pagefile.standalone.agent_app import AgentApp, NewAgentApp, SessionClient
+from pagefile.standalone.history_text import format_prompt
+from pagefile.standalone.queries import (
+    defaultMemoryRecentTurns,
+    defaultMemoryTokenThresholdRatio,
+    defaultModelContextWindow,
+)
+from pagefile.standalone.session import (
+    FULL_HISTORY,
+    SESSION_KEY,
+    SUMMARY_N,
+    AgentRequest,
+    AIMessage,
+    FlowContext,
+    GlobalState,
+    MemoryContext,
+    MemoryModeFullHistory,
+    MemoryModeSummaryN,
+    MemoryQueryRequest,
+    MemoryWriteRequest,
+    MemoryWriteResult,
+    Message,
+    MessageContext,
+    MetaInfo,
+    PendingAction,
+    SessionValue,
+    SharedEntities,
+    UserProfile,
+)
 from pagefile.standalone.tool_results import (
     ARCHIVE_THRESHOLD,
     HISTORY_TOOL_PROMPT,
@@ -11,9 +40,36 @@ from pagefile.standalone.tool_results import (
 
 __all__ = [
     "ARCHIVE_THRESHOLD",
+    "FULL_HISTORY",
     "HISTORY_TOOL_PROMPT",
+    "SESSION_KEY",
+    "SUMMARY_N",
+    "AIMessage",
+    "AgentApp",
+    "AgentRequest",
+    "FlowContext",
+    "GlobalState",
+    "MemoryContext",
+    "MemoryModeFullHistory",
+    "MemoryModeSummaryN",
+    "MemoryQueryRequest",
+    "MemoryWriteRequest",
+    "MemoryWriteResult",
+    "Message",
+    "MessageContext",
+    "MetaInfo",
+    "NewAgentApp",
+    "PendingAction",
+    "SessionClient",
+    "SessionValue",
+    "SharedEntities",
     "ToolResultArchive",
     "ToolResultManager",
+    "UserProfile",
+    "defaultMemoryRecentTurns",
+    "defaultMemoryTokenThresholdRatio",
+    "defaultModelContextWindow",
+    "format_prompt",
     "load_tool_history_schema",
     "search_tool_history_schema",
 ]

@@ -1,0 +1,387 @@
+"""Document 001 by itself: a conversation's history as text, checkpoints that the caller writes, and the session value.
+
+Names, defaults, texts and JSON keys are the document's. What its sample code got wrong is answered by the engine: the turn log
+is the truth, a summary covers only turns that its author could read, and what the session says is checked against the log.
+Checkpoints are made when the caller makes them, whatever the memory's own setting says: the document leaves them to its caller.
+"""
+
+import logging
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from time import perf_counter
+from weakref import WeakValueDictionary
+
+import anyio
+import anyio.to_thread
+
+from pagefile.errors import ConflictError, InvalidTurnError, NotFoundError, PagefileError, StoreError
+from pagefile.memory import Conversation, Memory
+from pagefile.memory.house import House
+from pagefile.ports import LogView, ViewRequest
+from pagefile.records import DEFAULT_TENANT, Scope, checked_id
+from pagefile.standalone.history_text import HistoryText, counted_text, safety_lines, turn_lines
+from pagefile.standalone.messages import checkpoint_seq, messages_after, newest_messages, newest_turns
+from pagefile.standalone.presenting import WINDOW_TURNS, merged, present
+from pagefile.standalone.queries import Asked, Query, bounded, defaultMemoryRecentTurns, or_default
+from pagefile.standalone.session import (
+    FULL_HISTORY,
+    SESSION_KEY,
+    AgentRequest,
+    AIMessage,
+    MemoryContext,
+    MemoryQueryRequest,
+    MemoryWriteRequest,
+    MemoryWriteResult,
+    SessionValue,
+)
+from pagefile.stores.encoding import to_json
+from pagefile.stores.rules import no_head
+from pagefile.tiers.checkpoints import RETRY_S
+
+logger = logging.getLogger("pagefile")
+
+#: A longer summary is refused: it would be no summary.
+MAX_SUMMARY_CHARS = 10_000
+#: A checkpoint that others were faster with, or whose id is taken, is tried so often.
+CONFLICT_TRIES = 3
+
+#: More tokens than any conversation has.
+_EVERYTHING = 2**31 - 1
+#: Conversations whose last query is remembered.
+_REMEMBERED = 10_000
+#: From so many characters on, counting tokens would hold up the event loop.
+_THREAD_FROM_CHARS = 50_000
+
+
+class AgentApp:
+    """短期记忆: the document's functions over an open memory."""
+
+    def __init__(
+        self,
+        memory: Memory,
+        *,
+        tenant: str | None = None,
+        sleep: Callable[[float], Awaitable[None]] = anyio.sleep,
+    ) -> None:
+        self._memory = memory
+        self._tenant = DEFAULT_TENANT if tenant is None else checked_id(tenant, "tenant")
+        self._sleep = sleep
+        self._asked: OrderedDict[str, Asked] = OrderedDict()
+        # A lock lives as long as somebody holds it or waits for it.
+        self._locks: WeakValueDictionary[str, anyio.Lock] = WeakValueDictionary()
+
+    # -- a turn ---------------------------------------------------------------------------------------------------------
+
+    async def query_memory_context(self, request: MemoryQueryRequest | None) -> MemoryContext:
+        """查询记忆上下文: the history for the prompt, and whether it is time for a summary.
+
+        Turns that are not summarised are shown as long as they fit. `recent_turns` of them are the last to give way; a number
+        that is given brings back turns which the summary covers, while that leaves the window below its threshold.
+        """
+        with _told("QueryMemoryContext error: %s"):
+            asked = Query.of(request, self._house.settings.max_message_chars)
+            scope = self._scope(asked.conversation_id)
+            view, session = await self._read(scope, budget_tokens=_EVERYTHING)
+            whole = await self._history(scope, view, session, asked)
+            show = partial(asked.shown, whole, self._house.counter.count)
+            in_thread = len(whole.text) + len(asked.text) >= _THREAD_FROM_CHARS
+            shown, tokens = await anyio.to_thread.run_sync(show) if in_thread else show()
+            ratio = tokens / asked.window_tokens
+            context = MemoryContext(
+                conversation_id=asked.conversation_id,
+                mode=session.message_context.mode,
+                session=session,
+                history=shown.text,
+                full_history=replace(whole, turns=tuple(turn_lines(turn) for turn in view.turns)).text,
+                estimated_tokens=tokens,
+                token_ratio=ratio,
+                # One turn that is too long leaves little to count: what was left out counts too.
+                should_checkpoint_summary=ratio >= asked.threshold or shown is not whole,
+                query=asked.text,
+            )
+            self._remember(asked, view, context)
+            return context
+
+    async def write_turn(self, request: MemoryWriteRequest | None) -> MemoryWriteResult:
+        """写入对话轮次，更新会话状态: the row and the session, in one transaction.
+
+        Without a `user_query` the turn answers the last query of `query_memory_context`; where calls of one conversation
+        overlap, give it.
+        """
+        with _told("WriteTurn error: %s"):
+            if request is None:
+                raise InvalidTurnError(
+                    "There is no request: give a MemoryWriteRequest with a conversation_id."
+                )
+            scope = self._scope(request.conversation_id, request.user_id)
+            asked = self._asked.get(request.conversation_id)
+            query = request.user_query or (asked.query if asked else "")
+            chat = self._chat(scope, request.agent_code)
+            async with self._alone(scope):
+                turn = await chat.record(query or None, request.agent_response or None)
+            if asked is not None and asked.query == query:
+                asked.query = ""
+            return MemoryWriteResult(
+                request.conversation_id, await self._mode(scope), int(turn.created.timestamp())
+            )
+
+    # -- checkpoints ----------------------------------------------------------------------------------------------------
+
+    async def checkpoint_short_memory(
+        self, conversation_id: str, summary: str, recent_turns: int = defaultMemoryRecentTurns
+    ) -> None:
+        """创建记忆检查点: from now on the summary speaks for the older turns.
+
+        `recent_turns` stay verbatim; fewer when they would fill half of the window or there are no others, more when they
+        were written while the summary was made. A store that fails is tried three more times; then the session's mode is
+        `FULL_HISTORY`, and the error is raised.
+        """
+        with _told("Failed to create checkpoint: %s"):
+            scope = self._scope(conversation_id)
+            for pause in (*RETRY_S, None):
+                try:
+                    with _told("CheckpointShortMemory error: %s"):
+                        await self._checkpoint(scope, summary, recent_turns)
+                except ConflictError:
+                    raise
+                except StoreError:
+                    if pause is None:
+                        await self._degrade(scope)
+                        raise
+                    await self._sleep(pause)
+                else:
+                    return
+
+    async def _checkpoint(self, scope: Scope, summary: str, recent_turns: int) -> None:
+        text = bounded(summary, "summary", MAX_SUMMARY_CHARS)
+        wanted = int(or_default(recent_turns, defaultMemoryRecentTurns, "recent_turns"))
+        asked = self._asked.get(scope.conversation or "") or Asked()
+        for tries_left in reversed(range(CONFLICT_TRIES)):
+            try:
+                async with self._alone(scope):
+                    view = await self._view(scope, budget_tokens=_EVERYTHING)
+                    await self._chat(scope).checkpoint(text, recent_turns=asked.verbatim(view, wanted))
+            except ConflictError:
+                if not tries_left:
+                    raise
+            else:
+                break
+        if asked.reads:
+            asked.reads.popleft()
+
+    async def _degrade(self, scope: Scope) -> None:
+        """No summary can be kept: say so in the session."""
+        try:
+            session = await self._session(scope)
+            session.message_context.mode = FULL_HISTORY
+            await self._save(scope, session)
+        except PagefileError as error:
+            logger.warning("could not save the mode %s of %r: %s", FULL_HISTORY, scope.conversation, error)
+
+    # -- sessions -------------------------------------------------------------------------------------------------------
+
+    async def create_short_memory(self, request: AgentRequest | None) -> None:
+        """创建短期记忆会话: a new session; a conversation in which something was said begins anew."""
+        with _told("CreateShortMemory error: %s"):
+            if request is None:
+                raise InvalidTurnError("There is no request: give an AgentRequest with a conversation_id.")
+            scope = self._scope(request.conversation_id, request.user_id)
+            async with self._alone(scope):
+                if (await self._view(scope)).head.turns:
+                    await self._begin_anew(scope)
+                    return
+                session = SessionValue.of(await self._house.sessions.get(scope))
+                if not session.meta.conversation_id or (scope.user and not session.meta.user_id):
+                    await self._save(scope, session)
+
+    async def get_short_memory(self, conversation_id: str) -> SessionValue:
+        """获取短期记忆会话状态, checked against the log; raises `NotFoundError` when there is none."""
+        with _told("GetShortMemory error: %s"):
+            return await self._session(self._scope(conversation_id))
+
+    async def set_short_memory(self, conversation_id: str, session: SessionValue) -> None:
+        """Replace the session. What the log knows better stays: turns written since, and the checkpoint in force."""
+        with _told("SetShortMemory error: %s"):
+            scope = self._scope(conversation_id, session.meta.user_id)
+            async with self._alone(scope):
+                await self._save(scope, session)
+
+    async def delete_short_memory(self, conversation_id: str) -> None:
+        """Begin anew: history and state leave the prompt, and the log keeps them. What is known of the user stays."""
+        with _told("DeleteShortMemory error: %s"):
+            scope = self._scope(conversation_id)
+            async with self._alone(scope):
+                if (await self._view(scope)).head.exists:
+                    await self._begin_anew(scope)
+
+    async def get_redis_client(self) -> "SessionClient":
+        """The sessions by their keys in Redis, wherever they are kept."""
+        return SessionClient(self)
+
+    async def _begin_anew(self, scope: Scope) -> None:
+        known = SessionValue.of(await self._house.sessions.get(scope))
+        await self._chat(scope).reset()
+        self._asked.pop(scope.conversation or "", None)
+        await self._save(scope, SessionValue(user_snapshot=known.user_snapshot))
+
+    async def _session(self, scope: Scope) -> SessionValue:
+        stored = await self._house.sessions.get(scope)
+        view = await self._view(scope, min_turns=WINDOW_TURNS)
+        if stored is None and not view.head.exists:
+            raise NotFoundError(
+                f"There is no session of conversation {scope.conversation!r}: create it with create_short_memory()."
+            )
+        return present(scope, stored, view)
+
+    async def _save(self, scope: Scope, session: SessionValue) -> None:
+        stored = await self._house.sessions.get(scope)
+        view = await self._view(scope)
+        now = int(self._house.clock.now().timestamp())
+        await self._house.sessions.put(scope, merged(scope, stored, session, view, now))
+
+    # -- messages -------------------------------------------------------------------------------------------------------
+
+    async def query_message_by_conversation_id_asc(self, conversation_id: str) -> list[AIMessage]:
+        """Every done turn, oldest first."""
+        return await messages_after(self._house.store.reader, self._scope(conversation_id), 0)
+
+    async def query_message_by_conversation_id_asc_with_limit(
+        self, conversation_id: str, limit: int = 100
+    ) -> list[AIMessage]:
+        """The newest done turns, oldest first."""
+        return await newest_messages(self._house.store.reader, self._scope(conversation_id), limit)
+
+    async def query_message_by_conversation_id_asc_from_checkpoint(
+        self, conversation_id: str, checkpoint_message_id: str
+    ) -> list[AIMessage]:
+        """Done turns written after a checkpoint, oldest first; all of them for an empty id."""
+        scope, reader = self._scope(conversation_id), self._house.store.reader
+        return await messages_after(reader, scope, await checkpoint_seq(reader, scope, checkpoint_message_id))
+
+    # -- inside -----------------------------------------------------------------------------------------------------------
+
+    @property
+    def _house(self) -> House:
+        self._memory.house.check_open()
+        return self._memory.house
+
+    def _scope(self, conversation_id: str, user_id: str | None = None) -> Scope:
+        return Scope(self._tenant, user_id or None, checked_id(conversation_id, "conversation_id"))
+
+    def _chat(self, scope: Scope, agent: str | None = None) -> Conversation:
+        house = self._house
+        by_hand = replace(house, settings=replace(house.settings, checkpoints="manual"))
+        return Conversation(by_hand, scope, agent=agent or None)
+
+    def _alone(self, scope: Scope) -> anyio.Lock:
+        """One change of a conversation at a time in this process; conversations do not wait for each other."""
+        return self._locks.setdefault(scope.conversation or "", anyio.Lock())
+
+    async def _view(self, scope: Scope, *, budget_tokens: int = 0, min_turns: int = 0) -> LogView:
+        return await self._house.store.reader.view(ViewRequest(scope, budget_tokens, min_turns))
+
+    async def _mode(self, scope: Scope) -> str:
+        """The mode after a turn was written, which no failure undoes any more."""
+        _, session = await self._read(scope)
+        return session.message_context.mode
+
+    async def _read(self, scope: Scope, *, budget_tokens: int = 0) -> tuple[LogView, SessionValue]:
+        """The conversation; what a store that is down cannot tell is as in a new one."""
+        house, view, stored = self._house, LogView(no_head(scope), None, ()), None
+        began = perf_counter()
+        try:
+            view = await self._view(scope, budget_tokens=budget_tokens)
+            house.meter.observe("pagefile_store_seconds", perf_counter() - began, verb="view")
+            stored = await house.sessions.get(scope)
+        except ConflictError:
+            raise
+        except StoreError as error:
+            if house.settings.on_tier_error == "raise":
+                raise
+            house.failed("store", error)
+        return view, present(scope, stored, view)
+
+    async def _history(self, scope: Scope, view: LogView, session: SessionValue, asked: Query) -> HistoryText:
+        """What the history would be with room for everything."""
+        summary = view.checkpoint.summary if view.checkpoint else None
+        turns = tuple(turn_lines(turn) for turn in view.turns)
+        safety = safety_lines(session.user_snapshot)
+        missing = asked.recent_turns - len(turns)
+        if view.checkpoint is None or missing <= 0:
+            return HistoryText(summary, safety, turns)
+        reader, through = self._house.store.reader, view.checkpoint.covered_through_seq
+        newest = await newest_turns(reader, scope, asked.recent_turns, view.head.reset_seq)
+        covered = [turn_lines(turn) for turn in newest if (turn.seq or 0) <= through][-missing:]
+        for first in range(len(covered)):
+            longer = HistoryText(summary, safety, (*covered[first:], *turns))
+            tokens = self._house.counter.count(counted_text(longer.text, asked.text))
+            if tokens < asked.threshold * asked.window_tokens:
+                return longer
+        return HistoryText(summary, safety, turns)
+
+    def _remember(self, asked: Query, view: LogView, context: MemoryContext) -> None:
+        known = self._asked.setdefault(asked.conversation_id, Asked())
+        self._asked.move_to_end(asked.conversation_id)
+        while len(self._asked) > _REMEMBERED:
+            self._asked.popitem(last=False)
+        known.answered(asked, view, context)
+        self._house.meter.observe("pagefile_token_ratio", context.token_ratio)
+        self._house.meter.observe("pagefile_window_tokens", context.estimated_tokens)
+
+    QueryMemoryContext = query_memory_context
+    WriteTurn = write_turn
+    CheckpointShortMemory = checkpoint_short_memory
+    CreateShortMemory = create_short_memory
+    GetShortMemory = get_short_memory
+    SetShortMemory = set_short_memory
+    DeleteShortMemory = delete_short_memory
+    GetRedisClient = get_redis_client
+    QueryMessageByConversationIDASC = query_message_by_conversation_id_asc
+    QueryMessageByConversationIDASCWithLimit = query_message_by_conversation_id_asc_with_limit
+    QueryMessageByConversationIDASCFromCheckpoint = query_message_by_conversation_id_asc_from_checkpoint
+
+
+NewAgentApp = AgentApp
+
+
+class SessionClient:
+    """Sessions by their keys in Redis, for code that resets a conversation as the document shows."""
+
+    def __init__(self, app: AgentApp) -> None:
+        self._app = app
+
+    async def get(self, key: str) -> str | None:
+        """The session as JSON, or None."""
+        try:
+            return to_json((await self._app.get_short_memory(_conversation(key))).to_json())
+        except NotFoundError:
+            return None
+
+    async def delete(self, *keys: str) -> int:
+        """Begin these conversations anew; tells how many keys were given."""
+        for key in keys:
+            await self._app.delete_short_memory(_conversation(key))
+        return len(keys)
+
+    Get = get
+    Del = delete
+
+
+def _conversation(key: str) -> str:
+    prefix = SESSION_KEY % ""
+    if not key.startswith(prefix):
+        raise InvalidTurnError(f"{key!r} is not the key of a session: it begins with {prefix!r}.")
+    return key.removeprefix(prefix)
+
+
+@contextmanager
+def _told(line: str) -> Generator[None]:
+    """Write a failure into the log, in the document's words, before the caller gets it."""
+    try:
+        yield
+    except PagefileError as error:
+        logger.warning(line, error)
+        raise

@@ -1,0 +1,106 @@
+"""What document 001's callers ask for, checked, and what one call leaves for the next."""
+
+import math
+from collections import deque
+from dataclasses import dataclass, field
+
+from pagefile.errors import InvalidTurnError
+from pagefile.ports import LogView
+from pagefile.records import checked_id, checked_text
+from pagefile.standalone.history_text import Count, HistoryText, counted_text
+from pagefile.standalone.session import MemoryContext, MemoryQueryRequest
+from pagefile.tiers.checkpoints import VERBATIM_SHARE
+
+defaultMemoryTokenThresholdRatio = 0.75  # noqa: N816 - the document's name
+defaultMemoryRecentTurns = 8  # noqa: N816 - the document's name
+defaultModelContextWindow = 16000  # noqa: N816 - the document's name
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A request with its defaults."""
+
+    conversation_id: str
+    text: str
+    threshold: float
+    #: As given; 0: what the checkpoint kept.
+    recent_turns: int
+    window_tokens: int
+
+    @classmethod
+    def of(cls, request: MemoryQueryRequest | None, max_chars: int) -> "Query":
+        """The request, checked."""
+        if request is None:
+            raise InvalidTurnError("There is no request: give a MemoryQueryRequest with a conversation_id.")
+        return cls(
+            conversation_id=checked_id(request.conversation_id, "conversation_id"),
+            text=bounded(request.query or "", "query", max_chars),
+            threshold=or_default(
+                request.token_threshold_ratio, defaultMemoryTokenThresholdRatio, "token_threshold_ratio"
+            ),
+            recent_turns=int(or_default(request.recent_turns, 0, "recent_turns")),
+            window_tokens=int(
+                or_default(request.model_context_window, defaultModelContextWindow, "model_context_window")
+            ),
+        )
+
+    def shown(self, history: HistoryText, count: Count) -> tuple[HistoryText, int]:
+        """What of a history fits, and its tokens together with the question."""
+        fitting = history.fitting(
+            self.text, self.window_tokens, self.recent_turns or defaultMemoryRecentTurns, count
+        )
+        return fitting, count(counted_text(fitting.text, self.text))
+
+
+@dataclass(slots=True)
+class Asked:
+    """What the queries of a conversation leave for the turn and the checkpoint that follow."""
+
+    query: str = ""
+    window_tokens: int = defaultModelContextWindow
+    #: The last turn in each history that was handed out with the word that a summary is due, all from one checkpoint.
+    reads: deque[int] = field(default_factory=lambda: deque[int](maxlen=8))
+    version: int = 0
+
+    def answered(self, query: Query, view: LogView, context: MemoryContext) -> None:
+        """A history was handed out."""
+        self.query, self.window_tokens = query.text, query.window_tokens
+        version = view.checkpoint.version if view.checkpoint else 0
+        if version != self.version:
+            self.version = version
+            self.reads.clear()
+        if context.should_checkpoint_summary and view.turns:
+            self.reads.append(view.turns[-1].seq or 0)
+
+    def verbatim(self, view: LogView, recent_turns: int) -> int:
+        """How many of the newest turns a checkpoint made now must leave as they are.
+
+        Those that the summary's author wants, fewer if they alone would fill half of the window, and never all: the window
+        would not get emptier. But every turn that was written since the oldest history that a summary may be of.
+        """
+        gone = max(view.head.covered_through_seq, view.head.reset_seq)
+        read_through = next((seq for seq in self.reads if seq > gone), None)
+        unread = 0 if read_through is None else sum((turn.seq or 0) > read_through for turn in view.turns)
+        staying, room = 0, self.window_tokens // VERBATIM_SHARE
+        for turn in reversed(view.turns[1:]):
+            room -= turn.tokens
+            if staying == recent_turns or (room < 0 and staying):
+                break
+            staying += 1
+        return max(staying, unread)
+
+
+def bounded(text: str, name: str, max_chars: int) -> str:
+    """Text of a size that can be handled."""
+    if len(checked_text(text, name)) > max_chars:
+        raise InvalidTurnError(
+            f"{name} has {len(text):,} characters, at most {max_chars:,} are allowed: shorten it."
+        )
+    return text
+
+
+def or_default(value: object, default: float, name: str) -> float:
+    """A number; zero or less means the default."""
+    if not isinstance(value, (int, float)) or isinstance(value, bool) or not math.isfinite(value):
+        raise InvalidTurnError(f"{name} must be a number, not {value!r}.")
+    return value if value > 0 else default
