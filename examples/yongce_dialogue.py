@@ -64,7 +64,7 @@ def show(window: Window) -> None:
 
 def main() -> None:
     # The window of a mid-sized model: the handbook fits once, and would not fit twice.
-    settings = Settings(window_tokens=64_000)
+    settings = Settings(window_tokens=100_000)
     with (
         tempfile.TemporaryDirectory() as folder,
         BlockingMemory.open(f"sqlite:///{folder}/agent.db", settings=settings) as memory,

@@ -86,9 +86,6 @@ def test_a_large_body_is_refused_on_the_wire(tmp_path):
     headers = {"Content-Type": "application/json"}
     with served(tmp_path) as (client, _process):
         for content in (b" " * 33_000_000, endless()):
-            try:
-                answer = client.post("/v1/turns", content=content, headers=headers)
-            except httpx.NetworkError:
-                continue  # refused while still sending: the connection is cut, which is an answer too
+            answer = client.post("/v1/turns", content=content, headers=headers)
             assert (413, "body-too-large") == (answer.status_code, answer.json()["code"])
         assert client.get("/healthz").is_success

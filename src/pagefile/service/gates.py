@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from time import perf_counter
 from urllib.parse import unquote_to_bytes
 
+import anyio
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -30,6 +31,8 @@ SECURITY_HEADERS: Mapping[str, str] = {
 }
 
 _ESCAPED = re.compile(rb"%[89a-fA-F]")
+#: How long a body that is too large is read on, in seconds.
+_DRAIN_S = 5.0
 
 
 class LastHandler:
@@ -90,6 +93,7 @@ class Gate:
         elif not _is_text(scope["query_string"]):
             refusal = answered(told("invalid-query"))
         elif _announced(headers) > self._max:
+            await self._drain(receive)
             refusal = answered(told("body-too-large", self._too_large()), {"Connection": "close"})
         if refusal is not None:
             await refusal(scope, receive, send)
@@ -104,10 +108,22 @@ class Gate:
             message = await receive()
             total += len(message.get("body", b""))
             if total > self._max:
+                if message.get("more_body"):
+                    await self._drain(receive)
                 raise HTTPException(413, self._too_large(), {"Connection": "close"})
             return message
 
         return received
+
+    async def _drain(self, receive: Receive) -> None:
+        """Read on for a while without keeping anything: a client that is cut off while sending never sees the answer."""
+        drained = 0
+        with anyio.move_on_after(_DRAIN_S):
+            while drained <= 2 * self._max:
+                message = await receive()
+                drained += len(message.get("body", b""))
+                if not message.get("more_body"):
+                    return
 
     def _too_large(self) -> str:
         return f"The body has more than {self._max:,} bytes: split it, or raise the setting service.max_body_bytes."
