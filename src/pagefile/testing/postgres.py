@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 from pagefile.errors import StoreUnavailableError
 
@@ -56,9 +56,9 @@ class PostgresServer:
     def __enter__(self) -> Self:
         self.folder = Path(tempfile.mkdtemp(prefix="pagefile-postgres-"))
         try:
-            if os.geteuid() == 0:
-                nobody = pwd.getpwnam("nobody")
-                os.chown(self.folder, nobody.pw_uid, nobody.pw_gid)
+            user, group, _ = _nobody()
+            if user is not None and group is not None:
+                os.chown(self.folder, user, group)
             self.install = self._reachable(self.install or self._from_wheel())
             self._make_cluster()
             self.start()
@@ -155,6 +155,7 @@ class PostgresServer:
         command += [part for name, value in given.items() for part in ("-c", f"{name}={value}")]
         # A server that was killed leaves the file behind.
         (self.folder / "data" / "postmaster.pid").unlink(missing_ok=True)
+        user, group, groups = _nobody()
         with self._log.open("wb") as log:
             self._keeper = subprocess.Popen(  # noqa: S603 - our own command
                 ["/bin/sh", "-c", _KEEPER, "keeper", *command],
@@ -162,7 +163,9 @@ class PostgresServer:
                 stdout=log,
                 stderr=log,
                 cwd=self.folder,
-                **_unprivileged(),
+                user=user,
+                group=group,
+                extra_groups=groups,
             )
         if self._is_ready():
             return True
@@ -186,8 +189,15 @@ class PostgresServer:
         return str((self.install or self._from_wheel()) / "bin" / name)
 
     def _call(self, command: list[str]) -> None:
+        user, group, groups = _nobody()
         done = subprocess.run(  # noqa: S603 - our own command
-            command, cwd=self.folder, capture_output=True, check=False, **_unprivileged()
+            command,
+            cwd=self.folder,
+            capture_output=True,
+            check=False,
+            user=user,
+            group=group,
+            extra_groups=groups,
         )
         if done.returncode:
             raise StoreUnavailableError(f"{command[0]} failed: {done.stderr.decode(errors='replace')}")
@@ -199,11 +209,12 @@ class PostgresServer:
             shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def _unprivileged() -> dict[str, Any]:
+def _nobody() -> tuple[int | None, int | None, list[int] | None]:
+    """As whom a program runs that refuses to run as root: user, group, other groups."""
     if os.geteuid() != 0:
-        return {}
+        return None, None, None
     nobody = pwd.getpwnam("nobody")
-    return {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
+    return nobody.pw_uid, nobody.pw_gid, []
 
 
 def _free_port() -> int:

@@ -2,13 +2,23 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 from itertools import count
-from typing import Any, TypeVar, cast
-
-import asyncpg
+from typing import Generic, TypeVar
 
 from pagefile.errors import ClosedError
-from pagefile.stores.postgres.driver import LOST, OVERTAKEN, Connection, Row, Values, translating
+from pagefile.stores.postgres.driver import (
+    LOST,
+    OVERTAKEN,
+    UNFIT,
+    Connection,
+    Pool,
+    RawConnection,
+    Row,
+    Values,
+    open_pool,
+    translating,
+)
 from pagefile.stores.postgres.place import Place
 
 T = TypeVar("T")
@@ -18,17 +28,31 @@ _CONNECT_TIMEOUT_S = 10.0
 _CLOSE_TIMEOUT_S = 10.0
 
 
-class _PlainConnection(asyncpg.Connection):
-    """Leaves nothing behind that would have to be reset: no settings, no locks, no cursors. Saves a round trip each time."""
+class _Work(Generic[T]):
+    """A function on a connection, once."""
 
-    def get_reset_query(self) -> str:
-        return ""
+    __slots__ = ("_function", "_patience_s", "done")
+
+    def __init__(self, function: Callable[[Connection], Awaitable[T]], patience_s: float | None) -> None:
+        self._function = function
+        self._patience_s = patience_s
+        #: Whether all was said and only the commit is left.
+        self.done = False
+
+    async def run(self, pool: Pool, *, in_transaction: bool) -> T:
+        async with pool.acquire(timeout=self._patience_s) as raw:
+            if not in_transaction:
+                return await self._function(Connection(raw))
+            async with raw.transaction():
+                result = await self._function(Connection(raw))
+                self.done = True
+            return result
 
 
 class Database:
     """A pool of connections to one schema."""
 
-    def __init__(self, place: Place, pool: Any) -> None:
+    def __init__(self, place: Place, pool: Pool) -> None:
         self.place = place
         self._pool = pool
         self._closed = False
@@ -36,18 +60,16 @@ class Database:
     @classmethod
     async def open(cls, place: Place) -> "Database":
         """Connect; the schema is looked at by others."""
-        pool: Any = asyncpg.create_pool(
-            place.dsn,
-            min_size=place.pool_min,
-            max_size=place.pool_max,
-            command_timeout=place.command_timeout_s or None,
-            statement_cache_size=place.statement_cache,
-            timeout=_CONNECT_TIMEOUT_S,
-            connection_class=_PlainConnection,
-            server_settings=_settings(place),
-        )
         with translating(place.shown):
-            await pool
+            pool = await open_pool(
+                place.dsn,
+                min_size=place.pool_min,
+                max_size=place.pool_max,
+                command_timeout=place.command_timeout_s or None,
+                statement_cache_size=place.statement_cache,
+                timeout=_CONNECT_TIMEOUT_S,
+                server_settings=_settings(place),
+            )
         return cls(place, pool)
 
     async def read(self, function: Callable[[Connection], Awaitable[T]]) -> T:
@@ -55,8 +77,10 @@ class Database:
         return await self._run(function, in_transaction=False, again=True)
 
     async def write(self, function: Callable[[Connection], Awaitable[T]], *, again: bool = True) -> T:
-        """What a function does, all of it or nothing; it may be run again, also (unless told not to) after a connection was
-        lost and nobody knows whether the first time counted.
+        """What a function does, all of it or nothing; it may be run again.
+
+        When a connection is lost while the transaction is committed, nobody knows whether it was: then only what may count
+        twice is run again.
         """
         return await self._run(function, in_transaction=True, again=again)
 
@@ -85,32 +109,26 @@ class Database:
             lost = False
             for attempt in count(1):
                 self.check_open()
+                work = _Work(function, self.place.command_timeout_s or None)
                 try:
-                    return await self._once(function, in_transaction=in_transaction)
+                    return await work.run(self._pool, in_transaction=in_transaction)
                 except OVERTAKEN:
                     if not in_transaction or attempt == _MOST_ATTEMPTS:
                         raise
                 except LOST as error:
                     # A connection may have died while nobody used it. The others probably did too.
-                    if lost or not again or isinstance(error, TimeoutError | asyncpg.DataError):
+                    if lost or (work.done and not again) or isinstance(error, (TimeoutError, *UNFIT)):
                         raise
                     lost = True
                     await self._pool.expire_connections()
         raise AssertionError
-
-    async def _once(self, function: Callable[[Connection], Awaitable[T]], *, in_transaction: bool) -> T:
-        async with self._pool.acquire(timeout=self.place.command_timeout_s or None) as raw:
-            if not in_transaction:
-                return await function(Connection(raw))
-            async with raw.transaction():
-                return await function(Connection(raw))
 
     def check_open(self) -> None:
         """Nobody uses a store that was closed."""
         if self._closed:
             raise ClosedError
 
-    def raw(self) -> Any:
+    def raw(self) -> AbstractAsyncContextManager[RawConnection]:
         """A connection for whoever looks after the schema: `async with database.raw() as connection`."""
         self.check_open()
         return self._pool.acquire()
@@ -130,4 +148,4 @@ def _settings(place: Place) -> dict[str, str]:
 
 def quoted(name: str) -> str:
     """A name as PostgreSQL reads it, whatever is in it."""
-    return cast("str", '"' + name.replace('"', '""') + '"')
+    return '"' + name.replace('"', '""') + '"'

@@ -1,10 +1,11 @@
 """What we ask of asyncpg, and the one place where its errors become ours, each saying what to do."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from types import TracebackType
 from typing import Any, Protocol, cast
 
-import asyncpg
+import asyncpg  # pyright: ignore[reportMissingTypeStubs] - it is typed in part, and says so nowhere
 
 from pagefile.errors import (
     InvalidTurnError,
@@ -30,6 +31,28 @@ class RawConnection(Protocol):
     async def execute(self, query: str, *args: Any) -> str: ...
     async def executemany(self, query: str, args: Sequence[Sequence[Any]]) -> None: ...
     def transaction(self) -> Any: ...
+
+
+class _PlainConnection(asyncpg.Connection):
+    """Leaves nothing behind that would have to be reset: no settings, no locks, no cursors. Saves a round trip each time."""
+
+    def get_reset_query(self) -> str:
+        return ""
+
+
+class Pool(Protocol):
+    """The part of `asyncpg.Pool` we use."""
+
+    def acquire(self, *, timeout: float | None = None) -> AbstractAsyncContextManager[RawConnection]: ...
+    async def expire_connections(self) -> None: ...
+    async def close(self) -> None: ...
+    def terminate(self) -> None: ...
+
+
+async def open_pool(dsn: str, **options: Any) -> Pool:
+    """Connections to a server; at least one was made."""
+    pool = asyncpg.create_pool(dsn, connection_class=_PlainConnection, **options)  # pyright: ignore[reportUnknownMemberType] - its own signature is untyped
+    return cast("Pool", await pool)
 
 
 class Connection:
@@ -63,13 +86,17 @@ class Connection:
             await self._raw.executemany(statement.text, [statement.given(values) for values in rows])
 
 
+#: The id is taken.
+TAKEN: type[Exception] = asyncpg.UniqueViolationError
 #: Somebody else was faster, and the same work done again finds what they left.
 OVERTAKEN: tuple[type[Exception], ...] = (
     asyncpg.SerializationError,
     asyncpg.DeadlockDetectedError,
-    asyncpg.UniqueViolationError,
+    TAKEN,
     asyncpg.ForeignKeyViolationError,
 )
+#: The caller gave something that no column can hold.
+UNFIT: tuple[type[Exception], ...] = (asyncpg.DataError, asyncpg.exceptions.DataError)
 #: The connection is gone, or never came to be.
 LOST: tuple[type[Exception], ...] = (
     OSError,
@@ -112,7 +139,7 @@ def _ours(error: Exception, place: str) -> PagefileError:
         return StoreUnavailableError(
             f"{place} did not answer in time: look at the server's load and locks, or raise `command_timeout` in the URL."
         )
-    if isinstance(error, asyncpg.DataError | asyncpg.exceptions.DataError):
+    if isinstance(error, UNFIT):
         return InvalidTurnError(f"PostgreSQL cannot store this value: {error}.")
     if isinstance(error, LOST):
         return StoreUnavailableError(

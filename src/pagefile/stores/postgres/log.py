@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
-import asyncpg
-
 from pagefile.errors import ConflictError
 from pagefile.ports import (
     Abort,
@@ -22,7 +20,7 @@ from pagefile.records import Entry, Scope, Turn, utc
 from pagefile.stores import rules
 from pagefile.stores.encoding import metadata_text, plain, steps_text
 from pagefile.stores.postgres.database import Database
-from pagefile.stores.postgres.driver import Connection, Row, Values
+from pagefile.stores.postgres.driver import TAKEN, Connection, Row, Values
 from pagefile.stores.postgres.marking import add_checkpoint, add_reset
 from pagefile.stores.postgres.restoring import restore
 from pagefile.stores.postgres.rows import entry_of, keys, turn_of
@@ -69,7 +67,7 @@ class PostgresTurnLog(TurnLog):
 async def _append(connection: Connection, draft: TurnDraft, values: Values) -> Turn:
     try:
         told = await connection.row("append", values)
-    except asyncpg.UniqueViolationError:
+    except TAKEN:
         return rules.check_repeat(await _stored(connection, draft), draft)
     if told is None:
         rules.check_owner(draft.scope, await _owner(connection, draft.scope))

@@ -14,7 +14,7 @@ import anyio.to_thread
 from alembic.operations import Operations
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from alembic.script.revision import ResolutionError
+from alembic.util.exc import CommandError
 
 from pagefile.errors import SchemaVersionError, SettingsError
 from pagefile.stores.postgres.database import Database, quoted
@@ -42,7 +42,9 @@ async def migrate(database: Database, *, target: str = "head") -> None:
                     await connection.execute(f"CREATE SCHEMA IF NOT EXISTS {quoted(place.schema)}")
                 # Another process may have been faster while this one waited for the lock.
                 found = await revision(connection)
-                await connection.execute(await anyio.to_thread.run_sync(_script, found, target, place.shown))
+                script = await anyio.to_thread.run_sync(_script, found, target, place.shown)
+                if script:
+                    await connection.execute(script)
 
 
 async def revision(connection: RawConnection) -> str | None:
@@ -57,6 +59,7 @@ def head() -> str:
     return cast("str", ScriptDirectory(str(MIGRATIONS)).get_current_head())
 
 
+@cache
 def _script(found: str | None, target: str, place: str) -> str:
     """The statements that lead from one revision to the other, none if they are the same."""
     scripts: Any = ScriptDirectory(str(MIGRATIONS))
@@ -72,12 +75,12 @@ def _script(found: str | None, target: str, place: str) -> str:
     try:
         with Operations.context(context):
             context.run_migrations()
-    except (ResolutionError, LookupError) as error:
+    except CommandError as error:
         raise SchemaVersionError(
             f"{place} has revision {found!r}, this version of Pagefile knows {head()!r}: upgrade with "
             "`pip install --upgrade 'pagefile[postgres]'`. The database was left untouched."
         ) from error
-    return statements.getvalue()
+    return statements.getvalue().strip()
 
 
 async def _check_encoding(connection: RawConnection, place: str) -> None:

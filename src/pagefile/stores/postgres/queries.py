@@ -21,7 +21,7 @@ _NAMES_BY_TYPE = {
     " max_bytes place reset_seq seq stored_bytes tokens user_tokens assistant_tokens version",
     "boolean": "done ended pinned retracted",
     "double precision": "confidence ratio",
-    "json": "anchors archive_refs input metadata options receipt sources steps value",
+    "json": "anchors archive_refs input metadata options receipt snapshot sources steps value",
     "bytea": "data",
     "text[]": "gone hashes ids kinds names statuses terms uuids",
     "bigint[]": "ends seqs starts",

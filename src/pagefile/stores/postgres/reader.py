@@ -15,11 +15,24 @@ from pagefile.ports import (
     TurnSource,
     ViewRequest,
 )
-from pagefile.records import Checkpoint, Entry, Head, Scope, Turn
+from pagefile.records import Entry, Head, Scope, Turn
 from pagefile.stores import rules
 from pagefile.stores.postgres.database import Database
 from pagefile.stores.postgres.driver import Connection, Row, Values
-from pagefile.stores.postgres.rows import HEAD_COLUMNS, entry_of, head_of, keys, turn_of
+from pagefile.stores.postgres.rows import (
+    CHECKPOINT_COLUMNS,
+    HEAD_COLUMNS,
+    checkpoint_of,
+    entry_of,
+    head_of,
+    keys,
+    turn_of,
+)
+from pagefile.stores.postgres.sessions import profile
+
+#: Where the columns of the session and those of a turn begin in the statement `view`.
+_SESSION = HEAD_COLUMNS + CHECKPOINT_COLUMNS
+_TURN = _SESSION + 4
 
 
 class PostgresReader(LogReader, TurnSource):
@@ -68,22 +81,26 @@ class PostgresReader(LogReader, TurnSource):
 
 
 def _view(rows: Sequence[Row], request: ViewRequest) -> LogView:
-    """The row without an entry has the head; the others are in no order."""
+    """The row without an entry has everything else; the others are turns, in no order."""
     scope = request.scope
-    head_row = next((row for row in rows if row[HEAD_COLUMNS] is None), None)
-    if head_row is not None:
-        rules.check_owner(scope, head_row[0])
-    head = rules.no_head(scope) if head_row is None else head_of(head_row[:HEAD_COLUMNS], scope)
-    entries = [entry_of(row[HEAD_COLUMNS:], head.scope) for row in rows if row is not head_row]
-    turns = [entry for entry in entries if isinstance(entry, Turn)]
+    top = next((row for row in rows if row[_TURN] is None), None)
+    if top is None and request.open_turn is None:
+        return LogView(rules.no_head(scope), None, ())
+    if top is not None:
+        rules.check_owner(scope, top[0])
+    head = rules.no_head(scope) if top is None else head_of(top[:HEAD_COLUMNS], scope)
+    turns = [turn_of(row[_TURN:], head.scope) for row in rows if row is not top]
     open_turn = next((turn for turn in turns if turn.status == "open"), None)
-    if request.open_turn is not None and open_turn is None:
-        raise rules.no_turn(request.open_turn)
+    if top is None or (request.open_turn is not None and open_turn is None):
+        raise rules.no_turn(request.open_turn or "")
     return LogView(
         head=head,
-        checkpoint=next((entry for entry in entries if isinstance(entry, Checkpoint)), None),
+        checkpoint=None
+        if top[HEAD_COLUMNS] is None
+        else checkpoint_of(top[HEAD_COLUMNS:_SESSION], head.scope),
         turns=tuple(sorted((turn for turn in turns if turn is not open_turn), key=_place)),
         open_turn=open_turn,
+        profile=profile(top[_SESSION:_TURN], head.scope),
     )
 
 

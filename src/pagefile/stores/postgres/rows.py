@@ -4,8 +4,9 @@ from pagefile.records import Checkpoint, Entry, Head, Page, Reset, Scope, Turn, 
 from pagefile.stores.encoding import from_json, text_steps, to_json
 from pagefile.stores.postgres.driver import Row, Values
 
-#: How many columns the fragment `head` of log.sql has.
+#: How many columns the fragment `head` of log.sql has, and how many of a summary the statement `view`.
 HEAD_COLUMNS = 10
+CHECKPOINT_COLUMNS = 11
 
 
 def keys(scope: Scope) -> Values:
@@ -21,8 +22,23 @@ def head_of(row: Row, scope: Scope) -> Head:
 
 def turn_of(row: Row, scope: Scope) -> Turn:
     """The fragment `entry` of a row of kind `turn`."""
-    _, turn_id, seq, status, query, answer, steps, at, created, *counts, counter, extra = row
-    words = query, answer, text_steps(steps)
+    (
+        _,
+        turn_id,
+        seq,
+        status,
+        query,
+        answer,
+        steps,
+        at,
+        created,
+        of_user,
+        of_assistant,
+        tokens,
+        counter,
+        extra,
+    ) = row
+    words, counts = (query, answer, text_steps(steps)), (of_user, of_assistant, tokens)
     return Turn(turn_id, scope, seq, status, *words, at, created, *counts, counter, from_json(extra) or {})
 
 
@@ -48,6 +64,14 @@ def entry_of(row: Row, scope: Scope) -> Entry:
         anchors=tuple(fields["anchors"]),
         archive_refs=tuple(fields["archive_refs"]),
     )
+
+
+def checkpoint_of(row: Row, scope: Scope) -> Checkpoint:
+    """The columns of `conversation_summaries` in the statement `view`."""
+    summary_id, seq, version, summary, covered, covered_turns, created, tokens, counter, anchors, refs = row
+    lists = tuple(from_json(anchors)), tuple(from_json(refs))
+    covers = covered, covered_turns
+    return Checkpoint(summary_id, scope, seq, version, summary, *covers, created, tokens, counter, *lists)
 
 
 def page_of(row: Row, tenant: str) -> Page:

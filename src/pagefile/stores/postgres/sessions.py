@@ -4,7 +4,7 @@ from typing import Any
 
 from pagefile.errors import ConflictError
 from pagefile.ports import Clock, SessionStore
-from pagefile.records import JsonObject, Scope, utc
+from pagefile.records import NEVER, JsonObject, Scope, utc
 from pagefile.stores import rules, session
 from pagefile.stores.encoding import from_json, to_json
 from pagefile.stores.postgres.database import Database
@@ -29,7 +29,8 @@ class PostgresSessions(SessionStore):
 
     async def put(self, scope: Scope, value: JsonObject) -> None:
         rules.conversation_of(scope)
-        values = {**keys(scope), "value": to_json(value), "now": utc(self._clock.now())}
+        snapshot = to_json(value["user_snapshot"]) if "user_snapshot" in value else None
+        values = {**keys(scope), "value": to_json(value), "snapshot": snapshot, "now": utc(self._clock.now())}
         if await self._database.row("session_put", values) is None:
             owner = await self._database.row("owner", keys(scope))
             rules.check_owner(scope, owner[0] if owner else None)
@@ -48,6 +49,18 @@ def _value(row: Row, scope: Scope) -> session.SessionValue:
     if checkpoint_id is not None:
         session.put_checkpoint(value, checkpoint_id, summary, changed)
     return value
+
+
+def profile(row: Row, scope: Scope) -> JsonObject | None:
+    """The `user_snapshot` of a session: from whether nobody put one, what stands in the one put, and the user of turns since."""
+    blank, snapshot, user, conversation = row
+    if conversation is None:
+        return None
+    value: session.SessionValue = {} if snapshot is None else {"user_snapshot": from_json(snapshot)}
+    if blank:
+        value = session.blank(Scope(scope.tenant, user, scope.conversation))
+    session.put_turn(value, session.SessionTurn(user, None, None, NEVER))
+    return value.get("user_snapshot")
 
 
 def _put_turns(value: session.SessionValue, last: session.SessionTurn, turns: int) -> None:

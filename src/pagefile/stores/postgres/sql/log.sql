@@ -31,10 +31,12 @@ ON CONFLICT (tenant, conversation_id) DO UPDATE SET
 -- the conversation; an id that is taken fails the whole statement. `:created` is given for turns that are restored.
 WITH told AS (
   INSERT INTO conversations AS c (
-    tenant, conversation_id, user_id, agent, created, updated, last_create_time, last_seq, turns, live_turns, live_tokens)
+    tenant, conversation_id, user_id, agent, created, updated, last_create_time, last_seq, turns, live_turns, live_tokens,
+    done_tokens)
   VALUES (
     :tenant, :conversation, :user, :agent, :now, :now, CASE WHEN :ended THEN coalesce(:created, :now) END,
-    :ended::integer, :done::integer, :done::integer, CASE WHEN :done THEN :tokens ELSE 0 END)
+    :ended::integer, :done::integer, :done::integer, CASE WHEN :done THEN :tokens ELSE 0 END,
+    CASE WHEN :done THEN :tokens ELSE 0 END)
   ON CONFLICT (tenant, conversation_id) DO UPDATE SET
     user_id = coalesce(c.user_id, excluded.user_id),
     agent = coalesce(excluded.agent, c.agent),
@@ -45,19 +47,21 @@ WITH told AS (
     last_seq = c.last_seq + excluded.last_seq,
     turns = c.turns + excluded.turns,
     live_turns = c.live_turns + excluded.live_turns,
-    live_tokens = c.live_tokens + excluded.live_tokens
+    live_tokens = c.live_tokens + excluded.live_tokens,
+    done_tokens = c.done_tokens + excluded.done_tokens
   WHERE {owned}
-  RETURNING c.user_id, c.agent, c.last_seq, c.last_create_time, CASE WHEN :ended
+  RETURNING c.user_id, c.agent, c.last_seq, c.last_create_time, c.done_tokens, CASE WHEN :ended
     THEN c.last_create_time
     ELSE coalesce(:created, greatest(:now, c.last_create_time + interval '1 microsecond')) END AS create_time),
 written AS (
   INSERT INTO ai_message (
     message_id, conversation_id, query, answer, create_time, create_by, update_time, update_by, tenant, seq, kind, status,
-    at, steps, metadata, user_tokens, assistant_tokens, tokens, counter)
+    at, steps, metadata, user_tokens, assistant_tokens, tokens, counter, tokens_before)
   SELECT
     :id, :conversation, :query, :answer, told.create_time, told.user_id, :now, told.user_id, :tenant,
     CASE WHEN :ended THEN told.last_seq END, 'turn', :status,
-    :at, :steps, :metadata, :user_tokens, :assistant_tokens, :tokens, :counter
+    :at, :steps, :metadata, :user_tokens, :assistant_tokens, :tokens, :counter,
+    CASE WHEN :done THEN told.done_tokens - :tokens END
   FROM told),
 session AS ({session_told})
 SELECT told.user_id, told.last_seq, told.create_time FROM told
@@ -89,14 +93,16 @@ told AS (
     last_seq = c.last_seq + :ended::integer,
     turns = c.turns + :done::integer,
     live_turns = c.live_turns + :done::integer,
-    live_tokens = c.live_tokens + CASE WHEN :done THEN :tokens ELSE 0 END
+    live_tokens = c.live_tokens + CASE WHEN :done THEN :tokens ELSE 0 END,
+    done_tokens = c.done_tokens + CASE WHEN :done THEN :tokens ELSE 0 END
   FROM seen WHERE {here}
-  RETURNING c.user_id, c.agent, c.last_seq, c.last_create_time),
+  RETURNING c.user_id, c.agent, c.last_seq, c.last_create_time, c.done_tokens),
 moved AS (
   UPDATE ai_message AS m SET
     answer = :answer, steps = :steps, assistant_tokens = :assistant_tokens, tokens = :tokens, status = :status,
     create_time = CASE WHEN :ended THEN told.last_create_time ELSE m.create_time END,
     seq = CASE WHEN :ended THEN told.last_seq END,
+    tokens_before = CASE WHEN :done THEN told.done_tokens - :tokens END,
     update_time = :now, update_by = told.user_id
   FROM told WHERE m.message_id = :id AND m.conversation_id = :conversation AND m.tenant = :tenant
   RETURNING m.create_time),
@@ -185,29 +191,32 @@ WHERE {here}
 UPDATE conversations AS c SET created = :created, updated = :updated WHERE {here}
 
 -- fragment: live
-FROM ai_message AS m
-WHERE m.conversation_id = :conversation AND m.tenant = :tenant AND m.kind = 'turn' AND m.status = 'done' AND m.seq > c.after
+FROM ai_message AS m WHERE m.conversation_id = :conversation AND m.tenant = :tenant AND m.tokens_before IS NOT NULL
 
 -- name: view
--- One snapshot: a row with the head, then the rows of the log that a window needs. Turns are read from the newest back,
--- each by one step in the index, and reading stops at the first that is too much.
-WITH RECURSIVE c AS MATERIALIZED (
-  SELECT {head}, c.checkpoint_id, greatest(c.reset_seq, c.covered_through_seq) AS after
-  FROM conversations AS c WHERE {here}),
-back AS (
-  SELECT m.*, m.tokens AS total, 1 AS number
-  FROM c CROSS JOIN LATERAL (SELECT {entry} {live} ORDER BY m.seq DESC LIMIT 1) AS m
-  WHERE m.tokens <= :budget OR :least > 0
-  UNION ALL
-  SELECT m.*, back.total + m.tokens, back.number + 1
-  FROM back CROSS JOIN c CROSS JOIN LATERAL (
-    SELECT {entry} {live} AND m.seq < back.seq ORDER BY m.seq DESC LIMIT 1) AS m
-  WHERE back.total + m.tokens <= :budget OR back.number < :least)
-SELECT {head}, {entry} FROM c FULL JOIN (
-  SELECT {entry} FROM back AS m
-  UNION ALL
-  SELECT {entry} FROM c JOIN ai_message AS m
-    ON m.message_id = c.checkpoint_id AND m.conversation_id = :conversation AND m.tenant = :tenant
+-- One snapshot: a row with the head, the summary in force and the session's part, then the turns, in no order. Where the
+-- turns begin is found in an index, so none is read that is not wanted: the first after which no more than the budget
+-- was said, or the one that makes up the least number, whichever is older.
+WITH c AS MATERIALIZED (
+  SELECT {head}, greatest(c.reset_seq, c.covered_through_seq) AS after, c.done_tokens FROM conversations AS c WHERE {here}),
+f AS MATERIALIZED (
+  SELECT f.tokens_before, f.seq FROM c CROSS JOIN LATERAL (
+    SELECT c.done_tokens - least(:budget, c.live_tokens) AS tokens_before, c.after + 1 AS seq
+    UNION ALL
+    SELECT c.done_tokens - c.live_tokens, c.after + 1 WHERE c.live_turns <= :least
+    UNION ALL
+    (SELECT m.tokens_before, m.seq {live} AND c.live_turns > :least AND :least > 0
+     ORDER BY m.tokens_before DESC, m.seq DESC LIMIT 1 OFFSET greatest(:least - 1, 0))
+  ) AS f ORDER BY f.tokens_before, f.seq LIMIT 1)
+SELECT {head}, s.id, s.seq, s.version, s.summary, s.covered_through_seq, s.covered_turns, s.created_at, s.tokens, s.counter,
+  s.anchors, s.archive_refs, v.value IS NULL, v.snapshot, v.user_id, v.conversation_id, {entry}
+FROM (c
+  LEFT JOIN conversation_summaries AS s ON s.conversation_id = :conversation AND s.tenant = :tenant
+  LEFT JOIN sessions AS v ON v.tenant = :tenant AND v.conversation_id = :conversation)
+FULL JOIN (
+  SELECT m.* FROM f CROSS JOIN LATERAL (
+    SELECT {entry} {live} AND (m.tokens_before, m.seq) >= (f.tokens_before, f.seq)
+    ORDER BY m.tokens_before, m.seq) AS m
   UNION ALL
   SELECT {entry} FROM ai_message AS m
   WHERE m.message_id = :open_turn AND m.conversation_id = :conversation AND m.tenant = :tenant AND m.status = 'open'

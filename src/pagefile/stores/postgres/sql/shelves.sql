@@ -17,9 +17,10 @@ WITH told AS (
     user_id = coalesce(c.user_id, excluded.user_id), updated = greatest(c.updated, excluded.updated)
   WHERE c.user_id IS NULL OR :user IS NULL OR c.user_id = :user
   RETURNING c.conversation_id)
-INSERT INTO sessions (tenant, conversation_id, value) SELECT :tenant, told.conversation_id, :value FROM told
+INSERT INTO sessions (tenant, conversation_id, value, snapshot)
+SELECT :tenant, told.conversation_id, :value, :snapshot FROM told
 ON CONFLICT (tenant, conversation_id) DO UPDATE SET
-  value = excluded.value, changed = NULL, turns = 0, anew = FALSE, user_id = NULL, agent = NULL, answer = NULL,
+  value = excluded.value, snapshot = excluded.snapshot, changed = NULL, turns = 0, anew = FALSE, user_id = NULL, agent = NULL, answer = NULL,
   checkpoint_id = NULL, summary = NULL
 RETURNING 1
 

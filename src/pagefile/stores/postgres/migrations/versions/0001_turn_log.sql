@@ -1,5 +1,7 @@
 -- The whole schema of revision 0001. Table and column names of the design documents are kept as they are.
 -- Names and ids compare byte by byte (COLLATE "C"), so that lists have the same order on every server.
+-- Keys are made after other indexes: while the planner has no statistics it takes the youngest index that fits, and
+-- must not go through a whole tenant for the sake of one row.
 -- JSON is kept as the text it was given (json, not jsonb): numbers, order and escapes come back as they were.
 
 -- One row holds everything a window must know about a conversation before it reads a turn. Every write changes it: the
@@ -18,12 +20,13 @@ CREATE TABLE conversations (
   turns               bigint NOT NULL DEFAULT 0,    -- done since the reset
   live_turns          bigint NOT NULL DEFAULT 0,    -- done and after both reset and checkpoint
   live_tokens         bigint NOT NULL DEFAULT 0,
+  done_tokens         bigint NOT NULL DEFAULT 0,    -- of all done turns, whatever was reset or covered
   checkpoint_id       text COLLATE "C",             -- NULL after a reset
-  checkpoint_version  bigint NOT NULL DEFAULT 0,    -- counts on after a reset
-  PRIMARY KEY (tenant, conversation_id)
+  checkpoint_version  bigint NOT NULL DEFAULT 0     -- counts on after a reset
 ) WITH (fillfactor = 70);
 
-CREATE INDEX conversations_by_user ON conversations (tenant, user_id);
+CREATE INDEX conversations_by_user ON conversations (user_id, tenant);
+ALTER TABLE conversations ADD PRIMARY KEY (tenant, conversation_id);
 
 -- The turn log (document 001). The keys begin with the columns that the document's own statements ask for.
 CREATE TABLE ai_message (
@@ -46,11 +49,16 @@ CREATE TABLE ai_message (
   assistant_tokens bigint NOT NULL,
   tokens           bigint NOT NULL,
   counter          text NOT NULL,
+  tokens_before    bigint,                -- of the done turns before this one; NULL unless it is one itself
   place            bigint NOT NULL GENERATED ALWAYS AS IDENTITY,  -- the order in which rows were written
   UNIQUE (conversation_id, tenant, seq),
   UNIQUE (message_id, conversation_id, tenant),
   CHECK ((seq IS NULL) = (status = 'open'))
 );
+
+-- Where a budget ends: done turns by what came before them.
+CREATE INDEX ai_message_by_tokens ON ai_message (conversation_id, tenant, tokens_before, seq)
+WHERE tokens_before IS NOT NULL;
 
 -- The summary in force (document 002). Those before it are rows of ai_message.
 CREATE TABLE conversation_summaries (
@@ -107,7 +115,6 @@ CREATE TABLE tool_result_archive (
   last_access     timestamptz,
   purged          timestamptz,            -- when the text went
   stored_bytes    bigint NOT NULL DEFAULT 0,  -- of the blob; of a tombstone, what its blob had
-  PRIMARY KEY (uuid, tenant),
   CHECK ((blob IS NULL) = (purged IS NOT NULL)),
   CHECK (purged IS NULL OR NOT pinned)
 );
@@ -117,6 +124,7 @@ CREATE INDEX archive_by_user ON tool_result_archive (tenant, user_id, created_at
 CREATE INDEX archive_by_blob ON tool_result_archive (blob);
 CREATE INDEX archive_by_call ON tool_result_archive (tenant, call_hash, created_at) WHERE call_hash <> '';
 CREATE INDEX archive_pinned ON tool_result_archive (tenant, created_at) WHERE pinned;
+ALTER TABLE tool_result_archive ADD PRIMARY KEY (uuid, tenant);
 
 -- Where the passages of a page begin and end, and their terms once somebody searched.
 CREATE TABLE archive_passage (
@@ -145,12 +153,12 @@ CREATE TABLE facts (
   source_turn     text,
   source_quote    text,
   tokens          bigint NOT NULL,
-  counter         text NOT NULL,
-  PRIMARY KEY (tenant, id)
+  counter         text NOT NULL
 );
 
 CREATE INDEX facts_by_user ON facts (tenant, user_id, recorded);
 CREATE INDEX facts_by_conversation ON facts (conversation_id, tenant) WHERE conversation_id IS NOT NULL;
+ALTER TABLE facts ADD PRIMARY KEY (tenant, id);
 
 -- Windows that were handed out; `place` is the order in which they were written.
 CREATE TABLE context_calls (
@@ -167,12 +175,12 @@ CREATE TABLE context_calls (
   ratio           double precision NOT NULL,
   mode            text NOT NULL,
   prefix_hash     text NOT NULL,
-  receipt         json NOT NULL,
-  UNIQUE (id, tenant)
+  receipt         json NOT NULL
 );
 
 CREATE INDEX calls_by_conversation ON context_calls (conversation_id, tenant, place);
 CREATE INDEX calls_by_user ON context_calls (tenant, user_id, place);
+ALTER TABLE context_calls ADD UNIQUE (id, tenant);
 
 -- Document 001's SessionValue: as it was last put, and what turns and markers changed since. A turn then writes a few
 -- columns instead of the whole value; who reads puts both together.
@@ -180,6 +188,7 @@ CREATE TABLE sessions (
   tenant          text COLLATE "C" NOT NULL,
   conversation_id text COLLATE "C" NOT NULL,
   value           json,             -- NULL: nobody put one, it began with a turn
+  snapshot        json,             -- its user_snapshot, which every window wants; NULL when it has none
   changed         timestamptz,      -- NULL: not since it was put
   turns           bigint NOT NULL DEFAULT 0,
   anew            boolean NOT NULL DEFAULT false,  -- there was a reset, and `turns` counts from it

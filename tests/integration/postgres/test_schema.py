@@ -1,0 +1,154 @@
+"""What the tables promise to whoever opens them with plain SQL, and to their own statements."""
+
+import json
+import re
+from pathlib import Path
+
+from pagefile.ports import AddStep
+from pagefile.records import Scope
+from pagefile.stores import postgres as room
+from pagefile.stores.postgres.queries import sql, statements
+from pagefile.testing.drafts import (
+    CHAT,
+    call,
+    checkpoint,
+    completed,
+    done,
+    fact,
+    opened,
+    page,
+    reset,
+    step,
+    view,
+)
+from tests.integration.sqlite.test_schema import CHECKPOINTS, DOCUMENT, SEGMENT
+
+FOLDER = Path(room.__file__).parent
+
+
+async def test_the_document_s_statements_run_verbatim(store, plain, clock):
+    """Checkpoints in order, and the messages of the current segment in order, whatever the clock does."""
+    for number in range(4):
+        await store.log.append(done(f"m{number}", f"问{number}", f"答{number}", scope=DOCUMENT))
+        clock.advance(-10)
+    await store.log.mark(checkpoint("first", 2, scope=DOCUMENT, summary="高血压"))
+    await store.log.mark(checkpoint("checkpoint-message-id", 3, 1, scope=DOCUMENT, summary="高血压与头晕"))
+    await store.log.append(opened("m4", "问4", scope=DOCUMENT))
+    await store.log.append(done("m5", "问5", "答5", scope=DOCUMENT))
+    await store.log.advance(completed("m4", "答4", scope=DOCUMENT))
+    await store.log.append(done("elsewhere"))
+    found = await plain.fetch(CHECKPOINTS)
+    assert [(row[0], row[2]) for row in found] == [
+        ("first", "历史摘要: 高血压"),
+        ("checkpoint-message-id", "历史摘要: 高血压与头晕"),
+    ]
+    segment = await plain.fetch(SEGMENT)
+    assert [tuple(row)[:4] for row in segment] == [
+        ("m5", "conv-123", "问5", "答5"),
+        ("m4", "conv-123", "问4", "答4"),
+    ]
+
+
+async def test_counters_match_a_recount(store, plain):
+    """The head's counters are what counting the rows gives, and so is what each turn knows of those before it."""
+    for number in range(9):
+        await store.log.append(done(f"t{number}", tokens=number))
+    await store.log.mark(reset("r"))
+    await store.log.append(opened("late", tokens=2))
+    for number in range(9, 20):
+        await store.log.append(done(f"t{number}", tokens=number))
+    await store.log.mark(checkpoint("k", 14))
+    await store.log.advance(completed("late"))
+    kept = await plain.fetchrow(
+        "SELECT turns, live_turns, live_tokens, done_tokens, last_seq FROM conversations"
+    )
+    counted = await plain.fetchrow(
+        "SELECT count(*) FILTER (WHERE seq > 10), count(*) FILTER (WHERE seq > 14),"
+        " sum(tokens) FILTER (WHERE seq > 14), sum(tokens) FROM ai_message WHERE kind = 'turn' AND status = 'done'"
+    )
+    assert tuple(kept) == (*counted, 23)
+    wrong = await plain.fetch(
+        "SELECT * FROM (SELECT tokens_before, sum(tokens) OVER (ORDER BY seq) - tokens AS sum FROM ai_message"
+        " WHERE kind = 'turn' AND status = 'done') AS m WHERE tokens_before <> sum OR tokens_before IS NULL"
+    )
+    assert wrong == []
+
+
+async def read(plain, name, **values):
+    """How many rows a statement reads in all, by PostgreSQL's own account."""
+    statement = sql(name)
+    values = {"tenant": "tenant", "conversation": "chat", "user": "ada", **values}
+    async with plain.transaction():
+        told = await plain.fetchval(
+            f"EXPLAIN (ANALYZE, FORMAT JSON) {statement.text}", *statement.given(values)
+        )
+    return sum(rows_of(json.loads(told)[0]["Plan"]))
+
+
+def rows_of(node):
+    """What every scan of a table brought up or threw away."""
+    if "Relation Name" in node and "Scan" in node["Node Type"]:
+        assert node["Node Type"] != "Seq Scan" or node["Plan Rows"] < 50, node
+        loops = node["Actual Loops"]
+        yield (node["Actual Rows"] + node.get("Rows Removed by Filter", 0)) * loops
+    for inner in node.get("Plans", ()):
+        yield from rows_of(inner)
+
+
+async def test_statements_read_what_they_return(store, plain):
+    """In a log of a thousand turns that nobody analyzed: a window reads its turns and three rows of heads, a lookup one row."""
+    for number in range(1000):
+        await store.log.append(done(f"t{number}", tokens=10))
+        if number < 50:
+            other = Scope("tenant", "ada", f"c{number}")
+            await store.log.append(done("t", scope=other))
+            await store.pages.put(page(f"p{number}", f"text {number}", scope=other, spans=((0, 2),)))
+            await store.facts.put(fact(f"f{number}", scope=other))
+    await store.calls.add([call(f"k{number}") for number in range(50)], keep=100)
+    assert len((await store.reader.view(view(budget=200, least=2))).turns) == 20
+    assert await read(plain, "view", budget=200, least=2, open_turn=None) <= 20 + 2 + 3
+    assert await read(plain, "view", budget=0, least=5, open_turn="t3") <= 5 + 5 + 3 + 1
+    assert await read(plain, "turn_found", id="t500") == 2
+    assert await read(plain, "entry_by_id", id="t500") == 1
+    assert await read(plain, "owner") == 1
+    assert await read(plain, "session_get") == 2
+    assert await read(plain, "turns_after", after_seq=500, limit=7) == 7
+    assert await read(plain, "page_load", uuid="p7") <= 2
+    assert await read(plain, "page_reached", uuid="p7") == 1
+    assert await read(plain, "call_place", after="k7") == 1
+
+
+async def test_json_comes_back_as_it_was_given(store):
+    """Order, large and tiny numbers, escapes: nothing is made prettier."""
+    odd = {"z": 1, "a": [1e308, -0.0, 5e-324, 10**30, "\u0000", "\u2028"], "": {"b": 1, "a": 2}}
+    await store.log.append(done("a", metadata=odd, steps=[step(given=odd)]))
+    await store.sessions.put(CHAT, odd)
+    turn = (await store.reader.view(view())).turns[0]
+    for found in (turn.metadata, turn.steps[0].input, await store.sessions.get(CHAT)):
+        assert json.dumps(odd) == json.dumps(found)
+
+
+async def test_steps_added_at_once_are_all_there(store):
+    """Whoever meets another writer at the same turn tries again behind it."""
+    import anyio
+
+    await store.log.append(opened("a"))
+    async with anyio.create_task_group() as tasks:
+        for number in range(20):
+            tasks.start_soon(store.log.advance, AddStep(CHAT, "a", step(f"call-{number}"), 1))
+    turn = await store.log.advance(completed("a"))
+    assert {found.call_id for found in turn.steps} == {f"call-{number}" for number in range(20)}
+    assert len(turn.steps) == 20
+
+
+def test_every_statement_is_used_and_every_used_one_is_there():
+    """A name in the code that no file has would fail only when it is called."""
+    code = "\n".join(file.read_text() for file in FOLDER.glob("*.py"))
+    words = set(re.findall(r'"([a-z_]+)"', code))
+    built = {
+        name
+        for name in statements()
+        if re.match(r"(erase|gone|pages_of|pinned_of|uuids_of|due_of|calls_of|calls_trim)_", name)
+    }
+    assert statements().keys() - built <= words
+    assert not [name for name, statement in statements().items() if "{" in statement.text]
