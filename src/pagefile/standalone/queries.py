@@ -65,12 +65,14 @@ class Asked:
     def answered(self, query: Query, view: LogView, context: MemoryContext) -> None:
         """A history was handed out."""
         self.query, self.window_tokens = query.text, query.window_tokens
+        if not context.should_checkpoint_summary or not view.turns:
+            return
         version = view.checkpoint.version if view.checkpoint else 0
         if version != self.version:
-            self.version = version
+            # Summaries that are still on their way from before are too late, or were never made.
             self.reads.clear()
-        if context.should_checkpoint_summary and view.turns:
-            self.reads.append(view.turns[-1].seq or 0)
+        self.version = version
+        self.reads.append(view.turns[-1].seq or 0)
 
     def verbatim(self, view: LogView, recent_turns: int) -> int:
         """How many of the newest turns a checkpoint made now must leave as they are.
