@@ -7,6 +7,7 @@ ten thousand for each is what makes lexical search look slow. `tfidf_similaritie
 import math
 import threading
 from array import array
+from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
@@ -122,15 +123,22 @@ class WordIndex(Generic[K]):
                     break
         return best
 
-    def weight(self, words: Iterable[str]) -> float:
-        """How much these terms tell documents apart: the sum of their inverse document frequencies, each once."""
+    def share(self, key: K, words: Iterable[str]) -> float:
+        """How much of the weight of these terms a document holds, 0 to 1; weight is the inverse document frequency."""
         with self._lock:
+            slot = self._slot_of.get(key)
+            if slot is None:
+                return 0.0
             number = len(self._slot_of)
-            return sum(_rarity(number, self._holders(word)) for word in dict.fromkeys(words))
-
-    def _holders(self, word: str) -> int:
-        posting = self._postings.get(word)
-        return 0 if posting is None else len(self._living(posting)[0])
+            held = total = 0.0
+            for word in sorted(set(words)):
+                posting = self._postings.get(word)
+                rarity = _rarity(number, 0 if posting is None else len(self._living(posting)[0]))
+                total += rarity
+                if posting is not None:
+                    at = bisect_left(posting.slots, slot)
+                    held += rarity if at < len(posting.slots) and posting.slots[at] == slot else 0.0
+            return held / total if total else 0.0
 
     def _scores(self, words: Sequence[str]) -> npt.NDArray[np.float32]:
         size = len(self._keys)

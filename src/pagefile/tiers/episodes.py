@@ -76,10 +76,9 @@ class Episodes(Tier):
             ranked = index.words.search(wanted, limit, _in_conversation(scope.conversation))
             found = await self._source.around(home, [TurnRef(r.key.conversation, r.key.seq) for r in ranked])
             if [near.turn.id for near in found] == [r.key.turn_id for r in ranked]:
-                total = index.words.weight(wanted)
                 return [
-                    _hit(near, r.score, _coverage(index, wanted, near, total))
-                    for near, r in zip(found, ranked, strict=True)
+                    _hit(near, one.score, index.words.share(one.key, wanted))
+                    for near, one in zip(found, ranked, strict=True)
                 ]
             # Something was erased or written anew behind our back: build the index again from the log.
             self._indexes.pop(home, None)
@@ -140,12 +139,6 @@ def _home(scope: Scope) -> Scope:
 
 def _in_conversation(conversation: str | None) -> Callable[[_Key], bool] | None:
     return None if conversation is None else lambda key: key.conversation == conversation
-
-
-def _coverage(index: _Index, wanted: Sequence[str], near: Neighbourhood, total: float) -> float:
-    """How much of the question's weight the turn itself holds."""
-    held = set(terms(near.turn.text))
-    return index.words.weight([term for term in wanted if term in held]) / total if total else 0.0
 
 
 def _hit(near: Neighbourhood, score: float, coverage: float) -> Hit:

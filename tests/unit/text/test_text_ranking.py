@@ -56,12 +56,14 @@ def test_scores_are_bm25():
     assert (1, pytest.approx(expected, rel=1e-5)) == (found.key, found.score)
 
 
-def test_the_weight_of_terms(index: WordIndex[str]):
+def test_the_share_of_a_questions_weight(index: WordIndex[str]):
     """Rare terms weigh more than common ones, unknown ones most, and repetition nothing."""
-    assert 0 < index.weight(["cat"]) < index.weight(["dog"]) < index.weight(["unheard"])
-    assert index.weight(["cat", "dog"]) == index.weight(["cat", "dog", "cat"])
+    assert 1.0 == index.share("dog", ["dog"])
+    assert 0 < index.share("dog", ["dog", "unheard"]) < 0.5
+    assert index.share("dog", ["dog", "cat"]) == index.share("dog", ["dog", "cat", "cat"])
+    assert 0.0 == index.share("nobody", ["dog"]) == index.share("dog", []) == index.share("dog", ["unheard"])
     index.remove(["dog"])
-    assert index.weight(["unheard"]) == index.weight(["dog"])
+    assert 0.0 == index.share("dog", ["dog"])
 
 
 def test_equal_scores_are_newest_first():
