@@ -1,4 +1,4 @@
-"""Document 001's checkpoints: what they cover, what they leave, and what happens when they fail."""
+"""Document 001's checkpoints: what they cover and what they leave."""
 
 import logging
 from itertools import count
@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pagefile import ConflictError, InvalidTurnError, Memory, NotFoundError
-from pagefile.errors import StoreUnavailableError
+from pagefile import InvalidTurnError, Memory, NotFoundError
 from pagefile.memory.house import House
 from pagefile.ports import EntryQuery
 from pagefile.records import Checkpoint
@@ -18,55 +17,13 @@ from pagefile.standalone import (
     FULL_HISTORY,
     SUMMARY_N,
     AgentApp,
-    MemoryQueryRequest,
     MemoryWriteRequest,
     format_prompt,
 )
 from pagefile.stores import InMemoryStore
-from pagefile.testing import FakeClock, FlakyStore
-from pagefile.text.tokens import open_counter
+from pagefile.testing import FakeClock
 
-COUNTER = open_counter()
-
-
-@pytest.fixture
-def pauses():
-    return []
-
-
-@pytest.fixture
-def store():
-    return FlakyStore(InMemoryStore(FakeClock()))
-
-
-@pytest.fixture
-def memory(store):
-    return Memory(House.build(store, Settings(), FakeClock(), COUNTER))
-
-
-@pytest.fixture
-def app(memory, pauses):
-    async def sleep(seconds):
-        pauses.append(seconds)
-
-    return AgentApp(memory, sleep=sleep)
-
-
-def asking(query="", **options):
-    return MemoryQueryRequest("c", query=query, **options)
-
-
-async def say(app, *numbers):
-    for number in numbers:
-        await app.write_turn(MemoryWriteRequest("c", user_query=f"问{number}", agent_response=f"答{number}"))
-
-
-def lines(*numbers):
-    return [line for number in numbers for line in (f"用户: 问{number}", f"AI: 答{number}")]
-
-
-async def history(app, **options):
-    return (await app.query_memory_context(asking(**options))).history.split("\n")
+from .talking import COUNTER, asking, history, lines, say
 
 
 async def checkpoints(app):
@@ -343,128 +300,3 @@ def _covered(full: str) -> list[int]:
         rest = [first, *rest]
     numbers += [int(line.removeprefix("用户: 问")) for line in rest if line.startswith("用户: ")]
     return sorted(set(numbers))
-
-
-# -- failures ----------------------------------------------------------------------------------------------------------
-
-
-async def test_a_store_that_fails_is_tried_three_more_times(app, store, pauses, caplog):
-    """S1-57, S1-58, C1-13: after one, two and three seconds; the fourth try may do it."""
-    await say(app, *range(10))
-    store.fail({"log.mark"}, times=3)
-    with caplog.at_level(logging.WARNING):
-        await app.checkpoint_short_memory("c", "摘要", 2)
-    assert [1, 2, 3] == pauses
-    assert ["CheckpointShortMemory error: The store cannot be reached or opened."] * 3 == caplog.messages
-    assert SUMMARY_N == (await app.query_memory_context(asking())).mode
-
-
-async def test_then_the_full_mode_is_saved(app, store, pauses, caplog, memory):
-    """S1-59, S1-79, C1-10: reported, saved, within the budget; and the next checkpoint ends it."""
-    await say(app, *range(20))
-    await app.checkpoint_short_memory("c", "第一", 10)
-    store.fail({"log.mark"})
-    with caplog.at_level(logging.WARNING), pytest.raises(StoreUnavailableError):
-        await app.checkpoint_short_memory("c", "第二", 2)
-    assert [1, 2, 3] == pauses
-    assert 4 == sum(message.startswith("CheckpointShortMemory error: ") for message in caplog.messages)
-    assert "Failed to create checkpoint: The store cannot be reached or opened." == caplog.messages[-1]
-    assert FULL_HISTORY == (await app.get_short_memory("c")).message_context.mode
-    assert FULL_HISTORY == (await memory.house.sessions.get(app._scope("c")))["message_context"]["mode"]
-    context = await app.query_memory_context(asking("q", model_context_window=100))
-    assert FULL_HISTORY == context.mode
-    assert COUNTER.count(format_prompt(context.history, "q")) <= 100
-    assert "历史摘要: 第一" == context.full_history.split("\n")[0]
-    store.mend()
-    await app.checkpoint_short_memory("c", "第二", 2)
-    assert SUMMARY_N == (await app.query_memory_context(asking())).mode
-
-
-async def test_a_store_that_is_all_down_is_told(app, store, caplog):
-    """S1-57, S1-59: the mode cannot be saved either; the error is the caller's."""
-    await say(app, *range(10))
-    store.fail({"reader.view", "log.mark", "sessions.put", "sessions.get"})
-    with caplog.at_level(logging.WARNING), pytest.raises(StoreUnavailableError):
-        await app.checkpoint_short_memory("c", "摘要", 2)
-    assert any("could not save the mode FULL_HISTORY" in message for message in caplog.messages)
-
-
-async def test_an_id_that_is_taken_is_tried_again(app, monkeypatch, pauses):
-    """Extra test 7 (B5): with a fresh id."""
-    await say(app, *range(10))
-    taken = (await app.query_message_by_conversation_id_asc("c"))[0].message_id
-    ids = iter([taken, taken, "fresh"])
-    monkeypatch.setattr("pagefile.tiers.checkpoints.uuid4", lambda: next(ids))
-    await app.checkpoint_short_memory("c", "摘要", 2)
-    assert "fresh" == (await app.get_short_memory("c")).message_context.checkpoint_message_id
-    assert [] == pauses
-
-
-async def test_three_taken_ids_change_nothing(app, monkeypatch, pauses):
-    """Extra test 7 (B5): an error, and the state is as it was."""
-    await say(app, *range(10))
-    before = await app.get_short_memory("c")
-    taken = (await app.query_message_by_conversation_id_asc("c"))[0].message_id
-    monkeypatch.setattr("pagefile.tiers.checkpoints.uuid4", lambda: taken)
-    with pytest.raises(ConflictError):
-        await app.checkpoint_short_memory("c", "摘要", 2)
-    assert before == await app.get_short_memory("c")
-    assert [] == pauses
-    assert lines(*range(10)) == await history(app)
-
-
-async def test_checkpoints_of_one_conversation_take_turns(app):
-    """C1-8: many at once neither fail each other nor lose a turn."""
-    await say(app, *range(20))
-    async with anyio.create_task_group() as group:
-        for number in range(5):
-            group.start_soon(app.checkpoint_short_memory, "c", f"摘要{number}", 10 - number)
-    found = await history(app)
-    assert lines(*range(14, 20)) == found[1:]
-
-
-async def test_a_slow_summary_holds_up_nobody(app):
-    """S1-47, S1-48, C1-8, C1-14: in the background turns go on; in the foreground the next query has the summary."""
-    await say(app, *range(20))
-    done = anyio.Event()
-
-    async def summarise(full):
-        await done.wait()
-        await app.checkpoint_short_memory("c", f"{full.count('用户: ')} 轮", 2)
-
-    context = await app.query_memory_context(asking("问20", model_context_window=200))
-    assert context.should_checkpoint_summary
-    async with anyio.create_task_group() as background:
-        background.start_soon(summarise, context.full_history)
-        with anyio.fail_after(1):
-            await say(app, 20)
-            assert FULL_HISTORY == (await app.query_memory_context(asking())).mode
-        done.set()
-    assert ["历史摘要: 20 轮", *lines(19, 20)] == await history(app)
-
-
-async def test_a_checkpoint_that_waits_holds_up_nobody(memory, store):
-    """S1-47, S1-58: between two tries turns are written."""
-    written = []
-
-    async def sleep(_):
-        with anyio.fail_after(1):
-            await say(app, "x")
-        written.append(1)
-
-    app = AgentApp(memory, sleep=sleep)
-    await say(app, *range(10))
-    store.fail({"log.mark"}, times=2)
-    await app.checkpoint_short_memory("c", "摘要", 2)
-    assert 2 == len(written)
-
-
-async def test_nobody_else_makes_checkpoints():
-    """S1-04: the document leaves them to its caller, so the flag is there when the window is full."""
-    async with Memory.open("memory://", settings=Settings(window_tokens=300)) as memory:
-        app = AgentApp(memory)
-        for number in range(40):
-            await say(app, number)
-        await memory.settle()
-        assert (await app.query_memory_context(asking(model_context_window=300))).should_checkpoint_summary
-        assert FULL_HISTORY == (await app.get_short_memory("c")).message_context.mode
