@@ -296,8 +296,6 @@ class AgentApp:
             view = await self._view(scope, budget_tokens=budget_tokens)
             house.meter.observe("pagefile_store_seconds", perf_counter() - began, verb="view")
             stored = await house.sessions.get(scope)
-        except ConflictError:
-            raise
         except StoreError as error:
             if house.settings.on_tier_error == "raise":
                 raise
