@@ -47,7 +47,7 @@ async def every_port_fails(store, clock):
 @pytest.mark.parametrize("how", ["INT", "QUIT"])
 async def test_a_store_outlives_its_server(mortal, clock, how):
     """While it is down every verb says so; afterwards the same store works again, and nothing is lost."""
-    store = await opened(mortal.url(f"outage_{how}"), clock)
+    store = await open_store(mortal.url(f"outage_{how}"), clock=clock)
     await store.log.append(done("a"))
     await store.log.append(open_turn("open"))
     mortal.stop(how)

@@ -4,9 +4,13 @@ import json
 import re
 from pathlib import Path
 
+import anyio
+
 from pagefile.ports import AddStep
 from pagefile.records import Scope
 from pagefile.stores import postgres as room
+from pagefile.stores.postgres.database import settings
+from pagefile.stores.postgres.place import Place
 from pagefile.stores.postgres.queries import sql, statements
 from pagefile.testing.drafts import (
     CHAT,
@@ -88,7 +92,6 @@ async def read(plain, name, **values):
 def rows_of(node):
     """What every scan of a table brought up or threw away."""
     if "Relation Name" in node and "Scan" in node["Node Type"]:
-        assert node["Node Type"] != "Seq Scan" or node["Plan Rows"] < 50, node
         loops = node["Actual Loops"]
         yield (node["Actual Rows"] + node.get("Rows Removed by Filter", 0)) * loops
     for inner in node.get("Plans", ()):
@@ -96,7 +99,7 @@ def rows_of(node):
 
 
 async def test_statements_read_what_they_return(store, plain):
-    """In a log of a thousand turns that nobody analyzed: a window reads its turns and three rows of heads, a lookup one row."""
+    """A window its turns and a few rows of heads, a lookup one row, in a log of a thousand turns, analyzed or not."""
     for number in range(1000):
         await store.log.append(done(f"t{number}", tokens=10))
         if number < 50:
@@ -106,6 +109,14 @@ async def test_statements_read_what_they_return(store, plain):
             await store.facts.put(fact(f"f{number}", scope=other))
     await store.calls.add([call(f"k{number}") for number in range(50)], keep=100)
     assert len((await store.reader.view(view(budget=200, least=2))).turns) == 20
+    for setting, value in settings(Place.of("postgresql://host/db")).items():
+        await plain.execute(f"SET {setting} = '{value}'")
+    await few_rows_are_read(plain)
+    await plain.execute("ANALYZE")
+    await few_rows_are_read(plain)
+
+
+async def few_rows_are_read(plain):
     assert await read(plain, "view", budget=200, least=2, open_turn=None) <= 20 + 2 + 3
     assert await read(plain, "view", budget=0, least=5, open_turn="t3") <= 5 + 5 + 3 + 1
     assert await read(plain, "turn_found", id="t500") == 2
@@ -130,8 +141,6 @@ async def test_json_comes_back_as_it_was_given(store):
 
 async def test_steps_added_at_once_are_all_there(store):
     """Whoever meets another writer at the same turn tries again behind it."""
-    import anyio
-
     await store.log.append(opened("a"))
     async with anyio.create_task_group() as tasks:
         for number in range(20):

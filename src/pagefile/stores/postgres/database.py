@@ -68,7 +68,7 @@ class Database:
                 command_timeout=place.command_timeout_s or None,
                 statement_cache_size=place.statement_cache,
                 timeout=_CONNECT_TIMEOUT_S,
-                server_settings=_settings(place),
+                server_settings=settings(place),
             )
         return cls(place, pool)
 
@@ -134,16 +134,19 @@ class Database:
         return self._pool.acquire()
 
 
-def _settings(place: Place) -> dict[str, str]:
-    settings = {
+def settings(place: Place) -> dict[str, str]:
+    """What each of our connections asks of the server."""
+    asked = {
         "application_name": "pagefile",
         # Compiling a plan takes longer than any statement of ours.
         "jit": "off",
+        # Every statement asks for a few rows by a key; a planner that expects many must not read whole tables.
+        "enable_seqscan": "off",
         "synchronous_commit": "on" if place.synchronous == "full" else "off",
     }
     if place.schema is not None:
-        settings["search_path"] = quoted(place.schema)
-    return settings
+        asked["search_path"] = quoted(place.schema)
+    return asked
 
 
 def quoted(name: str) -> str:

@@ -35,6 +35,7 @@ async def migrate(database: Database, *, target: str = "head") -> None:
             if await revision(connection) == head():
                 return
             async with connection.transaction():
+                await connection.execute("SET LOCAL synchronous_commit = on")
                 await connection.execute(
                     "SELECT pg_advisory_xact_lock($1, hashtext($2))", _LOCK, place.schema or ""
                 )

@@ -30,9 +30,8 @@ from pagefile.stores.postgres.rows import (
 )
 from pagefile.stores.postgres.sessions import profile
 
-#: Where the columns of the session and those of a turn begin in the statement `view`.
+#: Where the session's part of the statement `view` begins.
 _SESSION = HEAD_COLUMNS + CHECKPOINT_COLUMNS
-_TURN = _SESSION + 4
 
 
 class PostgresReader(LogReader, TurnSource):
@@ -81,15 +80,15 @@ class PostgresReader(LogReader, TurnSource):
 
 
 def _view(rows: Sequence[Row], request: ViewRequest) -> LogView:
-    """The row without an entry has everything else; the others are turns, in no order."""
+    """One row has all that is not a turn, in its first column; the others are turns, in no order."""
     scope = request.scope
-    top = next((row for row in rows if row[_TURN] is None), None)
+    top: Row | None = next((row[0] for row in rows if row[0] is not None), None)
     if top is None and request.open_turn is None:
         return LogView(rules.no_head(scope), None, ())
     if top is not None:
         rules.check_owner(scope, top[0])
     head = rules.no_head(scope) if top is None else head_of(top[:HEAD_COLUMNS], scope)
-    turns = [turn_of(row[_TURN:], head.scope) for row in rows if row is not top]
+    turns = [turn_of(row[1:], head.scope) for row in rows if row[0] is None]
     open_turn = next((turn for turn in turns if turn.status == "open"), None)
     if top is None or (request.open_turn is not None and open_turn is None):
         raise rules.no_turn(request.open_turn or "")
@@ -100,7 +99,7 @@ def _view(rows: Sequence[Row], request: ViewRequest) -> LogView:
         else checkpoint_of(top[HEAD_COLUMNS:_SESSION], head.scope),
         turns=tuple(sorted((turn for turn in turns if turn is not open_turn), key=_place)),
         open_turn=open_turn,
-        profile=profile(top[_SESSION:_TURN], head.scope),
+        profile=profile(top[_SESSION:], head.scope),
     )
 
 

@@ -196,11 +196,12 @@ FROM ai_message AS m WHERE m.conversation_id = :conversation AND m.tenant = :ten
 -- name: view
 -- One snapshot: a row with the head, the summary in force and the session's part, then the turns, in no order. Where the
 -- turns begin is found in an index, so none is read that is not wanted: the first after which no more than the budget
--- was said, or the one that makes up the least number, whichever is older.
+-- was said, or the one that makes up the least number, whichever is older. (The last LIMIT cuts nothing off: it tells the
+-- planner to expect few rows.)
 WITH c AS MATERIALIZED (
   SELECT {head}, greatest(c.reset_seq, c.covered_through_seq) AS after, c.done_tokens FROM conversations AS c WHERE {here}),
 f AS MATERIALIZED (
-  SELECT f.tokens_before, f.seq FROM c CROSS JOIN LATERAL (
+  SELECT f.tokens_before, f.seq, c.live_turns FROM c CROSS JOIN LATERAL (
     SELECT c.done_tokens - least(:budget, c.live_tokens) AS tokens_before, c.after + 1 AS seq
     UNION ALL
     SELECT c.done_tokens - c.live_tokens, c.after + 1 WHERE c.live_turns <= :least
@@ -208,15 +209,17 @@ f AS MATERIALIZED (
     (SELECT m.tokens_before, m.seq {live} AND c.live_turns > :least AND :least > 0
      ORDER BY m.tokens_before DESC, m.seq DESC LIMIT 1 OFFSET greatest(:least - 1, 0))
   ) AS f ORDER BY f.tokens_before, f.seq LIMIT 1)
-SELECT {head}, s.id, s.seq, s.version, s.summary, s.covered_through_seq, s.covered_turns, s.created_at, s.tokens, s.counter,
-  s.anchors, s.archive_refs, v.value IS NULL, v.snapshot, v.user_id, v.conversation_id, {entry}
-FROM (c
+SELECT t.top, {entry}
+FROM (
+  SELECT ROW({head}, s.id, s.seq, s.version, s.summary, s.covered_through_seq, s.covered_turns, s.created_at, s.tokens,
+    s.counter, s.anchors, s.archive_refs, v.value IS NULL, v.snapshot, v.user_id, v.conversation_id) AS top
+  FROM c
   LEFT JOIN conversation_summaries AS s ON s.conversation_id = :conversation AND s.tenant = :tenant
-  LEFT JOIN sessions AS v ON v.tenant = :tenant AND v.conversation_id = :conversation)
+  LEFT JOIN sessions AS v ON v.tenant = :tenant AND v.conversation_id = :conversation) AS t
 FULL JOIN (
   SELECT m.* FROM f CROSS JOIN LATERAL (
     SELECT {entry} {live} AND (m.tokens_before, m.seq) >= (f.tokens_before, f.seq)
-    ORDER BY m.tokens_before, m.seq) AS m
+    ORDER BY m.tokens_before, m.seq LIMIT f.live_turns) AS m
   UNION ALL
   SELECT {entry} FROM ai_message AS m
   WHERE m.message_id = :open_turn AND m.conversation_id = :conversation AND m.tenant = :tenant AND m.status = 'open'
