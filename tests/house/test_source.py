@@ -36,6 +36,7 @@ BROAD_EXCEPTS: dict[str, str] = {
 HIDDEN_IMPORTS: dict[str, str] = {
     "cli/serve.py::_server": "the extra service, and half a second that no other command needs",
     "stores/caching.py::open_sessions": "the extra redis, which nobody needs who has no such cache",
+    "stores/opening.py::_open_postgres": "the extra postgres, and half a second that nobody needs who keeps a file",
     "text/encodings.py::_from_rs_bpe": "loads a vocabulary of megabytes, and is not there on Python 3.14",
     "text/encodings.py::_from_tiktoken": "asked only when rs-bpe cannot count; its import is slow",
     "models/chat.py::_openai": "the extra openai, and a second that nobody needs who has no model",

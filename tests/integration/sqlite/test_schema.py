@@ -6,6 +6,7 @@ from pathlib import Path
 
 import apsw
 
+from pagefile import Memory
 from pagefile.ports import PurgeRequest
 from pagefile.records import Scope
 from pagefile.stores import sqlite as room
@@ -187,3 +188,19 @@ def test_every_statement_is_used_and_every_used_one_is_there():
     assert statements().keys() - built <= words
     assert set(re.findall(r'sql\("([a-z_]+)"\)', code)) <= statements().keys()
     assert not [name for name, text in statements().items() if "{" in text]
+
+
+async def test_markers_are_written_by_the_system(tmp_path):
+    """S1-26: a turn's row names its user, the rows of checkpoints and resets the system."""
+    async with Memory.open(f"sqlite:///{tmp_path}/a.db") as memory:
+        chat = memory.conversation("c", user_id="u")
+        for n in range(3):
+            await chat.record(user=str(n))
+        await chat.checkpoint("摘要", recent_turns=1)
+        await chat.reset()
+    rows = (
+        apsw.Connection(str(tmp_path / "a.db"))
+        .execute("SELECT kind, create_by FROM ai_message ORDER BY seq")
+        .fetchall()
+    )
+    assert rows == [("turn", "u")] * 3 + [("checkpoint", "system"), ("reset", "system")]

@@ -145,7 +145,7 @@ INSERT INTO ai_message (
   message_id, conversation_id, query, answer, create_time, create_by, update_time, update_by, tenant, seq, kind, status,
   at, metadata, user_tokens, assistant_tokens, tokens, counter)
 VALUES (
-  :id, :conversation, :query, :answer, :created, :user, :now, :user, :tenant, :seq, :kind, 'done',
+  :id, :conversation, :query, :answer, :created, 'system', :now, 'system', :tenant, :seq, :kind, 'done',
   :created, :metadata, 0, 0, :tokens, :counter)
 
 -- name: checkpoint

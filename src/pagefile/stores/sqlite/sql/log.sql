@@ -42,7 +42,8 @@ INSERT INTO ai_message (
   message_id, conversation_id, query, answer, create_time, create_by, update_time, update_by, tenant, seq, kind, status,
   at, steps, metadata, user_tokens, assistant_tokens, tokens, counter)
 VALUES (
-  :id, :conversation, :query, :answer, :create_time, :user, :now, :user, :tenant, :seq, :kind, :status,
+  :id, :conversation, :query, :answer, :create_time, iif(:kind = 'turn', :user, 'system'), :now,
+  iif(:kind = 'turn', :user, 'system'), :tenant, :seq, :kind, :status,
   :at, :steps, :metadata, :user_tokens, :assistant_tokens, :tokens, :counter)
 ON CONFLICT (message_id, conversation_id, tenant) DO NOTHING
 
