@@ -78,12 +78,13 @@ class Memory:
         store = await open_store(
             url or settings.url, clock=clock, options=StoreOptions(synchronous=settings.synchronous)
         )
+        own_model = _model(settings.model) if model is None else None
         house = House.build(
             store,
             settings,
             clock,
             counter,
-            summarizer=_summarizer(model or _model(settings.model), summarizer),
+            summarizer=_summarizer(model or own_model, summarizer),
             meter=meter,
             cache=_cache(sessions if sessions is not None else settings.sessions),
         )
@@ -106,6 +107,8 @@ class Memory:
             with anyio.CancelScope(shield=True):
                 await house.calls.flush()
                 await house.close()
+                if own_model is not None:
+                    await own_model.close()
         if failure is not None:
             raise failure
 
@@ -296,7 +299,7 @@ class Memory:
         return apart
 
 
-def _model(settings: ModelSettings) -> ChatModel | None:
+def _model(settings: ModelSettings) -> OpenAIChat | None:
     if not settings.name:
         return None
     return OpenAIChat(
