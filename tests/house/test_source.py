@@ -23,7 +23,7 @@ BROAD_EXCEPTS: dict[str, str] = {
     "memory/background.py::PageRetention.run": "nobody waits for it, and the next round tries again; it logs with traceback",
     "memory/tending.py::Tender._tend": "nobody waits for it, and the next turn tries again; it logs with traceback",
     "tiers/summaries.py::summary_of": "whatever a model or a caller's function raises; a summary is extracted instead",
-    "memory/engine.py::Memory.open": "raised again as it is, outside of the task group that would wrap it",
+    "memory/engine.py::_background_work": "raised again as it is, outside of the task group that would wrap it",
     "memory/house.py::House.guarded": "a tier that fails costs context, never the answer; it stands in the receipt",
     "service/gates.py::LastHandler.__call__": "the service's last handler: it logs and answers with a problem document",
     "stores/sqlite/lanes.py::Writer._play": "whatever a job raises belongs to the one who asked; the thread must live",

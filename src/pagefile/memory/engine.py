@@ -75,33 +75,16 @@ class Memory:
         settings = settings or Settings()
         counter = CachedCounter(open_counter(tokenizer or settings.tokenizer))
         clock = clock or SystemClock()
+        cache = _cache(sessions if sessions is not None else settings.sessions)
+        own_model = _model(settings.model) if model is None else None
+        writer = _summarizer(model or own_model, summarizer)
         store = await open_store(
             url or settings.url, clock=clock, options=StoreOptions(synchronous=settings.synchronous)
         )
-        own_model = _model(settings.model) if model is None else None
-        house = House.build(
-            store,
-            settings,
-            clock,
-            counter,
-            summarizer=_summarizer(model or own_model, summarizer),
-            meter=meter,
-            cache=_cache(sessions if sessions is not None else settings.sessions),
-        )
-        failure: Exception | None = None
+        house = House.build(store, settings, clock, counter, summarizer=writer, meter=meter, cache=cache)
         try:
-            async with anyio.create_task_group() as background:
-                background.start_soon(house.calls.run)
-                background.start_soon(house.retention.run)
-                background.start_soon(house.tender.run)
-                try:
-                    yield cls(house)
-                except Exception as error:
-                    # Raised again below: the task group would wrap it, and a caller's `except` would miss it.
-                    failure = error
-                with anyio.move_on_after(settings.drain_s, shield=True):
-                    await house.tender.settle()
-                background.cancel_scope.cancel()
+            async with _background_work(house):
+                yield cls(house)
         finally:
             house.closed = True
             with anyio.CancelScope(shield=True):
@@ -109,8 +92,6 @@ class Memory:
                 await house.close()
                 if own_model is not None:
                     await own_model.close()
-        if failure is not None:
-            raise failure
 
     def conversation(
         self,
@@ -297,6 +278,26 @@ class Memory:
         )
         apart.incognito = True
         return apart
+
+
+@asynccontextmanager
+async def _background_work(house: House) -> AsyncGenerator[None]:
+    """What nobody waits for, while the block runs; at its end the quick part of it is finished."""
+    failure: Exception | None = None
+    async with anyio.create_task_group() as background:
+        background.start_soon(house.calls.run)
+        background.start_soon(house.retention.run)
+        background.start_soon(house.tender.run)
+        try:
+            yield
+        except Exception as error:
+            # Raised again below: the task group would wrap it, and a caller's `except` would miss it.
+            failure = error
+        with anyio.move_on_after(house.settings.drain_s, shield=True):
+            await house.tender.settle()
+        background.cancel_scope.cancel()
+    if failure is not None:
+        raise failure
 
 
 def _model(settings: ModelSettings) -> OpenAIChat | None:
