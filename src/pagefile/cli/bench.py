@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from pagefile.bench import archive as archive_bench
+from pagefile.bench import short_term as short_term_bench
 from pagefile.bench.core import run
 from pagefile.bench.replay import Replayed
 from pagefile.bench.report import Report, Row
@@ -69,6 +70,38 @@ def archive(
     else:
         _show_replayed(report.replayed or ())
         _show_scenario(report.scenario)
+        _show(report.report.rows)
+        _show_machine(report.report)
+    if not report.ok:
+        raise typer.Exit(1)
+
+
+@app.command()
+def short_term(
+    *,
+    url: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="A PostgreSQL to measure on. Else one is started here, where that is installed.",
+        ),
+    ] = None,
+    sessions: Annotated[
+        str | None, typer.Option(metavar="URL", help="The Redis in front of it, redis://host:6379/0.")
+    ] = None,
+    quick: Quick = False,
+    as_json: AsJson = False,
+) -> None:
+    """Measure short-term memory on PostgreSQL with Redis; exit code 1 when a limit is not kept."""
+    with err().status("Measuring…") as status:
+        report = short_term_bench.run(
+            url, sessions, quick=quick, progress=lambda step: status.update(visible(step))
+        )
+    if report.instead is not None:
+        warn(report.instead)
+    if as_json:
+        print_json(report.to_json())
+    else:
         _show(report.report.rows)
         _show_machine(report.report)
     if not report.ok:

@@ -1,0 +1,19 @@
+"""A session as a program reads it that trusts its cache: one GET of the document's key."""
+
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+from redis.asyncio import Redis
+
+from pagefile.records import Scope
+from pagefile.stores.redis.labels import keys_of
+
+
+@asynccontextmanager
+async def bare_get(url: str, scope: Scope) -> AsyncGenerator[Callable[[], Awaitable[object]]]:
+    """A function that reads the session of a conversation, on a connection that stays open."""
+    key, _ = keys_of(scope)
+    # redis-py does not type what it passes on.
+    redis: Redis = Redis.from_url(url, single_connection_client=True)  # pyright: ignore[reportUnknownMemberType]
+    async with redis:
+        yield lambda: redis.get(key)
