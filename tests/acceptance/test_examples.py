@@ -22,7 +22,9 @@ def told(capsys):
 
 def test_every_example_is_run_here():
     """An example nobody runs is wrong before long."""
-    assert ["short_term_memory.py", "yongce_dialogue.py"] == sorted(path.name for path in EXAMPLES.glob("*.py"))
+    assert ["short_term_memory.py", "yongce_dialogue.py"] == sorted(
+        path.name for path in EXAMPLES.glob("*.py")
+    )
 
 
 def test_the_dialogue_of_document_000(told):

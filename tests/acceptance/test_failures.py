@@ -4,8 +4,10 @@ import logging
 
 import pytest
 
-from pagefile import Memory, Settings, StoreUnavailableError
+from pagefile import Memory, Settings, SettingsError, StoreUnavailableError
 from pagefile.memory.house import House
+from pagefile.ports import ChatModel
+from pagefile.settings import ArchiveSettings
 from pagefile.stores import InMemoryStore, SystemClock
 from pagefile.testing import FlakyStore
 from pagefile.text.tokens import open_counter
@@ -88,3 +90,44 @@ async def test_for_tests_a_failing_tier_can_raise(store):
     store.fail(["facts.list"])
     with pytest.raises(StoreUnavailableError):
         await memory.conversation("c", user_id="u").context("x")
+
+
+async def test_no_page_is_read_unless_it_is_asked_for(memory, store):
+    """S0-05: windows with placeholders never touch the full texts."""
+    chat = memory.conversation("c")
+    await chat.record(user="q", assistant="a", steps=[{"tool": "t", "result": "x" * 20_000}])
+    store.fail(["pages.load"])
+    window = await chat.context("next")
+    assert window.receipt.degraded == ()
+    assert any(message["content"].startswith("📎") for message in window.messages)
+
+
+class _Teller(ChatModel):
+    def __init__(self, answer):
+        self.answer, self.seen = answer, []
+
+    async def complete(self, messages, *, max_tokens):
+        self.seen.append(messages)
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [("一份权限手册，共四步。", "一份权限手册，共四步。"), (RuntimeError("no"), "手册")],
+)
+async def test_a_model_may_write_the_synopsis_and_may_fail(answer, expected):
+    """S0-67: a pluggable model; its failure falls back to the extract, and is counted."""
+    settings = Settings(archive=ArchiveSettings(synopsis="model"))
+    model = _Teller(answer)
+    async with Memory.open("memory://", settings=settings, model=model) as memory:
+        turn = await memory.conversation("c").record(
+            user="q", steps=[{"tool": "t", "result": "权限手册的内容。" * 2000}]
+        )
+        assert expected in turn.steps[0].result
+        assert (await memory.describe())["tier_failures"] == ({} if answer == expected else {"archive": 1})
+    assert "供以后判断是否需要查看全文" in model.seen[0][0]["content"]
+    with pytest.raises(SettingsError, match="there is no model"):
+        async with Memory.open("memory://", settings=settings):
+            pass

@@ -59,6 +59,8 @@ async def test_a_turn_goes_in_and_comes_out(memory):
         {"role": "user", "content": "我还有高血压，需要注意什么？"},
     ]
     assert window.mode == "FULL_HISTORY"
+    assert window.as_text().splitlines()[0] == "用户: 我最近感觉头晕，应该怎么办？"
+    assert [message["role"] for message in window.for_anthropic()[1]] == ["user", "assistant", "user"]
     assert window.tokens <= window.budget == 16_000
     assert [verdict.kept for verdict in window.receipt] == [True, True]
     assert window.ratio == window.tokens / 16_000

@@ -7,13 +7,14 @@ from os import PathLike
 
 import anyio
 
-from pagefile.errors import InvalidTurnError
+from pagefile.errors import InvalidTurnError, SettingsError
 from pagefile.memory.asking import at_least
 from pagefile.memory.conversation import Conversation
 from pagefile.memory.house import House
 from pagefile.memory.transfer import export_to, import_from
 from pagefile.models.chat import OpenAIChat
 from pagefile.models.summarizers import CallableSummarizer, ChatSummarizer, ExtractiveSummarizer
+from pagefile.models.synopses import ChatSynopsis
 from pagefile.ports import ChatModel, Clock, HeadQuery, Meter, PurgeRequest, SessionCache, Summarizer
 from pagefile.records import (
     DEFAULT_TENANT,
@@ -81,7 +82,16 @@ class Memory:
         store = await open_store(
             url or settings.url, clock=clock, options=StoreOptions(synchronous=settings.synchronous)
         )
-        house = House.build(store, settings, clock, counter, summarizer=writer, meter=meter, cache=cache)
+        house = House.build(
+            store,
+            settings,
+            clock,
+            counter,
+            summarizer=writer,
+            meter=meter,
+            cache=cache,
+            describe=_describe(settings, model or own_model),
+        )
         try:
             async with _background_work(house):
                 yield cls(house)
@@ -306,6 +316,16 @@ def _model(settings: ModelSettings) -> OpenAIChat | None:
     return OpenAIChat(
         settings.name, base_url=settings.base_url, api_key=settings.api_key, timeout_s=settings.timeout_s
     )
+
+
+def _describe(settings: Settings, model: ChatModel | None) -> ChatSynopsis | None:
+    if settings.archive.synopsis != "model":
+        return None
+    if model is None:
+        raise SettingsError(
+            'archive.synopsis is "model", but there is no model: give one, or set model.name.'
+        )
+    return ChatSynopsis(model)
 
 
 def _cache(given: str | SessionCache | None) -> SessionCache | None:

@@ -15,7 +15,7 @@ from pagefile.ports import Clock, HeadQuery, Meter, SessionCache, SessionStore, 
 from pagefile.records import DEFAULT_TENANT, Scope
 from pagefile.settings import Settings
 from pagefile.stores import CachedSessions, versions_in
-from pagefile.tiers.archive import Archive, ArchiveRules
+from pagefile.tiers.archive import Archive, ArchiveRules, Describe
 from pagefile.tiers.base import Counter, Note, Occasion, Tier
 from pagefile.tiers.checkpoints import Checkpoints, WindowRules
 from pagefile.tiers.episodes import Episodes
@@ -72,6 +72,7 @@ class House:
         summarizer: Summarizer | None = None,
         meter: Meter | None = None,
         cache: SessionCache | None = None,
+        describe: Describe | None = None,
     ) -> "House":
         """The tiers over a store."""
         meter = meter or NoMeter()
@@ -84,10 +85,10 @@ class House:
             page_from=min(settings.archive.page_from, settings.archive.threshold),
             reuse_s=settings.archive.reuse_s,
         )
-        archive = Archive(store.pages, store.page_keeper, counter, clock, rules, meter)
+        archive = Archive(store.pages, store.page_keeper, counter, clock, rules, meter, describe=describe)
         house = cls(
             store=store,
-            sessions=MeteredSessions(_sessions(store, cache), meter),
+            sessions=MeteredSessions(_sessions(store, cache), meter, cache),
             cache=cache,
             settings=settings,
             clock=clock,

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Literal
 
-from pagefile.ports import Meter, SessionStore
+from pagefile.ports import Meter, SessionCache, SessionStore
 from pagefile.records import JsonObject, Scope
 
 
@@ -39,6 +39,9 @@ METRICS: tuple[Metric, ...] = (
     ),
     Metric("pagefile_store_seconds", "histogram", "Time of database calls.", ("verb",), _SECONDS),
     Metric("pagefile_session_seconds", "histogram", "Time to read a session value.", (), _SECONDS),
+    Metric(
+        "pagefile_session_cache_total", "counter", "Session reads answered by the cache, or not.", ("result",)
+    ),
     Metric("pagefile_window_tokens", "histogram", "Tokens of the windows handed out.", (), _TOKENS),
     Metric("pagefile_turns_total", "counter", "Turns written.", ("status",)),
     Metric("pagefile_recalls_total", "counter", "Recalls asked for."),
@@ -71,16 +74,21 @@ class NoMeter(Meter):
 class MeteredSessions(SessionStore):
     """Session values whose reading is timed."""
 
-    def __init__(self, sessions: SessionStore, meter: Meter) -> None:
+    def __init__(self, sessions: SessionStore, meter: Meter, cache: SessionCache | None) -> None:
         self._sessions = sessions
         self._meter = meter
+        self._cache = cache
 
     async def get(self, scope: Scope) -> JsonObject | None:
         began = perf_counter()
+        hits = 0 if self._cache is None else self._cache.hits
         try:
             return await self._sessions.get(scope)
         finally:
             self._meter.observe("pagefile_session_seconds", perf_counter() - began)
+            if self._cache is not None:
+                result = "hit" if self._cache.hits > hits else "miss"
+                self._meter.count("pagefile_session_cache_total", result=result)
 
     async def put(self, scope: Scope, value: JsonObject) -> None:
         await self._sessions.put(scope, value)

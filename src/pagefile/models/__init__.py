@@ -2,5 +2,6 @@
 
 from pagefile.models.chat import OpenAIChat
 from pagefile.models.summarizers import CallableSummarizer, ChatSummarizer, ExtractiveSummarizer
+from pagefile.models.synopses import ChatSynopsis
 
-__all__ = ["CallableSummarizer", "ChatSummarizer", "ExtractiveSummarizer", "OpenAIChat"]
+__all__ = ["CallableSummarizer", "ChatSummarizer", "ChatSynopsis", "ExtractiveSummarizer", "OpenAIChat"]

@@ -60,6 +60,8 @@ class ArchiveSettings:
     threshold: Count = 10_000
     #: Results of more characters than this have a page too, so that the oldest can leave when many pile up.
     page_from: Count = 2_000
+    #: Who says in the placeholder what a page is about: an extract by type, or the chat model.
+    synopsis: Literal["extract", "model"] = "extract"
     #: Results of the running turn take at most so many tokens in full, the oldest leave first: for agents that call dozens of
     #: tools in one turn. 0: as many as fit into the window.
     running_tokens: Count = 0

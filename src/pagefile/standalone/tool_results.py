@@ -7,9 +7,11 @@ the engine: pages are content-addressed, loads are scoped, a failing store costs
 import copy
 import hashlib
 from collections import OrderedDict, deque
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import wraps
+from inspect import isawaitable
 from typing import Any, ClassVar, cast
 from uuid import uuid4
 
@@ -125,6 +127,21 @@ class ToolResultManager:
             house.failed("archive", error)
             return clip(text, min(FALLBACK_CHARS, self.ARCHIVE_THRESHOLD))
         return placeholder(page, house.counter.count)
+
+    def wrap(
+        self, tool: Callable[..., Any], *, conversation_id: str, name: str | None = None
+    ) -> Callable[..., Awaitable[str]]:
+        """The same tool, blocking or not, whose long results are archived: the tool itself stays as it is."""
+        tool_name = name or getattr(tool, "__name__", "tool")
+
+        @wraps(tool)
+        async def wrapped(*args: Any, **kwargs: Any) -> str:
+            result = tool(*args, **kwargs)
+            text = result_text(await result if isawaitable(result) else result)
+            given = {**kwargs, **({"args": list(args)} if args else {})}
+            return await self.process_tool_result(tool_name, given, text, conversation_id)
+
+        return wrapped
 
     async def load_tool_result(self, uuid: str, *, conversation_id: str | None = None) -> str:
         """加载完整的工具结果; what cannot be loaded is explained in words a model can act on."""

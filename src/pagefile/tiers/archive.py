@@ -2,11 +2,12 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from uuid import UUID, uuid5
 
+import anyio
 import anyio.to_thread
 
 from pagefile.errors import HandleNotFoundError, InvalidTurnError, PagePurgedError, StoreError
@@ -31,7 +32,9 @@ LOADING_TOOLS = frozenset({LOAD_TOOL, SEARCH_TOOL})
 #: From so many characters on, preparing a page would hold up the event loop.
 _THREAD_FROM_CHARS = 20_000
 
-Synopsis = Callable[[str], str]
+Describe = Callable[[str], Awaitable[str]]
+#: A model that takes longer to describe a result has hung.
+DESCRIBE_TIMEOUT_S = 20.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +63,7 @@ class Archive:
         rules: ArchiveRules,
         meter: Meter,
         *,
-        summarize: Synopsis = synopsis,
+        describe: Describe | None = None,
     ) -> None:
         self._pages = pages
         self._keeper = keeper
@@ -68,7 +71,7 @@ class Archive:
         self._clock = clock
         self._rules = rules
         self._meter = meter
-        self._summarize = summarize
+        self._describe = describe
         #: How often a page was loaded: the page faults of this process.
         self.loads = 0
         #: The tenants that pages were made for.
@@ -95,14 +98,27 @@ class Archive:
 
     async def store(self, scope: Scope, step: Step, turn_id: str, *, thread: str | None = None) -> Page:
         """Make a page of a result, whatever its length; the same result of the same call makes one page."""
-        prepare = _Preparation(scope, step, turn_id, self._counter, self._summarize)
+        prepare = _Preparation(scope, step, turn_id, self._counter)
         if len(step.result) < _THREAD_FROM_CHARS:
             draft = prepare()
         else:
             draft = await anyio.to_thread.run_sync(prepare)
-        page = replace(draft.page, created=self._clock.now(), thread=thread)
+        summary = await self._described(step.result) or draft.page.result_summary
+        page = replace(draft.page, created=self._clock.now(), thread=thread, result_summary=summary)
         self.tenants.add(scope.tenant)
         return await self._pages.put(replace(draft, page=page))
+
+    async def _described(self, text: str) -> str | None:
+        """What a model says of a result; None without one, and when it fails."""
+        if self._describe is None:
+            return None
+        try:
+            with anyio.fail_after(DESCRIBE_TIMEOUT_S):
+                return (await self._describe(text)).strip()[:SUMMARY_CHARS]
+        except Exception as error:
+            # Whatever a model raises: the synopsis without a model is good enough.
+            self.on_failure(error)
+            return None
 
     async def equal_call(self, scope: Scope, tool: str, value: JsonValue) -> Page | None:
         """A page that answers the same call of the same user and is fresh enough; None unless reuse is switched on."""
@@ -173,7 +189,6 @@ class _Preparation:
     step: Step
     turn_id: str
     counter: Counter
-    summarize: Synopsis
 
     def __call__(self) -> PageDraft:
         text = self.step.result
@@ -184,7 +199,7 @@ class _Preparation:
             tool=self.step.tool,
             input=self.step.input,
             query_summary=query_summary(self.step.input),
-            result_summary=self.summarize(text)[:SUMMARY_CHARS],
+            result_summary=synopsis(text)[:SUMMARY_CHARS],
             length=len(text),
             sources=tuple(sources(text)),
             created=_NO_TIME,

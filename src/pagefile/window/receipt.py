@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from pagefile.records import JsonObject, JsonValue
 from pagefile.window.candidates import PRIORITY, Block, Message
+from pagefile.window.render import anthropic, plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,3 +109,11 @@ class Window:
     receipt: Receipt
     #: The call's id in `chat.calls()`.
     id: str = field(default="")
+
+    def for_anthropic(self) -> tuple[str, list[Message]]:
+        """The same window for Anthropic's API: the system text, and messages whose roles alternate."""
+        return anthropic(self.messages)
+
+    def as_text(self) -> str:
+        """The same window as one text, a line a message."""
+        return plain(self.messages)

@@ -215,3 +215,20 @@ def test_the_prompt_is_the_documents():
         "占位符中的摘要不足以回答用户问题",
     ):
         assert f"- {criterion}" in HISTORY_TOOL_PROMPT
+
+
+@pytest.mark.parametrize("awaited", [False, True])
+async def test_an_unmodified_tool_is_wrapped_by_one_call(manager, memory, awaited):
+    """S0-06: blocking or not, with its own arguments; short results pass, long ones become placeholders."""
+
+    def search(question, mode="mix"):
+        return LONG if mode == "mix" else f"{question}: short"
+
+    async def asearch(question, mode="mix"):
+        return search(question, mode)
+
+    tool = manager.wrap(asearch if awaited else search, conversation_id="c", name="search_yongce_docs")
+    assert await tool("权限", mode="naive") == "权限: short"
+    assert (await tool("权限", mode="mix")).startswith("📎")
+    (page,) = await memory.pages()
+    assert (page.tool, page.input) == ("search_yongce_docs", {"args": ["权限"], "mode": "mix"})
