@@ -1,0 +1,27 @@
+"""A fresh schema of PostgreSQL and an empty Valkey, which a test may stop."""
+
+import pytest
+from redis.asyncio import Redis
+
+from pagefile.testing.valkey import ValkeyServer
+from tests.integration.postgres.serving import fresh_url
+
+
+@pytest.fixture(scope="module")
+def server():
+    with ValkeyServer() as server:
+        yield server
+
+
+@pytest.fixture
+async def valkey(server):
+    """Running and empty, whatever the test before did to it."""
+    server.start()
+    async with Redis.from_url(server.url) as redis:
+        await redis.flushall()
+    return server
+
+
+@pytest.fixture
+def url():
+    return fresh_url()
