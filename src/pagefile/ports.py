@@ -414,6 +414,10 @@ class PageKeeper(ABC):
         """The pinned pages of the scope's conversation (of its user, if it names no conversation), oldest first."""
 
     @abstractmethod
+    async def tenants(self) -> list[str]:
+        """Every tenant that has a page with a text, in order."""
+
+    @abstractmethod
     async def equal_call(self, scope: Scope, call_hash: str, since: datetime) -> Page | None:
         """The newest page that the scope may load, made by an equal call at or after a time, not purged.
 

@@ -440,3 +440,61 @@ async def test_ten_bulky_turns_leave_a_small_window(memory):
     window = await chat.context("谢谢", window_tokens=200_000)
     assert window.tokens < 10_000
     assert len(tool_texts(window)) == 10
+
+
+async def test_a_number_in_a_big_log_is_found(memory):
+    """Among thousands of lines that differ in a number only."""
+    chat = memory.conversation("c", user_id="u")
+    log = "".join(
+        f"2026-05-01 12:00:00 INFO request {n} served in {n % 90} ms\n" for n in range(70_000, 76_000)
+    )
+    uuid = await fetched_turn(chat, log, question="show the log")
+    assert "request 72463 served" in await chat.load(uuid, query="request 72463")
+    assert "request 72463 served" in await chat.call_tool(
+        "load_tool_history", {"uuid": uuid, "query": "request 72463"}
+    )
+    assert "72463" in await chat.call_tool("search_tool_history", {"query": "request 72463"})
+    told = await chat.load(uuid, query="zebra unicorn")
+    assert told.startswith("[没有匹配的段落，以下是开头 / no passage matches, this is the beginning]")
+
+
+async def test_a_model_can_read_a_big_page_to_its_end(memory):
+    """Every answer says how to read on; following it gives the whole page, in a window that never holds it."""
+    chat, result = memory.conversation("c"), manual(60_000)
+    uuid = await fetched_turn(chat, result)
+    read, offset = "", 0
+    while True:
+        part = await chat.call_tool("load_tool_history", {"uuid": uuid, "offset": offset, "limit": 8000})
+        text, _, rest = part.partition("\n[共 ")
+        read += text
+        if not rest:
+            break
+        assert f"offset={len(read)}" in rest
+        offset = len(read)
+    assert read == result
+    assert "offset=0" in await chat.call_tool("load_tool_history", {"uuid": uuid})
+
+
+async def test_what_a_loading_tool_said_is_never_lost(memory):
+    """A result that is no page of ours is archived like any other."""
+    chat = memory.conversation("c")
+    for tool, given in (("search_tool_history", {"query": "q"}), ("load_tool_history", {"uuid": "wrong"})):
+        turn = await chat.record(user="q", steps=[{"tool": tool, "input": given, "result": "长" * 50_000}])
+        assert await chat.load(turn.steps[0].page) == "长" * 50_000
+
+
+async def test_retention_looks_after_every_tenant(open_memory, clock):
+    """Also those that this process never worked for."""
+    async with open_memory() as memory:
+        uuids = {
+            tenant: await fetched_turn(memory.conversation("c", tenant=tenant), manual())
+            for tenant in ("acme", "default")
+        }
+    clock.advance(2 * 86_400)
+    async with open_memory(retention_days=1) as memory:
+        for tenant, uuid in uuids.items():
+            for _ in range(60):
+                if (await memory.conversation("c", tenant=tenant).page(uuid)).purged:
+                    break
+                await anyio.sleep(0.05)
+            assert (await memory.conversation("c", tenant=tenant).page(uuid)).purged, tenant

@@ -47,7 +47,7 @@ class Row:
         assert shown.ratio is not None
         if unless is not None:
             note = f"not applicable: {unless}; {shown.note}"
-            return cls(shown.name, shown.value, shown.unit, shown.ratio, limit.ratio, limit.bound, True, note)
+            return cls(shown.name, shown.value, shown.unit, shown.ratio, limit.ratio, limit.bound, None, note)
         ok = limit.keeps(shown.ratio)
         return cls(shown.name, shown.value, shown.unit, shown.ratio, limit.ratio, limit.bound, ok, shown.note)
 

@@ -2,11 +2,12 @@
 
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from datetime import timedelta
 
 import anyio
 
+from pagefile.errors import PagefileError
 from pagefile.ports import CallLog, Clock, PageKeeper, PurgeRequest
 from pagefile.records import Call, Scope
 
@@ -24,20 +25,18 @@ MakeCall = Callable[[], Call]
 
 
 class PageRetention:
-    """Purges the texts of pages that are too old or too many, of the tenants this process has worked for."""
+    """Purges the texts of pages that are too old or too many, of every tenant."""
 
     def __init__(
         self,
         keeper: PageKeeper,
         clock: Clock,
-        tenants: Callable[[], Iterable[str]],
         *,
         days: float,
         max_bytes: int,
     ) -> None:
         self._keeper = keeper
         self._clock = clock
-        self._tenants = tenants
         self._days = days
         self._max_bytes = max_bytes
 
@@ -56,7 +55,7 @@ class PageRetention:
         now = self._clock.now()
         before = now - timedelta(days=self._days) if self._days else None
         purged = 0
-        for tenant in sorted(self._tenants()):
+        for tenant in await self._keeper.tenants():
             request = PurgeRequest(Scope(tenant), now, None, before, self._max_bytes or None)
             purged += len(await self._keeper.purge(request))
         if purged:
@@ -76,6 +75,7 @@ class CallWriter:
         self._added = 0
         self._done = 0
         self.dropped = 0
+        self._told = False
 
     def add(self, make: MakeCall) -> None:
         """Have a call written soon. The call is built then, not now."""
@@ -117,7 +117,16 @@ class CallWriter:
     async def _write(self, batch: list[Call]) -> None:
         try:
             await self._calls.add(batch, keep=self._keep)
+        except PagefileError as error:
+            # A database that may only be read, or is away: once is enough to know.
+            self.dropped += len(batch)
+            logger.log(
+                logging.DEBUG if self._told else logging.WARNING, "could not record windows: %s", error
+            )
+            self._told = True
         except Exception:
             # Nobody waits for this, and the memory must go on without it.
             self.dropped += len(batch)
             logger.exception("could not record %d windows", len(batch))
+        else:
+            self._told = False

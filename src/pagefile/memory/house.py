@@ -12,7 +12,7 @@ from pagefile.memory.metering import MeteredSessions, NoMeter
 from pagefile.memory.tending import Tender
 from pagefile.models.summarizers import ExtractiveSummarizer
 from pagefile.ports import Clock, HeadQuery, Meter, SessionCache, SessionStore, Store, Summarizer
-from pagefile.records import DEFAULT_TENANT, Scope
+from pagefile.records import Scope
 from pagefile.settings import Settings
 from pagefile.stores import CachedSessions, versions_in
 from pagefile.tiers.archive import Archive, ArchiveRules, Describe
@@ -119,7 +119,6 @@ class House:
             retention=PageRetention(
                 store.page_keeper,
                 clock,
-                lambda: {DEFAULT_TENANT, *archive.tenants},
                 days=settings.archive.retention_days,
                 max_bytes=settings.archive.max_bytes,
             ),

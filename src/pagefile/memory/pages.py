@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from pagefile.errors import HandleNotFoundError, InvalidTurnError, PagefileError
 from pagefile.memory.asking import at_least
 from pagefile.memory.house import House
-from pagefile.records import Scope, Turn, checked_text
-from pagefile.tiers.archive import explained, slice_of
+from pagefile.records import Page, Scope, Turn, checked_text
+from pagefile.text.words import terms
+from pagefile.tiers.archive import explained, fitting_slice, slice_of
+from pagefile.tiers.paging import LEAST_EXCERPT_TOKENS
 from pagefile.window.placeholder import LOAD_TOOL, SEARCH_TOOL
 
 logger = logging.getLogger("pagefile")
@@ -53,24 +55,31 @@ async def call_tool(
 async def _load(house: House, scope: Scope, open_turn: Turn | None, arguments: Mapping[str, object]) -> str:
     page, text = await house.archive.load(scope, str(arguments.get("uuid") or ""))
     room = house.settings.window_tokens // 2 - _loaded_tokens(open_turn)
-    query = arguments.get("query")
-    offset, limit = arguments.get("offset"), arguments.get("limit")
-    if isinstance(offset, int) or isinstance(limit, int):
-        start = offset if isinstance(offset, int) and 0 <= offset <= len(text) else 0
-        text = slice_of(text, start, limit if isinstance(limit, int) and limit > 0 else None)
-    elif not isinstance(query, str) or not query.strip():
-        query = None
-        if page.tokens <= room:
-            return text
-    if query is None and house.counter.count(text) <= room:
-        return text
-    if room < 1:
+    if room < LEAST_EXCERPT_TOKENS:
         return (
             f"[窗口已满 / window full] {page.uuid}: the pages loaded in this turn fill half of the window already. "
             "Answer with what is there, or ask for passages in the next turn."
         )
-    asked = query if isinstance(query, str) else (open_turn.user if open_turn is not None else None)
-    return await house.archive.excerpt(text, asked or page.query_summary, room)
+    offset, limit = arguments.get("offset"), arguments.get("limit")
+    if isinstance(offset, int) or isinstance(limit, int):
+        start = offset if isinstance(offset, int) and 0 <= offset <= len(text) else 0
+        most = limit if isinstance(limit, int) and limit > 0 else None
+        part = fitting_slice(text, start, most, room, house.counter.count)
+        return part + _more(page, start + len(part))
+    query = arguments.get("query")
+    query = query if isinstance(query, str) and query.strip() else None
+    if query is None and page.tokens <= room:
+        return text
+    asked = query or (open_turn.user if open_turn is not None else None) or page.query_summary
+    return await house.archive.excerpt(text, asked, room) + _more(page, 0)
+
+
+def _more(page: Page, read_to: int) -> str:
+    """How to read on: a model pages only if it is told how."""
+    if read_to >= page.length:
+        return ""
+    call = f'load_tool_history(uuid="{page.uuid}", offset={read_to}, limit=4000)'
+    return f"\n[共 {page.length} 字，继续阅读 / {page.length} characters in all, read on: {call}]"
 
 
 async def _search(house: House, scope: Scope, open_turn: Turn | None, arguments: Mapping[str, object]) -> str:
@@ -83,7 +92,7 @@ async def _search(house: House, scope: Scope, open_turn: Turn | None, arguments:
         return f"[无结果 / nothing found] {query}"
     return "\n\n".join(
         f"📎 [存档:{hit.page.uuid}] {hit.page.tool}: {hit.page.query_summary} ({hit.page.created:%Y-%m-%d}, "
-        f'{hit.page.length}字) load_tool_history(uuid="{hit.page.uuid}")\n{hit.passage[:_PASSAGE_SHOWN]}'
+        f'{hit.page.length}字) load_tool_history(uuid="{hit.page.uuid}")\n{_around_match(hit.passage, query)}'
         for hit in hits
     )
 
@@ -93,3 +102,15 @@ def _loaded_tokens(open_turn: Turn | None) -> int:
     if open_turn is None:
         return 0
     return sum(step.page_tokens for step in open_turn.steps if step.tool == LOAD_TOOL)
+
+
+def _around_match(passage: str, query: str) -> str:
+    """The part of a passage that the query is about, when the passage is too long to show."""
+    if len(passage) <= _PASSAGE_SHOWN:
+        return passage
+    folded = passage.casefold()
+    found = [term for term in terms(query) if term in folded]
+    # What is said least often tells best what the passage was found for.
+    telling = min(found, key=lambda term: (folded.count(term), -len(term)), default="")
+    start = max(0, min(len(passage) - _PASSAGE_SHOWN, folded.find(telling) - _PASSAGE_SHOWN // 2))
+    return passage[start : start + _PASSAGE_SHOWN]

@@ -45,6 +45,7 @@ _AROUND = 80
 #: How many that look like one are asked, nearest first.
 _ASKED = 8
 _SOFT = re.compile(r"[\s，、,;；]")
+_DIGITS = re.compile(r"\d+")
 _HEADING_LINE = re.compile(r"(?:\A|\n)#{1,6} +([^\n]+)")
 #: Joins the character before it to the one behind it, or changes it: no place to cut.
 _JOINERS = frozenset("\u200d\ufe0e\ufe0f")
@@ -333,7 +334,7 @@ def _likely(passages: Sequence[Passage], asked: Sequence[str]) -> list[int]:
     """All passages if they are few, else those that hold most of what the asked terms begin with, in order."""
     if len(passages) <= MOST_SEGMENTED:
         return list(range(len(passages)))
-    stems = {_stem(term) for term in asked}
+    stems = {stem for term in asked for stem in _stems(term)}
     folded = [unicodedata.normalize("NFKC", passage.text).casefold() for passage in passages]
     rare = {stem: 1 / (1 + sum(stem in text for text in folded)) for stem in sorted(stems)}
     held = [sum(rare[stem] * min(3, text.count(stem)) for stem in rare) for text in folded]
@@ -341,11 +342,12 @@ def _likely(passages: Sequence[Passage], asked: Sequence[str]) -> list[int]:
     return sorted(best[:MOST_SEGMENTED])
 
 
-def _stem(term: str) -> str:
-    """What a text that has this term holds for certain: numbers are written in many ways, stems lose their endings."""
-    if term[0].isdigit():
-        return term[0]
-    return term[: max(2, len(term) - 1)] if term.isascii() and len(term) > 2 else term
+def _stems(term: str) -> tuple[str, ...]:
+    """What a text that has this term is likely to hold; of a number its digits, and the first for those written otherwise."""
+    digits = _DIGITS.match(term)
+    if digits is not None:
+        return (digits.group(), term[0])
+    return (term[: max(2, len(term) - 1)] if term.isascii() and len(term) > 2 else term,)
 
 
 # -- showing -----------------------------------------------------------------------------------------------------------

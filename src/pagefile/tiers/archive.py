@@ -18,6 +18,7 @@ from pagefile.text.clip import clip
 from pagefile.text.passages import page_slice, render_excerpt, select, split
 from pagefile.text.sources import sources
 from pagefile.text.synopsis import synopsis
+from pagefile.text.words import terms
 from pagefile.tiers.base import Counter
 from pagefile.window.measure import measured_step
 from pagefile.window.placeholder import LOAD_TOOL, SEARCH_TOOL, placeholder
@@ -29,6 +30,8 @@ SUMMARY_CHARS = 500
 FALLBACK_CHARS = 11_000
 #: Results of these tools are pages already: they are never archived again.
 LOADING_TOOLS = frozenset({LOAD_TOOL, SEARCH_TOOL})
+#: Stands before the beginning of a page of which nothing answers the question.
+_NOTHING_MATCHED = "[没有匹配的段落，以下是开头 / no passage matches, this is the beginning]\n"
 #: From so many characters on, preparing a page would hold up the event loop.
 _THREAD_FROM_CHARS = 20_000
 
@@ -74,8 +77,6 @@ class Archive:
         self._describe = describe
         #: How often a page was loaded: the page faults of this process.
         self.loads = 0
-        #: The tenants that pages were made for.
-        self.tenants: set[str] = set()
         #: Told of every result that could not be archived.
         self.on_failure: Callable[[Exception], None] = _nobody
 
@@ -83,8 +84,10 @@ class Archive:
 
     async def keep(self, scope: Scope, step: Step, turn_id: str) -> Step:
         """The step as it is stored: with its result, or with the placeholder of its page."""
-        if step.tool in LOADING_TOOLS:
-            return await self._kept_load(scope, step)
+        if step.tool == LOAD_TOOL:
+            loaded = await self._kept_load(scope, step)
+            if loaded is not None:
+                return loaded
         if len(step.result) <= self._rules.page_from:
             return measured_step(step, self._counter.count)
         try:
@@ -105,7 +108,6 @@ class Archive:
             draft = await anyio.to_thread.run_sync(prepare)
         summary = await self._described(step.result) or draft.page.result_summary
         page = replace(draft.page, created=self._clock.now(), thread=thread, result_summary=summary)
-        self.tenants.add(scope.tenant)
         return await self._pages.put(replace(draft, page=page))
 
     async def _described(self, text: str) -> str | None:
@@ -150,23 +152,23 @@ class Archive:
 
         def choose() -> str:
             passages = split(text)
-            chosen = select(passages, query, budget=budget_tokens, cost=self._counter.count)
-            return render_excerpt(chosen, len(text))
+            wanted = set(terms(query))
+            room = budget_tokens - self._counter.count(_NOTHING_MATCHED)
+            chosen = select(passages, query, budget=room, cost=self._counter.count)
+            matched = any(wanted.intersection(terms(passage.text)) for passage in chosen)
+            return ("" if matched else _NOTHING_MATCHED) + render_excerpt(chosen, len(text))
 
         return choose() if len(text) < _THREAD_FROM_CHARS else await anyio.to_thread.run_sync(choose)
 
     # -- inside -----------------------------------------------------------------------------------------------------------
 
-    async def _kept_load(self, scope: Scope, step: Step) -> Step:
-        """A step that loaded a page keeps only a note of it: the page itself is on disk already."""
+    async def _kept_load(self, scope: Scope, step: Step) -> Step | None:
+        """A step that loaded a page keeps only a note of it: the page itself is on disk already. None if it loaded none."""
         uuid = loaded_uuid(step)
         try:
             page, _ = await self._pages.load(scope, uuid or "")
         except (HandleNotFoundError, StoreError):
-            # What the tool said is an explanation, not a page.
-            return measured_step(
-                replace(step, result=clip(step.result, self._rules.threshold)), self._counter.count
-            )
+            return None
         note = f'📎 [存档:{page.uuid}] 已加载{page.length}字 load_tool_history(uuid="{page.uuid}")'
         return measured_step(replace(_with_page(step, page), result=note, whole=False), self._counter.count)
 
@@ -271,6 +273,16 @@ def explained(error: HandleNotFoundError) -> str:
     if isinstance(error, PagePurgedError):
         return f"[存档已清理 / archive purged] {error}"
     return f"[未找到存档 / archive not found] {error}"
+
+
+def fitting_slice(
+    text: str, offset: int, limit: int | None, budget_tokens: int, count: Callable[[str], int]
+) -> str:
+    """A part as `slice_of` gives it, made shorter until it fits a budget."""
+    part = slice_of(text, offset, limit)
+    while len(part) > 1 and (tokens := count(part)) > budget_tokens:
+        part = slice_of(text, offset, max(1, len(part) * budget_tokens // tokens - 1))
+    return part
 
 
 def slice_of(text: str, offset: int, limit: int | None) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pagefile.errors import PagefileError
 from pagefile.ports import LogView, PageKeeper, PageStore
 from pagefile.records import Scope, Step
-from pagefile.tiers.archive import LOADING_TOOLS, Archive, slice_of
+from pagefile.tiers.archive import LOADING_TOOLS, Archive, fitting_slice
 from pagefile.tiers.base import Counter, Occasion
 from pagefile.window.candidates import Candidate, Form
 from pagefile.window.forms import Text
@@ -102,7 +102,7 @@ class Paging:
         """A page as it may stand in this window, from whole to a few passages; nothing when it cannot be read."""
         try:
             text, tokens = await self._text(occasion.scope, uuid)
-            part = None if step is None else _asked_part(step, text)
+            part = None if step is None else self._asked_part(step, text, occasion.window_tokens // 2)
             if part is not None:
                 return (Text("part", part, self._counter.count(part)),)
             query = _asked_query(step) or occasion.query or ""
@@ -118,6 +118,17 @@ class Paging:
         except PagefileError as error:
             occasion.note(f"page {uuid} stays a placeholder: {error}")
             return ()
+
+    def _asked_part(self, step: Step, text: str, budget_tokens: int) -> str | None:
+        """The part a loading step asked for by offset and limit; the same that `call_tool` answers."""
+        if step.tool not in LOADING_TOOLS or not isinstance(step.input, Mapping):
+            return None
+        offset, limit = step.input.get("offset"), step.input.get("limit")
+        if not isinstance(offset, int) and not isinstance(limit, int):
+            return None
+        start = offset if isinstance(offset, int) and 0 <= offset <= len(text) else 0
+        most = limit if isinstance(limit, int) and limit > 0 else None
+        return fitting_slice(text, start, most, budget_tokens, self._counter.count)
 
     async def _text(self, scope: Scope, uuid: str) -> tuple[str, int]:
         key = (scope.tenant, uuid)
@@ -195,14 +206,3 @@ def _asked_query(step: Step | None) -> str | None:
         return None
     query = step.input.get("query")
     return query if isinstance(query, str) and query.strip() else None
-
-
-def _asked_part(step: Step, text: str) -> str | None:
-    """The part a loading step asked for by offset and limit."""
-    if step.tool not in LOADING_TOOLS or not isinstance(step.input, Mapping):
-        return None
-    offset, limit = step.input.get("offset"), step.input.get("limit")
-    if not isinstance(offset, int) and not isinstance(limit, int):
-        return None
-    start = offset if isinstance(offset, int) and 0 <= offset <= len(text) else 0
-    return slice_of(text, start, limit if isinstance(limit, int) and limit > 0 else None)

@@ -70,6 +70,11 @@ class InMemoryPageKeeper(PageKeeper):
     async def pinned(self, scope: Scope) -> list[Page]:
         return _oldest_first(self._room, lambda page: page.pinned and rules.lists_page(scope, page.scope))
 
+    async def tenants(self) -> list[str]:
+        return sorted(
+            {page.scope.tenant for page in _oldest_first(self._room, lambda page: page.purged is None)}
+        )
+
     async def equal_call(self, scope: Scope, call_hash: str, since: datetime) -> Page | None:
         equal = _oldest_first(
             self._room,

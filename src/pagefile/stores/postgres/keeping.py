@@ -40,6 +40,9 @@ class PostgresPageKeeper(PageKeeper):
         rows = await self._database.rows(f"pinned_of_{part_of(scope)}", keys(scope))
         return [page_of(row, scope.tenant) for row in rows]
 
+    async def tenants(self) -> list[str]:
+        return [str(row[0]) for row in await self._database.rows("page_tenants", {})]
+
     async def equal_call(self, scope: Scope, call_hash: str, since: datetime) -> Page | None:
         values = {**keys(scope), "call_hash": call_hash, "since": utc(since)}
         row = await self._database.row("page_of_call", values)

@@ -50,6 +50,12 @@ class SqlitePageKeeper(PageKeeper):
 
         return await self._readers.run(read)
 
+    async def tenants(self) -> list[str]:
+        def read(connection: Connection) -> list[str]:
+            return [str(row[0]) for row in connection.execute(sql("page_tenants"))]
+
+        return await self._readers.run(read)
+
     async def equal_call(self, scope: Scope, call_hash: str, since: datetime) -> Page | None:
         values = {**keys(scope), "call_hash": call_hash, "since": time_text(since)}
 

@@ -45,6 +45,14 @@ async def purged(store: Store, scope: Scope, **conditions: object) -> list[str]:
 class PageKeeperContract(Contract):
     """`PageKeeper`."""
 
+    async def test_tenants_are_those_with_a_text(self, store: Store) -> None:
+        """In order; a tombstone is no text."""
+        assert [] == await store.page_keeper.tenants()
+        await shelve(store)
+        assert ["firm", "tenant"] == await store.page_keeper.tenants()
+        await purged(store, Scope("firm"), max_bytes=0)
+        assert ["tenant"] == await store.page_keeper.tenants()
+
     async def test_a_page_is_known_without_its_text(self, store: Store) -> None:
         """Purged or not; unknown or foreign: `HandleNotFoundError`."""
         await shelve(store)

@@ -64,6 +64,9 @@ UPDATE tool_result_archive AS p SET
   access_count = access_count + 1, last_access = max(coalesce(last_access, :at), :at)
 WHERE p.uuid = :uuid AND p.purged IS NULL AND {reached}
 
+-- name: page_tenants
+SELECT DISTINCT tenant FROM tool_result_archive WHERE purged IS NULL ORDER BY tenant
+
 -- name: pinned_of_conversation
 SELECT {page} FROM tool_result_archive AS p WHERE {of_conversation} AND p.pinned = 1 ORDER BY p.created_at, p.uuid
 
