@@ -3,10 +3,14 @@
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
-from redis.asyncio import Redis
-
+from pagefile.errors import MissingExtraError
 from pagefile.records import Scope
 from pagefile.stores.redis.labels import keys_of
+
+try:
+    from redis.asyncio import Redis
+except ImportError as error:
+    raise MissingExtraError.of("redis", "Measuring Redis") from error
 
 
 @asynccontextmanager
