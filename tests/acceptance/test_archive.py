@@ -498,3 +498,29 @@ async def test_retention_looks_after_every_tenant(open_memory, clock):
                     break
                 await anyio.sleep(0.05)
             assert (await memory.conversation("c", tenant=tenant).page(uuid)).purged, tenant
+
+
+async def test_an_english_agent_gets_english_words(face, url):
+    """`language="en"`: placeholder, guide, notes and labels; everything still works on them."""
+    async with opened(
+        face, url, settings=Settings(language="en", archive=ArchiveSettings(strategy="hybrid"))
+    ) as memory:
+        chat = memory.conversation("c")
+        uuid = await fetched_turn(
+            chat,
+            "The manual says: press the red button. " * 1000,
+            question="What does the manual say?",
+            tool="read",
+        )
+        for n in range(4):
+            await chat.record(user=f"number {n}", assistant="ok")
+        window = await chat.context("thanks", window_tokens=100_000)
+        assert window.messages[0]["content"].startswith("## Archived tool results")
+        assert tool_texts(window)[0].startswith(f"📎 [archived tool result: {uuid}]\n")
+        assert not any("\u4e00" <= char <= "\u9fff" for message in window.messages for char in message["content"] if "……" not in message["content"])  # fmt: skip
+        loaded = await chat.context("What did the manual say earlier?", window_tokens=100_000)
+        assert tool_texts(loaded)[0].startswith("The manual says")
+        await chat.checkpoint("They read the manual.", recent_turns=1)
+        system = (await chat.context("x")).messages[0]["content"]
+        assert "Summary so far: They read the manual." in system
+        assert f"Archived: {uuid}" in system

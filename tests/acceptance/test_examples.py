@@ -22,7 +22,7 @@ def told(capsys):
 
 def test_every_example_is_run_here():
     """An example nobody runs is wrong before long."""
-    assert ["short_term_memory.py", "yongce_dialogue.py"] == sorted(
+    assert ["agent_loop.py", "short_term_memory.py", "yongce_dialogue.py"] == sorted(
         path.name for path in EXAMPLES.glob("*.py")
     )
 
@@ -56,3 +56,13 @@ def results(lines: list[str]) -> list[str]:
 
 def tokens(lines: list[str]) -> list[int]:
     return [int(line.split()[1].replace(",", "")) for line in lines if "窗口: " in line]
+
+
+def test_an_agent_loop_in_english(told):
+    """The log is in the window once; later the model pages in the lines it needs."""
+    lines = told("agent_loop.py")[0]
+    sizes = [int(line.split()[0]) for line in lines if line.endswith("tokens in the window")]
+    assert sizes[1] > 30_000
+    assert max(sizes[2:]) < 1_500
+    assert any("load_tool_history(" in line for line in lines)
+    assert "  What did the log say before? It says: 12:59:59 ERROR disk full" == lines[-1]

@@ -24,6 +24,7 @@ from pagefile.tiers.history import History
 from pagefile.tiers.page_search import PageSearch
 from pagefile.tiers.paging import Paging
 from pagefile.window.candidates import Candidate
+from pagefile.window.wording import WORDINGS
 
 logger = logging.getLogger("pagefile")
 
@@ -84,6 +85,7 @@ class House:
             threshold=settings.archive.threshold,
             page_from=min(settings.archive.page_from, settings.archive.threshold),
             reuse_s=settings.archive.reuse_s,
+            wording=WORDINGS[settings.language],
         )
         archive = Archive(store.pages, store.page_keeper, counter, clock, rules, meter, describe=describe)
         house = cls(
@@ -94,7 +96,11 @@ class House:
             clock=clock,
             counter=counter,
             meter=meter,
-            history=History(counter, running_tokens=settings.archive.running_tokens),
+            history=History(
+                counter,
+                running_tokens=settings.archive.running_tokens,
+                wording=WORDINGS[settings.language],
+            ),
             checkpoints=checkpoints,
             tender=Tender(checkpoints.tend, rules_of(settings), meter),
             archive=archive,

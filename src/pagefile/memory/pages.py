@@ -10,7 +10,8 @@ from pagefile.records import Page, Scope, Turn, checked_text
 from pagefile.text.words import terms
 from pagefile.tiers.archive import explained, fitting_slice, slice_of
 from pagefile.tiers.paging import LEAST_EXCERPT_TOKENS
-from pagefile.window.placeholder import LOAD_TOOL, SEARCH_TOOL
+from pagefile.window.placeholder import LOAD_TOOL, SEARCH_TOOL, short_placeholder
+from pagefile.window.wording import WORDINGS
 
 logger = logging.getLogger("pagefile")
 
@@ -91,8 +92,8 @@ async def _search(house: House, scope: Scope, open_turn: Turn | None, arguments:
     if not hits:
         return f"[无结果 / nothing found] {query}"
     return "\n\n".join(
-        f"📎 [存档:{hit.page.uuid}] {hit.page.tool}: {hit.page.query_summary} ({hit.page.created:%Y-%m-%d}, "
-        f'{hit.page.length}字) load_tool_history(uuid="{hit.page.uuid}")\n{_around_match(hit.passage, query)}'
+        short_placeholder(hit.page, WORDINGS[house.settings.language])
+        + f"\n{hit.page.tool}: {hit.page.query_summary} ({hit.page.created:%Y-%m-%d})\n{_around_match(hit.passage, query)}"
         for hit in hits
     )
 

@@ -121,6 +121,8 @@ class Settings:
     threshold: Annotated[float, Limit(above=True, most=1)] = 0.75
     recent_turns: Positive = 8
     placement: Literal["tail", "head"] = "tail"
+    #: The language of placeholders, the guide to them and labels: "zh" is the design documents' own, "en" for English agents.
+    language: Literal["zh", "en"] = "zh"
     #: "never": windows hold no episodes; "auto": past turns come back when the question touches them.
     recall: Literal["auto", "never"] = "auto"
     #: How many past turns a window may recall.

@@ -37,6 +37,7 @@ from pagefile.standalone.tool_results import (
     load_tool_history_schema,
     search_tool_history_schema,
 )
+from pagefile.standalone.tool_schemas import tool_schemas
 
 __all__ = [
     "ARCHIVE_THRESHOLD",
@@ -72,4 +73,5 @@ __all__ = [
     "format_prompt",
     "load_tool_history_schema",
     "search_tool_history_schema",
+    "tool_schemas",
 ]

@@ -22,6 +22,7 @@ from pagefile.text.words import terms
 from pagefile.tiers.base import Counter
 from pagefile.window.measure import measured_step
 from pagefile.window.placeholder import LOAD_TOOL, SEARCH_TOOL, placeholder
+from pagefile.window.wording import ZH, Wording
 
 #: Document 000's columns: a query of at most 500 characters, a summary of 200 to 500.
 QUERY_CHARS = 500
@@ -50,6 +51,8 @@ class ArchiveRules:
     page_from: int
     #: An equal call of the same user may be answered from a page no older than this; 0 is never.
     reuse_s: float = 0.0
+    #: The words of placeholders.
+    wording: Wording = ZH
 
 
 class Archive:
@@ -96,7 +99,11 @@ class Archive:
             return self._cut(step, error)
         if len(step.result) <= self._rules.threshold:
             return measured_step(_with_page(step, page), self._counter.count)
-        short = replace(_with_page(step, page), result=placeholder(page, self._counter.count), whole=False)
+        short = replace(
+            _with_page(step, page),
+            result=placeholder(page, self._counter.count, self._rules.wording),
+            whole=False,
+        )
         return measured_step(short, self._counter.count)
 
     async def store(self, scope: Scope, step: Step, turn_id: str, *, thread: str | None = None) -> Page:
@@ -169,7 +176,7 @@ class Archive:
             page, _ = await self._pages.load(scope, uuid or "")
         except (HandleNotFoundError, StoreError):
             return None
-        note = f'📎 [存档:{page.uuid}] 已加载{page.length}字 load_tool_history(uuid="{page.uuid}")'
+        note = self._rules.wording.loaded.format(uuid=page.uuid, chars=page.length)
         return measured_step(replace(_with_page(step, page), result=note, whole=False), self._counter.count)
 
     def _cut(self, step: Step, error: StoreError) -> Step:
@@ -250,7 +257,7 @@ def checked_uuid(uuid: object) -> str:
         return str(UUID(str(uuid).strip()))
     except ValueError as error:
         raise HandleNotFoundError(
-            f"{str(uuid)[:80]!r} is not a uuid: copy it from the placeholder, which begins with 📎 [工具结果存档: …]."
+            f"{str(uuid)[:80]!r} is not a uuid: copy it from the placeholder, which begins with 📎."
         ) from error
 
 

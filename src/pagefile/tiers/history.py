@@ -9,10 +9,10 @@ from pagefile.tiers.base import Counter, Occasion, Tier
 from pagefile.window.candidates import Candidate, Form
 from pagefile.window.forms import step_forms, turn_forms
 from pagefile.window.measure import recounted, side_tokens
-from pagefile.window.placeholder import GUIDE
 from pagefile.window.render import escape, with_own_call_ids
 from pagefile.window.residency import demoted_results
 from pagefile.window.summary import shown_summary
+from pagefile.window.wording import ZH, Wording
 
 #: Full results of earlier turns take at most this share of the window; beyond it the oldest become notes.
 RESULTS_SHARE = 4
@@ -23,8 +23,9 @@ class History(Tier):
 
     name = "history"
 
-    def __init__(self, counter: Counter, *, running_tokens: int = 0) -> None:
+    def __init__(self, counter: Counter, *, running_tokens: int = 0, wording: Wording = ZH) -> None:
         self._counter = counter
+        self._wording = wording
         self._running_tokens = running_tokens
 
     async def offer(self, occasion: Occasion) -> Sequence[Candidate]:
@@ -41,7 +42,13 @@ class History(Tier):
             Candidate(
                 turn.id,
                 "recent" if number >= recent_from else "older",
-                turn_forms(turn, occasion.pages, frozenset(demoted.get(turn.id, ())), self._counter.count),
+                turn_forms(
+                    turn,
+                    occasion.pages,
+                    frozenset(demoted.get(turn.id, ())),
+                    self._counter.count,
+                    self._wording,
+                ),
                 turn.seq or 0,
             )
             for number, turn in enumerate(turns)
@@ -67,7 +74,7 @@ class History(Tier):
         demoted = _running_demoted(turn.steps, self._running_tokens)
         for number, step in enumerate(with_own_call_ids(turn.steps)):
             texts = occasion.running.get(number, ())
-            forms = step_forms(step, texts, self._counter.count, demoted=number in demoted)
+            forms = step_forms(step, texts, self._counter.count, self._wording, demoted=number in demoted)
             found.append(Candidate(f"{turn.id}/step/{number}", "steps", forms, number))
         return found
 
@@ -85,11 +92,12 @@ class History(Tier):
         covered = view.checkpoint is not None and bool(view.checkpoint.archive_refs)
         if not (away or tight or covered or _running_demoted(running, self._running_tokens)):
             return []
-        return [Candidate("guide", "guide", (Form(self._counter.count(GUIDE), text=GUIDE),))]
+        guide = self._wording.guide
+        return [Candidate("guide", "guide", (Form(self._counter.count(guide), text=guide),))]
 
     def _safety(self, view: LogView) -> list[Candidate]:
         """Allergies and histories: in every window, never cut."""
-        text = safety_text(view.profile)
+        text = safety_text(view.profile, self._wording)
         return [Candidate("safety", "safety", (Form(self._counter.count(text), text=text),))] if text else []
 
     def _counted(self, turn: Turn) -> Turn:
@@ -103,7 +111,7 @@ class History(Tier):
         checkpoint = view.checkpoint
         if checkpoint is None:
             return []
-        shown = shown_summary(checkpoint, self._counter.count, window_tokens)
+        shown = shown_summary(checkpoint, self._counter.count, window_tokens, self._wording)
         form = Form(self._counter.count(shown.text), text=shown.text)
         covers = (
             f"covers {checkpoint.covered_turns} turns up to {checkpoint.covered_through_seq}; {shown.note}"
@@ -158,14 +166,10 @@ def _unread(view: LogView) -> list[Candidate]:
     return [Candidate(f"{turns} older turns", "older", (), position=-1, unread_tokens=max(0, tokens))]
 
 
-#: What of a user's snapshot (document 001) must be in every window, and its word in the prompt.
-_SAFETY = (("allergies", "过敏史"), ("history", "慢病史"), ("surgery_history", "手术史"))
-
-
-def safety_text(profile: JsonObject | None) -> str:
+def safety_text(profile: JsonObject | None, wording: Wording = ZH) -> str:
     """The safety data of a snapshot, a line for each kind that has any."""
     lines: list[str] = []
-    for key, word in _SAFETY:
+    for key, word in wording.safety.items():
         values = (profile or {}).get(key)
         if isinstance(values, Sequence) and not isinstance(values, str) and values:
             lines.append(f"{word}: " + "、".join(escape(str(value)) for value in values))

@@ -10,6 +10,7 @@ from pagefile.window.candidates import Form
 from pagefile.window.measure import side_tokens, step_tokens
 from pagefile.window.placeholder import step_note
 from pagefile.window.render import step_messages, turn_messages
+from pagefile.window.wording import ZH, Wording
 
 Count = Callable[[str], int]
 
@@ -24,12 +25,16 @@ class Text:
 
 
 def turn_forms(
-    turn: Turn, pages: Mapping[tuple[str, int], Sequence[Text]], demoted: frozenset[int], count: Count
+    turn: Turn,
+    pages: Mapping[tuple[str, int], Sequence[Text]],
+    demoted: frozenset[int],
+    count: Count,
+    wording: Wording = ZH,
 ) -> tuple[Form, ...]:
     """A done turn: with the pages that are back, with placeholders, with one-line notes, without its tools."""
     if not turn.steps:
         return (Form(turn.tokens, turn_messages(turn)),)
-    notes = {n: _note(step, count) for n, step in enumerate(turn.steps) if step.page}
+    notes = {n: _note(step, count, wording) for n, step in enumerate(turn.steps) if step.page}
     resting = {n: notes[n] for n in demoted if n in notes}
     back = [
         [(n, text) for text in pages[turn.id, n]] for n in range(len(turn.steps)) if (turn.id, n) in pages
@@ -51,7 +56,9 @@ def turn_forms(
     return tuple(sorted(forms, key=lambda form: -form.tokens))
 
 
-def step_forms(step: Step, texts: Sequence[Text], count: Count, *, demoted: bool = False) -> tuple[Form, ...]:
+def step_forms(
+    step: Step, texts: Sequence[Text], count: Count, wording: Wording = ZH, *, demoted: bool = False
+) -> tuple[Form, ...]:
     """A step of the running turn: its page as it is back, its placeholder, a one-line note; only these if demoted."""
     frame = 2 * MESSAGE_OVERHEAD + step.call_tokens
     shown = () if demoted else texts
@@ -61,13 +68,13 @@ def step_forms(step: Step, texts: Sequence[Text], count: Count, *, demoted: bool
             Form(step_tokens(step), step_messages(step), name="full" if step.whole else "placeholder")
         )
     if step.page:
-        note = _note(step, count)
+        note = _note(step, count, wording)
         forms.append(Form(frame + note.tokens, step_messages(step, note.text), name="note"))
     return tuple(sorted(forms, key=lambda form: -form.tokens))
 
 
-def _note(step: Step, count: Count) -> Text:
-    text = step_note(step)
+def _note(step: Step, count: Count, wording: Wording) -> Text:
+    text = step_note(step, wording)
     return Text("note", text, count(text))
 
 

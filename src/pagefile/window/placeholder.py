@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 
 from pagefile.records import Page, Step
+from pagefile.window.wording import EN, ZH, Wording
 
 RULE = "━" * 37
 SUMMARY_SHOWN = 200
@@ -21,75 +22,66 @@ _FITS: tuple[tuple[int, int, int], ...] = (
 )
 
 _UUID = r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
-_LONG = re.compile(rf"^📎 \[工具结果存档: ({_UUID})\]\n{RULE}\n")
-_SHORT = re.compile(rf"^📎 \[存档:({_UUID})\]")
+_LONG = re.compile(rf"^📎 \[(?:工具结果存档|archived tool result): ({_UUID})\]\n{RULE}\n")
+_SHORT = re.compile(rf"^📎 \[(?:存档|archived):({_UUID})\]")
 
-#: Document 000, section 4.2: tells the model when to load.
-GUIDE = """## 历史工具结果管理
-
-对话中可能包含已存档的工具结果（显示为占位符格式）。
-当用户询问之前讨论过的细节时，你可以调用 `load_tool_history` 加载完整内容。
-
-判断依据：
-- 用户明确提到"之前"、"刚才说的"、"上次"
-- 用户追问之前回答中的具体细节
-- 占位符中的摘要不足以回答用户问题"""
+#: Document 000's prompt block.
+GUIDE = ZH.guide
 
 LOAD_TOOL = "load_tool_history"
 SEARCH_TOOL = "search_tool_history"
 
 
-def placeholder(page: Page, count: Callable[[str], int] | None = None) -> str:
+def placeholder(page: Page, count: Callable[[str], int] | None = None, wording: Wording = ZH) -> str:
     """The long form: what it was, how long, what is in it, and how to bring it back; at most 350 tokens when counted."""
-    for query, source, summary in _FITS:
-        text = _long(page, query, source, summary)
+    for shown in _FITS:
+        text = _long(page, wording, *shown)
         if count is None or count(text) <= MAX_TOKENS:
             return text
-    return short_placeholder(page)
+    return short_placeholder(page, wording)
 
 
-def short_placeholder(page: Page) -> str:
+def short_placeholder(page: Page, wording: Wording = ZH) -> str:
     """The one-line form for tight budgets; it keeps the call that brings the page back."""
     about = " ".join(page.result_summary.split())[:40]
-    return (
-        f'📎 [存档:{page.uuid}] 已检索{page.length}字，摘要：{about}… load_tool_history(uuid="{page.uuid}")'
-    )
+    return wording.short.format(uuid=page.uuid, chars=page.length, about=about)
 
 
-def _long(page: Page, query_shown: int, source_shown: int, summary_shown: int) -> str:
+def _long(page: Page, wording: Wording, query_shown: int, source_shown: int, summary_shown: int) -> str:
     sources = [f"- {source[:source_shown]}" for source in page.sources[:SOURCES_SHOWN]]
     lines = [
-        f"📎 [工具结果存档: {page.uuid}]",
+        wording.archived.format(uuid=page.uuid),
         RULE,
-        f"工具: {page.tool}",
-        f"查询: {page.query_summary[:query_shown]}",
-        f"时间: {page.created.isoformat(timespec='seconds')}",
-        f"原始长度: {page.length}字",
+        wording.tool + page.tool,
+        wording.query + page.query_summary[:query_shown],
+        wording.time + page.created.isoformat(timespec="seconds"),
+        wording.length.format(chars=page.length),
         RULE,
-        "内容摘要:",
+        wording.summary,
         page.result_summary[:summary_shown],
         "",
-        "主要来源:",
-        *(sources or ["无"]),
+        wording.sources,
+        *(sources or [wording.no_sources]),
         RULE,
-        f'如需查看完整内容，请调用 load_tool_history(uuid="{page.uuid}")',
+        wording.call.format(uuid=page.uuid),
     ]
     return "\n".join(lines)
 
 
-def step_note(step: Step) -> str:
+def step_note(step: Step, wording: Wording = ZH) -> str:
     """The one-line form made from what a turn knows of its page."""
-    chars = step.page_chars or len(step.result)
-    return f'📎 [存档:{step.page}] {step.tool}: {chars}字 load_tool_history(uuid="{step.page}")'
+    return wording.note.format(uuid=step.page, tool=step.tool, chars=step.page_chars or len(step.result))
 
 
 def gist(text: str) -> str:
     """What a placeholder says of its page: tool, query and summary, without the words that all placeholders share."""
     if _LONG.match(text) is None:
         return text
-    head, _, rest = text.partition("内容摘要:\n")
-    told = [line.partition(": ")[2] for line in head.splitlines() if line.startswith(("工具: ", "查询: "))]
-    return " ".join([*told, rest.partition("\n\n主要来源:")[0]])
+    wording = ZH if text.startswith("📎 [工") else EN
+    head, _, rest = text.partition(f"{wording.summary}\n")
+    labels = (wording.tool, wording.query)
+    told = [line.partition(": ")[2] for line in head.splitlines() if line.startswith(labels)]
+    return " ".join([*told, rest.partition(f"\n\n{wording.sources}")[0]])
 
 
 def placeholder_uuid(text: str) -> str | None:

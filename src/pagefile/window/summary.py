@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from pagefile.records import Checkpoint
 from pagefile.window.render import escape
+from pagefile.window.wording import ZH, Wording
 
 Count = Callable[[str], int]
 
@@ -30,15 +31,17 @@ class ShownSummary:
         return f"{self.in_summary + self.beside} of {self.anchors} anchors survive, {self.beside} of them beside the summary"
 
 
-def shown_summary(checkpoint: Checkpoint, count: Count, window_tokens: int) -> ShownSummary:
+def shown_summary(
+    checkpoint: Checkpoint, count: Count, window_tokens: int, wording: Wording = ZH
+) -> ShownSummary:
     """The summary, then what it does not say by itself."""
     missing = [anchor for anchor in checkpoint.anchors if anchor not in checkpoint.summary]
     beside = _that_fit(missing, count, min(ANCHOR_TOKENS, window_tokens // ANCHOR_SHARE))
-    lines = [f"历史摘要: {escape(checkpoint.summary)}"]
+    lines = [wording.so_far + escape(checkpoint.summary)]
     if beside:
-        lines.append(f"关键信息: {escape('；'.join(beside))}")
+        lines.append(wording.anchors + escape("；".join(beside)))
     if checkpoint.archive_refs:
-        lines.append("存档: " + "、".join(checkpoint.archive_refs[-PAGES_SHOWN:]))
+        lines.append(wording.pages + "、".join(checkpoint.archive_refs[-PAGES_SHOWN:]))
     total = len(checkpoint.anchors)
     return ShownSummary("\n".join(lines), total, total - len(missing), len(beside))
 

@@ -10,7 +10,7 @@ from pagefile.memory.pages import call_tool
 from pagefile.ports import ViewRequest
 from pagefile.records import Scope, Turn
 from pagefile.service.routes.common import MemoryOf, chat_of, router
-from pagefile.standalone import load_tool_history_schema, search_tool_history_schema
+from pagefile.standalone import tool_schemas
 from pagefile.wire.archive import (
     CallTool,
     PageHitOut,
@@ -101,9 +101,9 @@ async def purge(memory: MemoryOf, body: PurgePages) -> PurgeOut:
 
 
 @routes.get("/tools")
-async def tools() -> Page[ToolOut]:
+async def tools(memory: MemoryOf) -> Page[ToolOut]:
     """The tools to offer to the model, each with the JSON schema of its arguments."""
-    schemas = (load_tool_history_schema, search_tool_history_schema)
+    schemas = tool_schemas(memory.house.settings.language)
     return page_of([ToolOut.model_validate(schema) for schema in schemas])
 
 
