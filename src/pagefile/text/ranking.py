@@ -25,6 +25,8 @@ K = TypeVar("K", bound=Hashable)
 K1 = 1.2
 #: How much a long document is discounted: the usual value; turns with their neighbours differ little in length.
 B = 0.75
+#: What a word that stands aside counts, measured by one that does not.
+ASIDE = 0.3
 #: Dead documents stay in the postings until they are this share of all: then the index is packed.
 PACK_AT = 0.25
 
@@ -37,6 +39,26 @@ class Ranked(Generic[K]):
     score: float
 
 
+@dataclass(frozen=True, slots=True)
+class Match:
+    """The documents that hold one term of a query, by their place in the index, and how often they do."""
+
+    asked: int
+    #: How often it is asked for, times how rare it is.
+    weight: float
+    slots: npt.NDArray[np.int32]
+    counts: npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Matches:
+    """What a query meets in an index: enough to score the documents in another way."""
+
+    terms: Sequence[Match]
+    lengths: npt.NDArray[np.float32]
+    average: float
+
+
 class _Posting:
     """The documents that hold one term, ascending, and how often."""
 
@@ -44,7 +66,7 @@ class _Posting:
 
     def __init__(self) -> None:
         self.slots = array("i")
-        self.counts = array("i")
+        self.counts = array("f")
 
 
 class WordIndex(Generic[K]):
@@ -60,7 +82,7 @@ class WordIndex(Generic[K]):
         self._keys: list[K] = []
         self._lengths = np.zeros(16, dtype=np.float32)
         self._alive = np.zeros(16, dtype=np.bool_)
-        self._total = 0
+        self._total = 0.0
         self._entries = 0
         self._lock = threading.Lock()
 
@@ -75,24 +97,31 @@ class WordIndex(Generic[K]):
         """How many (term, document) pairs are held; each takes 8 bytes, and each term some 300 more."""
         return self._entries
 
-    def add(self, key: K, words: Sequence[str]) -> None:
-        """Add a document; a key that is already there is left as it is."""
+    def add(self, key: K, words: Sequence[str], aside: Sequence[str] = ()) -> float:
+        """Add a document and say how long it is; a key that is already there is left as it is.
+
+        Words that stand `aside` count less than the others, and take less room.
+        """
+        length = len(words) + ASIDE * len(aside)
         with self._lock:
             if key in self._slot_of:
-                return
+                return float(self._lengths[self._slot_of[key]])
             slot = len(self._keys)
             self._grow_to(slot + 1)
             self._slot_of[key] = slot
             self._keys.append(key)
-            self._lengths[slot] = len(words)
+            self._lengths[slot] = length
             self._alive[slot] = True
-            self._total += len(words)
-            counts = Counter(words)
+            self._total += length
+            counts: dict[str, float] = dict(Counter(words))
+            for word, count in Counter(aside).items():
+                counts[word] = counts.get(word, 0) + ASIDE * count
             self._entries += len(counts)
             for word, count in counts.items():
                 posting = self._postings[word]
                 posting.slots.append(slot)
                 posting.counts.append(count)
+        return length
 
     def remove(self, keys: Iterable[K]) -> None:
         """Take documents out; keys that are not there are ignored."""
@@ -101,7 +130,7 @@ class WordIndex(Generic[K]):
                 slot = self._slot_of.pop(key, None)
                 if slot is not None:
                     self._alive[slot] = False
-                    self._total -= int(self._lengths[slot])
+                    self._total -= float(self._lengths[slot])
             dead = len(self._keys) - len(self._slot_of)
             if dead > PACK_AT * len(self._keys):
                 self._pack()
@@ -123,6 +152,20 @@ class WordIndex(Generic[K]):
                     break
         return best
 
+    def matches(self, words: Sequence[str]) -> Matches:
+        """The living documents that hold each term of the query; the arrays are the caller's own."""
+        with self._lock:
+            number = len(self._slot_of)
+            found: list[Match] = []
+            for word, asked in Counter(words).items():
+                posting = self._postings.get(word)
+                if posting is not None:
+                    slots, counts = self._living(posting)
+                    weight = asked * rarity(number, len(slots))
+                    found.append(Match(asked, weight, np.array(slots), np.array(counts)))
+            lengths = np.array(self._lengths[: len(self._keys)])
+            return Matches(found, lengths, self._total / number if self._total else 1.0)
+
     def share(self, key: K, words: Iterable[str]) -> float:
         """How much of the weight of these terms a document holds, 0 to 1; weight is the inverse document frequency."""
         with self._lock:
@@ -133,31 +176,31 @@ class WordIndex(Generic[K]):
             held = total = 0.0
             for word in sorted(set(words)):
                 posting = self._postings.get(word)
-                rarity = _rarity(number, 0 if posting is None else len(self._living(posting)[0]))
-                total += rarity
+                weight = rarity(number, 0 if posting is None else len(self._living(posting)[0]))
+                total += weight
                 if posting is not None:
                     at = bisect_left(posting.slots, slot)
-                    held += rarity if at < len(posting.slots) and posting.slots[at] == slot else 0.0
+                    held += weight if at < len(posting.slots) and posting.slots[at] == slot else 0.0
             return held / total if total else 0.0
 
     def _scores(self, words: Sequence[str]) -> npt.NDArray[np.float32]:
         size = len(self._keys)
         number = len(self._slot_of)
         scores = np.zeros(size, dtype=np.float32)
-        average = self._total / number or 1.0
+        average = self._total / number if self._total > 0 else 1.0
         norms = K1 * (1 - B + B / average * self._lengths[:size])
         for word, asked in Counter(words).items():
             posting = self._postings.get(word)
             if posting is None:
                 continue
             slots, counts = self._living(posting)
-            scores[slots] += asked * _rarity(number, len(slots)) * (K1 + 1) * counts / (counts + norms[slots])
+            scores[slots] += asked * rarity(number, len(slots)) * (K1 + 1) * counts / (counts + norms[slots])
         return scores
 
-    def _living(self, posting: _Posting) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    def _living(self, posting: _Posting) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:
         """A posting without its dead, as arrays that live no longer than this search (they pin the buffers)."""
         slots = np.frombuffer(posting.slots, dtype=np.int32)
-        counts = np.frombuffer(posting.counts, dtype=np.int32)
+        counts = np.frombuffer(posting.counts, dtype=np.float32)
         if len(self._slot_of) == len(self._keys):
             return slots, counts
         living = self._alive[slots]
@@ -189,7 +232,7 @@ class WordIndex(Generic[K]):
         self._alive[: len(self._keys)] = True
 
 
-def _rarity(number: int, holders: int) -> float:
+def rarity(number: int, holders: int) -> float:
     """Okapi's inverse document frequency with the 1 that keeps it positive, over today's documents."""
     return math.log(1 + (number - holders + 0.5) / (holders + 0.5))
 

@@ -1,11 +1,11 @@
-"""The episodes tier: past turns come back when a question touches them (document 002), by word for now.
+"""The episodes tier: past turns come back when a question touches them (document 002), by word and time for now.
 
-The word index of a user lives in memory, is built from the log when first asked for, catches up before every recall, and is
+The index of a user lives in memory, is built from the log when first asked for, catches up before every recall, and is
 dropped when others need the room: it can always be built again.
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -15,7 +15,7 @@ import anyio.to_thread
 from pagefile.ports import Meter, Neighbourhood, SinceRequest, TurnRef, TurnSource
 from pagefile.records import Hit, Scope, Turn
 from pagefile.text.extract import clip
-from pagefile.text.ranking import WordIndex
+from pagefile.text.turns import Found, Placed, TurnIndex
 from pagefile.text.words import terms
 from pagefile.tiers.base import Counter, Occasion, Tier
 from pagefile.window.candidates import Candidate, Form
@@ -38,19 +38,21 @@ class _Key:
 
 @dataclass(slots=True)
 class _Index:
-    words: WordIndex[_Key] = field(default_factory=WordIndex[_Key])
+    turns: TurnIndex[_Key] = field(default_factory=TurnIndex[_Key])
     known: dict[str, int] = field(default_factory=dict[str, int])
     lock: anyio.Lock = field(default_factory=anyio.Lock)
 
     def add(self, turns: Sequence[Turn]) -> None:
         for turn in turns:
             key = _Key(turn.scope.conversation or "", turn.seq or 0, turn.id)
-            self.words.add(key, terms(turn.text))
+            said, answered = terms(turn.user or ""), terms(turn.assistant or "")
+            placed = Placed(key, key.conversation, turn.at, said or answered, answered if said else ())
+            self.turns.add(placed)
             self.known[key.conversation] = key.seq
 
 
 class Episodes(Tier):
-    """Past turns of a user, found by their words."""
+    """Past turns of a user, found by their words, those of their neighbours, and the time a question names."""
 
     name = "episodes"
 
@@ -65,21 +67,17 @@ class Episodes(Tier):
         self._indexes: OrderedDict[Scope, _Index] = OrderedDict()
 
     async def recall(self, scope: Scope, query: str, limit: int) -> list[Hit]:
-        """The turns that share most with the query, best first; in one conversation if the scope names one."""
-        wanted = terms(query)
-        if not wanted or limit < 1:
+        """The turns that answer the query best, best first; in one conversation if the scope names one."""
+        if not terms(query) or limit < 1:
             return []
         self._meter.count("pagefile_recalls_total")
         home = _home(scope)
         for _ in range(2):
             index = await self._caught_up(home)
-            ranked = index.words.search(wanted, limit, _in_conversation(scope.conversation))
+            ranked = index.turns.search(query, limit, scope.conversation)
             found = await self._source.around(home, [TurnRef(r.key.conversation, r.key.seq) for r in ranked])
             if [near.turn.id for near in found] == [r.key.turn_id for r in ranked]:
-                return [
-                    _hit(near, one.score, index.words.share(one.key, wanted))
-                    for near, one in zip(found, ranked, strict=True)
-                ]
+                return [_hit(near, one) for near, one in zip(found, ranked, strict=True)]
             # Something was erased or written anew behind our back: build the index again from the log.
             self._indexes.pop(home, None)
         return []
@@ -94,7 +92,8 @@ class Episodes(Tier):
             if occasion.scope.user is None
             else Scope(occasion.scope.tenant, occasion.scope.user)
         )
-        hits = await self.recall(scope, occasion.query, self._turns + min(len(seen), 20))
+        # Turns beside a good one are found too, and do not pass: look at more than are wanted.
+        hits = await self.recall(scope, occasion.query, 3 * self._turns + min(len(seen), 20))
         fresh = [hit for hit in hits if hit.id not in seen and hit.parts["coverage"] >= MIN_COVERAGE]
         return [self._candidate(hit, rank) for rank, hit in enumerate(fresh[: self._turns])]
 
@@ -121,10 +120,10 @@ class Episodes(Tier):
 
     def _make_room(self) -> None:
         """Let go of what was used longest ago; the one in use always stays."""
-        held = sum(index.words.postings for index in self._indexes.values())
+        held = sum(index.turns.postings for index in self._indexes.values())
         while held > self._max_postings and len(self._indexes) > 1:
             _, dropped = self._indexes.popitem(last=False)
-            held -= dropped.words.postings
+            held -= dropped.turns.postings
 
     def _candidate(self, hit: Hit, rank: int) -> Candidate:
         shown = f"- [{hit.at:%Y-%m-%d}] {escape(clip(' '.join(hit.text.split()), EPISODE_CHARS))}"
@@ -137,18 +136,14 @@ def _home(scope: Scope) -> Scope:
     return scope if scope.user is None else Scope(scope.tenant, scope.user)
 
 
-def _in_conversation(conversation: str | None) -> Callable[[_Key], bool] | None:
-    return None if conversation is None else lambda key: key.conversation == conversation
-
-
-def _hit(near: Neighbourhood, score: float, coverage: float) -> Hit:
+def _hit(near: Neighbourhood, found: Found[_Key]) -> Hit:
     turn = near.turn
     return Hit(
         id=turn.id,
         conversation_id=turn.scope.conversation or "",
         text=turn.text,
-        score=score,
-        parts={"words": score, "coverage": coverage},
+        score=found.score,
+        parts=found.parts,
         at=turn.at,
         metadata=turn.metadata,
         before=near.before,

@@ -1,0 +1,173 @@
+"""Turns and the questions they answer: words, neighbours, sittings, times."""
+
+import threading
+import time
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from pagefile.text.turns import NEIGHBOURS, SITTING, Found, Placed, TurnIndex
+from pagefile.text.words import terms
+
+NOON = datetime(2025, 6, 18, 12, tzinfo=UTC)
+
+
+def placed(
+    key: str, text: str, *, at: datetime = NOON, conversation: str = "c", aside: str = ""
+) -> Placed[str]:
+    return Placed(key, conversation, at, terms(text), terms(aside) if aside else ())
+
+
+def index_of(*turns: Placed[str]) -> TurnIndex[str]:
+    index: TurnIndex[str] = TurnIndex()
+    for turn in turns:
+        index.add(turn)
+    return index
+
+
+def keys(found: list[Found[str]]) -> list[str]:
+    return [one.key for one in found]
+
+
+def test_the_answer_beside_the_question_is_found():
+    """A turn without a word of the question comes back because of the turns beside it, and two turns away for less."""
+    index = index_of(
+        placed("far", "Completely unrelated weather"),
+        placed("hm", "Hm"),
+        placed("asked", "Who directed Interstellar?"),
+        placed("told", "Nolan."),
+        placed("later", "Thanks!"),
+        placed("other", "Hello", conversation="d"),
+    )
+    found = index.search("who was the director of Interstellar, who directed it", 9)
+    assert "asked" == found[0].key
+    assert {"asked", "told", "hm", "later", "far"} == set(keys(found))
+    by_key = {one.key: one for one in found}
+    own = by_key["asked"].parts["words"]
+    assert 0 == by_key["told"].parts["words"] == by_key["told"].parts["coverage"]
+    assert pytest.approx(NEIGHBOURS[0] * own) == by_key["told"].parts["neighbours"]
+    assert pytest.approx(NEIGHBOURS[1] * own) == by_key["later"].parts["neighbours"]
+
+
+def test_the_score_is_the_sum_of_its_parts():
+    """All but coverage, which is a share of the question."""
+    index = index_of(
+        placed("a", "pottery class with Mia", at=NOON - timedelta(days=40)),
+        placed("b", "pottery class and clay", at=NOON - timedelta(days=1)),
+        placed("c", "something else", conversation="d"),
+    )
+    for one in index.search("the pottery class yesterday", 9):
+        assert pytest.approx(one.score) == sum(part for name, part in one.parts.items() if name != "coverage")
+        assert {"words", "neighbours", "sitting", "time", "coverage"} == set(one.parts)
+    best = index.search("the pottery class yesterday", 1)[0]
+    assert ("b", 1.0) == (best.key, best.parts["coverage"])
+    assert best.parts["time"] > 0
+
+
+def test_a_time_alone_finds_its_turns():
+    """Latest first; without words they do not cover the question."""
+    index = index_of(
+        placed("old", "apples", at=NOON - timedelta(days=30)),
+        placed("monday", "pears", at=datetime(2025, 6, 9, 9, tzinfo=UTC)),
+        placed("friday", "plums", at=datetime(2025, 6, 13, 9, tzinfo=UTC)),
+        placed("now", "grapes"),
+    )
+    found = index.search("上周我们聊了什么？", 9)
+    assert ["friday", "monday"] == keys(found)
+    assert [0, 0] == [one.parts["coverage"] for one in found]
+
+
+def test_the_time_decides_between_equals():
+    """Inside the time that is named, then shortly after it, then long before."""
+    index = index_of(
+        placed("march", "跑步五公里", at=datetime(2025, 3, 10, tzinfo=UTC)),
+        placed("april", "跑步五公里", at=datetime(2025, 4, 3, tzinfo=UTC)),
+        placed("june", "跑步五公里"),
+    )
+    assert ["march", "april", "june"] == keys(index.search("3月跑步跑了多远？", 9))
+    assert ["june", "april", "march"] == keys(index.search("跑步跑了多远？", 9))
+
+
+def test_a_sitting_lends_its_weight():
+    """Of two equal turns the one whose sitting is about the question comes first; a long silence ends a sitting."""
+    morning = [placed("m0", "sailing boats"), placed("m1", "zebra"), placed("m2", "x"), placed("m3", "x")]
+    evening = [
+        placed(turn.key.replace("m", "e"), text, at=NOON + timedelta(hours=8))
+        for turn, text in zip(morning, ["lunch", "zebra", "x", "x"], strict=True)
+    ]
+    apart = [placed("pause", "x " * 9, at=NOON + timedelta(hours=1)) for _ in range(1)]
+    index = index_of(*morning, *apart, *evening)
+    found = {one.key: one for one in index.search("zebra sailing", 20)}
+    assert found["m1"].parts["sitting"] > found["e1"].parts["sitting"] > 0
+    best = max(one.parts["words"] + one.parts["neighbours"] for one in found.values())
+    assert pytest.approx(SITTING * best) == found["m1"].parts["sitting"]
+
+
+def test_an_answer_counts_less_than_what_the_user_says():
+    """The user's own word outweighs the same word in a reply."""
+    index = index_of(
+        placed("said", "zebra today", aside="how nice"),
+        placed("between", "x", conversation="e"),
+        placed("told", "how nice", aside="zebra today", conversation="d"),
+    )
+    assert ["said", "told"] == keys(index.search("zebra", 9))
+
+
+def test_only_one_conversation_if_it_is_named():
+    """Others take no place; an unknown one has nothing."""
+    index = index_of(placed("a", "zebra"), placed("b", "zebra zebra", conversation="d"))
+    assert ["a"] == keys(index.search("zebra", 1, "c"))
+    assert ["b"] == keys(index.search("zebra", 9, "d"))
+    assert [] == index.search("zebra", 9, "nowhere")
+
+
+def test_nothing_asked_nothing_found():
+    """An empty index, no limit, and words nobody said."""
+    assert [] == TurnIndex[str]().search("zebra", 9)
+    index = index_of(placed("a", "zebra"), placed("b", "horse", conversation="d"))
+    assert [] == index.search("zebra", 0) == index.search("unicorn", 9)
+    assert 2 == len(index) == index.postings
+
+
+def test_a_known_turn_is_left_as_it_is():
+    """Adding it again changes nothing, not even its neighbours."""
+    index = index_of(placed("a", "zebra"), placed("b", "horse"))
+    before = index.search("zebra horse", 9)
+    index.add(placed("a", "zebra"))
+    assert (2, before) == (len(index), index.search("zebra horse", 9))
+
+
+def test_search_while_adding():
+    """Threads may add and search at the same time."""
+    index: TurnIndex[int] = TurnIndex()
+    failures: list[BaseException] = []
+
+    def add() -> None:
+        for key in range(1500):
+            index.add(Placed(key, str(key % 3), NOON + timedelta(hours=key), ["a", "b", str(key % 7)]))
+
+    def search() -> None:
+        try:
+            for _ in range(100):
+                index.search("a 3", 5)
+        except (BufferError, IndexError, ValueError) as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work) for work in (add, search)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert ([], 1500) == (failures, len(index))
+
+
+def test_ten_thousand_turns_are_searched_in_milliseconds():
+    """About two milliseconds on an idle machine; ten times that is a broken index."""
+    index: TurnIndex[int] = TurnIndex()
+    for key in range(10_000):
+        words = [f"w{key * step % 977}" for step in range(1, 30)]
+        index.add(Placed(key, "c", NOON + timedelta(hours=key), words))
+    began = time.thread_time()
+    for at in range(10):
+        assert index.search(f"w{at} w{at * 31 % 977} w5 w7 w9 last week", 10)
+    assert (time.thread_time() - began) / 10 < 0.04
