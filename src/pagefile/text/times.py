@@ -276,7 +276,7 @@ _READERS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], date], Period | 
     (_compiled(rf"\b(?P<count>{_COUNT}) (?:of )?(?P<unit>days?|weeks?|months?|years?) ago\b"), _ago),
     (
         _compiled(
-            rf"(?P<count>\d{{1,3}}|[{''.join(_DIGITS)}十]{{1,3}})(?P<unit>天|日|周|个?星期|个?礼拜|个月|年)(?:之|以)?前"
+            rf"(?P<count>(?<!\d)\d{{1,3}}|[{''.join(_DIGITS)}十]{{1,3}})(?P<unit>天|日|周|个?星期|个?礼拜|个月|年)(?:之|以)?前"
         ),
         _ago,
     ),
