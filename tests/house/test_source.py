@@ -35,6 +35,9 @@ BROAD_EXCEPTS: dict[str, str] = {
 
 #: Imports that may wait until they are needed, and why.
 HIDDEN_IMPORTS: dict[str, str] = {
+    "bench/servers.py::opened_place": "the servers of the dev group, which nobody needs who measures on their own",
+    "bench/short_term.py::_Bench._beside_bare": "the extra postgres, and half a second that no other command needs",
+    "bench/short_term.py::_Bench._session": "the extra redis, which nobody needs who has no such cache",
     "cli/serve.py::_server": "the extra service, and half a second that no other command needs",
     "stores/caching.py::open_sessions": "the extra redis, which nobody needs who has no such cache",
     "stores/opening.py::_open_postgres": "the extra postgres, and half a second that nobody needs who keeps a file",

@@ -134,6 +134,7 @@ class House:
 
     def forget(self, scope: Scope) -> None:
         """Drop whatever is cached of a scope that was erased."""
+        self.history.forget()
         self.episodes.forget(scope)
         self.paging.forget()
         self.page_search.forget()

@@ -1,9 +1,10 @@
 """The history tier: recent turns verbatim, older ones as a checkpoint's summary (documents 001 and 002)."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from pagefile.ports import LogView
-from pagefile.records import JsonObject, Step, Turn
+from pagefile.records import Checkpoint, JsonObject, Step, Turn
 from pagefile.text.tokens import MESSAGE_OVERHEAD
 from pagefile.tiers.base import Counter, Occasion, Tier
 from pagefile.window.candidates import Candidate, Form
@@ -11,11 +12,13 @@ from pagefile.window.forms import step_forms, turn_forms
 from pagefile.window.measure import recounted, side_tokens
 from pagefile.window.render import escape, with_own_call_ids
 from pagefile.window.residency import demoted_results
-from pagefile.window.summary import shown_summary
+from pagefile.window.summary import ShownSummary, shown_summary
 from pagefile.window.wording import ZH, Wording
 
 #: Full results of earlier turns take at most this share of the window; beyond it the oldest become notes.
 RESULTS_SHARE = 4
+#: Checkpoints whose text for a window is remembered: looking for their anchors again takes almost as long as the query.
+_REMEMBERED = 256
 
 
 class History(Tier):
@@ -27,6 +30,11 @@ class History(Tier):
         self._counter = counter
         self._wording = wording
         self._running_tokens = running_tokens
+        self._shown = lru_cache(_REMEMBERED)(self._shown_anew)
+
+    def forget(self) -> None:
+        """Drop what is remembered of summaries, when something was erased."""
+        self._shown.cache_clear()
 
     async def offer(self, occasion: Occasion) -> Sequence[Candidate]:
         """The summary, the live turns that were read, and one line for those that were not."""
@@ -111,12 +119,15 @@ class History(Tier):
         checkpoint = view.checkpoint
         if checkpoint is None:
             return []
-        shown = shown_summary(checkpoint, self._counter.count, window_tokens, self._wording)
+        shown = self._shown(checkpoint, window_tokens)
         form = Form(self._counter.count(shown.text), text=shown.text)
         covers = (
             f"covers {checkpoint.covered_turns} turns up to {checkpoint.covered_through_seq}; {shown.note}"
         )
         return [Candidate(checkpoint.id, "summary", (form,), note=covers)]
+
+    def _shown_anew(self, checkpoint: Checkpoint, window_tokens: int) -> ShownSummary:
+        return shown_summary(checkpoint, self._counter.count, window_tokens, self._wording)
 
 
 def _demoted(turns: Sequence[Turn], limit_tokens: int) -> dict[str, set[int]]:

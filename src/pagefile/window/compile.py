@@ -64,6 +64,8 @@ class _Packing:
 
     budget: Budget
     count: Count
+    #: What does not fit once the texts are joined.
+    given_up: frozenset[str]
     left: int
     kept: dict[str, Form] = field(default_factory=dict[str, Form])
     reasons: dict[str, str] = field(default_factory=dict[str, str])
@@ -72,6 +74,9 @@ class _Packing:
 
     def offer(self, candidate: Candidate) -> bool:
         """Take the fullest form that fits; False when none does."""
+        if candidate.id in self.given_up:
+            self.reasons[candidate.id] = "over budget"
+            return False
         frame = self._frame_tokens(candidate.block)
         cap = self.budget.caps.get(candidate.block)
         room = self.left - frame
@@ -129,12 +134,23 @@ def compile_window(
     """The window for these candidates. Raises `BudgetError` when what must never be cut does not fit."""
     layout = layout or Layout()
     ordered = sorted(candidates, key=_keeping_order)
-    packing = _Packing(budget, count, left=budget.tokens - REPLY_OVERHEAD)
+    given_up: frozenset[str] = frozenset()
+    while True:
+        packing = _packed(ordered, budget, count, given_up)
+        compiled = _assemble(packing, ordered, layout)
+        if compiled.tokens <= budget.tokens:
+            return compiled
+        # Joined texts cost more than their parts did: give up the last in rank, and see what fits in its place.
+        given_up |= {_last_in_rank(packing, ordered, compiled.tokens)}
+
+
+def _packed(ordered: Sequence[Candidate], budget: Budget, count: Count, given_up: frozenset[str]) -> _Packing:
+    packing = _Packing(budget, count, given_up, left=budget.tokens - REPLY_OVERHEAD)
     _pack_required(packing, [c for c in ordered if c.block in REQUIRED])
     _pack_steps(packing, [c for c in ordered if c.block == "steps"])
     _pack_rest(packing, [c for c in ordered if c.block not in REQUIRED and c.block != "steps"])
     _cut_in_blocks(packing, [c for c in ordered if c.block in TURNS])
-    return _settle(packing, ordered, layout)
+    return packing
 
 
 def _keeping_order(candidate: Candidate) -> tuple[int, int]:
@@ -198,19 +214,15 @@ def _cut_in_blocks(packing: _Packing, turns: Sequence[Candidate]) -> None:
         )
 
 
-def _settle(packing: _Packing, ordered: Sequence[Candidate], layout: Layout) -> Compiled:
-    """Put it together and count the joined texts exactly; give up the last in rank if the seams cost too much."""
-    while True:
-        compiled = _assemble(packing, ordered, layout)
-        if compiled.tokens <= packing.budget.tokens:
-            return compiled
-        last = next((c for c in reversed(ordered) if c.id in packing.kept and c.block not in REQUIRED), None)
-        if last is None:
-            needed = f"instructions and the current message need {compiled.tokens} tokens"
-            raise BudgetError(
-                f"{needed}, the window has {packing.budget.tokens}: raise window_tokens or shorten them."
-            )
-        packing.drop(last, "over budget")
+def _last_in_rank(packing: _Packing, ordered: Sequence[Candidate], tokens: int) -> str:
+    """The kept candidate that is given up first."""
+    last = next((c for c in reversed(ordered) if c.id in packing.kept and c.block not in REQUIRED), None)
+    if last is None:
+        needed = f"instructions and the current message need {tokens} tokens"
+        raise BudgetError(
+            f"{needed}, the window has {packing.budget.tokens}: raise window_tokens or shorten them."
+        )
+    return last.id
 
 
 def _assemble(packing: _Packing, ordered: Sequence[Candidate], layout: Layout) -> Compiled:

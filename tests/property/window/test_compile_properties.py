@@ -1,6 +1,6 @@
 """What must hold for every window, whatever is offered."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pagefile.errors import BudgetError
@@ -173,7 +173,6 @@ def test_more_budget_never_keeps_less_of_a_conversation(
         assert kept(small) <= kept(large)
 
 
-@settings(max_examples=200)
 @given(offers(), BUDGETS, st.integers(1, 200))
 def test_more_budget_never_gives_up_a_candidate_for_one_of_lower_rank(
     candidates: list[Candidate], tokens: int, more: int
