@@ -108,7 +108,8 @@ class _Packing:
 
     def _frame_tokens(self, block: Block) -> int:
         """What the first candidate of a shared message pays for: the message, the tags, the note."""
-        return sum(_frame_cost(name, self.count) for name in _frames(block) if name not in self.framed)
+        missing = [name for name in _frames(block) if name not in self.framed]
+        return sum(_frame_cost(name, self.count) for name in missing) if missing else 0
 
 
 def _frames(block: Block) -> tuple[str, ...]:

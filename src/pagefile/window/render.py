@@ -110,17 +110,16 @@ def memory_text(sections: Mapping[Block, Sequence[str]], tongue: Language) -> st
 
 def prefix_hash(messages: Iterable[Message]) -> str:
     """Equal for equal messages, and cheap: it is computed for every window."""
-    digest = hashlib.blake2b(digest_size=16)
+    fields: list[str] = []
     for message in messages:
         calls = message.get("tool_calls")
-        fields = (
-            message["role"],
-            message["content"],
-            message.get("tool_call_id", ""),
+        fields += (
+            cast("str", message["role"]),
+            cast("str", message["content"]),
+            cast("str", message.get("tool_call_id", "")),
             step_arguments(calls) if calls else "",
         )
-        digest.update("\x1f".join(cast("tuple[str, ...]", fields)).encode("utf-8", "surrogatepass") + b"\x1e")
-    return digest.hexdigest()
+    return hashlib.blake2b("\x1f".join(fields).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
 # -- other shapes -----------------------------------------------------------------------------------------------------
