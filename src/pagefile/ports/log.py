@@ -1,0 +1,249 @@
+"""The turn log: writing it, reading it, catching up with it."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal, TypeAlias
+
+from pagefile.records import Checkpoint, Entry, Head, JsonObject, JsonValue, Scope, Status, Step, Turn
+
+
+@dataclass(frozen=True, slots=True)
+class TurnDraft:
+    """A turn about to be written: `open` when the answer is still to come, else `done`."""
+
+    scope: Scope
+    id: str
+    status: Literal["open", "done"]
+    user: str | None
+    assistant: str | None
+    steps: tuple[Step, ...]
+    at: datetime
+    user_tokens: int
+    assistant_tokens: int
+    tokens: int
+    counter: str
+    metadata: JsonObject = field(default_factory=dict[str, JsonValue])
+    agent: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AddStep:
+    """Add a tool call and its result to an open turn."""
+
+    scope: Scope
+    turn_id: str
+    step: Step
+    tokens_added: int
+
+
+@dataclass(frozen=True, slots=True)
+class Complete:
+    """The answer is there: the turn is done and takes its place in the log."""
+
+    scope: Scope
+    turn_id: str
+    assistant: str | None
+    assistant_tokens: int
+    tokens_added: int
+
+
+@dataclass(frozen=True, slots=True)
+class Abort:
+    """The answer will not come: the turn stays in the log and enters no window."""
+
+    scope: Scope
+    turn_id: str
+
+
+TurnChange: TypeAlias = AddStep | Complete | Abort
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointDraft:
+    """A summary about to take effect. `expected_version` is the checkpoint it was made from (0: none)."""
+
+    scope: Scope
+    id: str
+    summary: str
+    #: The `answer` of the checkpoint's row.
+    text: str
+    covered_through_seq: int
+    expected_version: int
+    tokens: int
+    counter: str
+    anchors: tuple[str, ...] = ()
+    archive_refs: tuple[str, ...] = ()
+
+
+class TurnLog(ABC):
+    """The only truth: every turn in the order in which it ended.
+
+    * `seq` is 1, 2, 3 … per conversation over turns that ended, checkpoints and resets: no gap, no duplicate, whoever
+      writes from however many processes.
+    * `created` is strictly increasing with `seq`, even when the clock is not.
+    * What a call returned is durable.
+    * A conversation belongs to the first user who writes to it; another user gets `ConflictError`. A scope without a user
+      may write to any conversation of its tenant.
+    * The session value of document 001 is updated in the same transaction as the turn.
+    """
+
+    @abstractmethod
+    async def append(self, draft: TurnDraft) -> Turn:
+        """Write a turn.
+
+        The same id with the same user text, assistant text and steps returns what is stored (whatever its status);
+        with others raises `ConflictError` and changes nothing.
+        """
+
+    @abstractmethod
+    async def advance(self, change: TurnChange) -> Turn:
+        """Move an open turn on.
+
+        Completing twice with the same text and aborting twice return the stored turn; any other change of a turn that
+        ended raises `ConflictError`; an unknown turn raises `NotFoundError`.
+
+        Adding a step equal in call id, tool, input and result to one the turn has returns the turn unchanged, whatever its
+        page and its token counts; another result under the same call id is a step of its own.
+        """
+
+    @abstractmethod
+    async def mark(self, marker: "CheckpointDraft | ResetDraft") -> Entry:
+        """Write a checkpoint or a reset.
+
+        A checkpoint whose `expected_version` is not the conversation's newest, or which would cover less than that one, or
+        more than there is, or turns from before the last reset only, raises `ConflictError`. A reset forgets the checkpoint too:
+        the next one is made from none (0), while the version goes on counting. The same marker with the same id returns
+        what is stored.
+        """
+
+    @abstractmethod
+    async def restore(self, entries: Sequence[Entry]) -> int:
+        """Write entries of one conversation exactly as they were (for imports); returns how many were new.
+
+        Into an empty conversation they keep `seq` and `created`. Into one that has entries, turns whose id is not there yet are
+        appended, and the rest is left out; a turn that is there with another text raises `ConflictError`. Entries that do not
+        make up one conversation raise `InvalidTurnError`.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class ResetDraft:
+    """Begin anew: what came before stays in the log and leaves the window."""
+
+    scope: Scope
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class ViewRequest:
+    """What a window needs: the newest live turns, until `budget_tokens` are read, but at least `min_turns`."""
+
+    scope: Scope
+    budget_tokens: int
+    min_turns: int
+    #: The open turn whose window this is.
+    open_turn: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LogView:
+    """A conversation as a window sees it, read in one consistent snapshot."""
+
+    head: Head
+    checkpoint: Checkpoint | None
+    #: The newest done turns after reset and checkpoint, oldest first, without gaps.
+    turns: tuple[Turn, ...]
+    open_turn: Turn | None = None
+    #: `user_snapshot` of the session value (allergies and the like), when there is a session.
+    profile: JsonObject | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EntryQuery:
+    """A slice of one conversation's log, ascending by `seq`, open turns (which have none) last."""
+
+    scope: Scope
+    kinds: frozenset[Literal["turn", "checkpoint", "reset"]] = frozenset({"turn"})
+    statuses: frozenset[Status] = frozenset({"open", "done", "aborted"})
+    after_seq: int = 0
+    limit: int = 100
+    #: The last `limit` entries instead of the first.
+    newest: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class HeadQuery:
+    """Conversations of a scope, the most recently written first; `after` continues behind a conversation id."""
+
+    scope: Scope
+    limit: int = 100
+    after: str | None = None
+
+
+class LogReader(ABC):
+    """Reads the log. A reader never waits for a writer."""
+
+    @abstractmethod
+    async def view(self, request: ViewRequest) -> LogView:
+        """What a window needs, in at most two queries and reading no turn it does not return.
+
+        Reading goes back from the newest done turn and stops before the turn that would exceed `budget_tokens`, once
+        `min_turns` are read. A conversation nobody wrote to gives an empty view. A conversation of another user raises
+        `ConflictError`; an `open_turn` that is not there raises `NotFoundError`.
+        """
+
+    @abstractmethod
+    async def entries(self, query: EntryQuery) -> list[Entry]:
+        """A slice of one conversation; one of another user raises `ConflictError`."""
+
+    @abstractmethod
+    async def heads(self, query: HeadQuery) -> list[Head]:
+        """The conversations of a tenant, or of one of its users, or the one named.
+
+        An `after` that is not in the list raises `NotFoundError`, here as in every list.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class SinceRequest:
+    """Done turns of a scope that an index does not know yet."""
+
+    scope: Scope
+    #: The highest `seq` already known, by conversation.
+    known: Mapping[str, int]
+    limit: int = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class TurnRef:
+    """Points at a turn."""
+
+    conversation: str
+    seq: int
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbourhood:
+    """A turn and the done turns next to it."""
+
+    turn: Turn
+    before: Turn | None
+    after: Turn | None
+
+
+class TurnSource(ABC):
+    """Where indexes catch up from, and where hits get their text."""
+
+    @abstractmethod
+    async def since(self, request: SinceRequest) -> list[Turn]:
+        """Done turns after `known`, ordered by conversation id, then `seq`; at most `limit`.
+
+        A scope with a user gives that user's conversations, one with a conversation only that one. Turns before a reset are
+        included: they left the window, not the memory.
+        """
+
+    @abstractmethod
+    async def around(self, scope: Scope, refs: Sequence[TurnRef]) -> list[Neighbourhood]:
+        """The turns pointed at, in that order, with neighbours; those that are gone are left out."""

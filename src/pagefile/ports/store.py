@@ -1,0 +1,37 @@
+"""One database: all ports over one connection."""
+
+from abc import ABC, abstractmethod
+
+from pagefile.ports.log import LogReader, TurnLog, TurnSource
+from pagefile.ports.pages import PageIndex, PageKeeper, PageStore
+from pagefile.ports.shelves import CallLog, FactStore, SessionStore
+from pagefile.records import ErasureReceipt, JsonObject, Scope
+
+
+class Store(ABC):
+    """One database: the ports above over one connection, and what concerns them all."""
+
+    log: TurnLog
+    reader: LogReader
+    source: TurnSource
+    facts: FactStore
+    pages: PageStore
+    page_keeper: PageKeeper
+    page_index: PageIndex
+    calls: CallLog
+    sessions: SessionStore
+
+    @abstractmethod
+    async def erase(self, scope: Scope) -> ErasureReceipt:
+        """Remove everything of a conversation, a user (all conversations, facts, pages) or a tenant, in one transaction.
+
+        A conversation of another user raises `ConflictError`.
+        """
+
+    @abstractmethod
+    async def describe(self) -> JsonObject:
+        """What this store is (backend, version, place, size), read from the store itself: fails when it cannot be reached."""
+
+    @abstractmethod
+    async def close(self) -> None:
+        """Finish what was accepted and let go. Twice is the same as once."""
