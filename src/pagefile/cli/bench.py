@@ -7,8 +7,10 @@ from typing import Annotated
 import typer
 
 from pagefile.bench import archive as archive_bench
+from pagefile.bench import recall as recall_bench
 from pagefile.bench import short_term as short_term_bench
 from pagefile.bench.core import run
+from pagefile.bench.recall_scoring import DEPTH, FIGURES
 from pagefile.bench.replay import Replayed
 from pagefile.bench.report import Report, Row
 from pagefile.bench.scenario import SHOWN, Scenario
@@ -106,6 +108,51 @@ def short_term(
         _show_machine(report.report)
     if not report.ok:
         raise typer.Exit(1)
+
+
+@app.command()
+def recall(
+    *,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="A folder with LoCoMo, LongMemEval-S or LifeBench-zh as json.gz. Else $PAGEFILE_BENCH_DATA.",
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write every question and how it was answered, as JSON lines."),
+    ] = None,
+    quick: Quick = False,
+    as_json: AsJson = False,
+) -> None:
+    """Measure how much of what answers a question is found, beside plain BM25."""
+    with err().status("Measuring…") as status:
+        report = recall_bench.run(
+            data or bench_data(), quick=quick, progress=lambda step: status.update(visible(step))
+        )
+    if out is not None:
+        report.write(out)
+    if as_json:
+        print_json(report.to_json())
+    else:
+        _show_recall(report.sets)
+
+
+def _show_recall(sets: Sequence[recall_bench.Measured]) -> None:
+    rankers = list(dict.fromkeys(ranker for measured in sets for ranker in measured.rankers))
+    made = table(*rankers, "figure", right=rankers)
+    for measured in sets:
+        for figure in FIGURES[measured.set]:
+            means = [f"{measured.mean(figure, ranker):.3f}" for ranker in rankers]
+            made.add_row(*means, f"{measured.set} {figure}")
+        times = [f"{measured.milliseconds(ranker):.1f} ms" for ranker in rankers]
+        made.add_row(
+            *times,
+            f"p50 for the best {DEPTH[measured.set]}; {measured.questions:,} questions, {measured.turns:,} turns",
+        )
+    print_table(made)
 
 
 def _show_replayed(lines: Sequence[Replayed]) -> None:

@@ -1,0 +1,190 @@
+"""The public sets recall is measured on, read into one shape: who said what when, what is asked, and what answers it."""
+
+import gzip
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, cast
+
+from pagefile.errors import NotFoundError, TransferError
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What is recorded as one turn."""
+
+    id: str
+    conversation: str
+    #: What a ranking of sessions is scored by; never indexed, for it may give the answer away.
+    session: str
+    at: datetime
+    user: str | None
+    assistant: str | None = None
+
+    @property
+    def text(self) -> str:
+        """Both sides, as a reader sees them."""
+        return "\n".join(side for side in (self.user, self.assistant) if side)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question and what answers it."""
+
+    id: str
+    text: str
+    #: What sort of question it is, as the set names it.
+    kind: str
+    turns: frozenset[str]
+    sessions: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """The memory of one user, each conversation in order of time, and the questions about it."""
+
+    user: str
+    said: Sequence[Said]
+    asked: Sequence[Asked]
+
+
+def locomo(path: Path) -> Iterator[Corpus]:
+    """LoCoMo: an utterance is a turn, at its session's time."""
+    for sample in _read(path):
+        talk = sample["conversation"]
+        numbers = sorted(int(name[8:]) for name in talk if re.fullmatch(r"session_\d+", name))
+        said = [
+            Said(
+                id=utterance["dia_id"],
+                conversation=f"session-{number}",
+                session=str(number),
+                at=_time(talk[f"session_{number}_date_time"], "%I:%M %p on %d %B, %Y"),
+                user=" ".join(
+                    [f"{utterance['speaker']}: {utterance['text']}", utterance.get("blip_caption") or ""]
+                ).strip(),
+            )
+            for number in numbers
+            for utterance in talk[f"session_{number}"]
+        ]
+        yield Corpus(
+            sample["sample_id"], said, _locomo_questions(sample, {one.id: one.session for one in said})
+        )
+
+
+def _locomo_questions(sample: Any, session_of: dict[str, str]) -> list[Asked]:
+    asked: list[Asked] = []
+    for number, question in enumerate(sample["qa"]):
+        found = re.findall(r"D(\d+):(\d+)", " ".join(question.get("evidence") or ()))
+        evidence = frozenset(f"D{int(session)}:{int(turn)}" for session, turn in found) & session_of.keys()
+        if evidence:
+            sessions = frozenset(session_of[turn] for turn in evidence)
+            name = f"{sample['sample_id']}-{number}"
+            asked.append(
+                Asked(name, question["question"], str(question["category"]), frozenset(evidence), sessions)
+            )
+    return asked
+
+
+def longmemeval(path: Path) -> Iterator[Corpus]:
+    """LongMemEval-S: a question and its answer are a turn, a session is a conversation; abstention questions are left out."""
+    for sample in _read(path):
+        if sample["question_id"].endswith("_abs"):
+            continue
+        sessions = zip(
+            sample["haystack_session_ids"], sample["haystack_dates"], sample["haystack_sessions"], strict=True
+        )
+        said = [
+            Said(
+                f"{number}:{turn}", f"session-{number:03}", session, _time(day, "%Y/%m/%d (%a) %H:%M"), *pair
+            )
+            # A haystack may hold the same session twice: the number tells them apart.
+            for number, (session, day, messages) in enumerate(sessions)
+            for turn, pair in enumerate(_pairs(messages))
+        ]
+        gold = frozenset[str](sample["answer_session_ids"])
+        asked = Asked(sample["question_id"], sample["question"], sample["question_type"], frozenset(), gold)
+        yield Corpus(sample["question_id"], said, [asked])
+
+
+def _pairs(messages: Sequence[Any]) -> Iterator[tuple[str | None, str | None]]:
+    """What the user says with the answer behind it; either may be missing."""
+    waiting: str | None = None
+    for message in messages:
+        if message["role"] == "user":
+            if waiting is not None:
+                yield waiting, None
+            waiting = message["content"]
+        else:
+            yield waiting, message["content"]
+            waiting = None
+    if waiting is not None:
+        yield waiting, None
+
+
+def lifebench(path: Path) -> Iterator[Corpus]:
+    """LifeBench: a record is a turn, in order of time, in one conversation."""
+    for person in _read(path):
+        said = [
+            Said(
+                doc["id"],
+                "life",
+                "life",
+                datetime.fromisoformat(doc["datetime"]).replace(tzinfo=UTC),
+                doc["text"],
+            )
+            for doc in sorted(person["docs"], key=_moment)
+        ]
+        known = {one.id for one in said}
+        asked = [
+            Asked(
+                query["id"],
+                query["question"],
+                query["question_type"],
+                frozenset(query["evidence"]) & known,
+                frozenset(),
+            )
+            for query in person["queries"]
+        ]
+        yield Corpus(person["user"], said, [question for question in asked if question.turns])
+
+
+def _moment(doc: Any) -> str:
+    return doc["datetime"]
+
+
+#: The file of each set and what reads it.
+SETS: dict[str, tuple[str, Callable[[Path], Iterator[Corpus]]]] = {
+    "LoCoMo": ("locomo*.json.gz", locomo),
+    "LongMemEval-S": ("longmemeval-s*.json.gz", longmemeval),
+    "LifeBench-zh": ("lifebench-zh*.json.gz", lifebench),
+}
+
+
+def set_files(data: Path) -> dict[str, Path]:
+    """The file of each set that is in a folder."""
+    found = {name: sorted(data.glob(pattern)) for name, (pattern, _) in SETS.items()}
+    files = {name: paths[0] for name, paths in found.items() if paths}
+    if not files:
+        looked = ", ".join(pattern for pattern, _ in SETS.values())
+        raise NotFoundError(f"There is nothing to measure recall on in {data}: it has none of {looked}.")
+    return files
+
+
+def read_set(name: str, path: Path) -> list[Corpus]:
+    """All of a set; a file of another shape raises `TransferError`."""
+    try:
+        return list(SETS[name][1](path))
+    except (OSError, EOFError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise TransferError(f"{path.name} is not a file of {name}: {error!r}.") from error
+
+
+def _read(path: Path) -> list[Any]:
+    with gzip.open(path, "rt", encoding="utf-8") as file:
+        return cast("list[Any]", json.load(file))
+
+
+def _time(text: str, pattern: str) -> datetime:
+    return datetime.strptime(text, pattern).replace(tzinfo=UTC)
