@@ -9,7 +9,7 @@ import re
 import threading
 import unicodedata
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, lru_cache
 from importlib import import_module
 from typing import Protocol, cast
 
@@ -21,6 +21,8 @@ __all__ = ["cjk_share", "is_cjk", "language", "sentences", "terms"]
 
 #: A longer run is no word (base64, a hash of hashes): its head is enough to find it again.
 MAX_TERM_CHARS = 64
+#: A longer run seldom comes a second time, and is not remembered.
+_SHORT = 16
 
 _WORD = rf"[^\W_{CJK}]"
 _UNITS = (
@@ -61,30 +63,42 @@ def terms(text: str, *, keep_stop_words_if_empty: bool = True) -> list[str]:
 
     Stop words are left out, unless the text has nothing else: "who are you" can be asked.
     """
-    plain = unicodedata.normalize("NFKC", text).casefold().replace("\u2019", "'")
-    every = list(_every_term(_SPACED_UNIT.sub("", plain)))
-    kept = [term for word, term in every if word not in STOP_WORDS]
+    plain = text.lower() if text.isascii() else unicodedata.normalize("NFKC", text).casefold()
+    plain = _SPACED_UNIT.sub("", plain.replace("\u2019", "'"))
+    kept: list[str] = []
+    for match in _SCAN.finditer(plain):
+        found = match[0]
+        kept += (_remembered if len(found) <= _SHORT else _worked_out)(match.lastgroup, found)
     if kept or not keep_stop_words_if_empty:
         return kept
-    return [term for _, term in every]
+    return [
+        term for match in _SCAN.finditer(plain) for _, term in _every_term(match.lastgroup, match.group())
+    ]
 
 
-def _every_term(text: str) -> Iterator[tuple[str, str]]:
+def _worked_out(kind: str | None, found: str) -> tuple[str, ...]:
+    """The terms of one match of the scan, without stop words."""
+    return tuple([term for word, term in _every_term(kind, found) if word not in STOP_WORDS])
+
+
+#: People use few words, many times: most of the work is done once for each.
+_remembered = lru_cache(maxsize=1 << 15)(_worked_out)
+
+
+def _every_term(kind: str | None, found: str) -> Iterator[tuple[str, str]]:
     """Pairs of a word as it stands and the term it becomes."""
-    for match in _SCAN.finditer(text):
-        found = match.group()
-        match match.lastgroup:
-            case "cjk":
-                yield from _cjk_terms(found)
-            case "latin":
-                yield from _latin_terms(found)
-            case "thousands":
-                yield found, found.replace(",", "")
-            case "measure":
-                yield found, found
-                yield from _parts(found)
-            case _:
-                yield from _date_terms(found)
+    match kind:
+        case "cjk":
+            yield from _cjk_terms(found)
+        case "latin":
+            yield from _latin_terms(found)
+        case "thousands":
+            yield found, found.replace(",", "")
+        case "measure":
+            yield found, found
+            yield from _parts(found)
+        case _:
+            yield from _date_terms(found)
 
 
 def _date_terms(date: str) -> Iterator[tuple[str, str]]:
