@@ -1,7 +1,7 @@
 """Which stretch of time a question speaks of: 上周, "last May", "three weeks ago", 3月中旬, 2025-03-05.
 
 Only what can be told without a calendar of feasts and without guessing: a month without a year is the latest one that has
-begun, and "may" is a month only where the words around it say so. What is not understood is left to the words.
+begun, and "may" is a month only with a capital. What is not understood is left to the words.
 """
 
 import re
@@ -12,17 +12,7 @@ from datetime import date, timedelta
 _DAY = timedelta(days=1)
 _MONTH_NAMES = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
-_SEASONS = {
-    "spring": 3,
-    "春": 3,
-    "summer": 6,
-    "夏": 6,
-    "autumn": 9,
-    "fall": 9,
-    "秋": 9,
-    "winter": 12,
-    "冬": 12,
-}
+_SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}
 _ENGLISH_NUMBERS = {
     word: number
     for number, words in enumerate(
@@ -60,6 +50,8 @@ _LONG_MONTH = "january|february|april|june|july|august|september|october|novembe
 _MONTH = rf"(?:{_LONG_MONTH}|march|may|(?:jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)\.?)"
 _BIG = "[一二三四五六七八九十]"
 _YEAR = r"(?:19|20)\d\d"
+#: 目前天气, 以前年轻, 晚上月亮: what follows these characters belongs to them.
+_NOT_BEFORE = "(?<![目之以从早晚])"
 _COUNT = rf"\d{{1,3}}|{'|'.join(_ENGLISH_NUMBERS)}"
 _WEEKDAY = "(?:mon|tues?|wed(?:nes)?|thu(?:rs?)?|fri|sat(?:ur)?|sun)(?:day)?"
 
@@ -76,14 +68,11 @@ def periods(text: str, today: date) -> tuple[list[Period], str]:
     """The stretches of time a text names, as seen on a day, and the text without the words that name them."""
     found: list[Period] = []
 
-    def taken(match: re.Match[str], read: Callable[[re.Match[str], date], Period | None]) -> str:
+    def taken(match: re.Match[str], read: Callable[[re.Match[str], date], Period]) -> str:
         try:
-            period = read(match, today)
+            found.append(read(match, today))
         except (ValueError, OverflowError):  # the 31st of February, the year 0
-            period = None
-        if period is None:
             return match.group()
-        found.append(period)
         return " "
 
     for pattern, read in _READERS:
@@ -151,10 +140,10 @@ def _english_day_first(match: re.Match[str], today: date) -> Period:
     return _day(match["year"], _month_number(match["month"]), int(match["day"]), today)
 
 
-def _english_month(match: re.Match[str], today: date) -> Period | None:
-    """A month by name; the short word that is also a verb needs a word before it, a year or a capital beyond the first."""
+def _english_month(match: re.Match[str], today: date) -> Period:
+    """A month by name; "last June", said in June, is a year ago."""
     whole = _latest_month(match["year"], _month_number(match["month"]), today)
-    if match["last"] and not match["year"] and whole.first.replace(day=1) == today.replace(day=1):
+    if match["last"] and not match["year"] and whole.first == today.replace(day=1):
         whole = _month(whole.first.year - 1, whole.first.month)
     return whole
 
@@ -235,14 +224,14 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 #: In order of precedence: what is longer and says more comes first, and what was read is gone for the rest.
-_READERS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], date], Period | None]], ...] = (
+_READERS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], date], Period]], ...] = (
     (
         _compiled(rf"(?<!\d)(?P<year>{_YEAR})([-/.])(?P<month>\d{{1,2}})\2(?P<day>\d{{1,2}})(?!\d)"),
         _numeric_date,
     ),
     (
         _compiled(
-            rf"(?:(?<!\d)(?P<year>{_YEAR})年|(?P<before>[今去前])年的?)?(?P<month>(?<!\d)\d{{1,2}}|{_BIG}{{1,2}})月"
+            rf"(?:(?<!\d)(?P<year>{_YEAR})年|{_NOT_BEFORE}(?P<before>[今去前])年的?)?(?P<month>(?<!\d)\d{{1,2}}|{_BIG}{{1,2}})月"
             rf"(?:(?P<day>\d{{1,2}}|{_BIG}{{1,3}})[日号]|份?(?P<part>初|上旬|中旬|下旬|底|末))?份?"
         ),
         _chinese_date,
@@ -281,16 +270,18 @@ _READERS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], date], Period | 
         _ago,
     ),
     (_compiled(r"\b(?P<day>yesterday|today)\b"), _near_day),
-    (_compiled(r"(?P<day>大前|前|昨|今)(?:天|日|晚)"), _near_day),
+    (_compiled(rf"{_NOT_BEFORE}(?P<day>大前|前|昨|今)(?:天|日|晚)"), _near_day),
     (_compiled(r"\b(?P<which>last|previous|past|this) week(?P<end>end)?\b(?P<day>)"), _week),
     (
-        _compiled(r"(?P<which>上上|上|本|这)个?(?:周|星期|礼拜)(?:(?P<end>末)|(?P<day>[一二三四五六日天]))?"),
+        _compiled(
+            rf"{_NOT_BEFORE}(?P<which>上上|上|本|这)个?(?:周|星期|礼拜)(?:(?P<end>末)|(?P<day>[一二三四五六日天]))?"
+        ),
         _week,
     ),
     (_compiled(rf"\blast (?P<day>{_WEEKDAY})\b"), _weekday),
     (_compiled(r"\b(?P<which>last|previous|past|this) month\b"), _near_month),
-    (_compiled(r"(?P<which>上上个|上个?|本|这个)月"), _near_month),
+    (_compiled(rf"{_NOT_BEFORE}(?P<which>上上个|上个?|本|这个)月"), _near_month),
     (_compiled(r"\b(?P<which>last|previous|past|this) year\b"), _near_year),
-    (_compiled(r"(?P<which>[今去前])年"), _near_year),
+    (_compiled(rf"{_NOT_BEFORE}(?P<which>[今去前])年"), _near_year),
     (_compiled(rf"(?<![\d.,#$€£¥-])(?P<year>{_YEAR})(?:年|(?![\w-]|[.,]\d))"), _year),
 )
