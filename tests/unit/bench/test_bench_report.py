@@ -24,11 +24,11 @@ def test_a_row_is_ok_within_its_limit(limit: Limit, ratio: float, kept: bool):
     assert Row("a thing", 3.0, "ms", ratio, limit.ratio, limit.bound, kept, "beside another") == row
 
 
-def test_a_limit_that_says_nothing_here_is_kept():
+def test_a_limit_that_says_nothing_here_is_neither_kept_nor_missed():
     """Where its condition does not hold, the row says why and still shows the ratio."""
     shown = Row("64 writers", 700.0, "turns/s", 2.0, note="350 turns/s with one")
     row = Row.judged(shown, Limit("at least", 5.0), unless="an fsync takes 0.3 ms")
-    assert (True, 2.0, 5.0) == (row.ok, row.ratio, row.limit)
+    assert (None, 2.0, 5.0) == (row.ok, row.ratio, row.limit)
     assert "not applicable: an fsync takes 0.3 ms; 350 turns/s with one" == row.note
 
 
