@@ -11,6 +11,8 @@ PORT ?=
 DB ?=
 # `make test ARGS='tests/unit -k tokens'`.
 ARGS ?=
+# How many test files run at once.
+WORKERS ?= 2
 
 # pyright's wheel brings the checker itself: use that one, and ask nobody whether there is a newer one.
 unexport PYRIGHT_PYTHON_FORCE_VERSION
@@ -29,15 +31,16 @@ setup: $(READY) ## Make .venv with the locked dependencies and this package
 serve: $(READY) ## Start the service on 127.0.0.1 (PORT=…, DB=… to choose)
 	@exec $(BIN)/pagefile serve $(if $(PORT),--port '$(PORT)') $(if $(DB),--db '$(DB)')
 
+# Two at a time, a file at a time: the slow tests wait for processes and disks more than they compute.
 test: $(READY) ## Run the tests (ARGS=… goes to pytest)
-	$(BIN)/pytest $(ARGS)
+	$(BIN)/pytest -n $(WORKERS) --dist loadfile $(ARGS)
 
 check: $(READY) ## Everything that must hold before a change goes in: format, lint, types, layers, tests
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/pyright
 	$(BIN)/lint-imports --no-logo --no-cache
-	$(BIN)/pytest $(ARGS)
+	$(BIN)/pytest -n $(WORKERS) --dist loadfile $(ARGS)
 
 bench: $(READY) ## Measure the core on this machine
 	$(BIN)/pagefile bench core
