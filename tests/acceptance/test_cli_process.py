@@ -74,16 +74,29 @@ def answered(arguments: list[str], answer: bytes) -> int:
         [*COMMAND, *arguments], stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True
     )
     os.close(theirs)
-    asked = b""
-    while b"?" not in asked:
-        asked += os.read(terminal, 1000)
-    if answer:
-        os.write(terminal, answer)
-    else:
+    try:
+        asked = b""
+        while b"?" not in asked:
+            asked += os.read(terminal, 1000)
+        if answer:
+            os.write(terminal, answer)
+            return process.wait(30)
+        return interrupted(process)
+    finally:
+        process.kill()
+        process.wait()
+        os.close(terminal)
+
+
+def interrupted(process: subprocess.Popen[bytes]) -> int:
+    """The exit code after Ctrl-C; pressed again when it fell into the moment before the terminal is read."""
+    for _ in range(30):
         process.send_signal(signal.SIGINT)
-    code = process.wait(30)
-    os.close(terminal)
-    return code
+        try:
+            return process.wait(1)
+        except subprocess.TimeoutExpired:
+            continue
+    return process.wait(0)
 
 
 def test_forget_asks_at_a_terminal():
