@@ -13,7 +13,7 @@ from pagefile.memory.tending import Tender
 from pagefile.models.summarizers import ExtractiveSummarizer
 from pagefile.ports import Clock, HeadQuery, Meter, SessionCache, SessionStore, Store, Summarizer
 from pagefile.records import Scope
-from pagefile.settings import Settings
+from pagefile.settings import MemorySettings, Settings
 from pagefile.stores import CachedSessions, versions_in
 from pagefile.tiers.archive import Archive, ArchiveRules, Describe
 from pagefile.tiers.base import Counter, Note, Occasion, Tier
@@ -80,14 +80,9 @@ class House:
         checkpoints = Checkpoints(
             store.log, store.reader, counter, summarizer or ExtractiveSummarizer(), meter
         )
-        memory = settings.memory
-        rules = ArchiveRules(
-            threshold=settings.archive.threshold,
-            page_from=min(settings.archive.page_from, settings.archive.threshold),
-            reuse_s=settings.archive.reuse_s,
-            wording=WORDINGS[settings.language],
+        archive = Archive(
+            store.pages, store.page_keeper, counter, clock, _archive_rules(settings), meter, describe=describe
         )
-        archive = Archive(store.pages, store.page_keeper, counter, clock, rules, meter, describe=describe)
         house = cls(
             store=store,
             sessions=MeteredSessions(_sessions(store, cache), meter, cache),
@@ -113,14 +108,7 @@ class House:
                 turns=settings.recall_turns,
                 max_postings=settings.recall_cache_postings,
             ),
-            facts=Facts(
-                store.facts,
-                counter,
-                clock,
-                context_turns=memory.max_context_turns,
-                similarity_weight=memory.similarity_weight,
-                confidence_weight=memory.confidence_weight,
-            ),
+            facts=_facts(store, counter, clock, settings.memory),
             calls=CallWriter(store.calls, keep=settings.calls_kept),
             retention=PageRetention(
                 store.page_keeper,
@@ -197,6 +185,26 @@ class House:
         self.failures[tier] = self.failures.get(tier, 0) + 1
         self.meter.count("pagefile_degraded_total", tier=tier)
         logger.error("the %s tier failed; going on without it", tier, exc_info=error)
+
+
+def _archive_rules(settings: Settings) -> ArchiveRules:
+    return ArchiveRules(
+        threshold=settings.archive.threshold,
+        page_from=min(settings.archive.page_from, settings.archive.threshold),
+        reuse_s=settings.archive.reuse_s,
+        wording=WORDINGS[settings.language],
+    )
+
+
+def _facts(store: Store, counter: Counter, clock: Clock, settings: MemorySettings) -> Facts:
+    return Facts(
+        store.facts,
+        counter,
+        clock,
+        context_turns=settings.max_context_turns,
+        similarity_weight=settings.similarity_weight,
+        confidence_weight=settings.confidence_weight,
+    )
 
 
 def _sessions(store: Store, cache: SessionCache | None) -> SessionStore:

@@ -10,6 +10,7 @@ its transaction is run again.
 
 import asyncio
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from queue import SimpleQueue
 from typing import Any, TypeVar, cast
@@ -41,7 +42,7 @@ class _Job:
         self.error: BaseException | None = None
 
 
-class _Lane:
+class _Lane(ABC):
     """Threads that take jobs from one queue."""
 
     def __init__(self, place: str, name: str) -> None:
@@ -78,11 +79,13 @@ class _Lane:
         for thread in self._threads:
             await asyncio.to_thread(thread.join)
 
+    @abstractmethod
     def _serve(self, connection: Connection) -> None:
-        raise NotImplementedError
+        """Run jobs until there are no more."""
 
+    @abstractmethod
     def _cancel(self, job: _Job) -> None:
-        raise NotImplementedError
+        """Stop a job whose caller is gone."""
 
 
 class Writer(_Lane):
