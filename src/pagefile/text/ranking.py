@@ -152,6 +152,10 @@ class WordIndex(Generic[K]):
                     break
         return best
 
+    def slot(self, key: K) -> int | None:
+        """The place of a document, as `matches` numbers them; None when it is not there."""
+        return self._slot_of.get(key)
+
     def matches(self, words: Sequence[str]) -> Matches:
         """The living documents that hold each term of the query; the arrays are the caller's own."""
         with self._lock:

@@ -29,6 +29,8 @@ LENGTH_DISCOUNT = {"en": 0.5, "zh": 0.75}
 NEIGHBOURS = (0.6, 0.36)
 #: What the best sitting adds, measured by the best turn.
 SITTING = 0.3
+#: What a turn adds that means the same as the question, measured by the best turn.
+MEANING = 0.5
 #: How much more a turn counts that stands in the time the question names.
 TIME = 2.0
 #: So many days after that time a turn has lost two thirds of it; before it, twice as fast: things are told afterwards.
@@ -41,7 +43,10 @@ SILENCE_S = 6 * 3600
 
 @dataclass(frozen=True, slots=True)
 class Found(Generic[K]):
-    """A turn and why; the score is the sum of the parts, except `coverage`, the share of the question it holds itself."""
+    """A turn and why: the score is the sum of the parts, except two that say how well the turn answers by itself.
+
+    `coverage` is the share of the question's weight whose words it holds, `likeness` how near it is in meaning.
+    """
 
     key: K
     score: float
@@ -111,22 +116,34 @@ class TurnIndex(Generic[K]):
             self._at.append(at)
             self._today = max(self._today, turn.at.date())
 
-    def search(self, question: str, limit: int, conversation: str | None = None) -> list[Found[K]]:
+    def search(
+        self,
+        question: str,
+        limit: int,
+        conversation: str | None = None,
+        *,
+        meaning: Mapping[K, float] | None = None,
+        today: date | None = None,
+    ) -> list[Found[K]]:
         """The turns that answer best, best first, the latest first among equals; of one conversation if it is named.
 
-        Times such as "last week" are seen from the day of the newest turn.
+        `meaning` is how near in meaning the nearest turns are to the question, 1 at best; a turn that is not named is not
+        near, and one that is not known is passed over. Times such as "last week" are seen from `today`, or else from the
+        day of the newest turn.
         """
         with self._lock:
             if not self._keys or limit < 1:
                 return []
-            named, rest = periods(question, self._today)
+            named, rest = periods(question, today or self._today)
             about = terms(rest) or terms(question)
             spoken = language(question)
             # A Chinese date is made of common characters; an English one may stand in a turn as it was asked.
             matches = self._words.matches(about if spoken == "zh" else terms(question))
             discount = LENGTH_DISCOUNT[spoken]
             own, near = self._near(matches, discount)
-            base = near + self._sittings(matches, discount, near)
+            likeness = self._likeness(meaning or {})
+            worded = near + self._sittings(matches, discount, near)
+            base = worded + MEANING * (near.max() or 1.0) * likeness
             timely = _timely(_copied(self._at, np.float64), named)
             score = base * (1 + TIME * timely) + TIME_ALONE * (timely == 1)
             if conversation is not None:
@@ -134,7 +151,14 @@ class TurnIndex(Generic[K]):
                 score[_copied(self._conversation, np.int32) != number] = 0
             best = _best_first(score, _copied(self._at, np.float64), limit)
             keys = [self._keys[slot] for slot in best]
-        parts = {"words": own, "neighbours": near - own, "sitting": base - near, "time": score - base}
+        parts = {
+            "words": own,
+            "neighbours": near - own,
+            "sitting": worded - near,
+            "meaning": base - worded,
+            "time": score - base,
+            "likeness": likeness,
+        }
         return [
             Found(
                 key,
@@ -144,6 +168,15 @@ class TurnIndex(Generic[K]):
             )
             for slot, key in zip(best, keys, strict=True)
         ]
+
+    def _likeness(self, meaning: Mapping[K, float]) -> _Floats:
+        """How near in meaning each turn is, nothing below nothing."""
+        likeness = np.zeros(len(self._keys))
+        for key, near in meaning.items():
+            slot = self._words.slot(key)
+            if slot is not None:
+                likeness[slot] = max(0.0, near)
+        return likeness
 
     def _near(self, matches: Matches, discount: float) -> tuple[_Floats, _Floats]:
         """What each turn has of the question itself, and together with the turns beside it.

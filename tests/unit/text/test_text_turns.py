@@ -2,7 +2,7 @@
 
 import threading
 import time
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
@@ -50,18 +50,42 @@ def test_the_answer_beside_the_question_is_found():
 
 
 def test_the_score_is_the_sum_of_its_parts():
-    """All but coverage, which is a share of the question."""
+    """All but coverage and likeness, which say how well a turn answers by itself."""
     index = index_of(
         placed("a", "pottery class with Mia", at=NOON - timedelta(days=40)),
         placed("b", "pottery class and clay", at=NOON - timedelta(days=1)),
         placed("c", "something else", conversation="d"),
     )
-    for one in index.search("the pottery class yesterday", 9):
-        assert pytest.approx(one.score) == sum(part for name, part in one.parts.items() if name != "coverage")
-        assert {"words", "neighbours", "sitting", "time", "coverage"} == set(one.parts)
+    apart = {"coverage", "likeness"}
+    for one in index.search("the pottery class yesterday", 9, meaning={"a": 0.4, "b": 0.7, "c": -0.1}):
+        assert pytest.approx(one.score) == sum(part for name, part in one.parts.items() if name not in apart)
+        assert {"words", "neighbours", "sitting", "meaning", "time"} == set(one.parts) - apart
+        assert {"a": 0.4, "b": 0.7, "c": 0}[one.key] == one.parts["likeness"]
     best = index.search("the pottery class yesterday", 1)[0]
     assert ("b", 1.0) == (best.key, best.parts["coverage"])
     assert best.parts["time"] > 0
+
+
+def test_a_turn_is_found_by_what_it_means():
+    """Without a shared word; what the index does not know is passed over, and without meaning the words decide."""
+    index = index_of(
+        placed("dog", "我家的狗生病了"), placed("cat", "the cat is fine", conversation="d"), placed("x", "x")
+    )
+    found = index.search("pet illness", 9, meaning={"dog": 0.8, "gone": 0.9, "cat": -0.2})
+    assert ["dog"] == keys(found)
+    assert (0.0, 0.8) == (found[0].parts["coverage"], found[0].parts["likeness"])
+    assert [] == index.search("pet illness", 9) == index.search("pet illness", 9, meaning={})
+
+
+def test_a_time_is_seen_from_the_day_of_the_question():
+    """From the newest turn's day when no day is named."""
+    index = index_of(
+        placed("may", "apples", at=datetime(2025, 5, 20, 9, tzinfo=UTC)),
+        placed("june", "pears", at=datetime(2025, 6, 17, 9, tzinfo=UTC)),
+        placed("now", "grapes"),
+    )
+    assert ["june"] == keys(index.search("what did I say yesterday", 1))
+    assert ["may"] == keys(index.search("what did I say yesterday", 1, today=date(2025, 5, 21)))
 
 
 def test_a_time_alone_finds_its_turns():
