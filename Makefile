@@ -3,6 +3,7 @@
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+READY_TO_CHECK := $(VENV)/.ready-to-check
 
 # The interpreter .venv is made with (only when it is made): `make setup PYTHON=python3.12`.
 PYTHON ?=
@@ -35,7 +36,7 @@ serve: $(READY) ## Start the service on 127.0.0.1 (PORT=…, DB=… to choose)
 test: $(READY) ## Run the tests (ARGS=… goes to pytest)
 	$(BIN)/pytest -n $(WORKERS) --dist loadfile $(ARGS)
 
-check: $(READY) ## Everything that must hold before a change goes in: format, lint, types, layers, tests
+check: $(READY_TO_CHECK) ## Everything that must hold before a change goes in: format, lint, types, layers, tests
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/pyright
@@ -50,10 +51,12 @@ format: $(READY) ## Format the code and mend what ruff can mend
 	$(BIN)/ruff check --fix
 
 # Versions and hashes only: where packages come from is the business of the machine that installs them.
-lock: $(BIN)/uv ## Resolve the dependencies anew into requirements.lock (ARGS=--upgrade for newer ones)
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --all-extras --group dev \
-		--no-emit-index-url --no-emit-find-links --no-emit-index-annotation \
-		--custom-compile-command "make lock" $(ARGS) pyproject.toml -o requirements.lock
+COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+	--no-emit-find-links --no-emit-index-annotation --custom-compile-command "make lock" --extra all --group dev
+
+lock: $(BIN)/uv ## Resolve the dependencies anew into the two locks (ARGS=--upgrade for newer ones)
+	$(COMPILE) $(ARGS) pyproject.toml -o requirements.lock
+	$(COMPILE) --extra claude --group check --constraint requirements.lock pyproject.toml -o requirements-check.lock
 
 clean: ## Remove .venv, caches and builds; databases stay
 	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage
@@ -81,5 +84,11 @@ $(BIN)/uv: | $(BIN)/python
 
 $(READY): requirements.lock pyproject.toml $(BIN)/python | $(BIN)/uv
 	$(BIN)/uv pip sync --quiet --python $(BIN)/python --require-hashes requirements.lock
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e .
+	@touch $@
+
+# The same and the two heaviest: the Claude command and a Milvus server.
+$(READY_TO_CHECK): requirements-check.lock $(READY)
+	$(BIN)/uv pip sync --quiet --python $(BIN)/python --require-hashes requirements-check.lock
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e .
 	@touch $@

@@ -14,7 +14,8 @@ PagefileError
 │   ├── StoreFullError
 │   ├── StoreCorruptError
 │   ├── ConflictError
-│   └── SchemaVersionError
+│   ├── SchemaVersionError
+│   └── VectorHomeError
 ├── TransferError (ValueError)
 └── ModelError
     ├── ModelUnavailableError
@@ -123,6 +124,12 @@ class SchemaVersionError(StoreError):
     """The database was written by a newer version of Pagefile."""
 
     code = "schema-version"
+
+
+class VectorHomeError(StoreError):
+    """The vectors cannot be kept or searched there."""
+
+    code = "vector-home"
 
 
 class TransferError(PagefileError, ValueError):

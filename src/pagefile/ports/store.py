@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 
+from pagefile.ports.derived import TermStore, Watermarks
 from pagefile.ports.log import LogReader, TurnLog, TurnSource
 from pagefile.ports.pages import PageIndex, PageKeeper, PageStore
 from pagefile.ports.shelves import CallLog, FactStore, SessionStore
@@ -20,6 +21,8 @@ class Store(ABC):
     page_index: PageIndex
     calls: CallLog
     sessions: SessionStore
+    watermarks: Watermarks
+    terms: TermStore
 
     @abstractmethod
     async def erase(self, scope: Scope) -> ErasureReceipt:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
+from pagefile.ports.derived import Maker, Vector
 from pagefile.records import JsonValue
 
 
@@ -56,3 +57,33 @@ class ChatModel(ABC):
     @abstractmethod
     async def complete(self, messages: Sequence[Mapping[str, JsonValue]], *, max_tokens: int) -> str:
         """The answer. Raises `ModelUnavailableError` when it cannot be reached, `ModelOutputError` for no answer."""
+
+
+class Embedder(ABC):
+    """Turns texts into vectors: texts of like meaning lie near each other."""
+
+    #: Its name, with a version where it has one; vectors of another name cannot be compared with its own.
+    name: str
+    #: How many numbers a vector has; may be known only after the first text (0 until then).
+    dimension: int
+    #: How many texts are best given at once.
+    batch: int = 32
+
+    @property
+    def maker(self) -> Maker:
+        """What its vectors are known by."""
+        return Maker(self.name, self.dimension)
+
+    @abstractmethod
+    async def embed(self, texts: Sequence[str]) -> Vector:
+        """One row for each text, in that order, of unit length; a text that says nothing gives zeros.
+
+        Never blocks the event loop. Raises `ModelUnavailableError` when it cannot work now.
+        """
+
+    async def ready(self) -> None:
+        """Load what must be loaded and learn the dimension; raises `ModelUnavailableError` when that fails."""
+        await self.embed(["ready"])
+
+    async def close(self) -> None:
+        """Let go. Twice is the same as once."""
