@@ -102,11 +102,18 @@ def locked(text: str) -> dict[str, str]:
     return pins
 
 
-def declared() -> list[Requirement]:
-    """What pyproject.toml asks for, extras and tools included."""
+#: The lock of `make test`, and that of `make check` with the heaviest two.
+LOCKS = ("requirements.lock", "requirements-check.lock")
+
+
+def declared(*, heavy: bool) -> list[Requirement]:
+    """What pyproject.toml asks for, extras and tools included; peers that are only measured beside us are not locked."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    extras = [text for extra in project["project"]["optional-dependencies"].values() for text in extra]
-    texts = project["project"]["dependencies"] + extras + project["dependency-groups"]["dev"]
+    groups = project["dependency-groups"]
+    left_out = {"bench"} if heavy else {"bench", "claude"}
+    optional = project["project"]["optional-dependencies"]
+    extras = [text for extra, texts in optional.items() if extra not in left_out for text in texts]
+    texts = project["project"]["dependencies"] + extras + groups["dev"] + (groups["check"] if heavy else [])
     return [requirement for requirement in map(Requirement, texts) if requirement.name != "pagefile"]
 
 
@@ -120,16 +127,24 @@ def missing(requirements: list[Requirement], pins: dict[str, str]) -> list[str]:
     ]
 
 
-def test_the_lock_has_no_addresses():
+@pytest.mark.parametrize("lock", LOCKS)
+def test_the_lock_has_no_addresses(lock: str):
     """Versions and hashes, and no address to take them from."""
-    text = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+    text = (ROOT / lock).read_text(encoding="utf-8")
     assert [] == re.findall(r"\S*(?:://|--index|--extra-index|--find-links|file:)\S*", text)
 
 
-def test_the_lock_covers_what_is_declared():
+@pytest.mark.parametrize("lock", LOCKS)
+def test_the_lock_covers_what_is_declared(lock: str):
     """`make lock` was run after the last change of a dependency."""
-    pins = locked((ROOT / "requirements.lock").read_text(encoding="utf-8"))
-    assert [] == missing(declared(), pins)
+    pins = locked((ROOT / lock).read_text(encoding="utf-8"))
+    assert [] == missing(declared(heavy=lock == LOCKS[1]), pins)
+
+
+def test_the_locks_agree():
+    """What both have is the same version: `make check` tests what `make test` does, and more."""
+    light, heavy = (locked((ROOT / lock).read_text(encoding="utf-8")) for lock in LOCKS)
+    assert light == {name: heavy[name] for name in light}
 
 
 def test_a_lock_that_lags_is_noticed():

@@ -13,8 +13,10 @@ from pagefile.ports import (
     PageStore,
     SessionStore,
     Store,
+    TermStore,
     TurnLog,
     TurnSource,
+    Watermarks,
 )
 from pagefile.records import ErasureReceipt, JsonObject, Scope
 
@@ -40,6 +42,8 @@ class FlakyStore(Store):
         self.page_index = cast("PageIndex", _FlakyPort("page_index", store.page_index, self.check))
         self.calls = cast("CallLog", _FlakyPort("calls", store.calls, self.check))
         self.sessions = cast("SessionStore", _FlakyPort("sessions", store.sessions, self.check))
+        self.watermarks = cast("Watermarks", _FlakyPort("watermarks", store.watermarks, self.check))
+        self.terms = cast("TermStore", _FlakyPort("terms", store.terms, self.check))
 
     def fail(self, verbs: Iterable[str], *, error: Exception | None = None, times: int | None = None) -> None:
         """Fail these verbs from now on, or only the next few times."""

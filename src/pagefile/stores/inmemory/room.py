@@ -99,6 +99,10 @@ class Room:
         self.pages: dict[tuple[str, str], Shelved] = {}
         self.calls: dict[tuple[str, str], Call] = {}
         self.sessions: dict[tuple[str, str], session.SessionValue] = {}
+        #: By tenant, conversation and tier.
+        self.watermarks: dict[tuple[str, str, str], int] = {}
+        #: By tenant, conversation and place: the analyzer, and what it made of the two sides.
+        self.terms: dict[tuple[str, str, int], tuple[str, str, str]] = {}
 
     def check_open(self) -> None:
         if self.closed:

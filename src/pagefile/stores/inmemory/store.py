@@ -12,12 +12,14 @@ from pagefile.records import (
     JsonObject,
     Scope,
 )
+from pagefile.stores.inmemory.derived import InMemoryTerms, InMemoryWatermarks
 from pagefile.stores.inmemory.log import InMemoryTurnLog
 from pagefile.stores.inmemory.pages import InMemoryPageIndex, InMemoryPageKeeper, InMemoryPages
 from pagefile.stores.inmemory.reader import InMemoryReader
 from pagefile.stores.inmemory.room import Room, within
 from pagefile.stores.inmemory.shelves import InMemoryCalls, InMemoryFacts, InMemorySessions
 
+K = TypeVar("K")
 T = TypeVar("T")
 
 
@@ -34,6 +36,8 @@ class InMemoryStore(Store):
         self.page_index = InMemoryPageIndex(self._room)
         self.calls = InMemoryCalls(self._room)
         self.sessions = InMemorySessions(self._room)
+        self.watermarks = InMemoryWatermarks(self._room)
+        self.terms = InMemoryTerms(self._room)
 
     async def erase(self, scope: Scope) -> ErasureReceipt:
         room = self._room
@@ -54,11 +58,12 @@ class InMemoryStore(Store):
         counts = {
             "ai_message": len(entries),
             "conversation_summaries": len(summaries),
-            "facts": _drop(room.facts, lambda fact: hit(fact.scope)),
-            "tool_result_archive": _drop(room.pages, lambda shelved: hit(shelved.page.scope)),
-            "context_calls": _drop(room.calls, lambda call: hit(call.scope)),
+            "facts": _drop(room.facts, lambda key: hit(room.facts[key].scope)),
+            "tool_result_archive": _drop(room.pages, lambda key: hit(room.pages[key].page.scope)),
+            "context_calls": _drop(room.calls, lambda key: hit(room.calls[key].scope)),
             "sessions": sum(room.sessions.pop(key, None) is not None for key in gone),
-            "watermarks": 0,
+            "watermarks": _drop(room.watermarks, lambda key: key[:2] in gone),
+            "turn_terms": _drop(room.terms, lambda key: key[:2] in gone),
         }
         counts["blobs"] = len(texts - room.texts())
         counts["archive_passage"] = spans - room.spans()
@@ -73,8 +78,8 @@ class InMemoryStore(Store):
         self._room.closed = True
 
 
-def _drop(table: dict[tuple[str, str], T], goes: Callable[[T], bool]) -> int:
-    keys = [key for key, item in table.items() if goes(item)]
+def _drop(table: dict[K, T], goes: Callable[[K], bool]) -> int:
+    keys = [key for key in table if goes(key)]
     for key in keys:
         del table[key]
     return len(keys)

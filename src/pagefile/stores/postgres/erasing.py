@@ -5,7 +5,14 @@ from pagefile.stores import rules
 from pagefile.stores.postgres.driver import Connection, Values
 from pagefile.stores.postgres.rows import keys, part_of
 
-_OF_CONVERSATIONS = ("ai_message", "conversation_summaries", "sessions", "watermarks", "conversations")
+_OF_CONVERSATIONS = (
+    "ai_message",
+    "conversation_summaries",
+    "sessions",
+    "watermarks",
+    "turn_terms",
+    "conversations",
+)
 #: These have an owner even where nobody wrote to the conversation.
 _OF_OWNERS = ("facts", "context_calls", "archive_passage", "tool_result_archive")
 

@@ -23,7 +23,7 @@ _NAMES_BY_TYPE = {
     "double precision": "confidence ratio",
     "json": "anchors archive_refs input metadata options receipt snapshot sources steps value",
     "bytea": "data",
-    "text[]": "gone hashes ids kinds names statuses terms uuids",
+    "text[]": "answered_all gone hashes ids kinds names said_all statuses terms uuids",
     "bigint[]": "ends seqs starts",
 }
 #: What is not named here is text.

@@ -5,6 +5,7 @@ from typing import Any
 from pagefile.ports import Clock, Store
 from pagefile.records import ErasureReceipt, JsonObject, Scope, utc
 from pagefile.stores.postgres.database import Database
+from pagefile.stores.postgres.derived import PostgresTerms, PostgresWatermarks
 from pagefile.stores.postgres.erasing import erase
 from pagefile.stores.postgres.keeping import PostgresPageKeeper
 from pagefile.stores.postgres.log import PostgresTurnLog
@@ -31,6 +32,8 @@ class PostgresStore(Store):
         self.page_index = PostgresPageIndex(database)
         self.calls = PostgresCalls(database)
         self.sessions = PostgresSessions(database, clock)
+        self.watermarks = PostgresWatermarks(database)
+        self.terms = PostgresTerms(database)
 
     @classmethod
     async def open(cls, place: Place, *, clock: Clock) -> "PostgresStore":

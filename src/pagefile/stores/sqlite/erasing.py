@@ -9,7 +9,14 @@ from pagefile.stores.sqlite.driver import Connection
 from pagefile.stores.sqlite.queries import sql
 from pagefile.stores.sqlite.rows import Values, keys
 
-_OF_CONVERSATIONS = ("ai_message", "conversation_summaries", "sessions", "watermarks", "conversations")
+_OF_CONVERSATIONS = (
+    "ai_message",
+    "conversation_summaries",
+    "sessions",
+    "watermarks",
+    "turn_terms",
+    "conversations",
+)
 #: These have an owner even where nobody wrote to the conversation.
 _OF_OWNERS = ("facts", "context_calls", "archive_passage", "tool_result_archive")
 

@@ -150,7 +150,7 @@ def _updated_text(connection: Connection, scope: Scope, conversation: str) -> st
 
 def _since(connection: Connection, request: SinceRequest) -> list[Turn]:
     turns: list[Turn] = []
-    for scope, last_seq in _seen(connection, request.scope):
+    for scope, last_seq in seen(connection, request.scope):
         known = request.known.get(scope.conversation or "", 0)
         if len(turns) >= request.limit:
             break
@@ -160,7 +160,8 @@ def _since(connection: Connection, request: SinceRequest) -> list[Turn]:
     return turns
 
 
-def _seen(connection: Connection, scope: Scope) -> list[tuple[Scope, int]]:
+def seen(connection: Connection, scope: Scope) -> list[tuple[Scope, int]]:
+    """The conversations of a scope with their owners, and how far their logs go."""
     if scope.conversation is not None:
         head = _head(connection, scope)
         return [] if head is None else [(head.scope, head.last_seq)]

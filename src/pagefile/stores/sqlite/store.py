@@ -9,6 +9,7 @@ import apsw
 from pagefile.ports import Clock, Store
 from pagefile.records import ErasureReceipt, JsonObject, Scope, utc
 from pagefile.stores.sqlite.connecting import Place, open_connections
+from pagefile.stores.sqlite.derived import SqliteTerms, SqliteWatermarks
 from pagefile.stores.sqlite.driver import Connection
 from pagefile.stores.sqlite.erasing import erase
 from pagefile.stores.sqlite.keeping import SqlitePageKeeper
@@ -45,6 +46,8 @@ class SqliteStore(Store):
         self.page_index = SqlitePageIndex(writer, readers)
         self.calls = SqliteCalls(writer, readers)
         self.sessions = SqliteSessions(writer, readers, clock)
+        self.watermarks = SqliteWatermarks(writer, readers)
+        self.terms = SqliteTerms(writer, readers)
 
     @classmethod
     async def open(cls, place: Place, *, clock: Clock, readers: int = 2) -> "SqliteStore":

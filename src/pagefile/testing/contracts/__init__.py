@@ -12,6 +12,7 @@ Subclass each class and give it a `store` fixture; the `clock` fixture is the cl
     class TestTurnLog(Backend, TurnLogContract): ...
 """
 
+from pagefile.testing.contracts.derived import TermStoreContract, WatermarksContract
 from pagefile.testing.contracts.house import StoreContract
 from pagefile.testing.contracts.keeping import PageIndexContract, PageKeeperContract
 from pagefile.testing.contracts.log import TurnLogContract
@@ -36,6 +37,8 @@ __all__ = [
     "SessionCacheContract",
     "SessionStoreContract",
     "StoreContract",
+    "TermStoreContract",
     "TurnLogContract",
     "TurnSourceContract",
+    "WatermarksContract",
 ]

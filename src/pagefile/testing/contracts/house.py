@@ -3,11 +3,11 @@
 import pytest
 
 from pagefile.errors import ClosedError, ConflictError, HandleNotFoundError
-from pagefile.ports import EntryQuery, HeadQuery, PurgeRequest, SinceRequest, Store
+from pagefile.ports import EntryQuery, HeadQuery, PurgeRequest, SinceRequest, Store, TurnTerms
 from pagefile.records import Scope
 from pagefile.testing.clock import FakeClock
 from pagefile.testing.contracts.base import Contract, everything, head_of
-from pagefile.testing.drafts import CHAT, call, checkpoint, done, fact, opened, page, view
+from pagefile.testing.drafts import AT, CHAT, call, checkpoint, done, fact, opened, page, view
 
 ADA, BOB, TENANT = Scope("tenant", "ada"), Scope("tenant", "bob"), Scope("tenant")
 _NOTHING = {
@@ -21,6 +21,7 @@ _NOTHING = {
     "context_calls": 0,
     "sessions": 0,
     "watermarks": 0,
+    "turn_terms": 0,
 }
 
 
@@ -32,6 +33,8 @@ async def furnish(store: Store, scope: Scope, mark: str) -> None:
     await store.facts.put(fact(f"{mark}-fact", scope=scope))
     await store.pages.put(page(f"{mark}-page", f"text {mark}", scope=scope, spans=((0, 4),)))
     await store.calls.add([call(f"{mark}-call", scope=scope)], keep=10)
+    await store.watermarks.advance(scope, "tier", 1)
+    await store.terms.write(scope, [TurnTerms(scope.conversation or "", 1, "", AT, "said", "")], "v1")
 
 
 async def left(store: Store, scope: Scope) -> list[int]:
@@ -55,8 +58,8 @@ class StoreContract(Contract):
         await furnish(store, other, "b")
         receipt = await store.erase(CHAT)
         one = dict.fromkeys(_NOTHING, 1)
-        assert receipt.counts == {**one, "ai_message": 3, "watermarks": 0}
-        assert (receipt.scope, receipt.at, receipt.total) == (CHAT, clock.now(), 11)
+        assert receipt.counts == {**one, "ai_message": 3}
+        assert (receipt.scope, receipt.at, receipt.total) == (CHAT, clock.now(), 13)
         assert await everything(store) == []
         assert not (await head_of(store)).exists
         assert await store.sessions.get(CHAT) is None

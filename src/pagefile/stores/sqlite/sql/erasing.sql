@@ -15,6 +15,9 @@ DELETE FROM sessions WHERE {gone}
 -- name: erase_watermarks
 DELETE FROM watermarks WHERE {gone}
 
+-- name: erase_turn_terms
+DELETE FROM turn_terms WHERE {gone}
+
 -- name: erase_conversations
 DELETE FROM conversations WHERE {gone}
 

@@ -1,0 +1,39 @@
+-- What is derived from the log.
+
+-- name: watermarks_known
+SELECT w.conversation_id, w.seq FROM conversations AS c
+JOIN watermarks AS w ON w.tenant = c.tenant AND w.conversation_id = c.conversation_id AND w.tier = :tier
+WHERE c.tenant = :tenant AND (:conversation IS NULL OR c.conversation_id = :conversation)
+AND (:user IS NULL OR c.user_id = :user)
+ORDER BY w.conversation_id
+
+-- name: watermark_advance
+INSERT INTO watermarks (tenant, conversation_id, tier, seq)
+SELECT tenant, conversation_id, :tier, :seq FROM conversations
+WHERE tenant = :tenant AND conversation_id = :conversation
+ON CONFLICT (tenant, conversation_id, tier) DO UPDATE SET seq = greatest(watermarks.seq, excluded.seq)
+
+-- name: watermarks_behind
+SELECT c.tenant, c.user_id, c.conversation_id, coalesce(w.seq, 0), c.last_seq FROM conversations AS c
+LEFT JOIN watermarks AS w ON w.tenant = c.tenant AND w.conversation_id = c.conversation_id AND w.tier = :tier
+WHERE c.last_seq > coalesce(w.seq, 0) AND (:tenant IS NULL OR c.tenant = :tenant)
+ORDER BY c.tenant, c.conversation_id LIMIT :limit
+
+-- name: watermarks_drop
+DELETE FROM watermarks WHERE tier = :tier
+
+-- name: terms_after
+SELECT m.seq, m.message_id, m.at, t.said, t.answered FROM ai_message AS m
+LEFT JOIN turn_terms AS t
+  ON t.conversation_id = m.conversation_id AND t.tenant = m.tenant AND t.seq = m.seq AND t.analyzer = :analyzer
+WHERE m.conversation_id = :conversation AND m.tenant = :tenant AND m.seq > :after_seq
+AND m.kind = 'turn' AND m.status = 'done'
+ORDER BY m.seq LIMIT :limit
+
+-- name: terms_write
+INSERT INTO turn_terms (conversation_id, tenant, seq, analyzer, said, answered)
+SELECT m.conversation_id, m.tenant, m.seq, :analyzer, n.said, n.answered
+FROM unnest(:names, :seqs, :said_all, :answered_all) AS n (conversation_id, seq, said, answered)
+JOIN ai_message AS m ON m.conversation_id = n.conversation_id AND m.tenant = :tenant AND m.seq = n.seq
+ON CONFLICT (conversation_id, tenant, seq) DO UPDATE
+SET analyzer = excluded.analyzer, said = excluded.said, answered = excluded.answered
