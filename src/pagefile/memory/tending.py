@@ -18,6 +18,7 @@ _WORKERS = 4
 _REMEMBERED = 10_000
 
 Work = Callable[[Scope, WindowRules], Awaitable[int]]
+Job = Callable[[Scope], Awaitable[object]]
 
 
 class Tender:
@@ -29,7 +30,7 @@ class Tender:
         self._meter = meter
         self._rules: OrderedDict[Scope, WindowRules] = OrderedDict()
         self._live: OrderedDict[Scope, int] = OrderedDict()
-        self._pending: OrderedDict[Scope, None] = OrderedDict()
+        self._pending: OrderedDict[Scope, dict[Job, None]] = OrderedDict()
         self._running: set[Scope] = set()
         self._wake = anyio.Event()
         self._progress = anyio.Event()
@@ -53,6 +54,10 @@ class Tender:
         else:
             self._look(scope)
 
+    def ask(self, scope: Scope, job: Job) -> None:
+        """Have something else done for a conversation, never beside its checkpoint; asked for twice, it is done once."""
+        self._enqueue(scope, job)
+
     async def settle(self) -> None:
         """Wait until there is nothing left to do."""
         while self._pending or self._running:
@@ -73,8 +78,8 @@ class Tender:
         if self._live[scope] >= PREPARE_AT * rules.threshold * rules.window_tokens:
             self._enqueue(scope)
 
-    def _enqueue(self, scope: Scope) -> None:
-        self._pending[scope] = None
+    def _enqueue(self, scope: Scope, job: Job | None = None) -> None:
+        self._pending.setdefault(scope, {})[job or self._look_after] = None
         self._wake.set()
 
     async def _worker(self) -> None:
@@ -84,19 +89,23 @@ class Tender:
                 self._wake = anyio.Event()
                 await self._wake.wait()
                 continue
-            self._pending.pop(scope)
+            jobs = self._pending.pop(scope)
             self._running.add(scope)
             try:
-                await self._tend(scope)
+                for job in jobs:
+                    await self._tend(scope, job)
             finally:
                 self._running.discard(scope)
                 self._progress.set()
                 self._progress = anyio.Event()
 
-    async def _tend(self, scope: Scope) -> None:
+    async def _look_after(self, scope: Scope) -> None:
+        _remember(self._live, scope, await self._work(scope, self.rules_of(scope)))
+
+    async def _tend(self, scope: Scope, job: Job) -> None:
         self._meter.observe("pagefile_background_waiting", len(self._pending))
         try:
-            _remember(self._live, scope, await self._work(scope, self.rules_of(scope)))
+            await job(scope)
         except Exception:
             # Nobody waits for this; the next turn tries again.
             logger.exception("could not look after conversation %r", scope.conversation)

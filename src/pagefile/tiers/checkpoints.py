@@ -8,7 +8,7 @@ with the newly covered turns, and carries their anchors (numbers, dates, names, 
 import logging
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from uuid import uuid4
 
@@ -123,6 +123,29 @@ class Checkpoints:
         if not covered.summary:
             raise InvalidTurnError("The summary is empty: give some text, or None to have one made.")
         return await self._apply(self._draft(scope, covered, view))
+
+    async def cover(
+        self, scope: Scope, summary: str, through_seq: int, *, expected_version: int | None = None
+    ) -> Checkpoint:
+        """Let a summary speak for every turn up to one that its author has read.
+
+        With an `expected_version` it replaces that checkpoint (0: none) or none at all: `ConflictError`.
+        """
+        view = await self._view(scope)
+        covered = _Covered.after(view.checkpoint, None)
+        async for batch in self._live(scope, view):
+            read = [turn for turn in batch if (turn.seq or 0) <= through_seq]
+            await self._add(covered, read)
+            if len(read) < len(batch):
+                break
+        covered.summary = checked_text(summary, "summary").strip()
+        if not covered.summary:
+            raise InvalidTurnError("The summary is empty: give some text.")
+        covered.through_seq = through_seq
+        draft = self._draft(scope, covered, view)
+        return await self._apply(
+            draft if expected_version is None else replace(draft, expected_version=expected_version)
+        )
 
     async def reset(self, scope: Scope) -> Reset:
         """Begin anew; the log keeps what came before."""

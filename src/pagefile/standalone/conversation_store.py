@@ -1,0 +1,338 @@
+"""Document 002's conversation store: messages and one summary a conversation, over the turn log.
+
+The document keeps single messages, the log keeps turns: a user's message opens a turn, the assistant's completes it, and each
+message is one side of a done turn. What is still open, or was given up, is in no list, no count and no summary. A summary is
+the conversation's checkpoint: the row of `conversation_summaries` and that of `ai_message` are two views of it.
+"""
+
+import json
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import ClassVar, Final, Literal, NotRequired, TypedDict
+from uuid import NAMESPACE_URL, uuid5
+
+from pagefile.errors import InvalidTurnError
+from pagefile.memory import Conversation, Memory
+from pagefile.memory.house import House
+from pagefile.ports import EntryQuery, LogView, ViewRequest
+from pagefile.records import DEFAULT_TENANT, Checkpoint, Head, JsonObject, Scope, Status, Turn, checked_id
+
+Role = Literal["user", "assistant"]
+
+#: What the roles are called elsewhere.
+_ROLES: Final[dict[str, Role]] = {
+    "user": "user",
+    "human": "user",
+    "assistant": "assistant",
+    "ai": "assistant",
+}
+_DONE: Final[frozenset[Status]] = frozenset({"done"})
+_OPEN: Final[frozenset[Status]] = frozenset({"open"})
+_BATCH = 500
+#: Conversations whose messages are counted along.
+_COUNTED = 10_000
+
+
+class ConversationMessage(TypedDict):
+    """One side of a turn, as the document's dicts have it."""
+
+    role: Role
+    content: str
+    #: Seconds since 1970, as an episode has it.
+    timestamp: int
+    id: NotRequired[str]
+    turn_id: NotRequired[str]
+    conversation_id: NotRequired[str]
+    #: When it was written, always with a time zone.
+    created_at: NotRequired[datetime]
+    #: True for what came back because the question touches it.
+    recalled: NotRequired[bool]
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationSummary:
+    """A row of `conversation_summaries`: the summary in force, and up to where it speaks."""
+
+    __tablename__: ClassVar[str] = "conversation_summaries"
+
+    id: str
+    conversation_id: str
+    summary: str
+    covered_message_count: int
+    created_at: datetime
+    #: Goes up with every summary: give it back as `expected_version`.
+    version: int
+    covered_through_seq: int
+
+
+@dataclass(slots=True)
+class _Counted:
+    """How many messages a conversation has up to a place in the log."""
+
+    #: When the conversation began: one that was erased and written anew is another.
+    began: datetime
+    reset_seq: int
+    through_seq: int
+    messages: int = 0
+
+    def goes_on(self, head: Head, through_seq: int) -> bool:
+        """Whether counting can go on from here."""
+        return (self.began, self.reset_seq) == (
+            head.created,
+            head.reset_seq,
+        ) and self.through_seq <= through_seq
+
+
+class ConversationStore:
+    """对话存储: the five calls of the document, and what they need to be safe."""
+
+    def __init__(self, memory: Memory, *, tenant: str | None = None) -> None:
+        self._memory = memory
+        self._tenant = DEFAULT_TENANT if tenant is None else checked_id(tenant, "tenant")
+        self._counts: OrderedDict[tuple[str, str], _Counted] = OrderedDict()
+
+    @property
+    def house(self) -> House:
+        """The engine, provided that it is open."""
+        self._memory.house.check_open()
+        return self._memory.house
+
+    def scope(self, conversation_id: str) -> Scope:
+        """Whose memory a conversation is, whoever its user."""
+        return Scope(self._tenant, None, checked_id(conversation_id, "conversation_id"))
+
+    def conversation(self, conversation_id: str, user_id: str | None = None) -> Conversation:
+        """The engine's own handle on the conversation."""
+        return self._memory.conversation(conversation_id, user_id=user_id, tenant=self._tenant)
+
+    async def get_or_create_conversation_id(self, user_id: str, session_id: str) -> str:
+        """The conversation of a user's session: the same id whenever and wherever it is asked for.
+
+        Nothing is written: a conversation begins with its first message.
+        """
+        whose = [self._tenant, checked_id(user_id, "user_id"), checked_id(session_id, "session_id")]
+        return str(uuid5(NAMESPACE_URL, f"pagefile:conversation:{json.dumps(whose)}"))
+
+    # -- messages -------------------------------------------------------------------------------------------------------
+
+    async def append_message(
+        self,
+        conversation_id: str,
+        role: str,
+        content: str,
+        *,
+        turn_id: str | None = None,
+        user_id: str | None = None,
+        at: datetime | None = None,
+        metadata: JsonObject | None = None,
+    ) -> ConversationMessage:
+        """Write a message; when this returns, it is on disk.
+
+        A user's message opens a turn (named `turn_id`, if that is given), an assistant's completes it: the one named, else the
+        newest that is open. Where requests of one conversation overlap, pass the `turn_id` of the user's message. An assistant
+        that speaks first makes a turn of its own. The same call again changes nothing, provided that it names its turn.
+        """
+        side = _role(role)
+        chat = self.conversation(conversation_id, user_id)
+        if side == "user":
+            turn = await chat.begin(content, id=turn_id, at=at, metadata=metadata)
+            return _message(turn, side, content)
+        open_turn = turn_id or await self._newest_open(conversation_id)
+        if open_turn is None:
+            return _message(await chat.record(None, content, at=at, metadata=metadata), side, content)
+        return _message(await chat.complete(open_turn, content), side, content)
+
+    async def abort_turn(self, conversation_id: str, turn_id: str) -> None:
+        """The answer will not come (a stream broke off): the turn enters no window, summary or index."""
+        await self.conversation(conversation_id).abort(turn_id)
+
+    async def list_messages(
+        self, conversation_id: str, limit: int | None = None, *, desc: bool = False
+    ) -> list[ConversationMessage]:
+        """Messages of done turns, oldest first, or newest first with `desc`; the first `limit` of them, or all."""
+        if limit is not None and limit < 1:
+            raise InvalidTurnError(f"limit is {limit}: it must be at least 1, or None for all.")
+        scope = self.scope(conversation_id)
+        view = await self.view(scope)
+        if limit is None or not desc:
+            found = await self._oldest(scope, view.head.reset_seq, limit)
+            return found[::-1] if desc else found
+        query = EntryQuery(scope, statuses=_DONE, after_seq=view.head.reset_seq, limit=limit, newest=True)
+        turns = [turn for turn in await self.house.store.reader.entries(query) if isinstance(turn, Turn)]
+        return messages_of(turns)[::-1][:limit]
+
+    async def count_messages(self, conversation_id: str) -> int:
+        """How many messages the conversation has, since it began (anew)."""
+        scope = self.scope(conversation_id)
+        head = (await self.view(scope)).head
+        return await self._count("all", scope, head, head.last_seq)
+
+    # -- the summary ------------------------------------------------------------------------------------------------------
+
+    async def get_summary(self, conversation_id: str) -> ConversationSummary | None:
+        """The summary in force; never makes one."""
+        scope = self.scope(conversation_id)
+        view = await self.view(scope)
+        if view.checkpoint is None:
+            return None
+        through = view.checkpoint.covered_through_seq
+        return _summary(view.checkpoint, await self._count("covered", scope, view.head, through))
+
+    async def save_summary(
+        self,
+        conversation_id: str,
+        summary: str,
+        covered_message_count: int,
+        *,
+        expected_version: int | None = None,
+    ) -> ConversationSummary:
+        """Let a summary speak for the first messages of the conversation; a second one takes the place of the first.
+
+        A turn of which only the first half is covered stays out whole. With an `expected_version` (0: there is none yet), a
+        summary that somebody else saved meanwhile is not overwritten: `ConflictError`, read again and try again.
+        """
+        scope = self.scope(conversation_id)
+        view = await self.view(scope)
+        covered, through_seq = 0, 0
+        async for batch in self.turns_after(scope, view.head.reset_seq):
+            for turn in batch:
+                sides = len(messages_of([turn]))
+                if covered + sides > covered_message_count:
+                    break
+                covered, through_seq = covered + sides, turn.seq or 0
+            else:
+                continue
+            break
+        if not covered:
+            raise InvalidTurnError(
+                f"covered_message_count is {covered_message_count}: there is no whole turn in that many messages."
+            )
+        made = await self.house.checkpoints.cover(
+            scope, summary, through_seq, expected_version=expected_version
+        )
+        return _summary(made, covered)
+
+    # -- for those who build on it ----------------------------------------------------------------------------------------
+
+    async def view(self, scope: Scope) -> LogView:
+        """The head of a conversation and its summary, without turns."""
+        return await self.house.store.reader.view(ViewRequest(scope, budget_tokens=0, min_turns=0))
+
+    async def turns_after(self, scope: Scope, seq: int) -> AsyncIterator[list[Turn]]:
+        """Done turns behind a place in the log, oldest first, some hundreds at a time."""
+        while True:
+            query = EntryQuery(scope, statuses=_DONE, after_seq=seq, limit=_BATCH)
+            batch = [turn for turn in await self.house.store.reader.entries(query) if isinstance(turn, Turn)]
+            if batch:
+                yield batch
+                seq = batch[-1].seq or seq
+            if len(batch) < _BATCH:
+                return
+
+    async def _count(self, what: str, scope: Scope, head: Head, through_seq: int) -> int:
+        """Messages up to a place in the log; only what was written since the last count is read."""
+        key = what, scope.conversation or ""
+        known = self._counts.get(key)
+        if known is None or not known.goes_on(head, through_seq):
+            known = self._counts[key] = _Counted(head.created, head.reset_seq, head.reset_seq)
+        self._counts.move_to_end(key)
+        if len(self._counts) > _COUNTED:
+            self._counts.popitem(last=False)
+        if known.through_seq == through_seq:
+            return known.messages
+        async for batch in self.turns_after(scope, known.through_seq):
+            # Another count of the same conversation may have been faster.
+            fresh = [turn for turn in batch if known.through_seq < (turn.seq or 0) <= through_seq]
+            known.messages += len(messages_of(fresh))
+            known.through_seq = max(known.through_seq, min(batch[-1].seq or 0, through_seq))
+            if (batch[-1].seq or 0) >= through_seq:
+                break
+        return known.messages
+
+    async def window_start(self, scope: Scope, window_messages: int) -> int:
+        """Where the oldest turn stands that has a part in the newest messages; 0 when there are no others."""
+        reader, head = self.house.store.reader, (await self.view(scope)).head
+        query = EntryQuery(
+            scope, statuses=_DONE, after_seq=head.reset_seq, limit=max(1, window_messages), newest=True
+        )
+        turns = [turn for turn in await reader.entries(query) if isinstance(turn, Turn)]
+        if not window_messages:
+            return head.last_seq + 1
+        left = window_messages
+        for turn in reversed(turns):
+            left -= len(messages_of([turn]))
+            if left <= 0:
+                return turn.seq or 0
+        return 0
+
+    async def turns_between(self, scope: Scope, after_seq: int, before_seq: int, limit: int) -> list[Turn]:
+        """The first done turns between two places in the log."""
+        query = EntryQuery(scope, statuses=_DONE, after_seq=after_seq, limit=limit)
+        found = await self.house.store.reader.entries(query)
+        return [turn for turn in found if isinstance(turn, Turn) and (turn.seq or 0) < before_seq]
+
+    async def _oldest(self, scope: Scope, reset_seq: int, limit: int | None) -> list[ConversationMessage]:
+        found: list[ConversationMessage] = []
+        async for batch in self.turns_after(scope, reset_seq):
+            found += messages_of(batch)
+            if limit is not None and len(found) >= limit:
+                break
+        return found[:limit]
+
+    async def _newest_open(self, conversation_id: str) -> str | None:
+        query = EntryQuery(self.scope(conversation_id), statuses=_OPEN, limit=1, newest=True)
+        found = await self.house.store.reader.entries(query)
+        return found[-1].id if found else None
+
+
+def messages_of(turns: Iterable[Turn]) -> list[ConversationMessage]:
+    """Both sides of each turn, in order."""
+    sides = (
+        (turn, role, text)
+        for turn in turns
+        for role, text in (("user", turn.user), ("assistant", turn.assistant))
+    )
+    return [_message(turn, _ROLES[role], text) for turn, role, text in sides if text]
+
+
+def format_messages(messages: Iterable[ConversationMessage]) -> str:
+    """A line for each message, with who said it; a text of several lines keeps to its own."""
+    names = {"user": "用户", "assistant": "AI"}
+    return "\n".join(
+        f"{names[message['role']]}: {message['content'].replace(chr(10), ' ')}" for message in messages
+    )
+
+
+def _message(turn: Turn, role: Role, content: str) -> ConversationMessage:
+    return ConversationMessage(
+        role=role,
+        content=content,
+        timestamp=int(turn.at.timestamp()),
+        id=f"{turn.id}:{role}",
+        turn_id=turn.id,
+        conversation_id=turn.scope.conversation or "",
+        created_at=turn.created,
+    )
+
+
+def _role(given: str) -> Role:
+    role = _ROLES.get(given)
+    if role is None:
+        raise InvalidTurnError(
+            f"role is {given!r}: a message is the user's or the assistant's; give 'user' or 'assistant'."
+        )
+    return role
+
+
+def _summary(checkpoint: Checkpoint, covered: int) -> ConversationSummary:
+    return ConversationSummary(
+        id=checkpoint.id,
+        conversation_id=checkpoint.scope.conversation or "",
+        summary=checkpoint.summary,
+        covered_message_count=covered,
+        created_at=checkpoint.created,
+        version=checkpoint.version,
+        covered_through_seq=checkpoint.covered_through_seq,
+    )

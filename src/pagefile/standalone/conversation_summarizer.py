@@ -1,0 +1,259 @@
+"""Document 002's summarizer: what slides out of the window of recent messages is merged into one summary.
+
+Names, defaults and the prompt are the document's. What its sample code got wrong is answered here: only messages that have left
+the window and are in no summary yet count as new; reading never makes a summary; a new summary is made of the old one and the
+new messages; and it stands for no message that its author has not read.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Protocol, TypeAlias, cast
+
+from pagefile.errors import ConflictError, ModelOutputError, SettingsError
+from pagefile.memory import Memory
+from pagefile.memory.asking import at_least
+from pagefile.models.summarizers import CallableSummarizer, ExtractiveSummarizer
+from pagefile.ports import ChatModel, LogView, Summarizer, SummaryRequest
+from pagefile.records import Scope, Turn
+from pagefile.standalone.conversation_store import (
+    ConversationMessage,
+    ConversationStore,
+    format_messages,
+    messages_of,
+)
+from pagefile.text.clip import cut
+from pagefile.text.sentences import sentences
+from pagefile.tiers.summaries import SUMMARY_CHARS, summary_of
+
+logger = logging.getLogger("pagefile")
+
+SUMMARY_PROMPT = "请将以下对话历史浓缩为简洁的摘要，突出关键信息和用户偏好。"
+#: Messages that stay as they are: three turns.
+WINDOW_MESSAGES = 6
+#: So many messages must have left the window before the summary is made anew.
+UPDATE_DELTA = 5
+#: A model reads at most so many characters at once; more is given in parts.
+MAX_INPUT_CHARS = 6000
+#: Turns of one update: what comes after them is the next one's, which begins where this one stopped.
+MAX_TURNS = 100
+#: A summary that others were faster with is made again so often.
+CONFLICT_TRIES = 3
+
+
+class _Invokable(Protocol):
+    """A chat model of LangChain, or anything called like one."""
+
+    def ainvoke(self, messages: Any, /) -> Awaitable[Any]: ...
+
+
+LanguageModel: TypeAlias = "ChatModel | Summarizer | _Invokable | Callable[[str], str | Awaitable[str]]"
+
+
+class ConversationSummarizer:
+    """对话摘要: decides when a summary is due, makes it, and keeps it as the conversation's checkpoint.
+
+    Args:
+        llm: what writes summaries, a light model will do: a `ChatModel`, a chat model of LangChain (whatever has `ainvoke`), a
+            `Summarizer`, or a function from text to text; without one they are extracted.
+        min_messages: shorter conversations have no summary. With the window of 6, the first one speaks for 4 messages.
+        store: the conversations, or the memory they are in.
+    """
+
+    def __init__(
+        self,
+        llm: LanguageModel | None = None,
+        min_messages: int = 10,
+        *,
+        store: ConversationStore | Memory,
+        window_messages: int = WINDOW_MESSAGES,
+        update_delta: int = UPDATE_DELTA,
+        max_summary_chars: int = SUMMARY_CHARS,
+        max_input_chars: int = MAX_INPUT_CHARS,
+        system_prompt: str = SUMMARY_PROMPT,
+    ) -> None:
+        self.store = store if isinstance(store, ConversationStore) else ConversationStore(store)
+        self.min_messages = at_least(1, min_messages, "min_messages")
+        self.window_messages = at_least(0, window_messages, "window_messages")
+        self.update_delta = at_least(1, update_delta, "update_delta")
+        self.max_summary_chars = at_least(60, max_summary_chars, "max_summary_chars")
+        self._writer = _writer(llm, system_prompt, at_least(100, max_input_chars, "max_input_chars"))
+
+    # -- reading: never waits for a model ---------------------------------------------------------------------------------
+
+    async def get_summary(self, conversation_id: str) -> str | None:
+        """The summary that is there."""
+        checkpoint = (await self.store.view(self.store.scope(conversation_id))).checkpoint
+        return checkpoint.summary if checkpoint else None
+
+    async def get_or_generate_summary(self, conversation_id: str) -> str | None:
+        """The summary that is there; if a better one is due, it is made in the background and is there next time."""
+        summary = await self.get_summary(conversation_id)
+        self.schedule_update(conversation_id)
+        return summary
+
+    # -- when -------------------------------------------------------------------------------------------------------------
+
+    async def should_summarize(self, conversation_id: str) -> bool:
+        """判断是否需要生成/更新摘要: enough messages in all, and enough of them neither in the window nor in the summary."""
+        if await self.store.count_messages(conversation_id) < self.min_messages:
+            return False
+        scope = self.store.scope(conversation_id)
+        view = await self.store.view(scope)
+        due = 1 if view.checkpoint is None else self.update_delta
+        # A turn has a message at least: so many turns tell.
+        return len(messages_of(await self._slid_out(scope, view, limit=due))) >= due
+
+    def schedule_update(self, conversation_id: str) -> None:
+        """After a completed turn: have the summary updated in the background, if it is due.
+
+        One update of a conversation runs at a time; asked for again meanwhile, it is looked at once more. Whatever fails
+        there is logged and costs no turn. `memory.settle()` waits for it, and so does closing the memory, for a while.
+        """
+        self.store.house.tender.ask(self.store.scope(conversation_id), self._update)
+
+    async def _update(self, scope: Scope) -> None:
+        conversation_id = scope.conversation or ""
+        if await self.should_summarize(conversation_id):
+            await self.generate_summary(conversation_id)
+
+    # -- making one -------------------------------------------------------------------------------------------------------
+
+    async def generate_summary(self, conversation_id: str) -> str:
+        """生成对话摘要: everything but the newest messages is spoken for when this returns.
+
+        Returns the summary, which is empty while there is nothing to summarise. When the model fails, sentences of the
+        conversation take the place of its words, and the log says so.
+        """
+        scope = self.store.scope(conversation_id)
+        conflicts = 0
+        while True:
+            view = await self.store.view(scope)
+            turns = await self._slid_out(scope, view, limit=MAX_TURNS)
+            if not turns:
+                return view.checkpoint.summary if view.checkpoint else ""
+            try:
+                await self._merge(scope, view, turns)
+            except ConflictError:
+                # Another process was faster: what it left is merged into its summary.
+                conflicts += 1
+                if conflicts == CONFLICT_TRIES:
+                    raise
+            else:
+                conflicts = 0
+
+    async def _merge(self, scope: Scope, view: LogView, turns: Sequence[Turn]) -> None:
+        previous = view.checkpoint
+        made = await summary_of(
+            turns, previous.summary if previous else None, self._writer, self.max_summary_chars
+        )
+        if made.trouble is not None:
+            logger.warning("the summarizer failed, extracted a summary instead: %s", made.trouble)
+            self.store.house.meter.count("pagefile_degraded_total", tier="summarizer")
+        await self.store.house.checkpoints.cover(
+            scope, made.text, turns[-1].seq or 0, expected_version=previous.version if previous else 0
+        )
+
+    async def _slid_out(self, scope: Scope, view: LogView, *, limit: int) -> list[Turn]:
+        """The oldest turns that are whole outside of the window and not spoken for yet."""
+        start = await self.store.window_start(scope, self.window_messages)
+        after = max(view.head.covered_through_seq, view.head.reset_seq)
+        return await self.store.turns_between(scope, after, start, limit) if start > after + 1 else []
+
+
+class _PromptedModel(Summarizer):
+    """Puts the document's prompt to a model, and keeps what it answers within bounds."""
+
+    def __init__(
+        self,
+        complete: Callable[[list[Mapping[str, Any]], int], Awaitable[str]],
+        system_prompt: str,
+        max_input_chars: int,
+    ) -> None:
+        self._complete = complete
+        self._system_prompt = system_prompt
+        self._max_input_chars = max_input_chars
+
+    async def summarize(self, request: SummaryRequest) -> str:
+        messages: list[Mapping[str, Any]] = [
+            {"role": "system", "content": self._system_prompt},
+            {"role": "user", "content": conversation_text(request)},
+        ]
+        return whole_sentences(await self._complete(messages, request.max_chars), request.max_chars)
+
+    @property
+    def max_input_chars(self) -> int:
+        return self._max_input_chars
+
+
+class _BoundedFunction(CallableSummarizer):
+    """Any function, whose summary is kept within bounds."""
+
+    async def summarize(self, request: SummaryRequest) -> str:
+        return whole_sentences(await super().summarize(request), request.max_chars)
+
+
+def conversation_text(request: SummaryRequest) -> str:
+    """What a model is asked to condense: the summary so far, if there is one, and the messages since."""
+    said = [
+        ConversationMessage(role="user" if speaker == "user" else "assistant", content=text, timestamp=0)
+        for speaker, text in request.said
+    ]
+    if not request.previous:
+        return format_messages(said)
+    return f"已有摘要：\n{request.previous}\n\n新的对话：\n{format_messages(said)}"
+
+
+def whole_sentences(text: str, max_chars: int) -> str:
+    """As many sentences as fit; none is cut, unless not even the first one fits."""
+    text = text.strip()
+    if len(text) <= max_chars:
+        return text
+    kept = ""
+    for sentence in sentences(text):
+        if len(kept) + len(sentence.rstrip()) > max_chars:
+            break
+        kept += sentence
+    logger.warning("a summary of %d characters was cut to its first %d", len(text), len(kept))
+    return kept.strip() or cut(text, max_chars)
+
+
+def _writer(llm: LanguageModel | None, system_prompt: str, max_input_chars: int) -> Summarizer:
+    if llm is None:
+        return ExtractiveSummarizer()
+    if isinstance(llm, Summarizer):
+        return llm
+    if isinstance(llm, ChatModel):
+        model = llm
+
+        async def complete(messages: list[Mapping[str, Any]], max_chars: int) -> str:
+            # A Chinese character is about a token: room for a summary that has to be cut.
+            return await model.complete(messages, max_tokens=2 * max_chars)
+
+        return _PromptedModel(complete, system_prompt, max_input_chars)
+    if callable(getattr(llm, "ainvoke", None)):
+        invoked = cast("_Invokable", llm)
+
+        async def invoke(messages: list[Mapping[str, Any]], max_chars: int) -> str:
+            return _answer(await invoked.ainvoke(messages))
+
+        return _PromptedModel(invoke, system_prompt, max_input_chars)
+    if callable(llm):
+        return _BoundedFunction(llm, max_input_chars=max_input_chars)
+    raise SettingsError(
+        f"llm is {type(llm).__name__}: give a ChatModel, a chat model of LangChain, a function from text to text, or None."
+    )
+
+
+def _answer(answer: Any) -> str:
+    """The text of a LangChain message, which may come in blocks."""
+    content: object = getattr(answer, "content", answer)
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list):
+        blocks = cast("list[object]", content)
+        return "".join(
+            block if isinstance(block, str) else str(cast("Mapping[str, object]", block).get("text", ""))
+            for block in blocks
+            if isinstance(block, (str, Mapping))
+        )
+    raise ModelOutputError(f"The model answered with {type(content).__name__}, not with text.")
