@@ -1,7 +1,17 @@
 """The design documents' own APIs, one capability at a time, over the same engine."""
 
 from pagefile.standalone.agent_app import AgentApp, NewAgentApp, SessionClient
+from pagefile.standalone.conversation_store import (
+    ConversationMessage,
+    ConversationStore,
+    ConversationSummary,
+    format_messages,
+)
+from pagefile.standalone.conversation_summarizer import SUMMARY_PROMPT, ConversationSummarizer
+from pagefile.standalone.episodic_memory import ConversationEpisodicMemory
+from pagefile.standalone.general_prompt import PromptMessage, build_general_prompt
 from pagefile.standalone.history_text import format_prompt
+from pagefile.standalone.hybrid_history import ConversationContext, ConversationHistory
 from pagefile.standalone.queries import (
     defaultMemoryRecentTurns,
     defaultMemoryTokenThresholdRatio,
@@ -45,9 +55,17 @@ __all__ = [
     "HISTORY_TOOL_PROMPT",
     "SESSION_KEY",
     "SUMMARY_N",
+    "SUMMARY_PROMPT",
     "AIMessage",
     "AgentApp",
     "AgentRequest",
+    "ConversationContext",
+    "ConversationEpisodicMemory",
+    "ConversationHistory",
+    "ConversationMessage",
+    "ConversationStore",
+    "ConversationSummarizer",
+    "ConversationSummary",
     "FlowContext",
     "GlobalState",
     "MemoryContext",
@@ -61,15 +79,18 @@ __all__ = [
     "MetaInfo",
     "NewAgentApp",
     "PendingAction",
+    "PromptMessage",
     "SessionClient",
     "SessionValue",
     "SharedEntities",
     "ToolResultArchive",
     "ToolResultManager",
     "UserProfile",
+    "build_general_prompt",
     "defaultMemoryRecentTurns",
     "defaultMemoryTokenThresholdRatio",
     "defaultModelContextWindow",
+    "format_messages",
     "format_prompt",
     "load_tool_history_schema",
     "search_tool_history_schema",

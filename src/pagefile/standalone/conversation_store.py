@@ -17,7 +17,18 @@ from pagefile.errors import InvalidTurnError
 from pagefile.memory import Conversation, Memory
 from pagefile.memory.house import House
 from pagefile.ports import EntryQuery, LogView, ViewRequest
-from pagefile.records import DEFAULT_TENANT, Checkpoint, Head, JsonObject, Scope, Status, Turn, checked_id
+from pagefile.records import (
+    DEFAULT_TENANT,
+    Checkpoint,
+    Head,
+    Hit,
+    JsonObject,
+    Scope,
+    Status,
+    Turn,
+    checked_id,
+)
+from pagefile.standalone.messages import newest_turns
 
 Role = Literal["user", "assistant"]
 
@@ -31,6 +42,8 @@ _ROLES: Final[dict[str, Role]] = {
 _DONE: Final[frozenset[Status]] = frozenset({"done"})
 _OPEN: Final[frozenset[Status]] = frozenset({"open"})
 _BATCH = 500
+#: Behind every turn.
+_NO_END = 2**62
 #: Conversations whose messages are counted along.
 _COUNTED = 10_000
 
@@ -159,9 +172,9 @@ class ConversationStore:
         if limit is None or not desc:
             found = await self._oldest(scope, view.head.reset_seq, limit)
             return found[::-1] if desc else found
-        query = EntryQuery(scope, statuses=_DONE, after_seq=view.head.reset_seq, limit=limit, newest=True)
-        turns = [turn for turn in await self.house.store.reader.entries(query) if isinstance(turn, Turn)]
-        return messages_of(turns)[::-1][:limit]
+        return messages_of(await newest_turns(self.house.store.reader, scope, limit, view.head.reset_seq))[
+            ::-1
+        ][:limit]
 
     async def count_messages(self, conversation_id: str) -> int:
         """How many messages the conversation has, since it began (anew)."""
@@ -253,15 +266,13 @@ class ConversationStore:
 
     async def window_start(self, scope: Scope, window_messages: int) -> int:
         """Where the oldest turn stands that has a part in the newest messages; 0 when there are no others."""
-        reader, head = self.house.store.reader, (await self.view(scope)).head
-        query = EntryQuery(
-            scope, statuses=_DONE, after_seq=head.reset_seq, limit=max(1, window_messages), newest=True
-        )
-        turns = [turn for turn in await reader.entries(query) if isinstance(turn, Turn)]
+        head = (await self.view(scope)).head
         if not window_messages:
             return head.last_seq + 1
         left = window_messages
-        for turn in reversed(turns):
+        for turn in reversed(
+            await newest_turns(self.house.store.reader, scope, window_messages, head.reset_seq)
+        ):
             left -= len(messages_of([turn]))
             if left <= 0:
                 return turn.seq or 0
@@ -272,6 +283,12 @@ class ConversationStore:
         query = EntryQuery(scope, statuses=_DONE, after_seq=after_seq, limit=limit)
         found = await self.house.store.reader.entries(query)
         return [turn for turn in found if isinstance(turn, Turn) and (turn.seq or 0) < before_seq]
+
+    async def turn_of(self, hit: Hit) -> Turn | None:
+        """Both sides of a turn that was recalled, each by itself; None when it was erased meanwhile."""
+        after = hit.before.seq or 0 if hit.before else 0
+        found = await self.turns_between(self.scope(hit.conversation_id), after, _NO_END, limit=1)
+        return found[0] if found and found[0].id == hit.id else None
 
     async def _oldest(self, scope: Scope, reset_seq: int, limit: int | None) -> list[ConversationMessage]:
         found: list[ConversationMessage] = []

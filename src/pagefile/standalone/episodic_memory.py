@@ -1,0 +1,364 @@
+"""Document 002's episodic memory: past turns of a conversation that a question touches.
+
+Over a Milvus client it keeps the document's own collection. Over an open `Memory` there is nothing to keep: the log indexes
+itself, and what is recalled is what the engine recalls. Either way nothing comes back that has nothing to do with the question.
+"""
+
+import re
+import sys
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from inspect import isawaitable, iscoroutinefunction
+from typing import Any, TypeAlias, cast
+from uuid import uuid4
+
+import anyio
+import anyio.to_thread
+
+from pagefile.errors import MissingExtraError, ModelOutputError, SettingsError, StoreError
+from pagefile.memory import Memory
+from pagefile.memory.asking import at_least
+from pagefile.ports.world import Embedder
+from pagefile.records import Hit, checked_id, checked_text
+from pagefile.standalone.conversation_store import ConversationMessage, ConversationStore
+from pagefile.text.clip import clip
+from pagefile.text.words import terms
+from pagefile.tiers.episodes import MIN_COVERAGE
+
+COLLECTION = "conversation_episodes"
+TOP_K = 3
+#: An episode less like the question than this has nothing to do with it: the cosine of their vectors.
+MIN_SCORE = 0.3
+#: Milvus holds at most so many bytes of text in a field; a character has up to four.
+MAX_FIELD_BYTES = 65_535
+_MAX_FIELD_CHARS = 16_000
+_MAX_ID_BYTES = 1020
+#: More are looked at than are wanted: the best of them may be beside the point.
+_OVER_FETCH = 3
+
+#: Words that say where to look, not what for.
+_POINTERS = re.compile(
+    r"(?:我们|咱们|你|您|我)?(?:刚才|刚刚|之前|以前|先前|前面|上次|上回|早些时候|一开始|最早)(?:我们|咱们|你|您|我)?"
+    r"|(?:说|提|讨论|聊|谈)(?:到|过|起)?的|讨论|话题|回到|还记得|记得|那个|那部|那位|这个|是谁|是什么|叫什么"
+    r"|\b(?:earlier|before|previously|last time|just now|again|go(?:ing)? back to|back to|remember|topic|that|the"
+    r"|(?:you|we|i) (?:said|mentioned|talked about|discussed|spoke about))\b",
+    re.IGNORECASE,
+)
+
+EmbeddingModel: TypeAlias = "Embedder | Callable[[str], Any] | Any"
+_Embed: TypeAlias = Callable[[str], Awaitable[list[float]]]
+
+
+class ConversationEpisodicMemory:
+    """对话情节记忆: each turn an episode, found again by what it is about.
+
+    Args:
+        milvus_client: a `MilvusClient` or `AsyncMilvusClient`; or an open `Memory`, or a `ConversationStore`, whose log is
+            searched by word, time and meaning.
+        embedding_model: for Milvus: an `Embedder`, what has `aembed_query` or `embed_query` as in LangChain, or a function
+            from a text to a vector.
+        dim: how long the vectors are (the document has 1536); unless it is said, as long as the model makes them.
+        min_score: for Milvus, how like the question an episode must be.
+    """
+
+    def __init__(
+        self,
+        milvus_client: Any,
+        embedding_model: EmbeddingModel | None = None,
+        *,
+        collection_name: str = COLLECTION,
+        dim: int | None = None,
+        min_score: float = MIN_SCORE,
+    ) -> None:
+        if isinstance(milvus_client, Memory):
+            milvus_client = ConversationStore(milvus_client)
+        self._episodes: _Episodes = (
+            _LogEpisodes(milvus_client)
+            if isinstance(milvus_client, ConversationStore)
+            else _MilvusEpisodes(
+                milvus_client,
+                _embed(embedding_model),
+                collection_name,
+                None if dim is None else at_least(1, dim, "dim"),
+                min_score,
+            )
+        )
+
+    async def index_episode(
+        self, conversation_id: str, user_message: str, assistant_message: str, *, turn_id: str | None = None
+    ) -> None:
+        """将一轮对话索引为一个 Episode. With its `turn_id` it is kept once, however often it is indexed.
+
+        Over a `Memory` there is nothing to do: a turn is indexed because it is in the log.
+        """
+        conversation_id = checked_id(conversation_id, "conversation_id")
+        user = checked_text(user_message, "user_message")
+        await self._episodes.index(
+            conversation_id, user, checked_text(assistant_message, "assistant_message"), turn_id
+        )
+
+    async def recall_relevant(
+        self, conversation_id: str, query: str, top_k: int = TOP_K
+    ) -> list[ConversationMessage]:
+        """检索语义相关的历史片段: the user's and the assistant's message of each, best first; none if none is relevant."""
+        conversation_id = checked_id(conversation_id, "conversation_id")
+        if not checked_text(query, "query").strip():
+            return []
+        found = await self._episodes.recall(conversation_id, query, at_least(1, top_k, "top_k"))
+        return [message for episode in found for message in episode.messages()]
+
+
+@dataclass(frozen=True, slots=True)
+class _Episode:
+    conversation_id: str
+    user: str
+    assistant: str
+    timestamp: int
+    #: None for an episode that was indexed without it.
+    turn_id: str | None
+
+    def messages(self) -> list[ConversationMessage]:
+        found: list[ConversationMessage] = [
+            {"role": "user", "content": self.user, "timestamp": self.timestamp},
+            {"role": "assistant", "content": self.assistant, "timestamp": self.timestamp},
+        ]
+        for message in found:
+            message["conversation_id"] = self.conversation_id
+            message["recalled"] = True
+            if self.turn_id is not None:
+                message["turn_id"] = self.turn_id
+                message["id"] = f"{self.turn_id}:{message['role']}"
+        return [message for message in found if message["content"]]
+
+
+class _Episodes(ABC):
+    """Where episodes are."""
+
+    @abstractmethod
+    async def index(self, conversation_id: str, user: str, assistant: str, turn_id: str | None) -> None: ...
+
+    @abstractmethod
+    async def recall(self, conversation_id: str, query: str, top_k: int) -> list[_Episode]: ...
+
+
+# -- the log -----------------------------------------------------------------------------------------------------------
+
+
+class _LogEpisodes(_Episodes):
+    """The engine's own."""
+
+    def __init__(self, store: ConversationStore) -> None:
+        self._store = store
+
+    async def index(self, conversation_id: str, user: str, assistant: str, turn_id: str | None) -> None:
+        self._store.house.check_open()
+
+    async def recall(self, conversation_id: str, query: str, top_k: int) -> list[_Episode]:
+        chat = self._store.conversation(conversation_id)
+        hits = await chat.recall(subject(query), _OVER_FETCH * top_k)
+        best = [hit for hit in hits if _answers(hit)][:top_k]
+        turns = [await self._store.turn_of(hit) for hit in best]
+        return [
+            _Episode(
+                conversation_id, turn.user or "", turn.assistant or "", int(turn.at.timestamp()), turn.id
+            )
+            for turn in turns
+            if turn is not None
+        ]
+
+
+def subject(query: str) -> str:
+    """What a question is about, without the words that only point back: of 刚才说的那个导演是谁, the director is left."""
+    left = _POINTERS.sub(" ", query)
+    return left if terms(left, keep_stop_words_if_empty=False) else query
+
+
+def _answers(hit: Hit) -> bool:
+    """Whether a turn answers by itself: it has the question's words, or its meaning."""
+    return hit.parts["coverage"] >= MIN_COVERAGE
+
+
+# -- Milvus ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _MilvusEpisodes(_Episodes):
+    """A collection of its own, with the document's fields."""
+
+    client: Any
+    embed: _Embed
+    collection: str
+    dim: int | None
+    min_score: float
+    #: Whether a row may have more than the document's fields; None until the collection was looked at.
+    dynamic: bool | None = None
+    lock: anyio.Lock = field(default_factory=anyio.Lock)
+
+    async def index(self, conversation_id: str, user: str, assistant: str, turn_id: str | None) -> None:
+        vector = await self.embed(f"User: {user}\nAssistant: {assistant}")
+        # Milvus in the process is not safe for two writers.
+        async with self.lock:
+            await self._ready(len(vector))
+            row: dict[str, Any] = {
+                "id": turn_id or str(uuid4()),
+                "conversation_id": conversation_id,
+                "user_message": _fitting(user),
+                "assistant_message": _fitting(assistant),
+                "embedding": vector,
+                "created_at": int(time.time()),
+            }
+            if turn_id is not None and self.dynamic:
+                row["turn_id"] = turn_id
+            await self._call("upsert" if turn_id else "insert", collection_name=self.collection, data=[row])
+
+    async def recall(self, conversation_id: str, query: str, top_k: int) -> list[_Episode]:
+        vector = await self.embed(query)
+        async with self.lock:
+            await self._ready(len(vector))
+        fields = ["conversation_id", "user_message", "assistant_message", "created_at"]
+        found = await self._call(
+            "search",
+            collection_name=self.collection,
+            data=[vector],
+            anns_field="embedding",
+            filter=f"conversation_id == {quoted(conversation_id)}",
+            limit=top_k,
+            output_fields=[*fields, "turn_id"] if self.dynamic else fields,
+            consistency_level="Strong",
+        )
+        hits = [(float(hit["distance"]), cast("Mapping[str, Any]", hit["entity"])) for hit in found[0]]
+        return [
+            _Episode(
+                conversation_id,
+                str(row["user_message"]),
+                str(row["assistant_message"]),
+                int(row["created_at"]),
+                cast("str | None", row.get("turn_id")),
+            )
+            for score, row in hits
+            # Asked for in the filter, and looked at once more: nobody reads the conversation of another.
+            if score >= self.min_score and row["conversation_id"] == conversation_id
+        ]
+
+    async def _ready(self, length: int) -> None:
+        """The collection is there, loaded, and fits the vectors."""
+        if self.dim is None:
+            self.dim = length
+        if self.dim != length:
+            raise SettingsError(
+                f"The embedding model makes vectors of {length} numbers, and dim is {self.dim}: give dim={length}, or another model."
+            )
+        if self.dynamic is not None:
+            return
+        if not await self._call("has_collection", collection_name=self.collection):
+            await self._create(length)
+        described = await self._call("describe_collection", collection_name=self.collection)
+        stored = next(
+            (int(known["params"]["dim"]) for known in described["fields"] if known["name"] == "embedding"), 0
+        )
+        if stored != length:
+            raise SettingsError(
+                f"The collection {self.collection!r} has vectors of {stored} numbers, the embedding model makes {length}: "
+                "give another collection_name, or the model it was made with."
+            )
+        await self._call("load_collection", collection_name=self.collection)
+        self.dynamic = bool(described.get("enable_dynamic_field"))
+
+    async def _create(self, length: int) -> None:
+        kinds = _data_types()
+        schema = self.client.create_schema(auto_id=False, enable_dynamic_field=True)
+        schema.add_field("id", kinds.VARCHAR, is_primary=True, max_length=_MAX_ID_BYTES)
+        schema.add_field("conversation_id", kinds.VARCHAR, max_length=_MAX_ID_BYTES)
+        schema.add_field("user_message", kinds.VARCHAR, max_length=MAX_FIELD_BYTES)
+        schema.add_field("assistant_message", kinds.VARCHAR, max_length=MAX_FIELD_BYTES)
+        schema.add_field("embedding", kinds.FLOAT_VECTOR, dim=length)
+        schema.add_field("created_at", kinds.INT64)
+        index = self.client.prepare_index_params()
+        index.add_index("embedding", index_type="AUTOINDEX", metric_type="COSINE")
+        await self._call(
+            "create_collection",
+            collection_name=self.collection,
+            schema=schema,
+            index_params=index,
+            consistency_level="Strong",
+        )
+
+    async def _call(self, verb: str, **arguments: Any) -> Any:
+        """One verb of the client, blocking or not; its errors become ours."""
+        method = getattr(self.client, verb)
+        try:
+            if iscoroutinefunction(method):
+                return await method(**arguments)
+            answer = await anyio.to_thread.run_sync(lambda: method(**arguments))
+            return await answer if isawaitable(answer) else answer
+        except _milvus_errors() as error:
+            raise StoreError(f"Milvus could not {verb} in {self.collection!r}: {error}") from error
+
+
+def quoted(text: str) -> str:
+    """A text as a filter of Milvus has it, whatever is in it: Milvus in the process knows no parameters."""
+    for plain, escaped in (("\\", "\\\\"), ('"', '\\"'), ("\n", "\\n"), ("\r", "\\r"), ("\t", "\\t")):
+        text = text.replace(plain, escaped)
+    return f'"{text}"'
+
+
+def _fitting(text: str) -> str:
+    """What Milvus holds of a text: a longer one says itself how much is missing in its middle."""
+    return text if len(text.encode()) <= MAX_FIELD_BYTES else clip(text, _MAX_FIELD_CHARS)
+
+
+def _data_types() -> Any:
+    try:
+        # An extra without types, and three seconds.
+        return import_module("pymilvus").DataType
+    except ImportError as error:
+        raise MissingExtraError.of("milvus", "An episodic memory in Milvus") from error
+
+
+def _milvus_errors() -> tuple[type[Exception], ...]:
+    """What a client of pymilvus raises; nothing where it was not even imported, because the client is another."""
+    known = sys.modules.get("pymilvus")
+    return () if known is None else (cast("type[Exception]", known.MilvusException),)
+
+
+# -- embedding models ----------------------------------------------------------------------------------------------------
+
+
+def _embed(model: EmbeddingModel | None) -> _Embed:
+    """Whatever kind of model it is, from a text to its vector."""
+    if isinstance(model, Embedder):
+        embedder = model
+
+        async def embed(text: str) -> list[float]:
+            return _vector((await embedder.embed([text]))[0])
+
+        return embed
+    for name in ("aembed_query", "embed_query"):
+        if callable(getattr(model, name, None)):
+            return _called(getattr(model, name))
+    if callable(model):
+        return _called(model)
+    raise SettingsError(
+        f"embedding_model is {type(model).__name__}: Milvus needs one; give an Embedder, an object with embed_query, "
+        "or a function from a text to a vector."
+    )
+
+
+def _called(function: Callable[[str], Any]) -> _Embed:
+    async def embed(text: str) -> list[float]:
+        if iscoroutinefunction(function):
+            return _vector(await function(text))
+        answer = await anyio.to_thread.run_sync(function, text)
+        return _vector(await answer if isawaitable(answer) else answer)
+
+    return embed
+
+
+def _vector(numbers: Sequence[Any]) -> list[float]:
+    vector = [float(number) for number in numbers]
+    if not vector:
+        raise ModelOutputError("The embedding model returned an empty vector.")
+    return vector

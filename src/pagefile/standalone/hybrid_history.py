@@ -1,0 +1,153 @@
+"""What document 002's handler puts before a question: recent messages, the summary, and past turns that the question touches.
+
+The three phases of the document are parts that may be left out: without a summarizer and without an episodic memory this is
+the baseline, the newest six messages.
+"""
+
+from collections.abc import Awaitable, Sequence
+from typing import TypedDict, TypeVar
+
+from pagefile.memory import Memory
+from pagefile.memory.asking import at_least
+from pagefile.ports import LogView
+from pagefile.standalone.conversation_store import ConversationMessage, ConversationStore, messages_of
+from pagefile.standalone.conversation_summarizer import WINDOW_MESSAGES, ConversationSummarizer
+from pagefile.standalone.episodic_memory import TOP_K, ConversationEpisodicMemory
+from pagefile.standalone.general_prompt import PromptMessage, build_general_prompt, pairs
+from pagefile.standalone.messages import newest_turns
+
+#: Recent messages that no summary speaks for yet stay, up to so many.
+MAX_RECENT_MESSAGES = 40
+
+T = TypeVar("T")
+
+
+class ConversationContext(TypedDict):
+    """What a prompt needs of a conversation."""
+
+    summary: str | None
+    recent_history: list[ConversationMessage]
+
+
+class ConversationHistory:
+    """对话历史: the document's three ways to look back, over one store.
+
+    Args:
+        store: the conversations, or the memory they are in.
+        summarizer: phase 1; without it there is no summary.
+        episodic_memory: phase 2; without it nothing is recalled.
+    """
+
+    def __init__(
+        self,
+        store: ConversationStore | Memory,
+        summarizer: ConversationSummarizer | None = None,
+        episodic_memory: ConversationEpisodicMemory | None = None,
+        *,
+        window_messages: int = WINDOW_MESSAGES,
+        top_k: int = TOP_K,
+    ) -> None:
+        self.store = store if isinstance(store, ConversationStore) else ConversationStore(store)
+        self.summarizer = summarizer
+        self.episodic_memory = episodic_memory
+        self.window_messages = at_least(1, window_messages, "window_messages")
+        self.top_k = at_least(1, top_k, "top_k")
+
+    async def get_recent_history(self, conversation_id: str) -> list[ConversationMessage]:
+        """The baseline: the newest messages, in the order in which they were said."""
+        recent = await self.store.list_messages(conversation_id, limit=self.window_messages, desc=True)
+        recent.reverse()
+        return recent
+
+    async def get_context(self, conversation_id: str) -> ConversationContext:
+        """The summary, and the recent messages: together they have everything.
+
+        No model is asked while somebody waits. Messages that have left the window and are in no summary yet are among the
+        recent ones; below `min_messages` the context is the baseline's.
+        """
+        if self.summarizer is None:
+            return {"summary": None, "recent_history": await self.get_recent_history(conversation_id)}
+        # Before the summary: one that takes effect in between covers more, and nothing is missing.
+        view = await self.store.view(self.store.scope(conversation_id))
+        summary = await self._tried("summary", self.summarizer.get_or_generate_summary(conversation_id))
+        if view.checkpoint is None:
+            count = await self.store.count_messages(conversation_id)
+            if count < self.summarizer.min_messages:
+                return {"summary": summary, "recent_history": await self.get_recent_history(conversation_id)}
+        return {"summary": summary, "recent_history": await self._not_summarised(view)}
+
+    async def get_hybrid_history(self, conversation_id: str, current_query: str) -> list[ConversationMessage]:
+        """Past turns that the question touches, best first, then the recent messages; nothing twice.
+
+        What was recalled is marked, comes in whole turns, and gets a block of its own in `build_general_prompt`.
+        """
+        recent = await self.get_recent_history(conversation_id)
+        return [*await self._recalled(conversation_id, current_query, recent), *recent]
+
+    async def build_prompt(
+        self,
+        conversation_id: str,
+        question: str,
+        *,
+        system_message: str,
+        memory_context: str | None = None,
+    ) -> list[PromptMessage]:
+        """All phases that are there, in one prompt."""
+        context = await self.get_context(conversation_id)
+        recent = context["recent_history"]
+        recalled = await self._recalled(conversation_id, question, recent)
+        return build_general_prompt(
+            system_message, memory_context, context["summary"], [*recalled, *recent], question
+        )
+
+    async def _recalled(
+        self, conversation_id: str, query: str, recent: Sequence[ConversationMessage]
+    ) -> list[ConversationMessage]:
+        if self.episodic_memory is None:
+            return []
+        relevant = await self._tried(
+            "episodes", self.episodic_memory.recall_relevant(conversation_id, query, top_k=self.top_k)
+        )
+        return unique_relevant(relevant or [], recent)
+
+    async def _not_summarised(self, view: LogView) -> list[ConversationMessage]:
+        """The window, and what lies between the summary and it."""
+        head = view.head
+        # As many turns as the window may have besides, for those that are written in this moment.
+        limit = min(self.window_messages + head.live_turns, MAX_RECENT_MESSAGES)
+        turns = await newest_turns(self.store.house.store.reader, head.scope, limit, head.reset_seq)
+        live = messages_of(turn for turn in turns if (turn.seq or 0) > head.covered_through_seq)
+        keep = min(max(self.window_messages, len(live)), MAX_RECENT_MESSAGES)
+        return messages_of(turns)[-keep:]
+
+    async def _tried(self, part: str, work: Awaitable[T]) -> T | None:
+        """A part that fails costs its own block, never the answer; the log and the counts say so."""
+        return await self.store.house.guarded(part, _no_receipt, work)
+
+    _get_context = get_context
+    _get_hybrid_history = get_hybrid_history
+
+
+def unique_relevant(
+    relevant: Sequence[ConversationMessage], recent: Sequence[ConversationMessage]
+) -> list[ConversationMessage]:
+    """The turns that were recalled and are not among the recent messages: by their ids, for texts may repeat.
+
+    A turn that was indexed without its id is taken for a recent one if both of its texts are the same.
+    """
+    seen_turns = {message.get("turn_id") for message in recent}
+    seen_texts = {tuple(message["content"] for message in pair) for pair in pairs(recent)}
+    kept: list[ConversationMessage] = []
+    for pair in pairs(relevant):
+        turn_id = pair[0].get("turn_id")
+        if turn_id is None:
+            if tuple(message["content"] for message in pair) in seen_texts:
+                continue
+        elif turn_id in seen_turns:
+            continue
+        kept += pair
+    return kept
+
+
+def _no_receipt(_: str) -> None:
+    """This history is no window: what failed stands in the log and the counts."""
