@@ -19,10 +19,13 @@ ENVIRONMENT = {"settings/sources.py"}
 
 #: Where a failure must not spread, and why. Each of these logs with a traceback or hands the failure on.
 BROAD_EXCEPTS: dict[str, str] = {
+    "integrations/failing.py::FailOpen.attempt": "the edge of a framework's hook: whatever fails there, the run goes on; it logs with traceback",
+    "integrations/failing.py::FailOpen.attempt_blocking": "the same edge for hooks without an event loop; it logs with traceback",
     "memory/background.py::CallWriter._write": "nobody waits for it, and the memory must go on; it logs with traceback",
     "memory/background.py::PageRetention.run": "nobody waits for it, and the next round tries again; it logs with traceback",
     "memory/tending.py::Tender._tend": "nobody waits for it, and the next turn tries again; it logs with traceback",
     "tiers/archive.py::Archive._described": "whatever a model raises; the synopsis without a model takes its place",
+    "tiers/workspace/results.py::plain": "whatever an object that a tool returned raises when it is looked at; nothing is remembered of it",
     "tiers/summaries.py::summary_of": "whatever a model or a caller's function raises; a summary is extracted instead",
     "memory/engine.py::_background_work": "raised again as it is, outside of the task group that would wrap it",
     "memory/house.py::House.guarded": "a tier that fails costs context, never the answer; it stands in the receipt",

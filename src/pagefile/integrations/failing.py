@@ -1,0 +1,180 @@
+"""Memory never costs an answer: work at the edge of a framework's hook, with a time limit, that may fail.
+
+A hook that raises or hangs takes the user's run with it in almost every framework. So each hook hands its work to
+`FailOpen`, which runs it on the event loop that the memory lives on, from wherever the hook was called: that same loop,
+another one, or a thread without any. What fails or takes too long is logged once for its kind, counted every time, and answered with
+what the hook would have done without a memory.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from concurrent.futures import Future
+from time import monotonic
+from typing import Any, TypeVar
+
+from pagefile.blocking import BlockingMemory
+from pagefile.errors import ClosedError, SettingsError
+from pagefile.memory import Memory
+from pagefile.stores.breaker import Breaker
+
+logger = logging.getLogger("pagefile")
+
+R = TypeVar("R")
+D = TypeVar("D")
+
+
+class SlowMemoryError(TimeoutError):
+    """The memory took longer than a hook may wait."""
+
+
+class FailOpen:
+    """Runs an integration's work for a memory; what goes wrong there stays there.
+
+    Make one for each integration, in the place where its memory is at hand: with a `Memory`, inside the running event loop that it
+    was opened in. Use `attempt` from asynchronous hooks and `attempt_blocking` from synchronous ones.
+    """
+
+    def __init__(self, memory: Memory | BlockingMemory, integration: str, *, timeout_s: float = 5.0) -> None:
+        if timeout_s <= 0:
+            raise SettingsError(f"timeout_s is {timeout_s!r}: give the seconds a hook may wait, above 0.")
+        self.memory = memory.inner if isinstance(memory, BlockingMemory) else memory
+        self.integration = integration
+        self.timeout_s = timeout_s
+        self._loop = memory.loop.wait(_this_loop) if isinstance(memory, BlockingMemory) else _running_loop()
+        self._breaker = Breaker(monotonic)
+        self._told: set[tuple[str, type[Exception]]] = set()
+        # Python keeps only weak references to tasks: those that were given up are held until they end.
+        self._given_up: set[asyncio.Future[Any]] = set()
+
+    async def attempt(
+        self, what: str, work: Callable[[], Awaitable[R]], otherwise: D, *, always: bool = False
+    ) -> R | D:
+        """The result of the work, or `otherwise` when it fails or takes too long.
+
+        After a time-out the memory is left alone for a while and the answer is `otherwise` at once, except for work that is to be
+        tried `always`, because something would be lost without it. `what` names the kind of work in the log.
+        """
+        ticket = self._breaker.enter()
+        if ticket is None and not always:
+            self._count()
+            return otherwise
+        try:
+            return self._succeeded(ticket, await self._waited(work))
+        except Exception as error:
+            self._failed(what, error, ticket)
+            return otherwise
+
+    def attempt_blocking(
+        self, what: str, work: Callable[[], Awaitable[R]], otherwise: D, *, always: bool = False
+    ) -> R | D:
+        """The same from a thread that has no event loop, or one whose event loop is not the memory's."""
+        ticket = self._breaker.enter()
+        if ticket is None and not always:
+            self._count()
+            return otherwise
+        try:
+            return self._succeeded(ticket, self._waited_blocking(work))
+        except Exception as error:
+            self._failed(what, error, ticket)
+            return otherwise
+
+    # -- running --------------------------------------------------------------------------------------------------------
+
+    async def _waited(self, work: Callable[[], Awaitable[R]]) -> R:
+        here = asyncio.get_running_loop()
+        if self._loop is None:
+            self._loop = here
+        if self._loop is here:
+            # A task of its own: what cannot be cancelled at once, such as a thread, is left behind and not waited for.
+            running: asyncio.Future[R] = here.create_task(_awaited(work))
+        else:
+            running = asyncio.wrap_future(self._started(work))
+        try:
+            done, _ = await asyncio.wait({running}, timeout=self.timeout_s)
+        except BaseException:
+            running.cancel()
+            raise
+        if not done:
+            self._give_up(running)
+            raise SlowMemoryError(f"no answer within {self.timeout_s:g} s")
+        return running.result()
+
+    def _waited_blocking(self, work: Callable[[], Awaitable[R]]) -> R:
+        if self._loop is not None and self._loop is _running_loop():
+            raise SettingsError(
+                "A synchronous call holds up the event loop that this memory lives on: use the asynchronous one (`await agent.ainvoke(…)`), "
+                "or give a BlockingMemory."
+            )
+        running = self._started(work)
+        try:
+            return running.result(self.timeout_s)
+        except BaseException as error:
+            running.cancel()
+            if isinstance(error, TimeoutError) and not running.done():
+                raise SlowMemoryError(f"no answer within {self.timeout_s:g} s") from error
+            raise
+
+    def _started(self, work: Callable[[], Awaitable[R]]) -> Future[R]:
+        if self._loop is None:
+            raise SettingsError(
+                "It is not known in which event loop this memory was opened: make the integration there, or give a BlockingMemory."
+            )
+        if self._loop.is_closed():
+            raise ClosedError
+        return asyncio.run_coroutine_threadsafe(_awaited(work), self._loop)
+
+    def _give_up(self, running: asyncio.Future[R]) -> None:
+        running.cancel()
+        self._given_up.add(running)
+        running.add_done_callback(self._ended)
+
+    def _ended(self, running: asyncio.Future[R]) -> None:
+        self._given_up.discard(running)
+        if not running.cancelled():
+            running.exception()  # looked at, so that nothing is said about it once more
+
+    # -- telling --------------------------------------------------------------------------------------------------------
+
+    def _succeeded(self, ticket: int | None, result: R) -> R:
+        if ticket is not None:
+            self._breaker.succeeded(ticket)
+        return result
+
+    def _failed(self, what: str, error: Exception, ticket: int | None) -> None:
+        if self.memory.house.settings.on_tier_error == "raise":
+            raise error
+        if ticket is not None and isinstance(error, SlowMemoryError):
+            self._breaker.failed(ticket)
+        self._count()
+        kind = (what, type(error))
+        if kind in self._told:
+            logger.debug("%s: %s failed again: %s", self.integration, what, error)
+            return
+        self._told.add(kind)
+        logger.error(
+            "%s: %s failed; the run goes on without it (said once for this kind of failure)",
+            self.integration,
+            what,
+            exc_info=error,
+        )
+
+    def _count(self) -> None:
+        house = self.memory.house
+        house.failures[self.integration] = house.failures.get(self.integration, 0) + 1
+        house.meter.count("pagefile_degraded_total", tier=self.integration)
+
+
+async def _awaited(work: Callable[[], Awaitable[R]]) -> R:
+    return await work()
+
+
+async def _this_loop() -> asyncio.AbstractEventLoop:
+    return asyncio.get_running_loop()
+
+
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
