@@ -4,7 +4,7 @@ An event loop runs in a thread of its own; every call hops there and waits. Name
 `Memory` and `Conversation`, and a test says so.
 """
 
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable, Generator, Iterable
 from contextlib import contextmanager
 from functools import partial, wraps
 from typing import Concatenate, Generic, ParamSpec, TypeVar
@@ -16,6 +16,7 @@ from pagefile.memory import Conversation, Memory
 from pagefile.ports import ChatModel, Clock, Meter, SessionCache, Summarizer
 from pagefile.records import Scope
 from pagefile.settings import Settings
+from pagefile.tiers.workspace import AgentMemory, ToolRule, Workspace
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -75,6 +76,47 @@ def _described_as(verb: Callable[..., object]) -> Callable[[Callable[P, R]], Cal
     return describe
 
 
+class BlockingWorkspace(_Blocking[Workspace]):
+    """What one run has fetched and read: nothing is fetched twice, and what matters stays in view."""
+
+    @property
+    def enabled(self) -> bool:
+        """Whether anything is remembered and shown."""
+        return self.inner.enabled
+
+    @property
+    def notes(self) -> AgentMemory:
+        """Document 003's state: tables of contents, chapters, chunks, the query."""
+        return self.inner.notes
+
+    @_described_as(Workspace.rule)
+    def rule(self, tool: str) -> ToolRule:
+        return self.inner.rule(tool)
+
+    @_described_as(Workspace.add_rules)
+    def add_rules(self, rules: Iterable[ToolRule]) -> None:
+        self.inner.add_rules(rules)
+
+    @_described_as(Workspace.ask)
+    def ask(self, query: str | None) -> None:
+        self.inner.ask(query)
+
+    @_described_as(Workspace.text)
+    def text(self, budget_tokens: int | None = None) -> str:
+        return self.inner.text(budget_tokens)
+
+    @_described_as(Workspace.reset)
+    def reset(self) -> None:
+        self.inner.reset()
+
+    @_described_as(Workspace.reset_all)
+    def reset_all(self) -> None:
+        self.inner.reset_all()
+
+    lookup = _blocking(Workspace.lookup)
+    absorb = _blocking(Workspace.absorb)
+
+
 class BlockingConversation(_Blocking[Conversation]):
     """A cheap handle: making one reads and writes nothing."""
 
@@ -97,6 +139,11 @@ class BlockingConversation(_Blocking[Conversation]):
     complete = _blocking(Conversation.complete)
     abort = _blocking(Conversation.abort)
     context = _blocking(Conversation.context)
+
+    @_described_as(Conversation.workspace)
+    def workspace(self, run: str | None = None, *, rules: Iterable[ToolRule] = ()) -> BlockingWorkspace:
+        return BlockingWorkspace(self.inner.workspace(run, rules=rules), self.loop)
+
     recall = _blocking(Conversation.recall)
     load = _blocking(Conversation.load)
     page = _blocking(Conversation.page)

@@ -26,6 +26,7 @@ BROAD_EXCEPTS: dict[str, str] = {
     "memory/tending.py::Tender._tend": "nobody waits for it, and the next turn tries again; it logs with traceback",
     "tiers/archive.py::Archive._described": "whatever a model raises; the synopsis without a model takes its place",
     "tiers/workspace/results.py::plain": "whatever an object that a tool returned raises when it is looked at; nothing is remembered of it",
+    "tiers/workspace/results.py::plain": "whatever an object that a tool returned raises when it is looked at; nothing is remembered of it",
     "tiers/summaries.py::summary_of": "whatever a model or a caller's function raises; a summary is extracted instead",
     "memory/engine.py::_background_work": "raised again as it is, outside of the task group that would wrap it",
     "memory/house.py::House.guarded": "a tier that fails costs context, never the answer; it stands in the receipt",

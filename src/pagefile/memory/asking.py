@@ -25,6 +25,8 @@ class Request:
     load: tuple[str, ...]
     instructions: str | None
     placement: Placement
+    #: The run whose workspace is shown; empty for the conversation's own.
+    run: str = ""
 
     @classmethod
     def checked(
@@ -39,6 +41,7 @@ class Request:
         load: Sequence[str],
         instructions: str | None,
         placement: str | None,
+        run: str | None = None,
     ) -> "Request":
         """The request with the settings' defaults filled in."""
         if isinstance(load, str):
@@ -52,6 +55,7 @@ class Request:
             load=tuple(checked_uuid(uuid) for uuid in load),
             instructions=checked_message(instructions, "instructions", settings.max_message_chars),
             placement=_placement(_or(placement, settings.placement)),
+            run=run_name(run),
         )
 
     def options(self) -> JsonObject:
@@ -64,6 +68,11 @@ class Request:
             "instructions": self.instructions,
             "placement": self.placement,
         }
+
+
+def run_name(run: str | None) -> str:
+    """A run by its name; without one it is the conversation's own."""
+    return "" if run is None else checked_id(run, "run")
 
 
 def turn_id_of(turn: Turn | str) -> str:

@@ -9,7 +9,7 @@ from uuid import uuid4
 import anyio.to_thread
 
 from pagefile.errors import InvalidTurnError
-from pagefile.memory.asking import Request, at_least, moment, turn_id_of
+from pagefile.memory.asking import Request, at_least, moment, run_name, turn_id_of
 from pagefile.memory.drafts import (
     StepLike,
     checked_json,
@@ -37,6 +37,7 @@ from pagefile.records import (
     checked_id,
     checked_text,
 )
+from pagefile.tiers.workspace import ToolRule, Workspace
 from pagefile.window.measure import side_tokens, step_tokens, turn_tokens
 from pagefile.window.receipt import Window
 from pagefile.window.render import Placement
@@ -101,6 +102,7 @@ class Conversation:
         """Write the user's message before the answer is there; the turn stays open until `complete` or `abort`."""
         draft = await self._draft("open", user, None, turn_id=id, at=at, metadata=metadata)
         self._open_turn = await self._house.store.log.append(draft)
+        self._house.workspaces.asked(self._scope, "", draft.user)
         return self._open_turn
 
     async def step(
@@ -153,12 +155,13 @@ class Conversation:
         load: Sequence[str] = (),
         instructions: str | None = None,
         placement: Placement | None = None,
+        run: str | None = None,
     ) -> Window:
         """The messages to send to the model, within one exact token budget, with the receipt.
 
         `query` is the user's message if it is not written yet. For a turn that was begun, leave it out: the turn this
         handle began last (or the one named by `turn`) is the current message, with its tool results behind it.
-        `load` names archived pages to show in full for this one window.
+        `load` names archived pages to show in full for this one window. `run` is the run whose workspace is shown.
         """
         self._house.check_open()
         request = Request.checked(
@@ -171,7 +174,9 @@ class Conversation:
             load=load,
             instructions=instructions,
             placement=placement,
+            run=run,
         )
+        self._house.workspaces.asked(self._scope, request.run, request.query)
         return await make_window(self._house, self._scope, request)
 
     async def recall(self, query: str, limit: int = 10) -> list[Hit]:
@@ -179,6 +184,17 @@ class Conversation:
         self._house.check_open()
         text = checked_text(query, "query")
         return await self._house.episodes.recall(self._scope, text, at_least(1, limit, "limit"))
+
+    def workspace(self, run: str | None = None, *, rules: Iterable[ToolRule] = ()) -> Workspace:
+        """What a run has at hand of its tools' results (document 003): ask it before a tool is called, tell it after.
+
+        It lives in this process only. Without a name it is the conversation's own, which `step` and `record` fill; `rules`
+        say what is remembered of tools of your own.
+        """
+        self._house.check_open()
+        workspace = self._house.workspaces.of(self._scope, run_name(run))
+        workspace.add_rules(rules)
+        return workspace
 
     # -- archived pages -----------------------------------------------------------------------------------------------
 
@@ -250,6 +266,7 @@ class Conversation:
     async def reset(self) -> Reset:
         """Begin anew: what came before leaves the window and stays in the log and in recall."""
         self._house.check_open()
+        self._house.workspaces.reset(self._scope)
         return await self._house.checkpoints.reset(self._scope)
 
     async def turns(self, *, after: int | str = 0, limit: int = 100, newest: bool = False) -> Listing[Turn]:
@@ -319,7 +336,9 @@ class Conversation:
         )
 
     async def _kept(self, step: Step, turn_id: str) -> Step:
-        return await self._house.archive.keep(self._scope, step, turn_id)
+        kept = await self._house.archive.keep(self._scope, step, turn_id)
+        await self._house.workspaces.absorb_step(self._scope, step, kept)
+        return kept
 
     async def _count(self, text: str | None) -> int:
         if not text:

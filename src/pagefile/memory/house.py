@@ -23,6 +23,7 @@ from pagefile.tiers.facts import Facts
 from pagefile.tiers.history import History
 from pagefile.tiers.page_search import PageSearch
 from pagefile.tiers.paging import Paging
+from pagefile.tiers.workspace import DEFAULT_RULES, WorkspaceRules, Workspaces, parsed_rules
 from pagefile.window.candidates import Candidate
 from pagefile.window.wording import WORDINGS
 
@@ -54,6 +55,7 @@ class House:
     page_search: PageSearch
     episodes: Episodes
     facts: Facts
+    workspaces: Workspaces
     calls: CallWriter
     retention: PageRetention
     closed: bool = False
@@ -109,6 +111,7 @@ class House:
                 max_postings=settings.recall_cache_postings,
             ),
             facts=_facts(store, counter, clock, settings.memory),
+            workspaces=Workspaces(archive, counter, clock, _workspace_rules(settings)),
             calls=CallWriter(store.calls, keep=settings.calls_kept),
             retention=PageRetention(
                 store.page_keeper,
@@ -118,6 +121,7 @@ class House:
             ),
         )
         archive.on_failure = partial(house.failed, "archive")
+        house.workspaces.on_failure(lambda error, first: house.failed("workspace", error, logs=first))
         return house
 
     def forget(self, scope: Scope) -> None:
@@ -126,6 +130,7 @@ class House:
         self.episodes.forget(scope)
         self.paging.forget()
         self.page_search.forget()
+        self.workspaces.forget(scope)
         self.tender.forget()
 
     @property
@@ -164,6 +169,7 @@ class House:
             tiers.append(self.facts)
         if self.settings.recall == "auto" and not self.incognito:
             tiers.append(self.episodes)
+        tiers.append(self.workspaces)
         found: list[Candidate] = []
         for tier in tiers:
             found += await self.guarded(tier.name, occasion.note, tier.offer(occasion)) or ()
@@ -180,11 +186,12 @@ class House:
             note(f"{tier} failed: {type(error).__name__}: {error}")
             return None
 
-    def failed(self, tier: str, error: Exception) -> None:
-        """Count and log a failure that nobody has to handle."""
+    def failed(self, tier: str, error: Exception, *, logs: bool = True) -> None:
+        """Count and log a failure that nobody has to handle; `logs` False only counts one like those before it."""
         self.failures[tier] = self.failures.get(tier, 0) + 1
         self.meter.count("pagefile_degraded_total", tier=tier)
-        logger.error("the %s tier failed; going on without it", tier, exc_info=error)
+        if logs:
+            logger.error("the %s tier failed; going on without it", tier, exc_info=error)
 
 
 def _archive_rules(settings: Settings) -> ArchiveRules:
@@ -193,6 +200,26 @@ def _archive_rules(settings: Settings) -> ArchiveRules:
         page_from=min(settings.archive.page_from, settings.archive.threshold),
         reuse_s=settings.archive.reuse_s,
         wording=WORDINGS[settings.language],
+    )
+
+
+def _workspace_rules(settings: Settings) -> WorkspaceRules:
+    given = settings.workspace
+    return WorkspaceRules(
+        enabled=given.enabled,
+        max_chunks=given.max_chunks,
+        min_relevance=given.min_relevance,
+        max_injected=given.max_injected,
+        search_chars=given.search_chars,
+        page_chars=given.page_chars,
+        page_share=given.page_share,
+        outline_chars=given.outline_chars,
+        cache_s=given.cache_s,
+        threshold=settings.archive.threshold,
+        page_from=settings.archive.page_from,
+        max_runs=given.max_runs,
+        language=settings.language,
+        tools=(*parsed_rules(given.rules), *DEFAULT_RULES),
     )
 
 

@@ -40,10 +40,22 @@ async def _compiled(house: House, scope: Scope, request: Request) -> Window:
     asked = view.open_turn.user if view.open_turn is not None else request.query
     # A handle that names nobody still works for the conversation's owner.
     owner = scope if scope.user is not None else view.head.scope
-    occasion = Occasion(owner, asked, view, request.window_tokens, request.recent_turns, notes.append)
+    occasion = Occasion(
+        owner,
+        asked,
+        view,
+        request.window_tokens,
+        request.recent_turns,
+        notes.append,
+        run=(scope, request.run),
+    )
     occasion, loaded = await _with_pages(house, occasion, request)
     candidates = [*_given(house, request, occasion), *loaded, *await house.offers(occasion)]
-    budget = Budget.of(request.window_tokens, facts_tokens=house.settings.memory.max_injection_tokens)
+    budget = Budget.of(
+        request.window_tokens,
+        facts_tokens=house.settings.memory.max_injection_tokens,
+        chunks_tokens=house.settings.workspace.max_tokens,
+    )
     layout = Layout(request.placement, language(asked or request.instructions or ""))
     compiled = compile_window(candidates, budget, house.counter.count, layout)
     window = _finished(house, compiled, request, view, notes)

@@ -33,6 +33,7 @@ class Limit:
 Positive = Annotated[int, Limit(least=1)]
 Count = Annotated[int, Limit()]
 Weight = Annotated[float, Limit()]
+Share = Annotated[float, Limit(most=1)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +77,38 @@ class ArchiveSettings:
 
     def __post_init__(self) -> None:
         _check(self, "archive.")
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceSettings:
+    """What a run keeps of its tools' results (document 003, which calls the first three `memory_enabled` and so on)."""
+
+    #: 是否启用 Agent 记忆系统. False: nothing is remembered, no equal call is answered from before, no hint is shown.
+    enabled: bool = True
+    #: 最大记忆内容片段数
+    max_chunks: Count = 10
+    #: 最小相关性阈值（低于此值的内容不记忆）
+    min_relevance: Share = 0.5
+    #: How many chunks a window shows.
+    max_injected: Count = 5
+    #: Characters kept of a search result, and of a page.
+    search_chars: Positive = 300
+    page_chars: Positive = 500
+    #: Pages that were read all count the same: beyond this share of the room they give way to search results.
+    page_share: Share = 0.5
+    #: Characters of a table of contents in the hint that it is at hand; 0 names the documents only.
+    outline_chars: Count = 1_200
+    #: Hint and chunks never take more than this many tokens of a window.
+    max_tokens: Count = 1_500
+    #: An equal call of a cacheable tool is answered from before for so many seconds; 0 is as long as the run lasts.
+    cache_s: Weight = 0.0
+    #: How many runs are kept at once; the one used longest ago is let go.
+    max_runs: Positive = 256
+    #: Rules for tools of your own, before those of the document: "list_*=toc+cache, grep=search, read_file=page".
+    rules: str | None = None
+
+    def __post_init__(self) -> None:
+        _check(self, "workspace.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +179,7 @@ class Settings:
     on_tier_error: Literal["record", "raise"] = "record"
     memory: MemorySettings = field(default_factory=MemorySettings)
     archive: ArchiveSettings = field(default_factory=ArchiveSettings)
+    workspace: WorkspaceSettings = field(default_factory=WorkspaceSettings)
     model: ModelSettings = field(default_factory=ModelSettings)
     service: ServiceSettings = field(default_factory=ServiceSettings)
 

@@ -42,6 +42,8 @@ class Occasion:
     )
     #: Pages of the running turn, by the number of the step.
     running: Mapping[int, Sequence[Text]] = field(default_factory=dict[int, Sequence[Text]])
+    #: The run whose workspace may be shown: the scope of the handle that asks, and the run's name.
+    run: tuple[Scope, str] | None = None
 
 
 class Tier(ABC):

@@ -10,6 +10,7 @@ from pagefile.window.candidates import Block
 FACTS_TOKENS = 2000
 CORRECTIONS_TOKENS = 500
 EPISODES_TOKENS = 1500
+CHUNKS_TOKENS = 1500
 #: No kind of memory takes more than this share of a small window, so that the conversation itself has room.
 MEMORY_SHARE = 8
 
@@ -26,7 +27,9 @@ class Budget:
             raise BudgetError(f"window_tokens is {self.tokens}: give the model's context size, at least 1.")
 
     @classmethod
-    def of(cls, window_tokens: int, *, facts_tokens: int = FACTS_TOKENS) -> "Budget":
+    def of(
+        cls, window_tokens: int, *, facts_tokens: int = FACTS_TOKENS, chunks_tokens: int = CHUNKS_TOKENS
+    ) -> "Budget":
         """The usual split of a window."""
         share = window_tokens // MEMORY_SHARE
         return cls(
@@ -35,5 +38,6 @@ class Budget:
                 "facts": min(facts_tokens, share),
                 "corrections": min(CORRECTIONS_TOKENS, share),
                 "episodes": min(EPISODES_TOKENS, share),
+                "chunks": min(chunks_tokens, share),
             },
         )

@@ -32,6 +32,17 @@ class Wording:
     pages: str
     safety: Mapping[str, str]
     guide: str
+    #: The workspace (document 003).
+    toc_title: str
+    toc_known: str
+    toc_again: str
+    toc_more: str
+    toc_page: str
+    chapters: str
+    notes_title: str
+    notes_page: str
+    cached: str
+    ages: tuple[str, str, str, str]
 
 
 ZH = Wording(
@@ -61,6 +72,17 @@ ZH = Wording(
 - 用户明确提到"之前"、"刚才说的"、"上次"
 - 用户追问之前回答中的具体细节
 - 占位符中的摘要不足以回答用户问题""",
+    # Document 003, byte for byte up to `toc_again`, and `notes_title`.
+    toc_title="# 已缓存目录",
+    toc_known="以下规程目录已获取: {names}",
+    toc_again="无需再次调用 get_toc()",
+    toc_more="- …（另有 {count} 项）",
+    toc_page='完整目录 {name}: load_tool_history(uuid="{uuid}")',
+    chapters="已知章节: {titles}",
+    notes_title="# 已获取的相关信息",
+    notes_page='📎 全文: load_tool_history(uuid="{uuid}")',
+    cached="[缓存] {tool} 的结果于{age}获取，内容如下，无需再次调用。",
+    ages=("刚刚", " {n} 分钟前", " {n} 小时前", " {n} 天前"),
 )
 
 EN = Wording(
@@ -89,6 +111,16 @@ Load when:
 - the user speaks of "before", "earlier", "just now" or "last time"
 - the user asks for a detail of an earlier answer
 - the synopsis in the placeholder is not enough to answer""",
+    toc_title="# Tables of contents at hand",
+    toc_known="Fetched already: {names}",
+    toc_again="There is no need to call get_toc() again",
+    toc_more="- … ({count} more)",
+    toc_page='All of {name}: load_tool_history(uuid="{uuid}")',
+    chapters="Known chapters: {titles}",
+    notes_title="# What was found so far",
+    notes_page='📎 In full: load_tool_history(uuid="{uuid}")',
+    cached="[cached] The result of {tool} was fetched {age}; it follows, there is no need to call again.",
+    ages=("just now", "{n} min ago", "{n} h ago", "{n} d ago"),
 )
 
 WORDINGS: Mapping[Language, Wording] = {"zh": ZH, "en": EN}

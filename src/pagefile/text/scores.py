@@ -1,0 +1,52 @@
+"""Relevance scores of whatever scale, brought to 0–1 (document 003 speaks of 0–1, search engines do not).
+
+Cosine likeness is in range already. Reciprocal-rank fusion gives at most 1/61 a list, BM25 gives any number, and
+SQLite's FTS5 gives it a minus sign: such sets are told by their size and measured against their own best.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Literal
+
+Scale = Literal["auto", "unit", "best"]
+
+#: A set whose best is no higher holds fused ranks: three lists give at most 3/61.
+FUSED_MOST = 3 / 61 + 1e-9
+#: What a hit without a score counts: a search engine found it, and nobody says how well it fits.
+UNSCORED = 0.5
+
+
+def normalised(scores: Sequence[object], scale: Scale = "auto") -> list[float]:
+    """One score in [0, 1] for each, in the same order among themselves; what is no number counts `UNSCORED`.
+
+    "unit" takes them as they are, "best" measures them against the best of the set, "auto" tells the two apart.
+    Doing it twice changes nothing.
+    """
+    numbers = [number(score) for score in scores]
+    known = [score for score in numbers if score is not None]
+    flipped = bool(known) and max(known) <= 0 and min(known) < 0
+    if flipped:
+        # FTS5 and distances below zero: the smaller, the better.
+        numbers = [None if score is None else -score for score in numbers]
+        known = [-score for score in known]
+    best = max(known, default=0.0)
+    if scale == "best" or (scale == "auto" and best > 0 and (best > 1 or best <= FUSED_MOST)):
+        return [_share(score, best) for score in numbers]
+    return [UNSCORED if score is None else min(1.0, max(0.0, score)) for score in numbers]
+
+
+def number(value: object) -> float | None:
+    """A finite number, also one written as text; None for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    try:
+        found = float(value)
+    except (ValueError, OverflowError):
+        return None
+    return found if math.isfinite(found) else None
+
+
+def _share(score: float | None, best: float) -> float:
+    if score is None:
+        return UNSCORED
+    return min(1.0, max(0.0, score / best)) if best > 0 else 0.0

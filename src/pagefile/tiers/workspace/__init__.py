@@ -1,0 +1,21 @@
+"""The workspace tier (document 003): an agent does not look twice for what it has at hand."""
+
+from pagefile.tiers.workspace.cache import CachedResult
+from pagefile.tiers.workspace.chunks import ContentChunk
+from pagefile.tiers.workspace.notes import AgentMemory
+from pagefile.tiers.workspace.rules import DEFAULT_RULES, ToolRule, parsed_rules
+from pagefile.tiers.workspace.run import Absorbed, Workspace, WorkspaceRules
+from pagefile.tiers.workspace.tier import Workspaces
+
+__all__ = [
+    "DEFAULT_RULES",
+    "Absorbed",
+    "AgentMemory",
+    "CachedResult",
+    "ContentChunk",
+    "ToolRule",
+    "Workspace",
+    "WorkspaceRules",
+    "Workspaces",
+    "parsed_rules",
+]

@@ -1,0 +1,228 @@
+"""`AgentMemory` (document 003): what an agent has seen in this session, and how it stands in a prompt.
+
+It needs no store and no event loop; the workspace tier keeps one for each run.
+"""
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, cast
+
+from pagefile.records import JsonValue
+from pagefile.text.clip import cut
+from pagefile.text.scores import Scale, normalised
+from pagefile.tiers.workspace.chunks import Capacity, ContentChunk, fitting, with_chunk
+from pagefile.tiers.workspace.outline import Entry, chapters, entries, left_out, outline
+from pagefile.tiers.workspace.results import FoundHit, Plain, clean, hits, plain
+from pagefile.window.wording import WORDINGS, Wording
+
+logger = logging.getLogger("pagefile")
+
+#: More chapters than this are not named one by one.
+MAX_CHAPTERS = 200
+_NOTHING: Mapping[str, JsonValue] = {}
+
+
+@dataclass
+class AgentMemory:
+    """Agent 记忆状态: of one session, in memory only, shared with nobody."""
+
+    #: 目录缓存 (reg_id -> TocTree)
+    toc_cache: dict[str, dict[str, Plain]] = field(default_factory=dict[str, dict[str, Plain]])
+    #: 已知章节范围
+    known_chapters: list[str] = field(default_factory=list[str])
+    #: 相关内容（按相关性排序）
+    relevant_chunks: list[ContentChunk] = field(default_factory=list[ContentChunk])
+    #: 当前查询上下文
+    current_query: str = ""
+    #: 最大记忆容量
+    max_chunks: int = 10
+    #: 最小相关性阈值
+    min_relevance: float = 0.5
+    #: False: nothing is remembered, and no text is given.
+    enabled: bool = True
+    #: Characters kept of a search result, and of a page.
+    search_chars: int = 300
+    page_chars: int = 500
+    #: How many chunks stand in a prompt.
+    max_injected: int = 5
+    #: Pages beyond this share of the room give way to search results.
+    page_share: float = 0.5
+    #: Characters of outline in the hint; 0 for none.
+    outline_chars: int = 1200
+    language: Literal["zh", "en"] = "zh"
+    _read: dict[str, tuple[dict[str, Plain], list[Entry]]] = field(
+        default_factory=dict[str, tuple[dict[str, Plain], list[Entry]]], init=False, repr=False, compare=False
+    )
+
+    # -- 目录缓存 -----------------------------------------------------------------------------------------------------
+
+    def cache_toc(self, reg_id: str, toc: dict[str, Plain]) -> None:
+        """缓存目录"""
+        if not self.enabled:
+            return
+        self.toc_cache[reg_id] = toc
+        self._learn_chapters()
+        logger.debug("[Memory] 缓存目录: %s", reg_id)
+
+    def drop_toc(self, reg_id: str) -> None:
+        """Let go of one table of contents."""
+        self.toc_cache.pop(reg_id, None)
+        self._read.pop(reg_id, None)
+        self._learn_chapters()
+
+    def get_cached_toc(self, reg_id: str) -> dict[str, Plain] | None:
+        """获取缓存的目录"""
+        return self.toc_cache.get(reg_id)
+
+    def has_cached_toc(self, reg_id: str) -> bool:
+        """检查目录是否已缓存"""
+        return reg_id in self.toc_cache
+
+    # -- 内容记忆 -----------------------------------------------------------------------------------------------------
+
+    def add_chunk(self, chunk: ContentChunk) -> None:
+        """添加内容片段，保持按相关性排序，超过容量时移除低分内容"""
+        if self.enabled:
+            self.relevant_chunks[:] = with_chunk(self.relevant_chunks, chunk, self._capacity(self.max_chunks))
+
+    def add_search_results(
+        self,
+        results: Sequence[object],
+        *,
+        scale: Scale = "auto",
+        metadata: Mapping[str, JsonValue] = _NOTHING,
+    ) -> None:
+        """从搜索结果中提取并添加高相关性内容; scores of any scale are brought to 0–1, the raw one stays in the metadata."""
+        found = hits(plain(results))
+        scores = normalised([hit.score for hit in found], scale)
+        # From the last to the first: among equals the newest stands first, and that is to be the first result.
+        for hit, score in reversed(list(zip(found, scores, strict=True))):
+            if score >= self.min_relevance:
+                self.add_chunk(self._found(hit, score, metadata))
+        if self.enabled:
+            logger.debug("[Memory] 添加搜索结果: %s 条", len(results))
+
+    def add_page_content(
+        self,
+        content: str,
+        source: str,
+        relevance: float = 0.8,
+        *,
+        metadata: Mapping[str, JsonValue] = _NOTHING,
+    ) -> None:
+        """添加页面内容摘要"""
+        if not self.enabled:
+            return
+        text = clean(content).strip()[: self.page_chars]
+        self.add_chunk(ContentChunk(text, clean(source), relevance, "page_content", dict(metadata)))
+        logger.debug("[Memory] 添加页面内容: %s", source)
+
+    # -- 上下文生成 ---------------------------------------------------------------------------------------------------
+
+    def get_memory_context(self) -> str:
+        """生成记忆上下文，用于注入系统提示词"""
+        shown = self.shown()
+        if not shown:
+            return ""
+        parts = [chunk_text(chunk, place) for place, chunk in enumerate(shown, 1)]
+        return "\n".join([self.wording.notes_title, *parts])
+
+    def get_toc_cache_hint(self) -> str:
+        """生成目录缓存提示; with the outline, so that it says what there is no need to ask for."""
+        return self.toc_hint(self.outline_chars)
+
+    def toc_hint(self, outline_chars: int) -> str:
+        """The hint with an outline of at most so many characters; 0 for none."""
+        if not self.enabled or not self.toc_cache:
+            return ""
+        known = ", ".join(self.toc_cache)
+        lines = [self.wording.toc_title, self.wording.toc_known.format(names=known), self.wording.toc_again]
+        if outline_chars > 0:
+            lines += self._outlines(outline_chars // len(self.toc_cache))
+        return "\n".join(lines)
+
+    def shown(self) -> list[ContentChunk]:
+        """The chunks that stand in a prompt."""
+        return fitting(self.relevant_chunks, self._capacity(self.max_injected)) if self.enabled else []
+
+    # -- 重置方法 -----------------------------------------------------------------------------------------------------
+
+    def clear_query_context(self) -> None:
+        """清除当前查询上下文（保留目录缓存）"""
+        self.relevant_chunks.clear()
+        self.current_query = ""
+
+    def reset(self) -> None:
+        """完全重置记忆"""
+        self.clear_query_context()
+        self.toc_cache.clear()
+        self.known_chapters.clear()
+        self._read.clear()
+
+    def get_stats(self) -> dict[str, int]:
+        """How much is held."""
+        return {
+            "toc_count": len(self.toc_cache),
+            "known_chapters": len(self.known_chapters),
+            "chunk_count": len(self.relevant_chunks),
+        }
+
+    # -- inside -------------------------------------------------------------------------------------------------------
+
+    @property
+    def wording(self) -> Wording:
+        """The words of its language."""
+        return WORDINGS[self.language]
+
+    def _capacity(self, chunks: int) -> Capacity:
+        return Capacity(chunks, self.min_relevance, self.page_share)
+
+    def _found(self, hit: FoundHit, score: float, metadata: Mapping[str, JsonValue]) -> ContentChunk:
+        raw: JsonValue = cast("JsonValue", hit.score)
+        return ContentChunk(
+            hit.content[: self.search_chars],
+            hit.source,
+            score,
+            "table" if hit.table else "search_result",
+            {**hit.extra, "raw_score": raw, **metadata},
+        )
+
+    def _learn_chapters(self) -> None:
+        titles = (title for reg_id in self.toc_cache for title in chapters(self._lines_of(reg_id)))
+        self.known_chapters[:] = list(dict.fromkeys(titles))[:MAX_CHAPTERS]
+
+    def _outlines(self, max_chars: int) -> list[str]:
+        lines: list[str] = []
+        for reg_id, toc in self.toc_cache.items():
+            told = outline(self._lines_of(reg_id), max_chars, self.wording.toc_more, left_out(toc))
+            if told and len(self.toc_cache) > 1:
+                lines.append(f"## {reg_id}")
+            lines += told.splitlines()
+            uuid = toc.get(ARCHIVED)
+            if isinstance(uuid, str):
+                lines.append(self.wording.toc_page.format(name=reg_id, uuid=uuid))
+        return lines or self._chapter_line(max_chars)
+
+    def _chapter_line(self, max_chars: int) -> list[str]:
+        """Chapters that somebody named, for a table of contents in which none can be made out."""
+        told = cut(self.wording.chapters.format(titles="、".join(self.known_chapters)), max_chars)
+        return [told] if self.known_chapters else []
+
+    def _lines_of(self, reg_id: str) -> list[Entry]:
+        """A table of contents is read once, not for every prompt."""
+        toc = self.toc_cache[reg_id]
+        known = self._read.get(reg_id)
+        if known is None or known[0] is not toc:
+            known = toc, entries(toc)
+            self._read[reg_id] = known
+        return known[1]
+
+
+#: The key under which a table of contents that was archived names its page.
+ARCHIVED = "archive_uuid"
+
+
+def chunk_text(chunk: ContentChunk, place: int) -> str:
+    """One chunk under its heading."""
+    return f"## [{place}] {chunk.source}\n{chunk.content}"

@@ -1,0 +1,222 @@
+"""What a table of contents says in few lines: its chapters, and as much below them as there is room for."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from pagefile.tiers.workspace.results import Plain
+
+_TITLE = ("title", "name", "label", "heading", "chapter", "section", "text")
+_NUMBER = ("section_number", "number", "no")
+_CHILDREN = (
+    "children",
+    "items",
+    "chapters",
+    "sections",
+    "toc",
+    "nodes",
+    "entries",
+    "subsections",
+    "result",
+    "data",
+)
+_START = ("page_start", "start_page", "page", "page_num", "page_number")
+_END = ("page_end", "end_page")
+#: No more entries are read: the rest is in the archived page.
+MAX_ENTRIES = 5_000
+#: A title is no paragraph.
+TITLE_CHARS = 60
+#: The key under which a table of contents says how many of its lines were left out.
+LEFT_OUT = "left_out"
+_MAX_DEPTH = 12
+_DOTTED = re.compile(r"^\d+((?:\.\d+)+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One line of a table of contents."""
+
+    level: int
+    title: str
+    pages: str = ""
+
+
+def entries(toc: Mapping[str, Plain]) -> list[Entry]:
+    """Its lines from the top, chapters at level 0; a title that stands above everything is left out."""
+    found: list[Entry] = []
+    for entry in _walk(dict(toc), -1):
+        found.append(entry)
+        if len(found) >= MAX_ENTRIES:
+            break
+    return _lifted(found)
+
+
+def compact(lines: Sequence[Entry], max_lines: int) -> dict[str, Plain]:
+    """A table of contents of the upper levels alone, as many as there is room for; `entries` reads it back."""
+    deepest = max((entry.level for entry in lines), default=0)
+    while deepest > 0 and sum(entry.level <= deepest for entry in lines) > max_lines:
+        deepest -= 1
+    kept = [entry for entry in lines if entry.level <= deepest][:max_lines]
+    items: list[Plain] = [
+        {"title": entry.title, "level": entry.level, "pages": entry.pages} for entry in kept
+    ]
+    return {"items": items, LEFT_OUT: len(lines) - len(kept)}
+
+
+def left_out(toc: Mapping[str, Plain]) -> int:
+    """How many lines `compact` did not keep."""
+    found = toc.get(LEFT_OUT)
+    return found if isinstance(found, int) else 0
+
+
+def chapters(lines: Sequence[Entry]) -> list[str]:
+    """The titles of the topmost level."""
+    return [entry.title for entry in lines if entry.level == 0]
+
+
+def outline(lines: Sequence[Entry], max_chars: int, more: str, besides: int = 0) -> str:
+    """As many levels as fit, at least the first chapters; `more` tells with {count} how many lines are missing.
+
+    `besides` are missing already.
+    """
+    if not lines or max_chars <= 0:
+        return ""
+    for deepest in range(max(entry.level for entry in lines), -1, -1):
+        shown = [_line(entry) for entry in lines if entry.level <= deepest]
+        missing = len(lines) - len(shown) + besides
+        told = "\n".join([*shown, *([more.format(count=missing)] if missing else [])])
+        if len(told) <= max_chars:
+            return told
+    return _first_chapters(lines, max_chars, more, besides)
+
+
+def _first_chapters(lines: Sequence[Entry], max_chars: int, more: str, besides: int) -> str:
+    shown: list[str] = []
+    room = max_chars - len(more.format(count=len(lines) + besides))
+    for entry in lines:
+        if entry.level == 0:
+            room -= len(_line(entry)) + 1
+            if room < 0:
+                break
+            shown.append(_line(entry))
+    told = "\n".join([*shown, more.format(count=len(lines) - len(shown) + besides)])
+    return told if len(told) <= max_chars else ""
+
+
+def _line(entry: Entry) -> str:
+    return f"{'  ' * entry.level}- {entry.title}{f' {entry.pages}' if entry.pages else ''}"
+
+
+def _lifted(found: list[Entry]) -> list[Entry]:
+    """The lines with the topmost level at 0, without one title that stands above all."""
+    if not found:
+        return []
+    top = min(entry.level for entry in found)
+    if len(found) > 1 and found[0].level == top and all(entry.level > top for entry in found[1:]):
+        return _lifted(found[1:])
+    return [Entry(entry.level - top, entry.title, entry.pages) for entry in found]
+
+
+def _walk(value: Plain, level: int) -> Iterator[Entry]:
+    if level > _MAX_DEPTH:
+        return
+    if isinstance(value, str):
+        yield from _text_lines(value, max(0, level))
+    elif isinstance(value, list):
+        yield from _series(value, level)
+    elif isinstance(value, dict):
+        yield from _node(value, level)
+
+
+def _series(values: Sequence[Plain], level: int) -> Iterator[Entry]:
+    """The lines of a list; one that is flat says in `level` how deep each stands."""
+    depths = [_depth(inner) for inner in values]
+    known = {depth for depth in depths if depth is not None}
+    least = min(known, default=0)
+    flat = len(known) > 1 and not any(_children(inner) for inner in values if isinstance(inner, dict))
+    for inner, depth in zip(values, depths, strict=True):
+        yield from _walk(inner, level + (depth or least) - least if flat else level)
+
+
+def _depth(value: Plain) -> int | None:
+    found = (value.get("level"), value.get("depth")) if isinstance(value, dict) else ()
+    return next(
+        (min(depth, _MAX_DEPTH) for depth in found if _is_number(depth) and isinstance(depth, int)), None
+    )
+
+
+def _children(value: Mapping[str, Plain]) -> list[Plain]:
+    return [value[name] for name in _CHILDREN if value.get(name) and isinstance(value[name], list | dict)]
+
+
+def _node(value: Mapping[str, Plain], level: int) -> Iterator[Entry]:
+    children = _children(value)
+    title = _title(value, has_children=bool(children))
+    if title and "\n" in title and not children:
+        yield from _text_lines(title, max(0, level))
+        return
+    if title:
+        yield Entry(level, " ".join(title.split())[:TITLE_CHARS], _pages(value))
+    for inner in children:
+        yield from _walk(inner, level + 1 if title else level)
+    if not title and not children:
+        yield from _named(value, level)
+
+
+def _named(value: Mapping[str, Plain], level: int) -> Iterator[Entry]:
+    """Chapters whose titles are the keys."""
+    for title, inner in value.items():
+        if isinstance(inner, list | dict) and title.strip():
+            yield Entry(
+                level, " ".join(title.split())[:TITLE_CHARS], _pages(inner) if isinstance(inner, dict) else ""
+            )
+            yield from _walk(inner, level + 1)
+
+
+def _title(value: Mapping[str, Plain], *, has_children: bool) -> str:
+    number = next((str(value[name]) for name in _NUMBER if isinstance(value.get(name), str | int)), "")
+    title = next(
+        (found for name in _TITLE if isinstance(found := value.get(name), str) and found.strip()), ""
+    )
+    if not title:
+        return number if has_children else ""
+    return title if not number or title.startswith(number) else f"{number} {title}"
+
+
+def _pages(value: Mapping[str, Plain]) -> str:
+    told = value.get("pages")
+    if isinstance(told, str):
+        return " ".join(told.split())[:20]
+    start = next((value[name] for name in _START if _is_number(value.get(name))), None)
+    end = next((value[name] for name in _END if _is_number(value.get(name))), None)
+    if start is None:
+        return ""
+    return f"P{start}" if end is None or end == start else f"P{start}-{end}"
+
+
+def _is_number(value: Plain) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _text_lines(text: str, level: int) -> Iterator[Entry]:
+    """A table of contents that is plain text: a line each, its depth told by headings, numbers or indentation."""
+    for line in text.splitlines():
+        bare = line.strip()
+        title = bare.lstrip("#").lstrip("-*+•").strip()
+        if not title:
+            continue
+        title, page = _led_to(title)
+        dotted = _DOTTED.match(title)
+        hashes = len(bare) - len(bare.lstrip("#"))
+        indent = (len(line) - len(line.lstrip())) // 2
+        depth = dotted[1].count(".") if dotted else max(0, hashes - 1) or indent
+        yield Entry(level + min(depth, _MAX_DEPTH), title[:TITLE_CHARS], f"P{page}" if page else "")
+
+
+def _led_to(title: str) -> tuple[str, str]:
+    """A title and the page that dots or a gap lead to."""
+    rest = title.rstrip("0123456789")
+    name = rest.rstrip(" \t.…·")
+    if len(rest) < len(title) and name and len(rest) - len(name) >= 2:
+        return name, title[len(rest) :]
+    return title, ""

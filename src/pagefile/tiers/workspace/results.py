@@ -1,0 +1,345 @@
+"""Whatever a tool returned, made plain: JSON values first, then hits, pages and tables of contents.
+
+Tools and frameworks hand over lists, mappings, JSON as text, pydantic models, dataclasses, content blocks, bytes,
+nothing, and things that raise when they are looked at. None of that is an error here: what can be read is read.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from typing import TypeAlias, cast
+
+from pagefile.records import JsonValue
+from pagefile.text.scores import number
+
+#: What is deeper, or behind more values than this, is not looked at: results may point to themselves.
+MAX_DEPTH = 40
+MAX_VALUES = 200_000
+
+_CONTENT = ("content", "text", "snippet", "page_content", "body", "passage", "chunk", "document")
+_SCORE = ("score", "relevance_score", "relevance", "similarity", "_score", "rank_score", "bm25")
+_SOURCE = ("source", "citation", "url", "path", "file", "filename")
+_DOCUMENT = ("reg_id", "doc_id", "document_id", "regulation_id", "file_id", "book_id", "id")
+_PAGE = ("page_num", "page", "page_number", "page_start", "start_page")
+_LISTS = ("results", "result", "hits", "items", "matches", "documents", "chunks", "data")
+_PAGES = (
+    "content_markdown",
+    "markdown",
+    "content",
+    "text",
+    "page_content",
+    "body",
+    "pages",
+    "result",
+    "data",
+)
+
+_BLOCK_KEYS = frozenset({"type", "text", "annotations", "citations", "cache_control", "meta", "_meta"})
+
+#: Plain JSON as `json.loads` gives it.
+Plain: TypeAlias = "bool | int | float | str | list[Plain] | dict[str, Plain] | None"
+
+
+@dataclass(frozen=True, slots=True)
+class FoundHit:
+    """One search result as its tool gave it."""
+
+    content: str
+    source: str
+    score: object
+    table: bool
+    #: What else it said, without the text.
+    extra: Mapping[str, JsonValue]
+
+
+# -- anything to JSON -------------------------------------------------------------------------------------------------
+
+
+def plain(result: object) -> Plain:
+    """The result as JSON values; content blocks are joined, and text that is JSON is read. Never raises."""
+    try:
+        value = _Reading().read(result, 0)
+        if isinstance(value, dict) and _is_text_block(value):
+            value = value["text"]
+        return _read_text(value) if isinstance(value, str) else value
+    except Exception:
+        # A foreign object may raise anything when it is looked at; then nothing can be remembered of it.
+        return None
+
+
+def as_text(result: object, value: Plain) -> str:
+    """The result as a model reads it: text as it came, anything else as JSON."""
+    if isinstance(result, str):
+        return clean(result)
+    if isinstance(result, bytes | bytearray):
+        return clean(bytes(result).decode("utf-8", "replace"))
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def clean(text: str) -> str:
+    """Text that every store can hold."""
+    return text.replace("\0", "␀").encode("utf-8", "replace").decode()
+
+
+def canonical(value: object) -> str:
+    """Equal for equal inputs, whatever the order of their keys; nothing at all is the same as an empty mapping."""
+    read = plain(value)
+    return json.dumps(read if read not in (None, "", [], {}) else {}, ensure_ascii=False, sort_keys=True)
+
+
+class _Reading:
+    """Reads one result, and stops when there is no end to it."""
+
+    def __init__(self) -> None:
+        self._left = MAX_VALUES
+
+    def read(self, value: object, depth: int) -> Plain:
+        self._left -= 1
+        if value is None or isinstance(value, bool | int):
+            return value
+        if isinstance(value, str):
+            return clean(value)
+        if isinstance(value, float):
+            return number(value)
+        if isinstance(value, bytes | bytearray | memoryview):
+            return _decoded(bytes(cast("bytes", value)))
+        if depth > MAX_DEPTH or self._left < 0:
+            return None
+        return self._read_more(value, depth)
+
+    def _read_more(self, value: object, depth: int) -> Plain:
+        if isinstance(value, Mapping):
+            return self._mapping(cast("Mapping[object, object]", value), depth)
+        if isinstance(value, list | tuple | set | frozenset):
+            return self._series(cast("Iterable[object]", value), depth)
+        dump = getattr(value, "model_dump", None)
+        if callable(dump):
+            return self.read(cast("Callable[[], object]", dump)(), depth + 1)
+        if is_dataclass(value) and not isinstance(value, type):
+            return self.read({known.name: getattr(value, known.name) for known in fields(value)}, depth + 1)
+        for name in ("content", "text"):
+            inner = cast("object", getattr(value, name, None))
+            if inner is not None and not callable(inner):
+                return self.read(inner, depth + 1)
+        return clean(str(value))
+
+    def _mapping(self, value: Mapping[object, object], depth: int) -> Plain:
+        read: dict[str, Plain] = {}
+        for key, inner in value.items():
+            if self._left < 0:
+                break
+            read[clean(str(key))] = self.read(inner, depth + 1)
+        return _unwrapped(read)
+
+    def _series(self, value: Iterable[object], depth: int) -> Plain:
+        read: list[Plain] = []
+        for inner in value:
+            if self._left < 0:
+                break
+            read.append(self.read(inner, depth + 1))
+        texts = [block["text"] for block in read if isinstance(block, dict) and _is_text_block(block)]
+        if texts and all(isinstance(block, dict) and _is_block(block) for block in read):
+            return "\n".join(str(text) for text in texts)
+        return read
+
+
+def _decoded(data: bytes) -> str | None:
+    """Bytes that are text; an image or an archive says nothing to a model."""
+    try:
+        return clean(data.decode())
+    except UnicodeDecodeError:
+        return None
+
+
+def _unwrapped(value: dict[str, Plain]) -> Plain:
+    """What the result of an MCP call or of an Anthropic block is wrapped around."""
+    structured = value.get("structuredContent") or value.get("structured_content")
+    if structured is not None and "content" in value:
+        return structured
+    if "content" in value and (
+        "isError" in value or "is_error" in value or value.get("type") == "tool_result"
+    ):
+        return None if value.get("isError") or value.get("is_error") else value["content"]
+    return value
+
+
+def _is_text_block(value: Mapping[str, Plain]) -> bool:
+    """A content block, and no search result that happens to have a text."""
+    return value.get("type") == "text" and isinstance(value.get("text"), str) and set(value) <= _BLOCK_KEYS
+
+
+def _is_block(value: Mapping[str, Plain]) -> bool:
+    return _is_text_block(value) or value.get("type") in {"image", "audio", "resource", "resource_link"}
+
+
+def _read_text(text: str) -> Plain:
+    """Text that is JSON, read; any other text as it is."""
+    if text.lstrip()[:1] not in {"{", "["}:
+        return text
+    try:
+        return _Reading().read(json.loads(text), 0)
+    except (ValueError, RecursionError):
+        return text
+
+
+# -- JSON to what is remembered -----------------------------------------------------------------------------------------
+
+
+def failed(value: Plain) -> bool:
+    """Whether a result says that there is none: nothing at all, or nothing but an error."""
+    if value is None or value in ("", [], {}):
+        return True
+    if not isinstance(value, dict):
+        return False
+    return bool(value.get("error")) and not any(value.get(key) for key in (*_LISTS, *_PAGES))
+
+
+def hits(value: Plain, tool: str = "search") -> list[FoundHit]:
+    """The search results in it that have a text, in order."""
+    found = (_hit(item, tool) for item in _listed(value, 0))
+    return [hit for hit in found if hit is not None]
+
+
+def _listed(value: Plain, depth: int) -> Sequence[Plain]:
+    if isinstance(value, list):
+        return value
+    if not isinstance(value, dict) or depth > 3:
+        return []
+    for key in _LISTS:
+        inner = value.get(key)
+        if isinstance(inner, str):
+            inner = _read_text(inner)
+        if isinstance(inner, list | dict) and (listed := _listed(inner, depth + 1)):
+            return listed
+    return [value] if _first_text(value, _CONTENT) else []
+
+
+def _hit(item: Plain, tool: str) -> FoundHit | None:
+    if isinstance(item, str):
+        item = _read_text(item)
+    if isinstance(item, str):
+        item = {"content": item}
+    if not isinstance(item, dict):
+        return None
+    content = _first_text(item, _CONTENT)
+    if not content:
+        return None
+    extra = {key: inner for key, inner in item.items() if _is_small(inner) and inner != content}
+    return FoundHit(
+        content, source_of(item) or f"{tool}: {content[:24]}", _score(item), _is_table(item), extra
+    )
+
+
+def source_of(item: Mapping[str, Plain]) -> str:
+    """Where a result stands, such as `angui_2024 P85`; empty when it does not say."""
+    inner = item.get("metadata")
+    places: list[Mapping[str, Plain]] = [item, *([inner] if isinstance(inner, dict) else [])]
+    for place in places:
+        page = next((place[key] for key in _PAGE if isinstance(place.get(key), int | str)), None)
+        document = _first_text(place, _DOCUMENT)
+        named = _first_text(place, _SOURCE)
+        if named:
+            return " ".join(named.split())
+        if document and page not in (None, ""):
+            return f"{document} P{str(page).removeprefix('P')}"
+        if document or page not in (None, ""):
+            title = _first_text(place, ("title", "name", "chapter", "section"))
+            return " ".join(
+                [document or title or "", f"P{page}" if page not in (None, "") else title]
+            ).strip()
+    return next((title for place in places if (title := _first_text(place, ("title", "name")))), "")
+
+
+def page_text(value: Plain) -> str:
+    """The text of a page or of several, joined."""
+    return _page_text(value, 0).strip()
+
+
+def _page_text(value: Plain, depth: int) -> str:
+    if isinstance(value, str):
+        return value
+    if depth > 4:
+        return ""
+    if isinstance(value, list):
+        return "\n\n".join(text for inner in value if (text := _page_text(inner, depth + 1)))
+    if isinstance(value, dict):
+        return next((text for key in _PAGES if (text := _page_text(value.get(key), depth + 1))), "")
+    return ""
+
+
+def page_source(value: Plain, given: Plain) -> str:
+    """Where a page stands, from what the tool said or else from what it was asked."""
+    for known in (value, given):
+        if isinstance(known, dict):
+            document, pages = _first_text(known, _DOCUMENT), _page_range(known)
+            if document and pages:
+                return f"{document} {pages}"
+            section = _first_text(known, ("chapter", "section_number", "section", "section_path", "title"))
+            if document or section:
+                return " ".join(part for part in (document, section or pages) if part)
+            if found := source_of(known):
+                return found
+    return ""
+
+
+def _page_range(known: Mapping[str, Plain]) -> str:
+    start = next(
+        (known[key] for key in ("start_page", "page_start", *_PAGE) if _is_page(known.get(key))), None
+    )
+    end = next((known[key] for key in ("end_page", "page_end") if _is_page(known.get(key))), None)
+    if start is None:
+        return ""
+    return f"P{start}" if end is None or end == start else f"P{start}-{end}"
+
+
+def document_of(value: Plain, given: Plain) -> str:
+    """The id of the document a table of contents belongs to; empty when nobody says."""
+    for known in (given, value):
+        if isinstance(known, dict) and (found := _first_text(known, (*_DOCUMENT, *_SOURCE, "title", "name"))):
+            return found
+    return given.strip() if isinstance(given, str) else ""
+
+
+def toc_of(value: Plain) -> dict[str, Plain]:
+    """A table of contents as a mapping, whatever it came as."""
+    if isinstance(value, dict):
+        return value
+    return {"items": value} if isinstance(value, list) else {"text": value}
+
+
+def _first_text(item: Mapping[str, Plain], names: Sequence[str]) -> str:
+    for name in names:
+        found = item.get(name)
+        if isinstance(found, str) and found.strip():
+            return found.strip()
+        if name in _DOCUMENT and isinstance(found, int) and not isinstance(found, bool):
+            return str(found)
+    return ""
+
+
+def _score(item: Mapping[str, Plain]) -> object:
+    inner = item.get("metadata")
+    for place in (item, inner if isinstance(inner, dict) else {}):
+        for name in _SCORE:
+            if number(place.get(name)) is not None:
+                return place[name]
+    return None
+
+
+def _is_table(item: Mapping[str, Plain]) -> bool:
+    kinds = (item.get(name) for name in ("chunk_type", "block_type", "content_type", "type"))
+    return bool(item.get("table_id")) or "table" in kinds
+
+
+def _is_small(value: Plain) -> bool:
+    return (
+        value is None
+        or isinstance(value, bool | int | float)
+        or (isinstance(value, str) and len(value) <= 200)
+    )
+
+
+def _is_page(value: Plain) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)

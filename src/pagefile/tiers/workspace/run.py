@@ -1,0 +1,344 @@
+"""`Workspace`: the view of one run on what its tools brought (document 003).
+
+It lives in this process and ends with it; the archive behind it is what lasts. Nothing a tool returns makes it raise,
+and a store that fails costs the page, not the run.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from pagefile.errors import HandleNotFoundError, PagefileError
+from pagefile.ports import Clock
+from pagefile.records import JsonValue, Page, Scope, Step
+from pagefile.text.clip import clip, cut
+from pagefile.tiers.archive import LOADING_TOOLS, Archive, fitting_slice
+from pagefile.tiers.base import Counter
+from pagefile.tiers.workspace.cache import CachedResult, Call, Calls, age_in_words
+from pagefile.tiers.workspace.chunks import ContentChunk
+from pagefile.tiers.workspace.notes import ARCHIVED, AgentMemory, chunk_text
+from pagefile.tiers.workspace.outline import entries, outline
+from pagefile.tiers.workspace.remembering import Result, remember
+from pagefile.tiers.workspace.results import canonical, toc_of
+from pagefile.tiers.workspace.rules import DEFAULT_RULES, NOTHING, Kind, ToolRule, rule_for
+from pagefile.window.candidates import Form
+from pagefile.window.placeholder import placeholder, placeholder_uuid, short_placeholder
+from pagefile.window.render import escape
+from pagefile.window.wording import WORDINGS, Wording
+
+#: A text that could not be archived is held for an equal call up to this length.
+HELD_CHARS = 400_000
+#: Tables of contents at hand in one run; the oldest goes first.
+MAX_TOCS = 32
+#: Characters of outline in the shorter forms of the hint, and of content in the shorter form of a chunk.
+_SHORTER_OUTLINES = (300, 0)
+_SHORTER_CHUNK = 120
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceRules:
+    """What is remembered, and how much of it is shown."""
+
+    enabled: bool = True
+    max_chunks: int = 10
+    min_relevance: float = 0.5
+    max_injected: int = 5
+    search_chars: int = 300
+    page_chars: int = 500
+    page_share: float = 0.5
+    outline_chars: int = 1200
+    #: An equal call is answered from before for so many seconds; 0 is as long as the session lasts.
+    cache_s: float = 0.0
+    #: Results of more characters leave the window; of tools with a rule, those over `page_from` have a page as well.
+    threshold: int = 10_000
+    page_from: int = 2_000
+    #: How many runs are kept at once.
+    max_runs: int = 256
+    language: Literal["zh", "en"] = "zh"
+    tools: Sequence[ToolRule] = DEFAULT_RULES
+
+
+@dataclass(frozen=True, slots=True)
+class Absorbed:
+    """What became of a tool result."""
+
+    #: What its rule remembers of it.
+    remembers: Kind
+    #: How many chunks came in.
+    chunks: int
+    #: For the model: the result as text, or what stands for it when it was archived for its length.
+    text: str
+    #: False: `text` only stands for the result, the page has all of it.
+    whole: bool
+    archive_uuid: str | None = None
+
+
+@dataclass(slots=True)
+class Parts:
+    """What every workspace of a memory shares."""
+
+    archive: Archive
+    counter: Counter
+    clock: Clock
+    rules: WorkspaceRules
+    #: Told of every store that failed, and whether it is the first failure of its run.
+    on_failure: Callable[[Exception, bool], None] = field(default=lambda _, __: None)
+
+    @property
+    def wording(self) -> Wording:
+        """The words of prompts."""
+        return WORDINGS[self.rules.language]
+
+
+class Workspace:
+    """What one run has fetched and read: nothing is fetched twice, and what matters stays in view."""
+
+    def __init__(self, parts: Parts, scope: Scope, run: str = "") -> None:
+        self._parts = parts
+        self._scope = scope
+        self._tools: tuple[ToolRule, ...] = tuple(parts.rules.tools)
+        self._calls = Calls()
+        self._told = False
+        #: The name of the run; empty for the conversation's own.
+        self.run = run
+        #: Document 003's state: tables of contents, chapters, chunks, the query.
+        self.notes = _notes(parts.rules)
+
+    def __repr__(self) -> str:
+        held = f"{len(self.notes.relevant_chunks)} chunks, {len(self.notes.toc_cache)} tables of contents"
+        return f"Workspace({self._scope.conversation!r}, run={self.run!r}, {held})"
+
+    @property
+    def enabled(self) -> bool:
+        """Whether anything is remembered and shown."""
+        return self._parts.rules.enabled
+
+    def rule(self, tool: str) -> ToolRule:
+        """What is done with the results of a tool."""
+        return NOTHING if tool in LOADING_TOOLS or not self.enabled else rule_for(tool, self._tools)
+
+    def add_rules(self, rules: Iterable[ToolRule]) -> None:
+        """Rules of the user's own; they come before those that are there."""
+        new = tuple(rule for rule in rules if rule not in self._tools)
+        self._tools = (*new, *self._tools)
+
+    def ask(self, query: str | None) -> None:
+        """Say what the run works on now."""
+        if query and self.enabled:
+            self.notes.current_query = query
+
+    # -- calls ------------------------------------------------------------------------------------------------------
+
+    async def lookup(
+        self,
+        tool: str,
+        input: object = None,  # noqa: A002 - the word users write
+        *,
+        budget_tokens: int | None = None,
+    ) -> CachedResult | None:
+        """The answer to an equal call of this run, for tools that are cacheable; None when the call has to be made.
+
+        A long result comes as it stands in a window, with its uuid, unless `budget_tokens` has room for all of it.
+        """
+        if not self.rule(tool).cacheable:
+            return None
+        key, now = (tool, canonical(input)), self._parts.clock.now()
+        call = self._calls.get(key, now, self._parts.rules.cache_s)
+        served = None if call is None else await self._served(call, budget_tokens)
+        if call is None or served is None:
+            self._calls.drop(key)
+            return None
+        text, whole = served
+        age_s = max(0.0, (now - call.at).total_seconds())
+        age = age_in_words(age_s, self._parts.wording)
+        note = self._parts.wording.cached.format(tool=tool, age=age)
+        return CachedResult(tool, text, note, age_s, age.strip(), call.archive_uuid, whole)
+
+    async def absorb(
+        self,
+        tool: str,
+        input: object = None,  # noqa: A002 - the word users write
+        result: object = None,
+        *,
+        archive_uuid: str | None = None,
+        call_id: str | None = None,
+    ) -> Absorbed:
+        """Remember of a result what its rule says, and archive it when it is long.
+
+        `archive_uuid` names the page of a result that was archived already, and nothing is archived again. A chunk with
+        the `call_id` of a step is left out of windows that show the step itself.
+        """
+        got, rule = Result.of(tool, input, result), self.rule(tool)
+        if _is_ours(got.text):
+            return Absorbed(rule.remembers, 0, got.text, whole=False, archive_uuid=placeholder_uuid(got.text))
+        uuid, page = archive_uuid, None
+        if uuid is None and self._needs_page(got, rule):
+            page = await self._archived(got)
+            uuid = None if page is None else page.uuid
+        short = len(got.text) <= self._parts.rules.threshold
+        told: dict[str, JsonValue] = {"tool": got.tool}
+        told |= {ARCHIVED: uuid} if uuid is not None else {}
+        told |= {"call_id": call_id} if call_id is not None else {}
+        chunks = remember(self.notes, rule, got, told, whole=short)
+        while len(self.notes.toc_cache) > MAX_TOCS:
+            self.notes.drop_toc(next(iter(self.notes.toc_cache)))
+        shown = self._outline(got) if rule.remembers == "toc" else ""
+        if rule.cacheable and not got.failed:
+            self._keep_call((tool, canonical(input)), got, uuid, shown)
+        if page is None or short:
+            return Absorbed(rule.remembers, chunks, got.text, whole=True, archive_uuid=uuid)
+        return Absorbed(rule.remembers, chunks, self._stand_in(page, shown), whole=False, archive_uuid=uuid)
+
+    # -- prompts ----------------------------------------------------------------------------------------------------
+
+    def text(self, budget_tokens: int | None = None) -> str:
+        """The notes for a prompt: tables of contents at hand, then the best chunks; escaped, within a budget."""
+        parts: list[str] = []
+        for forms in (self.hint_forms(), *(forms for _, forms in self.chunk_forms())):
+            for form in forms:
+                told = "\n".join([*parts, form.text])
+                if budget_tokens is None or self._parts.counter.count(told) <= budget_tokens:
+                    parts.append(form.text)
+                    break
+        return "\n".join(parts)
+
+    def hint_forms(self) -> tuple[Form, ...]:
+        """The hint about tables of contents, from the one with the fullest outline to the bare one; none without any."""
+        most = self._parts.rules.outline_chars
+        sizes = [most, *(size for size in _SHORTER_OUTLINES if size < most)]
+        told = dict.fromkeys(escape(self.notes.toc_hint(size)) for size in sizes)
+        names = ("full", "short", "bare")
+        return tuple(self._form(text, name) for text, name in zip(told, names, strict=False) if text)
+
+    def chunk_forms(self, seen: frozenset[str] = frozenset()) -> list[tuple[ContentChunk, tuple[Form, ...]]]:
+        """The chunks for a prompt, best first, without those of the calls that are `seen` in it anyway."""
+        fresh = [chunk for chunk in self.notes.shown() if chunk.metadata.get("call_id") not in seen]
+        return [(chunk, self._chunk_forms(chunk, place)) for place, chunk in enumerate(fresh, 1)]
+
+    # -- reset ------------------------------------------------------------------------------------------------------
+
+    def reset(self) -> None:
+        """Forget the query and its chunks; tables of contents and cached calls stay."""
+        self.notes.clear_query_context()
+
+    def reset_all(self) -> None:
+        """Forget everything."""
+        self.notes.reset()
+        self._calls.clear()
+
+    # -- inside -----------------------------------------------------------------------------------------------------
+
+    def _needs_page(self, got: Result, rule: ToolRule) -> bool:
+        if got.tool in LOADING_TOOLS:
+            return False
+        rules = self._parts.rules
+        ruled = rule.remembers != "nothing" or rule.cacheable
+        return len(got.text) > (min(rules.page_from, rules.threshold) if ruled else rules.threshold)
+
+    async def _archived(self, got: Result) -> Page | None:
+        """The result as a page, the same one for the same call and result; None when the store is down."""
+        step = Step(
+            got.tool[:100] or "tool", got.given, got.text, call_id=f"{got.tool} {canonical(got.given)}"[:200]
+        )
+        try:
+            return await self._parts.archive.store(self._scope, step, f"workspace {self.run}")
+        except PagefileError as error:
+            self._failed(error)
+            return None
+
+    def _keep_call(self, key: tuple[str, str], got: Result, uuid: str | None, shown: str) -> None:
+        """Short results stay at hand, long ones are only in the archive."""
+        at_hand = len(got.text) <= (HELD_CHARS if uuid is None else self._parts.rules.threshold)
+        if at_hand or uuid is not None:
+            text = got.text if at_hand else None
+            self._calls.put(key, Call(self._parts.clock.now(), text, uuid, shown))
+
+    async def _served(self, call: Call, budget_tokens: int | None) -> tuple[str, bool] | None:
+        """What answers a call again, and whether it is all of it; None when its page is gone or out of reach."""
+        if call.text is not None and self._fits(call.text, budget_tokens):
+            return call.text, True
+        if call.archive_uuid is None:
+            return self._cut(call.text or "", call.outline, budget_tokens), False
+        try:
+            return await self._served_page(call, call.archive_uuid, budget_tokens)
+        except HandleNotFoundError:
+            return None
+        except PagefileError as error:
+            self._failed(error)
+            return None
+
+    async def _served_page(self, call: Call, uuid: str, budget_tokens: int | None) -> tuple[str, bool] | None:
+        page = await self._parts.archive.page(self._scope, uuid)
+        if page.purged is not None:
+            return None
+        if budget_tokens is not None and page.tokens <= budget_tokens:
+            return (await self._parts.archive.load(self._scope, uuid))[1], True
+        return self._stand_in(page, call.outline, budget_tokens), False
+
+    def _fits(self, text: str, budget_tokens: int | None) -> bool:
+        if budget_tokens is None:
+            return len(text) <= self._parts.rules.threshold
+        return self._parts.counter.count(text) <= budget_tokens
+
+    def _stand_in(self, page: Page, shown: str, budget_tokens: int | None = None) -> str:
+        """What the archive shows of a page, with the outline of a table of contents if there is room."""
+        count, wording = self._parts.counter.count, self._parts.wording
+        long = placeholder(page, count, wording)
+        for text in (f"{long}\n{shown}" if shown else long, long):
+            if budget_tokens is None or count(text) <= budget_tokens:
+                return text
+        return short_placeholder(page, wording)
+
+    def _cut(self, text: str, shown: str, budget_tokens: int | None) -> str:
+        """A long result that could not be archived: its outline, its head and its tail."""
+        told = "\n".join(part for part in (shown, clip(text, self._parts.rules.threshold)) if part)
+        if budget_tokens is None:
+            return told
+        return fitting_slice(told, 0, None, max(1, budget_tokens), self._parts.counter.count)
+
+    def _outline(self, got: Result) -> str:
+        lines = entries(toc_of(got.value))
+        return outline(lines, self._parts.rules.outline_chars, self._parts.wording.toc_more)
+
+    def _chunk_forms(self, chunk: ContentChunk, place: int) -> tuple[Form, ...]:
+        uuid = chunk.metadata.get(ARCHIVED)
+        lines = [self._parts.wording.notes_title] if place == 1 else []
+        more = [self._parts.wording.notes_page.format(uuid=uuid)] if uuid else []
+        full = "\n".join([*lines, chunk_text(chunk, place), *more])
+        shorter = ContentChunk(
+            cut(chunk.content, _SHORTER_CHUNK), chunk.source, chunk.relevance_score, chunk.chunk_type
+        )
+        short = "\n".join([*lines, chunk_text(shorter, place), *more])
+        told = dict.fromkeys((escape(full), escape(short)))
+        return tuple(self._form(text, name) for text, name in zip(told, ("full", "short"), strict=False))
+
+    def _form(self, text: str, name: str) -> Form:
+        # The line break that joins it to what comes next counts as one.
+        return Form(self._parts.counter.count(text) + 1, text=text, name=name)
+
+    def _failed(self, error: Exception) -> None:
+        first, self._told = not self._told, True
+        self._parts.on_failure(error, first)
+
+
+def _is_ours(text: str) -> bool:
+    """Whether a result is what this module answered before: it must not be taken for the tool's own."""
+    return placeholder_uuid(text) is not None or text.startswith(_CACHED)
+
+
+#: How an answer from before begins, in both languages.
+_CACHED = tuple(wording.cached.partition("{")[0] for wording in WORDINGS.values())
+
+
+def _notes(rules: WorkspaceRules) -> AgentMemory:
+    return AgentMemory(
+        max_chunks=rules.max_chunks,
+        min_relevance=rules.min_relevance,
+        enabled=rules.enabled,
+        search_chars=rules.search_chars,
+        page_chars=rules.page_chars,
+        max_injected=rules.max_injected,
+        page_share=rules.page_share,
+        outline_chars=rules.outline_chars,
+        language=rules.language,
+    )
