@@ -1,6 +1,13 @@
 """The design documents' own APIs, one capability at a time, over the same engine."""
 
 from pagefile.standalone.agent_app import AgentApp, NewAgentApp, SessionClient
+from pagefile.standalone.agent_memory import (
+    AgentMemory,
+    AgentMemoryConfig,
+    AgentWithMemory,
+    ContentChunk,
+    ToolRule,
+)
 from pagefile.standalone.conversation_store import (
     ConversationMessage,
     ConversationStore,
@@ -58,7 +65,11 @@ __all__ = [
     "SUMMARY_PROMPT",
     "AIMessage",
     "AgentApp",
+    "AgentMemory",
+    "AgentMemoryConfig",
     "AgentRequest",
+    "AgentWithMemory",
+    "ContentChunk",
     "ConversationContext",
     "ConversationEpisodicMemory",
     "ConversationHistory",
@@ -85,6 +96,7 @@ __all__ = [
     "SharedEntities",
     "ToolResultArchive",
     "ToolResultManager",
+    "ToolRule",
     "UserProfile",
     "build_general_prompt",
     "defaultMemoryRecentTurns",

@@ -1,0 +1,167 @@
+"""Document 003 by itself: what an agent has seen in this session, in its own prompt, with no store and no framework.
+
+`AgentMemory` and `ContentChunk` are the document's; `AgentWithMemory` is what it adds to an agent: the prompt that is
+built anew for every run, the dispatch of tool results, both resets. With a store behind it, the same is
+`chat.workspace()`.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import wraps
+from inspect import iscoroutinefunction
+from typing import Any, cast
+
+from pagefile.tiers.workspace import DEFAULT_RULES, AgentMemory, ContentChunk, ToolRule
+from pagefile.tiers.workspace.remembering import Result, remember
+from pagefile.tiers.workspace.results import canonical
+from pagefile.tiers.workspace.rules import rule_for
+
+__all__ = ["AgentMemory", "AgentMemoryConfig", "AgentWithMemory", "ContentChunk", "ToolRule"]
+
+
+@dataclass(frozen=True, slots=True)
+class AgentMemoryConfig:
+    """记忆系统配置: the document's three settings. In `pagefile.toml` they are `workspace.enabled` and so on."""
+
+    memory_enabled: bool = field(default=True, metadata={"description": "是否启用 Agent 记忆系统"})
+    memory_max_chunks: int = field(default=10, metadata={"description": "最大记忆内容片段数"})
+    memory_min_relevance: float = field(
+        default=0.5, metadata={"description": "最小相关性阈值（低于此值的内容不记忆）"}
+    )
+
+    def memory(self) -> AgentMemory:
+        """An empty memory with these settings."""
+        return AgentMemory(
+            max_chunks=self.memory_max_chunks,
+            min_relevance=self.memory_min_relevance,
+            enabled=self.memory_enabled,
+        )
+
+
+class AgentWithMemory:
+    """What document 003 adds to an agent. Subclass it, or hold one beside any loop that calls tools."""
+
+    def __init__(
+        self,
+        system_prompt: str = "",
+        *,
+        config: AgentMemoryConfig | None = None,
+        rules: Iterable[ToolRule] = (),
+    ) -> None:
+        self._system_prompt = system_prompt
+        self._rules = (*rules, *DEFAULT_RULES)
+        self._memory = (config or AgentMemoryConfig()).memory()
+        self._tool_names: dict[str, tuple[str, object]] = {}
+        self._answers: dict[tuple[str, str], Any] = {}
+
+    @property
+    def memory(self) -> AgentMemory:
+        """What it remembers."""
+        return self._memory
+
+    def ask(self, query: str) -> str:
+        """Begin a run: the query is the current one; returns the system prompt for it."""
+        if self._memory.enabled:
+            self._memory.current_query = query
+        return self._build_system_prompt()
+
+    def wrap(self, tool: Callable[..., Any], name: str | None = None) -> Callable[..., Any]:
+        """The same tool, blocking or not: its results are remembered, and an equal call of a cacheable one is answered.
+
+        What answers an equal call is the very object the tool returned first.
+        """
+        tool_name = name or getattr(tool, "__name__", "tool")
+
+        @wraps(tool)
+        async def waiting(*args: Any, **kwargs: Any) -> Any:
+            key = _key(tool_name, args, kwargs)
+            if key not in self._answers:
+                return self._taken(key, kwargs, await tool(*args, **kwargs))
+            return self._answers[key]
+
+        @wraps(tool)
+        def blocking(*args: Any, **kwargs: Any) -> Any:
+            key = _key(tool_name, args, kwargs)
+            if key not in self._answers:
+                return self._taken(key, kwargs, tool(*args, **kwargs))
+            return self._answers[key]
+
+        return waiting if iscoroutinefunction(tool) else blocking
+
+    def reset(self) -> None:
+        """Forget the query context; tables of contents stay."""
+        self._memory.clear_query_context()
+
+    def reset_all(self) -> None:
+        """Forget everything."""
+        self._memory.reset()
+        self._answers.clear()
+        self._tool_names.clear()
+
+    # -- the document's own hooks -------------------------------------------------------------------------------------
+
+    def _build_system_prompt(self) -> str:
+        """The base prompt, then the hint about tables of contents, then what was found; built anew for every run."""
+        hint, found = self._memory.get_toc_cache_hint(), self._memory.get_memory_context()
+        base = self._system_prompt
+        if hint:
+            # The document appends the hint as it is: the line breaks in between keep its heading a heading.
+            base += ("\n\n" if base else "") + hint
+        if found:
+            base += ("\n\n" if base else "") + found
+        return base
+
+    def _update_memory(self, tool_name: str, result: object, tool_input: object = None) -> None:
+        """Remember of a tool result what the rule for its tool says; whatever it is, this never raises."""
+        remember(
+            self._memory,
+            rule_for(tool_name, self._rules),
+            Result.of(tool_name, tool_input, result),
+            {"tool": tool_name},
+        )
+
+    def _process_event(self, event: object) -> None:
+        """Take tool calls and their results from an agent's events, be they objects or mappings.
+
+        A result names only the id of its call; the call, which came before, has the tool's name.
+        """
+        for block in _blocks(event):
+            kind, call_id = _part(block, "type"), _part(block, "tool_use_id") or _part(block, "id")
+            if kind == "tool_use" or (
+                kind is None and _part(block, "name") and _part(block, "input") is not None
+            ):
+                self._tool_names[str(call_id)] = str(_part(block, "name")), _part(block, "input")
+            elif kind == "tool_result" or (kind is None and _part(block, "tool_use_id")):
+                name, given = self._tool_names.pop(
+                    str(call_id), (_part(block, "tool_name") or _part(block, "name"), None)
+                )
+                result = _part(block, "content")
+                if name and result is not None and not _part(block, "is_error"):
+                    self._update_memory(str(name), result, given)
+
+    def _taken(self, key: tuple[str, str], given: Mapping[str, Any], result: Any) -> Any:
+        """A result that came in: remembered, and kept for an equal call."""
+        self._update_memory(key[0], result, given or None)
+        cacheable = self._memory.enabled and rule_for(key[0], self._rules).cacheable
+        if cacheable and not Result.of(key[0], given, result).failed:
+            self._answers[key] = result
+        return result
+
+
+def _key(tool: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[str, str]:
+    return tool, canonical({**kwargs, **({"args": list(args)} if args else {})})
+
+
+def _blocks(event: object) -> Iterator[object]:
+    """The event itself, or the blocks of the message it is."""
+    content = _part(event, "content")
+    if _part(event, "type") not in {"tool_use", "tool_result"} and isinstance(content, list):
+        yield from cast("list[object]", content)
+    else:
+        yield event
+
+
+def _part(block: object, name: str) -> Any:
+    if isinstance(block, Mapping):
+        return cast("Mapping[str, object]", block).get(name)
+    return getattr(block, name, None)
