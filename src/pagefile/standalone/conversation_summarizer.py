@@ -46,7 +46,7 @@ class _Invokable(Protocol):
     def ainvoke(self, messages: Any, /) -> Awaitable[Any]: ...
 
 
-LanguageModel: TypeAlias = "ChatModel | Summarizer | _Invokable | Callable[[str], str | Awaitable[str]]"
+LanguageModel: TypeAlias = ChatModel | Summarizer | _Invokable | Callable[[str], str | Awaitable[str]]
 
 
 class ConversationSummarizer:

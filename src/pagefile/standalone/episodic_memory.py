@@ -4,7 +4,6 @@ Over a Milvus client it keeps the document's own collection. Over an open `Memor
 itself, and what is recalled is what the engine recalls. Either way nothing comes back that has nothing to do with the question.
 """
 
-import re
 import sys
 import time
 from abc import ABC, abstractmethod
@@ -22,11 +21,10 @@ from pagefile.errors import MissingExtraError, ModelOutputError, SettingsError, 
 from pagefile.memory import Memory
 from pagefile.memory.asking import at_least
 from pagefile.ports.world import Embedder
-from pagefile.records import Hit, checked_id, checked_text
+from pagefile.records import checked_id, checked_text
 from pagefile.standalone.conversation_store import ConversationMessage, ConversationStore
 from pagefile.text.clip import clip
-from pagefile.text.words import terms
-from pagefile.tiers.episodes import MIN_COVERAGE
+from pagefile.text.gate import passes, points_back
 
 COLLECTION = "conversation_episodes"
 TOP_K = 3
@@ -39,16 +37,7 @@ _MAX_ID_BYTES = 1020
 #: More are looked at than are wanted: the best of them may be beside the point.
 _OVER_FETCH = 3
 
-#: Words that say where to look, not what for.
-_POINTERS = re.compile(
-    r"(?:我们|咱们|你|您|我)?(?:刚才|刚刚|之前|以前|先前|前面|上次|上回|早些时候|一开始|最早)(?:我们|咱们|你|您|我)?"
-    r"|(?:说|提|讨论|聊|谈)(?:到|过|起)?的|讨论|话题|回到|还记得|记得|那个|那部|那位|这个|是谁|是什么|叫什么"
-    r"|\b(?:earlier|before|previously|last time|just now|again|go(?:ing)? back to|back to|remember|topic|that|the"
-    r"|(?:you|we|i) (?:said|mentioned|talked about|discussed|spoke about))\b",
-    re.IGNORECASE,
-)
-
-EmbeddingModel: TypeAlias = "Embedder | Callable[[str], Any] | Any"
+EmbeddingModel: TypeAlias = Embedder | Callable[[str], Any] | Any
 _Embed: TypeAlias = Callable[[str], Awaitable[list[float]]]
 
 
@@ -158,8 +147,9 @@ class _LogEpisodes(_Episodes):
 
     async def recall(self, conversation_id: str, query: str, top_k: int) -> list[_Episode]:
         chat = self._store.conversation(conversation_id)
-        hits = await chat.recall(subject(query), _OVER_FETCH * top_k)
-        best = [hit for hit in hits if _answers(hit)][:top_k]
+        hits = await chat.recall(query, _OVER_FETCH * top_k)
+        back = points_back(query)
+        best = [hit for hit in hits if passes(hit.parts, "auto", back=back)][:top_k]
         turns = [await self._store.turn_of(hit) for hit in best]
         return [
             _Episode(
@@ -168,17 +158,6 @@ class _LogEpisodes(_Episodes):
             for turn in turns
             if turn is not None
         ]
-
-
-def subject(query: str) -> str:
-    """What a question is about, without the words that only point back: of 刚才说的那个导演是谁, the director is left."""
-    left = _POINTERS.sub(" ", query)
-    return left if terms(left, keep_stop_words_if_empty=False) else query
-
-
-def _answers(hit: Hit) -> bool:
-    """Whether a turn answers by itself: it has the question's words, or its meaning."""
-    return hit.parts["coverage"] >= MIN_COVERAGE
 
 
 # -- Milvus ------------------------------------------------------------------------------------------------------------
