@@ -13,7 +13,7 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from pagefile.errors import ClosedError
 from pagefile.memory import Conversation, Memory
-from pagefile.ports import ChatModel, Clock, Meter, SessionCache, Summarizer
+from pagefile.ports import ChatModel, Clock, Embedder, Meter, SessionCache, Summarizer, VectorHome
 from pagefile.records import Scope
 from pagefile.settings import Settings
 from pagefile.tiers.workspace import AgentMemory, ToolRule, Workspace
@@ -173,6 +173,8 @@ class BlockingMemory(_Blocking[Memory]):
         url: str | None = None,
         *,
         sessions: str | SessionCache | None = None,
+        vectors: str | VectorHome | None = None,
+        embedder: str | Embedder | None = None,
         tokenizer: str | None = None,
         model: ChatModel | None = None,
         summarizer: Summarizer | Callable[[str], str | Awaitable[str]] | None = None,
@@ -183,6 +185,8 @@ class BlockingMemory(_Blocking[Memory]):
         opening = Memory.open(
             url,
             sessions=sessions,
+            vectors=vectors,
+            embedder=embedder,
             tokenizer=tokenizer,
             model=model,
             summarizer=summarizer,
@@ -215,6 +219,8 @@ class BlockingMemory(_Blocking[Memory]):
     remember = _blocking(Memory.remember)
     facts = _blocking(Memory.facts)
     retract = _blocking(Memory.retract)
+    fact_revisions = _blocking(Memory.fact_revisions)
+    undo = _blocking(Memory.undo)
     pages = _blocking(Memory.pages)
     search_tool_history = _blocking(Memory.search_tool_history)
     purge = _blocking(Memory.purge)

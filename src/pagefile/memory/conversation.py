@@ -179,11 +179,15 @@ class Conversation:
         self._house.workspaces.asked(self._scope, request.run, request.query)
         return await make_window(self._house, self._scope, request)
 
-    async def recall(self, query: str, limit: int = 10) -> list[Hit]:
-        """Past turns of this conversation that answer the query, best first, each with its neighbours."""
+    async def recall(self, query: str, limit: int = 10, *, at: datetime | None = None) -> list[Hit]:
+        """Past turns of this conversation that answer the query, best first, each with its neighbours.
+
+        `at` is when it is asked, now unless said otherwise: "last week" is seen from there.
+        """
         self._house.check_open()
         text = checked_text(query, "query")
-        return await self._house.episodes.recall(self._scope, text, at_least(1, limit, "limit"))
+        asked = None if at is None else moment(at)
+        return await self._house.episodes.recall(self._scope, text, at_least(1, limit, "limit"), asked)
 
     def workspace(self, run: str | None = None, *, rules: Iterable[ToolRule] = ()) -> Workspace:
         """What a run has at hand of its tools' results (document 003): ask it before a tool is called, tell it after.
@@ -352,6 +356,8 @@ class Conversation:
         self._house.meter.count("pagefile_turns_total", status=turn.status)
         if self._house.tends:
             self._house.tender.written(self._scope, turn.tokens)
+        if not self._house.incognito:
+            self._house.indexer.written(self._scope)
         return turn
 
     def _remember_open(self, turn: Turn) -> None:

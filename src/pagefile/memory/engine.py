@@ -8,14 +8,26 @@ from os import PathLike
 import anyio
 
 from pagefile.errors import InvalidTurnError, SettingsError
-from pagefile.memory.asking import at_least
+from pagefile.memory.asking import at_least, moment
 from pagefile.memory.conversation import Conversation
 from pagefile.memory.house import House
 from pagefile.memory.transfer import export_to, import_from
 from pagefile.models.chat import OpenAIChat
+from pagefile.models.embedders import OpenAIEmbedder, UniversalSentenceEncoder
 from pagefile.models.summarizers import CallableSummarizer, ChatSummarizer, ExtractiveSummarizer
 from pagefile.models.synopses import ChatSynopsis
-from pagefile.ports import ChatModel, Clock, HeadQuery, Meter, PurgeRequest, SessionCache, Summarizer
+from pagefile.ports import (
+    ChatModel,
+    Clock,
+    Embedder,
+    HeadQuery,
+    Meter,
+    PurgeRequest,
+    SessionCache,
+    Store,
+    Summarizer,
+    VectorHome,
+)
 from pagefile.records import (
     DEFAULT_TENANT,
     NEVER,
@@ -27,14 +39,17 @@ from pagefile.records import (
     Listing,
     Page,
     PageHit,
+    Revision,
     Scope,
     checked_id,
     checked_text,
 )
-from pagefile.settings import ModelSettings, Settings
+from pagefile.settings import EmbedderSettings, ModelSettings, Settings
 from pagefile.stores import InMemoryStore, StoreOptions, SystemClock, open_sessions, open_store
+from pagefile.stores.vectors import open_vectors
 from pagefile.text.tokens import CachedCounter, open_counter
 from pagefile.tiers.archive import checked_uuid
+from pagefile.tiers.facts_book import Draft
 
 
 class Memory:
@@ -54,6 +69,8 @@ class Memory:
         url: str | None = None,
         *,
         sessions: str | SessionCache | None = None,
+        vectors: str | VectorHome | None = None,
+        embedder: str | Embedder | None = None,
         tokenizer: str | None = None,
         model: ChatModel | None = None,
         summarizer: Summarizer | Callable[[str], str | Awaitable[str]] | None = None,
@@ -66,6 +83,8 @@ class Memory:
         Args:
             url: where everything is kept, `sqlite:///pagefile.db` unless said otherwise.
             sessions: a cache of session values in front of the database, such as `redis://…`; it may be down, it is only a cache.
+            vectors: where vectors of turns live, such as `milvus://…`; the database itself unless said otherwise, "none" for nowhere.
+            embedder: who makes them: an `Embedder`, or a name as in the setting `embedder.name`.
             tokenizer: what counts the tokens, `o200k_base` unless said otherwise.
             model: a chat model that writes summaries; without one they are extracted.
             summarizer: what writes summaries instead: a `Summarizer`, or a function from the conversation's text to a summary.
@@ -82,11 +101,14 @@ class Memory:
         store = await open_store(
             url or settings.url, clock=clock, options=StoreOptions(synchronous=settings.synchronous)
         )
+        embedding = embedder if isinstance(embedder, Embedder) else _embedder(settings.embedder, embedder)
         house = House.build(
             store,
             settings,
             clock,
             counter,
+            vectors=_home(vectors if vectors is not None else settings.vectors, store),
+            embedder=embedding,
             summarizer=writer,
             meter=meter,
             cache=cache,
@@ -102,6 +124,8 @@ class Memory:
                 await house.close()
                 if own_model is not None:
                     await own_model.close()
+                if embedding is not None and embedding is not embedder:
+                    await embedding.close()
 
     def conversation(
         self,
@@ -137,13 +161,23 @@ class Memory:
         return Listing(found[:limit], found[limit - 1].scope.conversation if len(found) > limit else None)
 
     async def recall(
-        self, query: str, *, user_id: str, tenant: str | None = None, limit: int = 10
+        self,
+        query: str,
+        *,
+        user_id: str,
+        tenant: str | None = None,
+        limit: int = 10,
+        at: datetime | None = None,
     ) -> list[Hit]:
-        """Past turns of a user, in whatever conversation, that answer the query, best first."""
+        """Past turns of a user, in whatever conversation, that answer the query, best first.
+
+        `at` is when it is asked, now unless said otherwise: "last week" is seen from there.
+        """
         self.house.check_open()
         scope = Scope(_tenant(tenant), checked_id(user_id, "user_id"))
         text = checked_text(query, "query")
-        return await self.house.episodes.recall(scope, text, at_least(1, limit, "limit"))
+        asked = None if at is None else moment(at)
+        return await self.house.episodes.recall(scope, text, at_least(1, limit, "limit"), asked)
 
     async def remember(
         self,
@@ -154,31 +188,85 @@ class Memory:
         category: str | None = None,
         confidence: float | None = 1.0,
         source: str | None = None,
+        attribute: str | None = None,
+        subject: str | None = None,
+        valid_from: datetime | None = None,
     ) -> Fact:
-        """Write down a lasting statement about a user; `source` is the turn it came from."""
+        """Write down a lasting statement about a user; its `outcome` says what became of it.
+
+        Said before, it is a "duplicate" and makes the fact surer. With an `attribute` (such as "residence"), it takes the place of
+        what was held about that attribute ("superseded"), which stays on record. A statement that holds a password, a key or a card
+        number raises `FactRejectedError`.
+
+        Args:
+            source: the turn it came from.
+            attribute: what it speaks of; of one `subject` (the user, unless named) there is one fact for each.
+            valid_from: since when it is true, now unless said otherwise.
+        """
         self.house.check_open()
         scope = Scope(_tenant(tenant), checked_id(user_id, "user_id"))
-        return await self.house.facts.remember(
-            scope, text, category=category, confidence=confidence, source=source
+        draft = Draft(
+            text,
+            category=category,
+            confidence=confidence,
+            source_turn=source,
+            attribute=attribute,
+            subject=subject,
+            valid_from=valid_from,
         )
+        return await self.house.facts.book.remember(scope, draft)
 
-    async def facts(self, user_id: str, tenant: str | None = None) -> list[Fact]:
-        """What is held about a user, oldest first."""
+    async def facts(
+        self,
+        user_id: str,
+        tenant: str | None = None,
+        *,
+        as_of: datetime | None = None,
+        history: bool = False,
+    ) -> list[Fact]:
+        """What is held about a user, oldest first.
+
+        `as_of` gives what was held at that moment, as it stood then; `history` gives every fact there ever was, those superseded
+        (they have a `valid_to`) and retracted too.
+        """
         self.house.check_open()
-        return await self.house.store.facts.list(Scope(_tenant(tenant), checked_id(user_id, "user_id")))
+        scope = Scope(_tenant(tenant), checked_id(user_id, "user_id"))
+        if as_of is not None:
+            return await self.house.facts.book.as_of(scope, moment(as_of))
+        if history:
+            return await self.house.store.facts.list(scope, retracted=True)
+        return [fact for fact in await self.house.store.facts.list(scope) if fact.valid_to is None]
 
     async def retract(self, fact_id: str, *, tenant: str | None = None) -> Fact:
         """No longer hold a fact; it stays on record as retracted."""
         self.house.check_open()
-        scope = Scope(_tenant(tenant))
-        return await self.house.store.facts.retract(
-            scope, checked_id(fact_id, "fact id"), self.house.clock.now()
-        )
+        return await self.house.facts.book.retract(Scope(_tenant(tenant)), checked_id(fact_id, "fact id"))
+
+    async def fact_revisions(
+        self, user_id: str, tenant: str | None = None, *, after: int = 0
+    ) -> list[Revision]:
+        """Every change of what is held about a user, oldest first; `after` gives only those behind a revision."""
+        self.house.check_open()
+        scope = Scope(_tenant(tenant), checked_id(user_id, "user_id"))
+        return list(await self.house.store.facts.revisions(scope, after=at_least(0, after, "after")))
+
+    async def undo(
+        self, user_id: str, revision: int | None = None, *, tenant: str | None = None
+    ) -> Revision:
+        """Take back a change of what is held about a user, the newest unless said otherwise.
+
+        The undoing is a revision too, and can be undone. A change whose fact was changed again raises `ConflictError`.
+        """
+        self.house.check_open()
+        scope = Scope(_tenant(tenant), checked_id(user_id, "user_id"))
+        number = None if revision is None else at_least(1, revision, "revision")
+        return await self.house.facts.book.undo(scope, number)
 
     async def settle(self) -> None:
         """Wait until background work has caught up."""
         self.house.check_open()
         await self.house.tender.settle()
+        await self.house.indexer.settle()
         await self.house.calls.settle()
 
     async def forget(
@@ -193,7 +281,7 @@ class Memory:
         scope = Scope(_tenant(tenant), user_id, conversation_id)
         await self.house.calls.flush()
         await self.house.forget_sessions(scope)
-        receipt = await self.house.store.erase(scope)
+        receipt = await self.house.erase(scope)
         self.house.forget(scope)
         return receipt
 
@@ -267,7 +355,9 @@ class Memory:
     async def import_(self, path: str | PathLike[str], *, tenant: str | None = None) -> dict[str, int]:
         """Read an export; what is there already is left as it is. Returns how many of each kind were new."""
         self.house.check_open()
-        return await import_from(self.house.store, path, _tenant(tenant))
+        counts = await import_from(self.house.store, path, _tenant(tenant))
+        self.house.indexer.look()
+        return counts
 
     async def describe(self) -> JsonObject:
         """What this memory runs on: the store, the tokenizer, page faults, and how often each tier failed."""
@@ -298,6 +388,7 @@ async def _background_work(house: House) -> AsyncGenerator[None]:
         background.start_soon(house.calls.run)
         background.start_soon(house.retention.run)
         background.start_soon(house.tender.run)
+        background.start_soon(house.indexer.run)
         try:
             yield
         except Exception as error:
@@ -305,6 +396,7 @@ async def _background_work(house: House) -> AsyncGenerator[None]:
             failure = error
         with anyio.move_on_after(house.settings.drain_s, shield=True):
             await house.tender.settle()
+            await house.indexer.drain()
         background.cancel_scope.cancel()
     if failure is not None:
         raise failure
@@ -316,6 +408,25 @@ def _model(settings: ModelSettings) -> OpenAIChat | None:
     return OpenAIChat(
         settings.name, base_url=settings.base_url, api_key=settings.api_key, timeout_s=settings.timeout_s
     )
+
+
+def _embedder(settings: EmbedderSettings, name: str | None) -> Embedder | None:
+    name = settings.name if name is None else name
+    if name == "none":
+        return None
+    if name == "use-multilingual":
+        return UniversalSentenceEncoder()
+    return OpenAIEmbedder(
+        name,
+        base_url=settings.base_url,
+        api_key=settings.api_key,
+        timeout_s=settings.timeout_s,
+        dimension=settings.dimension or None,
+    )
+
+
+def _home(given: str | VectorHome | None, store: Store) -> VectorHome | None:
+    return given if isinstance(given, VectorHome) else open_vectors(given, store)
 
 
 def _describe(settings: Settings, model: ChatModel | None) -> ChatSynopsis | None:

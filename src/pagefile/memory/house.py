@@ -2,25 +2,39 @@
 
 import logging
 from collections.abc import Awaitable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeVar
 
 from pagefile.errors import ClosedError
 from pagefile.memory.background import CallWriter, PageRetention
+from pagefile.memory.indexing import Indexer
 from pagefile.memory.metering import MeteredSessions, NoMeter
 from pagefile.memory.tending import Tender
 from pagefile.models.summarizers import ExtractiveSummarizer
-from pagefile.ports import Clock, HeadQuery, Meter, SessionCache, SessionStore, Store, Summarizer
-from pagefile.records import Scope
+from pagefile.ports import (
+    Clock,
+    Embedder,
+    HeadQuery,
+    Meter,
+    SessionCache,
+    SessionStore,
+    Store,
+    Summarizer,
+    VectorHome,
+)
+from pagefile.records import ErasureReceipt, Scope
 from pagefile.settings import MemorySettings, Settings
 from pagefile.stores import CachedSessions, versions_in
 from pagefile.tiers.archive import Archive, ArchiveRules, Describe
 from pagefile.tiers.base import Counter, Note, Occasion, Tier
 from pagefile.tiers.checkpoints import Checkpoints, WindowRules
 from pagefile.tiers.episodes import Episodes
-from pagefile.tiers.facts import Facts
+from pagefile.tiers.facts import FactRules, Facts
+from pagefile.tiers.facts_book import FactBook
 from pagefile.tiers.history import History
+from pagefile.tiers.indexing import Reader, Terms, TurnVectors
+from pagefile.tiers.meaning import Health, Meaning
 from pagefile.tiers.page_search import PageSearch
 from pagefile.tiers.paging import Paging
 from pagefile.tiers.workspace import DEFAULT_RULES, WorkspaceRules, Workspaces, parsed_rules
@@ -54,6 +68,9 @@ class House:
     paging: Paging
     page_search: PageSearch
     episodes: Episodes
+    indexer: Indexer
+    #: Where vectors live, even when no embedder makes any.
+    vectors: VectorHome | None
     facts: Facts
     workspaces: Workspaces
     calls: CallWriter
@@ -76,6 +93,8 @@ class House:
         meter: Meter | None = None,
         cache: SessionCache | None = None,
         describe: Describe | None = None,
+        vectors: VectorHome | None = None,
+        embedder: Embedder | None = None,
     ) -> "House":
         """The tiers over a store."""
         meter = meter or NoMeter()
@@ -85,6 +104,7 @@ class House:
         archive = Archive(
             store.pages, store.page_keeper, counter, clock, _archive_rules(settings), meter, describe=describe
         )
+        indexer = _indexer(store, vectors, embedder, meter)
         house = cls(
             store=store,
             sessions=MeteredSessions(_sessions(store, cache), meter, cache),
@@ -105,11 +125,17 @@ class House:
             page_search=PageSearch(store.pages, store.page_index, settings.recall_cache_postings),
             episodes=Episodes(
                 store.source,
+                store.terms,
+                Meaning(indexer.vectors, indexer.health),
                 counter,
                 meter,
+                clock,
+                gate=settings.recall,
                 turns=settings.recall_turns,
                 max_postings=settings.recall_cache_postings,
             ),
+            indexer=indexer,
+            vectors=vectors,
             facts=_facts(store, counter, clock, settings.memory),
             workspaces=Workspaces(archive, counter, clock, _workspace_rules(settings)),
             calls=CallWriter(store.calls, keep=settings.calls_kept),
@@ -128,6 +154,7 @@ class House:
         """Drop whatever is cached of a scope that was erased."""
         self.history.forget()
         self.episodes.forget(scope)
+        self.facts.book.forget()
         self.paging.forget()
         self.page_search.forget()
         self.workspaces.forget(scope)
@@ -151,8 +178,20 @@ class House:
                 return
             after = heads[-1].scope.conversation
 
+    async def erase(self, scope: Scope) -> ErasureReceipt:
+        """Erase a scope, its vectors first: a store that forgot it would no longer know whose they are."""
+        async with self.indexer.reader.lock:
+            gone = await self.vectors.erase(scope) if self.vectors is not None else 0
+            receipt = await self.store.erase(scope)
+            self.indexer.reader.erased()
+        episodes = gone + receipt.counts.get("conversation_episodes", 0)
+        counts = {**receipt.counts, "conversation_episodes": episodes} if episodes else receipt.counts
+        return replace(receipt, counts=counts)
+
     async def close(self) -> None:
-        """Let go of the store and the cache."""
+        """Let go of the store, the vectors and the cache."""
+        if self.vectors is not None:
+            await self.vectors.close()
         await self.store.close()
         if self.cache is not None:
             await self.cache.close()
@@ -167,7 +206,7 @@ class House:
         tiers: list[Tier] = [self.history]
         if self.settings.memory.enabled and not self.incognito:
             tiers.append(self.facts)
-        if self.settings.recall == "auto" and not self.incognito:
+        if not self.incognito:
             tiers.append(self.episodes)
         tiers.append(self.workspaces)
         found: list[Candidate] = []
@@ -192,6 +231,12 @@ class House:
         self.meter.count("pagefile_degraded_total", tier=tier)
         if logs:
             logger.error("the %s tier failed; going on without it", tier, exc_info=error)
+
+
+def _indexer(store: Store, home: VectorHome | None, embedder: Embedder | None, meter: Meter) -> Indexer:
+    reader = Reader(store.source, store.watermarks)
+    made = None if home is None or embedder is None else TurnVectors(home, embedder, store.watermarks)
+    return Indexer(reader, store.watermarks, Terms(store.terms), made, Health(meter))
 
 
 def _archive_rules(settings: Settings) -> ArchiveRules:
@@ -224,14 +269,13 @@ def _workspace_rules(settings: Settings) -> WorkspaceRules:
 
 
 def _facts(store: Store, counter: Counter, clock: Clock, settings: MemorySettings) -> Facts:
-    return Facts(
-        store.facts,
-        counter,
-        clock,
+    rules = FactRules(
+        budget_tokens=settings.max_injection_tokens,
         context_turns=settings.max_context_turns,
         similarity_weight=settings.similarity_weight,
         confidence_weight=settings.confidence_weight,
     )
+    return Facts(FactBook(store.facts, counter, clock), counter, rules)
 
 
 def _sessions(store: Store, cache: SessionCache | None) -> SessionStore:

@@ -1,7 +1,17 @@
-"""Models that Pagefile may ask: chat models and summarizers. None of them is needed to run."""
+"""Models that Pagefile may ask: chat models, summarizers and embedders. None of them is needed to run."""
 
 from pagefile.models.chat import OpenAIChat
+from pagefile.models.embedders import LangChainEmbedder, OpenAIEmbedder, UniversalSentenceEncoder
 from pagefile.models.summarizers import CallableSummarizer, ChatSummarizer, ExtractiveSummarizer
 from pagefile.models.synopses import ChatSynopsis
 
-__all__ = ["CallableSummarizer", "ChatSummarizer", "ChatSynopsis", "ExtractiveSummarizer", "OpenAIChat"]
+__all__ = [
+    "CallableSummarizer",
+    "ChatSummarizer",
+    "ChatSynopsis",
+    "ExtractiveSummarizer",
+    "LangChainEmbedder",
+    "OpenAIChat",
+    "OpenAIEmbedder",
+    "UniversalSentenceEncoder",
+]

@@ -1,5 +1,19 @@
 """One frozen object of settings; `sources` is the only reader of environment and files."""
 
-from pagefile.settings.model import ArchiveSettings, MemorySettings, ModelSettings, ServiceSettings, Settings
+from pagefile.settings.model import (
+    ArchiveSettings,
+    EmbedderSettings,
+    MemorySettings,
+    ModelSettings,
+    ServiceSettings,
+    Settings,
+)
 
-__all__ = ["ArchiveSettings", "MemorySettings", "ModelSettings", "ServiceSettings", "Settings"]
+__all__ = [
+    "ArchiveSettings",
+    "EmbedderSettings",
+    "MemorySettings",
+    "ModelSettings",
+    "ServiceSettings",
+    "Settings",
+]

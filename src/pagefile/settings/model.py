@@ -127,6 +127,24 @@ class ModelSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class EmbedderSettings:
+    """Who turns texts into vectors, so that turns are found by what they mean."""
+
+    #: "use-multilingual" comes with Pagefile and works offline, "none" leaves recall to words; anything else is a model behind an
+    #: OpenAI-compatible endpoint.
+    name: str = "use-multilingual"
+    base_url: str | None = None
+    #: Never printed and never logged.
+    api_key: str | None = None
+    timeout_s: Annotated[float, Limit(above=True)] = 10.0
+    #: Asks the model for vectors of so many numbers; 0: as it makes them.
+    dimension: Count = 0
+
+    def __post_init__(self) -> None:
+        _check(self, "embedder.")
+
+
+@dataclass(frozen=True, slots=True)
 class ServiceSettings:
     """The HTTP service."""
 
@@ -156,8 +174,11 @@ class Settings:
     placement: Literal["tail", "head"] = "tail"
     #: The language of placeholders, the guide to them and labels: "zh" is the design documents' own, "en" for English agents.
     language: Literal["zh", "en"] = "zh"
-    #: "never": windows hold no episodes; "auto": past turns come back when the question touches them.
-    recall: Literal["auto", "never"] = "auto"
+    #: Where vectors of turns live: nothing for the database itself, `milvus://…`, or "none" to have none.
+    vectors: str | None = None
+    #: "never": windows hold no episodes; "auto": past turns come back when the question touches them; "always": the best few
+    #: that have anything in common with it.
+    recall: Literal["auto", "always", "never"] = "auto"
     #: How many past turns a window may recall.
     recall_turns: Count = 3
     #: Upper bound of the word index kept in memory, in postings (about 8 bytes each).
@@ -181,6 +202,7 @@ class Settings:
     archive: ArchiveSettings = field(default_factory=ArchiveSettings)
     workspace: WorkspaceSettings = field(default_factory=WorkspaceSettings)
     model: ModelSettings = field(default_factory=ModelSettings)
+    embedder: EmbedderSettings = field(default_factory=EmbedderSettings)
     service: ServiceSettings = field(default_factory=ServiceSettings)
 
     def __post_init__(self) -> None:

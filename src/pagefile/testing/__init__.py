@@ -5,6 +5,7 @@ The contracts are pytest classes in `pagefile.testing.contracts`; they need pyte
 
 from pagefile.testing.clock import FakeClock
 from pagefile.testing.flaky import FlakyStore
+from pagefile.testing.hashing import HashingEmbedder
 from pagefile.testing.session_cache import InMemorySessions
 
-__all__ = ["FakeClock", "FlakyStore", "InMemorySessions"]
+__all__ = ["FakeClock", "FlakyStore", "HashingEmbedder", "InMemorySessions"]

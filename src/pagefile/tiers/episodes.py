@@ -1,32 +1,49 @@
-"""The episodes tier: past turns come back when a question touches them (document 002), by word and time for now.
+"""The episodes tier: past turns come back when a question touches them (document 002), by word, by meaning and by time.
 
-The index of a user lives in memory, is built from the log when first asked for, catches up before every recall, and is
-dropped when others need the room: it can always be built again.
+The word index of a user lives in memory, is built from the log when first asked for (from kept terms, where there are some),
+catches up before every recall, and is dropped when others need the room: it can always be built again. Vectors may be
+behind: a turn that has none yet is found by its words.
 """
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import partial
+from typing import TypeVar
 
 import anyio
 import anyio.to_thread
 
-from pagefile.ports import Meter, Neighbourhood, SinceRequest, TurnRef, TurnSource
-from pagefile.records import Hit, Scope, Turn
-from pagefile.text.extract import clip
+from pagefile.ports import (
+    Clock,
+    Meter,
+    Near,
+    Neighbourhood,
+    SinceRequest,
+    TermStore,
+    TurnRef,
+    TurnSource,
+    TurnTerms,
+)
+from pagefile.records import Hit, Scope
+from pagefile.text.gate import Gate, answers, passes, points_back
 from pagefile.text.turns import Found, Placed, TurnIndex
 from pagefile.text.words import terms
 from pagefile.tiers.base import Counter, Occasion, Tier
+from pagefile.tiers.indexing import ANALYZER, THREAD_FROM, terms_of
+from pagefile.tiers.meaning import Meaning
 from pagefile.window.candidates import Candidate, Form
-from pagefile.window.render import escape
+from pagefile.window.episodes import episode_text
 
 _BATCH = 1000
-#: From so many turns on, segmenting them would hold up the event loop.
-_THREAD_FROM = 20
-#: A hit enters a window by itself only if it has at least this share of the question's weight.
-MIN_COVERAGE = 0.5
-EPISODE_CHARS = 600
+#: How many turns are asked for by meaning.
+NEAREST = 1000
+#: How long a recall waits for the vector of its question, and how long a window does.
+PATIENCE_S = 10.0
+WINDOW_PATIENCE_S = 1.0
+#: Running turns whose choice is remembered, so that their windows stay the same through a tool loop.
+_CHOICES = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,81 +59,182 @@ class _Index:
     known: dict[str, int] = field(default_factory=dict[str, int])
     lock: anyio.Lock = field(default_factory=anyio.Lock)
 
-    def add(self, turns: Sequence[Turn]) -> None:
-        for turn in turns:
-            key = _Key(turn.scope.conversation or "", turn.seq or 0, turn.id)
-            said, answered = terms(turn.user or ""), terms(turn.assistant or "")
-            placed = Placed(key, key.conversation, turn.at, said or answered, answered if said else ())
-            self.turns.add(placed)
+    def add(self, rows: Sequence[TurnTerms]) -> None:
+        for row in rows:
+            key = _Key(row.conversation, row.seq, row.turn_id)
+            said, answered = (row.said or "").split(), (row.answered or "").split()
+            self.turns.add(Placed(key, key.conversation, row.at, said or answered, answered if said else ()))
             self.known[key.conversation] = key.seq
 
 
+@dataclass(frozen=True, slots=True)
+class _Ranking:
+    """Turns in the order of a question, and what is to be told about how they were found."""
+
+    found: Sequence[Found[_Key]]
+    note: str | None = None
+
+
 class Episodes(Tier):
-    """Past turns of a user, found by their words, those of their neighbours, and the time a question names."""
+    """Past turns of a user, found by their words, what they mean, those beside them, and the time a question names."""
 
     name = "episodes"
 
     def __init__(
-        self, source: TurnSource, counter: Counter, meter: Meter, *, turns: int, max_postings: int
+        self,
+        source: TurnSource,
+        kept: TermStore,
+        meaning: Meaning,
+        counter: Counter,
+        meter: Meter,
+        clock: Clock,
+        *,
+        gate: Gate,
+        turns: int,
+        max_postings: int,
     ) -> None:
         self._source = source
+        self._kept = kept
+        self._meaning = meaning
         self._counter = counter
         self._meter = meter
+        self._clock = clock
+        self._gate: Gate = gate
         self._turns = turns
         self._max_postings = max_postings
         self._indexes: OrderedDict[Scope, _Index] = OrderedDict()
+        self._choices: OrderedDict[tuple[Scope, str], _Ranking] = OrderedDict()
 
-    async def recall(self, scope: Scope, query: str, limit: int) -> list[Hit]:
-        """The turns that answer the query best, best first; in one conversation if the scope names one."""
+    async def recall(self, scope: Scope, query: str, limit: int, at: datetime | None = None) -> list[Hit]:
+        """The turns that answer the query best, best first; in one conversation if the scope names one.
+
+        `at` is when it is asked: "last week" is seen from there.
+        """
         if not terms(query) or limit < 1:
             return []
         self._meter.count("pagefile_recalls_total")
         home = _home(scope)
         for _ in range(2):
             index = await self._caught_up(home)
-            ranked = index.turns.search(query, limit, scope.conversation)
-            found = await self._source.around(home, [TurnRef(r.key.conversation, r.key.seq) for r in ranked])
-            if [near.turn.id for near in found] == [r.key.turn_id for r in ranked]:
-                return [_hit(near, one) for near, one in zip(found, ranked, strict=True)]
+            ranking = await self._ranked(index, scope, query, limit, at, PATIENCE_S)
+            found = await self._read(home, ranking.found)
+            if found is not None:
+                return [_hit(near, one) for near, one in zip(found, ranking.found, strict=True)]
             # Something was erased or written anew behind our back: build the index again from the log.
             self._indexes.pop(home, None)
         return []
 
     async def offer(self, occasion: Occasion) -> Sequence[Candidate]:
         """The few past turns that answer the question and do not stand in the window anyway."""
-        if not occasion.query:
+        if not occasion.query or self._gate == "never" or not terms(occasion.query):
             return []
-        seen = {turn.id for turn in occasion.view.turns}
-        scope = (
-            occasion.scope
-            if occasion.scope.user is None
-            else Scope(occasion.scope.tenant, occasion.scope.user)
-        )
-        # Turns beside a good one are found too, and do not pass: look at more than are wanted.
-        hits = await self.recall(scope, occasion.query, 3 * self._turns + min(len(seen), 20))
-        fresh = [hit for hit in hits if hit.id not in seen and hit.parts["coverage"] >= MIN_COVERAGE]
-        return [self._candidate(hit, rank) for rank, hit in enumerate(fresh[: self._turns])]
+        scope = _home(occasion.scope)
+        for _ in range(2):
+            ranking = await self._chosen(scope, occasion)
+            if ranking.note:
+                occasion.note(ranking.note)
+            found = await self._read(scope, ranking.found)
+            if found is not None:
+                shown = zip(found, ranking.found, strict=True)
+                return [self._candidate(near, one, rank) for rank, (near, one) in enumerate(shown)]
+            self.forget(scope)
+        return []
 
     def forget(self, scope: Scope) -> None:
         """Drop every index that may hold something of the scope."""
         for home in [home for home in self._indexes if home.tenant == scope.tenant]:
             if scope.user is None or home.user in {None, scope.user}:
                 self._indexes.pop(home)
+        self._choices.clear()
+
+    # -- ranking ------------------------------------------------------------------------------------------------------
+
+    async def _chosen(self, scope: Scope, occasion: Occasion) -> _Ranking:
+        """What to show: the same for every window of a running turn."""
+        running = occasion.view.open_turn
+        key = None if running is None else (scope, running.id)
+        if key is not None and key in self._choices:
+            return self._choices[key]
+        ranking = await self._choose(scope, occasion, None if running is None else running.at)
+        if key is not None:
+            self._choices[key] = ranking
+            if len(self._choices) > _CHOICES:
+                self._choices.popitem(last=False)
+        return ranking
+
+    async def _choose(self, scope: Scope, occasion: Occasion, at: datetime | None) -> _Ranking:
+        query = occasion.query or ""
+        seen = {turn.id for turn in occasion.view.turns}
+        index = await self._caught_up(scope)
+        if len(index.turns) <= len(seen):
+            # The window holds everything there is.
+            return _Ranking(())
+        self._meter.count("pagefile_recalls_total")
+        # Turns beside a good one are found too, and do not pass: look at more than are wanted.
+        limit = 3 * self._turns + min(len(seen), 20)
+        ranking = await self._ranked(index, scope, query, limit, at, WINDOW_PATIENCE_S)
+        back = points_back(query)
+        fresh = [
+            one
+            for one in ranking.found
+            if one.key.turn_id not in seen and passes(one.parts, self._gate, back=back)
+        ]
+        return _Ranking(fresh[: self._turns], ranking.note)
+
+    async def _ranked(
+        self, index: _Index, scope: Scope, query: str, limit: int, at: datetime | None, patience_s: float
+    ) -> _Ranking:
+        near, note = (
+            await self._meaning.near(scope, query, NEAREST, patience_s) if len(index.turns) else ((), None)
+        )
+        today = (at or self._clock.now()).date()
+        found = index.turns.search(
+            query, limit, scope.conversation, meaning={_key(one): one.likeness for one in near}, today=today
+        )
+        return _Ranking([one for one in found if answers(one.parts)], note)
+
+    async def _read(self, home: Scope, found: Sequence[Found[_Key]]) -> list[Neighbourhood] | None:
+        """The turns themselves; None when one of them is no longer what was ranked."""
+        if not found:
+            return []
+        read = await self._source.around(home, [TurnRef(one.key.conversation, one.key.seq) for one in found])
+        return read if [near.turn.id for near in read] == [one.key.turn_id for one in found] else None
+
+    # -- the index ----------------------------------------------------------------------------------------------------
 
     async def _caught_up(self, home: Scope) -> _Index:
         index = self._indexes.setdefault(home, _Index())
         self._indexes.move_to_end(home)
         async with index.lock:
+            # A process that begins reads kept terms; later, what is new has none yet.
+            cold = not index.known
             while True:
-                turns = await self._source.since(SinceRequest(home, dict(index.known), _BATCH))
-                if len(turns) < _THREAD_FROM:
-                    index.add(turns)
-                else:
-                    await anyio.to_thread.run_sync(partial(index.add, turns))
-                if len(turns) < _BATCH:
+                request = SinceRequest(home, dict(index.known), _BATCH)
+                rows = await self._kept_rows(request) if cold else await self._new_rows(request)
+                await _off_loop(partial(index.add, rows), len(rows))
+                if len(rows) < _BATCH:
                     break
         self._make_room()
         return index
+
+    async def _kept_rows(self, request: SinceRequest) -> list[TurnTerms]:
+        """The terms of turns, worked out where none are kept."""
+        rows = await self._kept.since(request, ANALYZER)
+        missing = {(row.conversation, row.seq) for row in rows if row.said is None}
+        if not missing:
+            return rows
+        turns = [
+            turn
+            for turn in await self._source.since(request)
+            if (turn.scope.conversation, turn.seq) in missing
+        ]
+        made = await _off_loop(partial(terms_of, turns), len(turns))
+        worked_out = {(row.conversation, row.seq): row for row in made}
+        return [worked_out.get((row.conversation, row.seq), row) for row in rows]
+
+    async def _new_rows(self, request: SinceRequest) -> list[TurnTerms]:
+        turns = await self._source.since(request)
+        return await _off_loop(partial(terms_of, turns), len(turns))
 
     def _make_room(self) -> None:
         """Let go of what was used longest ago; the one in use always stays."""
@@ -125,15 +243,27 @@ class Episodes(Tier):
             _, dropped = self._indexes.popitem(last=False)
             held -= dropped.turns.postings
 
-    def _candidate(self, hit: Hit, rank: int) -> Candidate:
-        shown = f"- [{hit.at:%Y-%m-%d}] {escape(clip(' '.join(hit.text.split()), EPISODE_CHARS))}"
+    def _candidate(self, near: Neighbourhood, found: Found[_Key], rank: int) -> Candidate:
+        turn = near.turn
+        shown = episode_text(turn.at, turn.user, turn.assistant)
         form = Form(self._counter.count(shown), text=shown)
-        return Candidate(f"episode:{hit.id}", "episodes", (form,), rank, hit.score)
+        return Candidate(f"episode:{turn.id}", "episodes", (form,), rank, found.score)
+
+
+R = TypeVar("R")
+
+
+async def _off_loop(work: Callable[[], R], turns: int) -> R:
+    return work() if turns < THREAD_FROM else await anyio.to_thread.run_sync(work)
 
 
 def _home(scope: Scope) -> Scope:
     """The index that serves a scope: the user's, or the conversation's own when nobody is named."""
     return scope if scope.user is None else Scope(scope.tenant, scope.user)
+
+
+def _key(near: Near) -> _Key:
+    return _Key(near.conversation, near.seq, near.turn_id)
 
 
 def _hit(near: Neighbourhood, found: Found[_Key]) -> Hit:

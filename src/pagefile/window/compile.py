@@ -28,7 +28,7 @@ from pagefile.window.candidates import (
     Message,
 )
 from pagefile.window.receipt import Verdict
-from pagefile.window.render import Language, Placement, memory_text, prefix_hash, system_text
+from pagefile.window.render import HEADINGS, Language, Placement, memory_text, prefix_hash, system_text
 
 #: Turns leave the window in blocks of this many.
 CUT_TURNS = 8
@@ -126,7 +126,9 @@ def _frame_cost(name: str, count: Count) -> int:
     if name == "memory":
         longest = max(count(memory_text({"facts": [""]}, tongue)) for tongue in ("zh", "en"))
         return MESSAGE_OVERHEAD + longest
-    return count(f"\n\n<{name}>\n\n</{name}>")
+    headings = [heading for block, words in HEADINGS.items() if block == name for heading in words.values()]
+    heading = max((count(f"\n{heading}") for heading in headings), default=0)
+    return heading + count(f"\n\n<{name}>\n\n</{name}>")
 
 
 def compile_window(

@@ -1,0 +1,254 @@
+"""What recall derives from the log, by watermark: the terms of turns, and their vectors.
+
+Whatever is made here can be made again, and making it twice is the same as once: first what was made is kept, then the
+watermark rises, so that a process that dies in between leaves work behind and nothing wrong.
+"""
+
+from abc import ABC, abstractmethod
+from collections import OrderedDict, deque
+from collections.abc import Sequence
+from functools import partial
+
+import anyio
+import anyio.to_thread
+import numpy as np
+
+from pagefile.errors import PagefileError
+from pagefile.ports import (
+    Behind,
+    Embedder,
+    Maker,
+    Near,
+    Shelf,
+    SinceRequest,
+    TermStore,
+    TurnSource,
+    TurnTerms,
+    Vector,
+    VectorHome,
+    VectorRow,
+    Watermarks,
+)
+from pagefile.records import Scope, Turn
+from pagefile.text.meaning import blended, embedded_texts
+from pagefile.text.words import terms
+
+#: Names the way `terms` cuts a text: it must change whenever the terms of some text do, and a test says when.
+ANALYZER = "words-1"
+#: Questions whose vectors are remembered: a tool loop asks the same one again and again.
+_QUESTIONS = 256
+#: From so many turns on, segmenting them would hold up the event loop.
+THREAD_FROM = 20
+
+
+class Derived(ABC):
+    """Something made of every done turn."""
+
+    @property
+    @abstractmethod
+    def tier(self) -> str:
+        """What its watermarks are known by."""
+
+    @abstractmethod
+    async def take(self, turns: Sequence[Turn]) -> None:
+        """Make it of these turns and keep it, in place of what was kept of them before."""
+
+
+class Reader:
+    """Leads what is derived through the log, a bite at a time."""
+
+    def __init__(self, source: TurnSource, marks: Watermarks) -> None:
+        self._source = source
+        self._marks = marks
+        #: Held while a bite is taken: whoever erases waits for it, or what is erased would come back.
+        self.lock = anyio.Lock()
+        self._erased = 0
+
+    def erased(self) -> None:
+        """Something was erased: what was planned before is no longer true."""
+        self._erased += 1
+
+    def plan(self, behind: Sequence[Behind]) -> "Plan":
+        """What is to be read."""
+        return Plan(deque(behind), self._erased)
+
+    async def known(self, scope: Scope, derived: Derived) -> Behind:
+        """Where a conversation stands that somebody wrote to."""
+        known = await self._marks.known(scope, derived.tier)
+        return Behind(scope, known.get(scope.conversation or "", 0), 0)
+
+    async def bite(self, derived: Derived, plan: "Plan", turns: int) -> int:
+        """Read on by about `turns` turns; returns how many it was. The plan is empty when everything is read."""
+        async with self.lock:
+            if plan.erased != self._erased:
+                plan.behind.clear()
+            read: list[Turn] = []
+            reached: dict[Scope, int] = {}
+            while plan.behind and len(read) < turns:
+                one = plan.behind.popleft()
+                limit = turns - len(read)
+                request = SinceRequest(one.scope, {one.scope.conversation or "": one.seq}, limit)
+                more = await self._source.since(request)
+                read += more
+                seq = (more[-1].seq or 0) if more else one.seq
+                if len(more) == limit:
+                    plan.behind.appendleft(Behind(one.scope, seq, one.last_seq))
+                # Behind the last turn there may be checkpoints, resets and turns that were given up.
+                seq = seq if len(more) == limit else max(seq, one.last_seq)
+                if seq > one.seq:
+                    reached[one.scope] = seq
+            if read:
+                await derived.take(read)
+            async with anyio.create_task_group() as together:
+                for scope, seq in reached.items():
+                    together.start_soon(self._marks.advance, scope, derived.tier, seq)
+        return len(read)
+
+
+class Plan:
+    """Conversations to read, and how things stood when that was decided."""
+
+    __slots__ = ("behind", "erased")
+
+    def __init__(self, behind: deque[Behind], erased: int) -> None:
+        self.behind = behind
+        self.erased = erased
+
+
+class Terms(Derived):
+    """Terms, kept so that the word index of a process begins with them."""
+
+    def __init__(self, store: TermStore) -> None:
+        self._store = store
+
+    @property
+    def tier(self) -> str:
+        return f"terms:{ANALYZER}"
+
+    async def take(self, turns: Sequence[Turn]) -> None:
+        made = await anyio.to_thread.run_sync(partial(terms_of, turns))
+        tenants: dict[str, list[TurnTerms]] = {}
+        for turn, one in zip(turns, made, strict=True):
+            tenants.setdefault(turn.scope.tenant, []).append(one)
+        for tenant, rows in tenants.items():
+            await self._store.write(Scope(tenant), rows, ANALYZER)
+
+
+def terms_of(turns: Sequence[Turn]) -> list[TurnTerms]:
+    """The terms of turns as they are kept."""
+    return [
+        TurnTerms(
+            turn.scope.conversation or "",
+            turn.seq or 0,
+            turn.id,
+            turn.at,
+            " ".join(terms(turn.user or "")),
+            " ".join(terms(turn.assistant or "")),
+        )
+        for turn in turns
+    ]
+
+
+class OtherMakerError(PagefileError):
+    """The vectors here were made by another embedder."""
+
+
+class TurnVectors(Derived):
+    """Vectors of turns: made by the embedder, kept in their home, asked when somebody recalls."""
+
+    def __init__(self, home: VectorHome, embedder: Embedder, marks: Watermarks) -> None:
+        self.home = home
+        self.embedder = embedder
+        self._marks = marks
+        self.prepared = False
+        #: Whether there is anything to find: until then, no question is worth a vector.
+        self.any = False
+        self._questions: OrderedDict[str, Vector] = OrderedDict()
+
+    @property
+    def tier(self) -> str:
+        return tier_of(self.home, self.embedder.maker)
+
+    async def shelves(self) -> tuple[int, list[Shelf]]:
+        """How many vectors of this embedder there are, and whose others."""
+        maker = await self._maker()
+        shelves = await self.home.shelves()
+        own = sum(shelf.vectors for shelf in shelves if shelf.maker == maker)
+        return own, [shelf for shelf in shelves if shelf.maker != maker and shelf.vectors]
+
+    async def prepare(self, *, beside: bool = False) -> None:
+        """Make the home ready for this embedder's vectors; again is the same as once.
+
+        Where only those of another one are, it raises `OtherMakerError` and makes nothing, unless they may stand `beside` them.
+        """
+        if self.prepared:
+            return
+        own, others = await self.shelves()
+        if others and not own and not beside:
+            raise OtherMakerError(self._explained(others))
+        await self.home.prepare(self.embedder.maker)
+        if not own:
+            # A home that was emptied: what the watermarks say no longer holds.
+            await self._marks.drop(self.tier)
+        self.any = own > 0
+        self.prepared = True
+
+    async def take(self, turns: Sequence[Turn]) -> None:
+        texts = [embedded_texts(turn.user, turn.assistant) for turn in turns]
+        vectors = await self._embedded([text for some in texts for text in some])
+        rows: list[VectorRow] = []
+        for turn, some in zip(turns, texts, strict=True):
+            own, vectors = vectors[: len(some)], vectors[len(some) :]
+            if len(some):
+                rows.append(_row(turn, blended(list(own))))
+        if rows:
+            await self.home.put(self.embedder.maker, rows)
+            self.any = True
+
+    async def near(self, scope: Scope, question: str, limit: int) -> Sequence[Near]:
+        """The turns nearest to a question in meaning, nearest first."""
+        await self.prepare()
+        if not self.any:
+            self.any = (await self.shelves())[0] > 0
+        if not self.any:
+            return ()
+        return await self.home.search(self.embedder.maker, scope, await self._question(question), limit)
+
+    async def _embedded(self, texts: Sequence[str]) -> Vector:
+        parts = [
+            await self.embedder.embed(texts[start : start + self.embedder.batch])
+            for start in range(0, len(texts), self.embedder.batch)
+        ]
+        return np.concatenate([np.zeros((0, self.embedder.dimension), dtype=np.float32), *parts])
+
+    async def _question(self, question: str) -> Vector:
+        text = next(iter(embedded_texts(question, None)), "")
+        if text not in self._questions:
+            self._questions[text] = (await self.embedder.embed([text]))[0]
+            if len(self._questions) > _QUESTIONS:
+                self._questions.popitem(last=False)
+        self._questions.move_to_end(text)
+        return self._questions[text]
+
+    async def _maker(self) -> Maker:
+        if not self.embedder.dimension:
+            await self.embedder.ready()
+        return self.embedder.maker
+
+    def _explained(self, others: Sequence[Shelf]) -> str:
+        there = ", ".join(f"{shelf.maker.key} ({shelf.vectors:,})" for shelf in others)
+        return (
+            f"the vectors in {self.home.name} were made by {there}, and none by {self.embedder.maker.key}: "
+            "run `pagefile rebuild` to make them anew, or go back to that embedder"
+        )
+
+
+def tier_of(home: VectorHome, maker: Maker) -> str:
+    """What the watermarks of a maker's vectors in a home are known by."""
+    return f"episodes:{home.name}:{maker.key}"
+
+
+def _row(turn: Turn, vector: Vector) -> VectorRow:
+    return VectorRow(
+        turn.scope, turn.seq or 0, turn.id, turn.at, vector, turn.user or "", turn.assistant or ""
+    )

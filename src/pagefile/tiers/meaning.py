@@ -1,0 +1,87 @@
+"""Recall by meaning as something that may fail: then recall by word goes on, everybody is told, and it comes back by itself."""
+
+import logging
+from collections.abc import Callable, Sequence
+from time import monotonic
+
+import anyio
+
+from pagefile.errors import PagefileError
+from pagefile.ports import Meter, Near
+from pagefile.records import Scope
+from pagefile.tiers.indexing import TurnVectors
+
+logger = logging.getLogger("pagefile")
+
+#: How long a failure is left alone before the next trial: the first time, and at most.
+FIRST_REST_S = 1.0
+LONGEST_REST_S = 60.0
+
+
+class Health:
+    """Whether vectors can be made and asked now. A failure is told once, counted, and left alone for a while."""
+
+    def __init__(self, meter: Meter, now: Callable[[], float] = monotonic) -> None:
+        self._meter = meter
+        self._now = now
+        self._rest_s = 0.0
+        self._until = 0.0
+        #: Why it does not work, None when it does.
+        self.trouble: str | None = None
+
+    @property
+    def resting(self) -> bool:
+        """Whether a trial would come too early."""
+        return self.trouble is not None and self._now() < self._until
+
+    @property
+    def rest_s(self) -> float:
+        """How long until the next trial."""
+        return max(0.0, self._until - self._now())
+
+    def failed(self, error: Exception) -> None:
+        """Something did not work."""
+        reason = str(error) if isinstance(error, PagefileError) else f"{type(error).__name__}: {error}"
+        self._meter.count("pagefile_degraded_total", tier="meaning")
+        if reason != self.trouble:
+            foreign = None if isinstance(error, (PagefileError, TimeoutError)) else error
+            logger.warning("recall goes by word alone: %s", reason, exc_info=foreign)
+        self.trouble = reason
+        self._rest_s = min(LONGEST_REST_S, 2 * self._rest_s or FIRST_REST_S)
+        self._until = self._now() + self._rest_s
+
+    def well(self) -> None:
+        """Something worked."""
+        if self.trouble is not None:
+            logger.info("recall goes by meaning again")
+        self.trouble, self._rest_s = None, 0.0
+
+
+class Meaning:
+    """Asks for the turns nearest to a question, with patience and without ever failing."""
+
+    def __init__(self, vectors: TurnVectors | None, health: Health) -> None:
+        self.vectors = vectors
+        self.health = health
+
+    async def near(
+        self, scope: Scope, question: str, limit: int, patience_s: float
+    ) -> tuple[Sequence[Near], str | None]:
+        """The nearest turns, and what to tell when there is something to tell."""
+        if self.vectors is None:
+            return (), None
+        if not self.health.resting:
+            try:
+                with anyio.fail_after(patience_s):
+                    found = await self.vectors.near(scope, question, limit)
+            except TimeoutError:
+                self.health.failed(
+                    TimeoutError(f"the question's vector was not there within {patience_s:g} s")
+                )
+            except Exception as error:
+                # Whatever an embedder or a home raises: words are still there.
+                self.health.failed(error)
+            else:
+                self.health.well()
+                return found, None
+        return (), f"episodes were looked for by word only: {self.health.trouble}"
