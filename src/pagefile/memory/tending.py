@@ -86,7 +86,9 @@ class Tender:
         while True:
             scope = next((scope for scope in self._pending if scope not in self._running), None)
             if scope is None:
-                self._wake = anyio.Event()
+                if self._wake.is_set():
+                    # One event for all that wait: each with its own, only the last would wake.
+                    self._wake = anyio.Event()
                 await self._wake.wait()
                 continue
             jobs = self._pending.pop(scope)
