@@ -1,0 +1,386 @@
+"""Pagefile in the Claude Agent SDK: what is remembered comes with each prompt, bulky tool output goes to the archive.
+
+    claude = ClaudeMemory(memory, user_id="user-456")
+    async with ClaudeSDKClient(claude.options(ClaudeAgentOptions(model="…"))) as client: ...
+
+Claude Code keeps its own history, and what a hook adds to a prompt stays in it. So each prompt brings only what this
+session was not told before, and a bulky result is exchanged once, when it arrives, for a placeholder with the passages that
+answer the prompt; `load_tool_history` brings back the rest. A hook of ours never stops a run: it gives up, logs once, counts.
+"""
+
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
+
+import anyio
+from claude_agent_sdk import (
+    ClaudeAgentOptions,
+    HookMatcher,
+    McpSdkServerConfig,
+    SdkMcpTool,
+    create_sdk_mcp_server,
+)
+from claude_agent_sdk.types import HookContext, HookEvent
+
+from pagefile.errors import SettingsError
+from pagefile.integrations.claude_shapes import retold, told
+from pagefile.integrations.failing import FailOpen
+from pagefile.memory import Conversation, Memory
+from pagefile.records import Turn
+from pagefile.standalone.tool_schemas import tool_schemas
+from pagefile.tiers.archive import LOADING_TOOLS
+
+#: What Claude Code takes with a prompt; one more character, and the model gets the path of a file instead.
+CONTEXT_LIMIT = 10_000
+#: Tools whose output an agent must see to the letter, or that have none worth keeping apart.
+EXEMPT = frozenset({"Read", "Edit", "MultiEdit", "Write", "NotebookEdit", "TodoWrite"})
+#: Claude Code cuts long output, or puts it into a file, before a hook sees it: it need not, since we keep it.
+_OUTPUT_LIMITS = {"MAX_MCP_OUTPUT_TOKENS": "10000000", "BASH_MAX_OUTPUT_LENGTH": "150000"}
+#: Sessions whose state is kept in memory.
+_SESSIONS = 1_000
+_SERVER = "pagefile"
+
+HookAnswer = dict[str, Any]
+Hook = Callable[[Any, str | None, HookContext], Awaitable[Any]]
+
+
+@dataclass(slots=True)
+class _Session:
+    """What is known of one session of Claude Code."""
+
+    chat: Conversation
+    turn: Turn | None = None
+    prompt: str = ""
+    #: Lines of memory that the session was told.
+    told: set[str] = field(default_factory=set[str])
+    lock: anyio.Lock = field(default_factory=anyio.Lock)
+
+
+class ClaudeMemory:
+    """The memory of one user, for sessions of Claude Code.
+
+    Args:
+        memory: an open memory.
+        user_id: whose memory it is.
+        conversation_id: the conversation all sessions belong to; without one, each session is a conversation of its own.
+        context_chars: the most characters that memory adds to a prompt.
+        excerpt_tokens: how much of a bulky result the model sees at once, beside its placeholder.
+        exempt: tools whose output is never exchanged.
+        timeout_s: how long a hook may take before the run goes on without it.
+    """
+
+    def __init__(
+        self,
+        memory: Memory,
+        *,
+        user_id: str,
+        conversation_id: str | None = None,
+        tenant: str | None = None,
+        context_chars: int = CONTEXT_LIMIT - 500,
+        excerpt_tokens: int = 1_500,
+        exempt: frozenset[str] = EXEMPT,
+        timeout_s: float = 5.0,
+    ) -> None:
+        if not 0 < context_chars <= CONTEXT_LIMIT:
+            raise SettingsError(f"context_chars is {context_chars}: Claude Code takes 1 to {CONTEXT_LIMIT}.")
+        self._memory = memory
+        self._user = user_id
+        self._tenant = tenant
+        self._conversation = conversation_id
+        self._chars = context_chars
+        self._excerpt_tokens = excerpt_tokens
+        self._exempt = exempt
+        self._failing = FailOpen(memory, "claude_agent", timeout_s=timeout_s)
+        self._sessions: OrderedDict[str, _Session] = OrderedDict()
+
+    # -- what the SDK takes -------------------------------------------------------------------------------------------
+
+    def options(self, base: ClaudeAgentOptions | None = None) -> ClaudeAgentOptions:
+        """The options with our hooks and tools beside those that are there."""
+        base = base or ClaudeAgentOptions()
+        hooks: dict[HookEvent, list[HookMatcher]] = {**(base.hooks or {})}
+        for event, matchers in self.hooks().items():
+            hooks[event] = [*hooks.get(event, []), *matchers]
+        servers = base.mcp_servers
+        if not isinstance(servers, dict):
+            raise TypeError(
+                "mcp_servers names a file: add `claude.server()` to it yourself, under 'pagefile'."
+            )
+        return replace(
+            base,
+            hooks=hooks,
+            mcp_servers={**servers, _SERVER: self.server()},
+            allowed_tools=[*base.allowed_tools, *self.tool_names()],
+            env={**_OUTPUT_LIMITS, **base.env},
+        )
+
+    def hooks(self) -> dict[HookEvent, list[HookMatcher]]:
+        """The hooks alone."""
+        return {
+            "UserPromptSubmit": [
+                HookMatcher(hooks=[self._guarded("a prompt", self._on_prompt, always=True)])
+            ],
+            "PreToolUse": [HookMatcher(hooks=[self._guarded("looking up an equal call", self._before_tool)])],
+            "PostToolUse": [
+                HookMatcher(hooks=[self._guarded("a tool's result", self._after_tool, always=True)])
+            ],
+            "PreCompact": [HookMatcher(hooks=[self._guarded("compaction", self._on_compact)])],
+            "Stop": [HookMatcher(hooks=[self._guarded("an answer", self._on_stop, always=True)])],
+        }
+
+    def server(self) -> McpSdkServerConfig:
+        """The server with our tools; always loaded, since Claude Code would hide them behind a search of tools."""
+        config = create_sdk_mcp_server(_SERVER, tools=self.tools())
+        return cast("McpSdkServerConfig", {**config, "alwaysLoad": True})
+
+    def tools(self) -> list[SdkMcpTool[Any]]:
+        """The tools alone: `load_tool_history`, `search_tool_history`, `recall` and `remember`."""
+        language = self._memory.house.settings.language
+        paging = [
+            SdkMcpTool(s["name"], s["description"], s["parameters"], self._paging(s["name"]))
+            for s in tool_schemas(language)
+        ]
+        words = _WORDS[language]
+        return [
+            *paging,
+            SdkMcpTool("recall", words["recall"], _asks("query", words["query"]), self._recall),
+            SdkMcpTool("remember", words["remember"], _asks("text", words["text"]), self._remember),
+        ]
+
+    def tool_names(self) -> list[str]:
+        """The names under which Claude Code knows the tools."""
+        return [f"mcp__{_SERVER}__{tool.name}" for tool in self.tools()]
+
+    def remembered(self, tool: SdkMcpTool[Any]) -> SdkMcpTool[Any]:
+        """A tool of yours that answers an equal call from memory; give the result to `create_sdk_mcp_server`.
+
+        For tools of other servers a hook does the same, but can only say it by refusing the call.
+        """
+        handler = tool.handler
+
+        async def answered(arguments: Any) -> dict[str, Any]:
+            chat = self._newest_chat()
+            cached = await self._failing.attempt(
+                "looking up an equal call", lambda: _looked_up(chat, tool.name, arguments), None
+            )
+            return await handler(arguments) if cached is None else _content(cached)
+
+        return replace(tool, handler=answered)
+
+    # -- resets -------------------------------------------------------------------------------------------------------
+
+    def reset(self, session_id: str | None = None) -> None:
+        """Forget what this run found, of one session or of all; tables of contents stay (document 003)."""
+        for session in self._named(session_id):
+            session.chat.workspace().reset()
+            session.told.clear()
+
+    def reset_all(self, session_id: str | None = None) -> None:
+        """Forget everything the run found."""
+        for session in self._named(session_id):
+            session.chat.workspace().reset_all()
+            session.told.clear()
+
+    # -- hooks --------------------------------------------------------------------------------------------------------
+
+    async def _on_prompt(self, given: Mapping[str, Any], _id: str | None) -> HookAnswer:
+        session = self._session(given)
+        async with session.lock:
+            await _given_up(session)
+            session.prompt = given["prompt"]
+            window = await session.chat.context(session.prompt, recent_turns=1)
+            added = _unsaid(_memory_of(window.messages), session.told, self._chars)
+            session.turn = await session.chat.begin(session.prompt)
+        if not added:
+            return {}
+        return _specific("UserPromptSubmit", additionalContext=added)
+
+    async def _before_tool(self, given: Mapping[str, Any], _id: str | None) -> HookAnswer:
+        """An equal call of a cacheable tool is answered. A hook can only do so by saying why it need not run."""
+        if _ours(given["tool_name"]):
+            return {}
+        session = self._session(given)
+        cached = await session.chat.workspace().lookup(given["tool_name"], given["tool_input"])
+        if cached is None:
+            return {}
+        return _specific("PreToolUse", permissionDecision="deny", permissionDecisionReason=cached.answer)
+
+    async def _after_tool(self, given: Mapping[str, Any], tool_use_id: str | None) -> HookAnswer:
+        session = self._session(given)
+        name, answer = given["tool_name"], given["tool_response"]
+        text = told(answer)
+        if session.turn is None or text is None or _ours(name):
+            return {}
+        async with session.lock:
+            session.turn = await session.chat.step(
+                session.turn, tool=name, input=given["tool_input"], result=text, call_id=tool_use_id
+            )
+            step = session.turn.steps[-1]
+        if step.page is None or step.whole or name in self._exempt:
+            return {}
+        passages = await session.chat.load(step.page, query=session.prompt, limit=self._excerpt_tokens)
+        shown = f"{step.result}\n\n{passages}" if passages else step.result
+        return _specific("PostToolUse", updatedToolOutput=retold(answer, shown))
+
+    async def _on_compact(self, given: Mapping[str, Any], _id: str | None) -> HookAnswer:
+        """What the session was told is about to be summarised away, so it may be said again."""
+        self._session(given).told.clear()
+        return {}
+
+    async def _on_stop(self, given: Mapping[str, Any], _id: str | None) -> HookAnswer:
+        session = self._session(given)
+        async with session.lock:
+            if session.turn is not None:
+                turn, session.turn = session.turn, None
+                await session.chat.complete(turn, given.get("last_assistant_message") or None)
+        return {}
+
+    def _guarded(
+        self,
+        what: str,
+        work: Callable[[Mapping[str, Any], str | None], Awaitable[HookAnswer]],
+        *,
+        always: bool = False,
+    ) -> Hook:
+        async def hook(given: Any, tool_use_id: str | None, _context: HookContext) -> Any:
+            return await self._failing.attempt(what, lambda: work(given, tool_use_id), {}, always=always)
+
+        return hook
+
+    # -- tools --------------------------------------------------------------------------------------------------------
+
+    def _paging(self, name: str) -> Callable[[Any], Awaitable[dict[str, Any]]]:
+        async def call(arguments: Mapping[str, object]) -> dict[str, Any]:
+            session = next(reversed(self._sessions.values()), None)
+            chat = self._newest_chat()
+            return _content(await chat.call_tool(name, arguments, turn=session.turn if session else None))
+
+        return call
+
+    async def _recall(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        hits = await self._memory.recall(str(arguments["query"]), user_id=self._user, tenant=self._tenant)
+        lines = [f"- [{hit.at:%Y-%m-%d}] {' '.join(hit.text.split())}" for hit in hits]
+        return _content("\n".join(lines) or f"[无结果 / nothing found] {arguments['query']}")
+
+    async def _remember(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        fact = await self._memory.remember(
+            str(arguments["text"]), user_id=self._user, tenant=self._tenant, confidence=0.9
+        )
+        return _content(f"[已记住 / remembered] {fact.text}")
+
+    # -- sessions -----------------------------------------------------------------------------------------------------
+
+    def _session(self, given: Mapping[str, Any]) -> _Session:
+        name = str(given["session_id"])
+        session = self._sessions.get(name)
+        if session is None:
+            session = self._sessions[name] = _Session(self._chat(self._conversation or name))
+        self._sessions.move_to_end(name)
+        if len(self._sessions) > _SESSIONS:
+            self._sessions.popitem(last=False)
+        return session
+
+    def _chat(self, conversation: str) -> Conversation:
+        return self._memory.conversation(
+            conversation, user_id=self._user, tenant=self._tenant, agent="claude"
+        )
+
+    def _newest_chat(self) -> Conversation:
+        """A tool is not told who calls it: the session whose hook ran last."""
+        session = next(reversed(self._sessions.values()), None)
+        return session.chat if session is not None else self._chat(self._conversation or "claude")
+
+    def _named(self, session_id: str | None) -> Sequence[_Session]:
+        if session_id is None:
+            return list(self._sessions.values())
+        session = self._sessions.get(session_id)
+        return [] if session is None else [session]
+
+
+async def _given_up(session: _Session) -> None:
+    """A turn that was never stopped was interrupted."""
+    if session.turn is not None:
+        turn, session.turn = session.turn, None
+        await session.chat.abort(turn)
+
+
+async def _looked_up(chat: Conversation, tool: str, arguments: object) -> str | None:
+    cached = await chat.workspace().lookup(tool, arguments)
+    return None if cached is None else cached.answer
+
+
+# -- texts ------------------------------------------------------------------------------------------------------------
+
+_WORDS: Mapping[str, Mapping[str, str]] = {
+    "zh": {
+        "recall": "在与该用户的过往对话中查找相关内容。",
+        "query": "要查找的内容",
+        "remember": "记住一条关于该用户的长期事实或偏好，仅限用户明确说过的内容。",
+        "text": "要记住的一句话",
+    },
+    "en": {
+        "recall": "Look for something in the past conversations with this user.",
+        "query": "What to look for",
+        "remember": "Remember a lasting fact or preference about this user; only what the user said.",
+        "text": "The sentence to remember",
+    },
+}
+
+
+def _asks(name: str, description: str) -> dict[str, Any]:
+    properties = {name: {"type": "string", "description": description}}
+    return {"type": "object", "properties": properties, "required": [name]}
+
+
+def _content(text: str) -> dict[str, Any]:
+    return {"content": [{"type": "text", "text": text}]}
+
+
+def _specific(event: str, **fields: Any) -> HookAnswer:
+    return {"hookSpecificOutput": {"hookEventName": event, **fields}}
+
+
+def _ours(tool: str) -> bool:
+    return tool.startswith(f"mcp__{_SERVER}__") or tool in LOADING_TOOLS
+
+
+def _memory_of(messages: Sequence[Mapping[str, Any]]) -> str:
+    """The memory block of a window, empty when it has none."""
+    said = (str(message["content"]) for message in messages if message["role"] == "user")
+    return next((text for text in said if text.startswith("<memory>\n")), "")
+
+
+def _unsaid(memory: str, said: set[str], most: int) -> str:
+    """The lines of a memory block that were not said yet, within a number of characters; they count as said from now on."""
+    lines = memory.split("\n")[1:-1]
+    fresh = [line for line in lines if not (line in said and not _frames(line))]
+    if not memory or all(_frames(line) or line == lines[0] for line in fresh):
+        return ""
+    kept = _framed(fresh, most)
+    said.update(line for line in kept if not _frames(line))
+    return "\n".join(["<memory>", *kept, "</memory>"]) if kept else ""
+
+
+def _framed(lines: Sequence[str], most: int) -> list[str]:
+    """As many lines from the first on as fit, each group closed, and no group without a line in it."""
+    kept: list[str] = []
+    room = most - len("<memory>\n</memory>\n")
+    group: list[str] = []
+    for line in lines:
+        if line.startswith("</") and _frames(line):
+            kept += [*group, line] if len(group) > 1 else []
+            group = []
+        elif line.startswith("<") and _frames(line):
+            # Its closing tag is as long and one more.
+            room -= 2 * len(line) + 3
+            group = [line]
+        elif len(line) + 1 <= room:
+            room -= len(line) + 1
+            (group or kept).append(line)
+    return kept
+
+
+def _frames(line: str) -> bool:
+    """Whether a line is a tag of ours: everything remembered is escaped, so nothing else can look like one."""
+    return line.startswith("<") and line.endswith(">")

@@ -1,0 +1,87 @@
+"""The shapes in which Claude Code's tools answer: what the model reads of them, and the same shape with another text.
+
+A replacement that has not the tool's own shape is ignored without a word, and the model gets the raw output. So nothing is
+built here: the answer is copied, and only the text in it is exchanged.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias, TypeGuard, cast
+
+#: A way into an answer: keys of objects, one after the other.
+_Path: TypeAlias = tuple[str, ...]
+
+#: Where built-in tools keep what the model reads: Bash, Read, Grep, WebFetch, agents and the rest.
+_PLACES: tuple[_Path, ...] = (
+    ("stdout",),
+    ("file", "content"),
+    ("content",),
+    ("result",),
+    ("output",),
+    ("text",),
+)
+
+
+def told(answer: object) -> str | None:
+    """The text of an answer, None when it has none that we know of."""
+    if isinstance(answer, str):
+        return answer
+    if _is_list(answer):
+        texts = [block["text"] for block in answer if _is_text(block)]
+        return "\n".join(texts) if texts else None
+    if _is_object(answer):
+        place = _place(answer)
+        return None if place is None else told(_at(answer, place))
+    return None
+
+
+def retold(answer: object, text: str) -> object:
+    """The same answer with this text in the place of its own; what is no text (images, numbers, flags) stays."""
+    if isinstance(answer, str):
+        return text
+    if _is_list(answer):
+        return _retold_blocks(answer, text)
+    if _is_object(answer):
+        place = _place(answer)
+        if place is not None:
+            return _with(answer, place, lambda found: retold(found, text))
+    return answer
+
+
+def _retold_blocks(blocks: Sequence[object], text: str) -> list[object]:
+    """The first text block has the text, the others are gone."""
+    kept: list[object] = []
+    said = False
+    for block in blocks:
+        if not _is_text(block):
+            kept.append(block)
+        elif not said:
+            kept.append({**block, "text": text})
+            said = True
+    return kept
+
+
+def _place(answer: Mapping[str, Any]) -> _Path | None:
+    return next((place for place in _PLACES if told(_at(answer, place))), None)
+
+
+def _at(answer: object, place: _Path) -> object:
+    for key in place:
+        answer = cast("Mapping[str, object]", answer).get(key) if _is_object(answer) else None
+    return answer
+
+
+def _with(answer: Mapping[str, Any], place: _Path, change: Callable[[object], object]) -> dict[str, Any]:
+    key, rest = place[0], place[1:]
+    return {**answer, key: _with(answer[key], rest, change) if rest else change(answer[key])}
+
+
+def _is_list(answer: object) -> TypeGuard[Sequence[Any]]:
+    return isinstance(answer, list | tuple)
+
+
+def _is_object(answer: object) -> TypeGuard[Mapping[str, Any]]:
+    return isinstance(answer, Mapping)
+
+
+def _is_text(block: object) -> TypeGuard[Mapping[str, Any]]:
+    return _is_object(block) and block.get("type") == "text" and isinstance(block.get("text"), str)

@@ -1,0 +1,112 @@
+"""A stand-in for the Messages API: streams what a script says, and remembers what it was asked."""
+
+import json
+import threading
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Self
+
+Block = dict[str, Any]
+Script = Callable[[dict[str, Any]], list[Block]]
+
+
+class MessagesStub:
+    """Use it as `with MessagesStub(script) as stub`; the script turns a request into content blocks."""
+
+    def __init__(self, script: Script) -> None:
+        self.requests: list[dict[str, Any]] = []
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+                request = json.loads(body or b"{}")
+                if not self.path.startswith("/v1/messages"):
+                    self._answer(404, "application/json", b"{}")
+                    return
+                outer.requests.append(request)
+                blocks = script(request) if request.get("tools") else [{"type": "text", "text": "title"}]
+                self._answer(200, "text/event-stream", _stream(blocks, len(outer.requests)))
+
+            def do_GET(self) -> None:
+                self._answer(404, "application/json", b"{}")
+
+            def do_HEAD(self) -> None:
+                self._answer(200, "application/json", b"")
+
+            def _answer(self, status: int, kind: str, body: bytes) -> None:
+                self.send_response(status)
+                self.send_header("Content-Type", kind)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_: Any) -> None:
+                return
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._server.server_port}"
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+
+def last_said(request: dict[str, Any]) -> list[Block]:
+    """The blocks of the last message of the user; the command puts messages of the system between them."""
+    content = [message for message in request["messages"] if message["role"] == "user"][-1]["content"]
+    return [{"type": "text", "text": content}] if isinstance(content, str) else content
+
+
+def _stream(blocks: list[Block], number: int) -> bytes:
+    # The command joins messages of the same id into one.
+    calls = any(block["type"] == "tool_use" for block in blocks)
+    events: list[dict[str, Any]] = [
+        {
+            "type": "message_start",
+            "message": {
+                "id": f"msg_{number}",
+                "type": "message",
+                "role": "assistant",
+                "model": "stub",
+                "content": [],
+                "stop_reason": None,
+                "stop_sequence": None,
+                "usage": {"input_tokens": 1, "output_tokens": 1},
+            },
+        }
+    ]
+    for index, block in enumerate(blocks):
+        start = {**block, "text": ""} if block["type"] == "text" else {**block, "input": {}}
+        delta = (
+            {"type": "text_delta", "text": block["text"]}
+            if block["type"] == "text"
+            else {"type": "input_json_delta", "partial_json": json.dumps(block["input"])}
+        )
+        events += [
+            {"type": "content_block_start", "index": index, "content_block": start},
+            {"type": "content_block_delta", "index": index, "delta": delta},
+            {"type": "content_block_stop", "index": index},
+        ]
+    reason = "tool_use" if calls else "end_turn"
+    events += [
+        {
+            "type": "message_delta",
+            "delta": {"stop_reason": reason, "stop_sequence": None},
+            "usage": {"output_tokens": 1},
+        },
+        {"type": "message_stop"},
+    ]
+    return "".join(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in events).encode()
