@@ -4,6 +4,7 @@ PagefileError
 ├── SettingsError (ValueError)
 │   └── MissingExtraError (ImportError)
 ├── InvalidTurnError (ValueError)
+│   └── FactRejectedError
 ├── BudgetError (ValueError)
 ├── NotFoundError (LookupError)
 │   └── HandleNotFoundError
@@ -58,6 +59,12 @@ class InvalidTurnError(PagefileError, ValueError):
     """What was given cannot be recorded as a turn."""
 
     code = "invalid-turn"
+
+
+class FactRejectedError(InvalidTurnError):
+    """The statement was not kept."""
+
+    code = "fact-rejected"
 
 
 class BudgetError(PagefileError, ValueError):

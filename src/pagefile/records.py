@@ -15,6 +15,8 @@ JsonValue: TypeAlias = "bool | int | float | str | Sequence[JsonValue] | Mapping
 JsonObject: TypeAlias = Mapping[str, JsonValue]
 
 Status = Literal["open", "done", "aborted"]
+#: What became of a fact: new; said before, so now surer; or new in the place of one it contradicts.
+Outcome = Literal["stored", "duplicate", "superseded"]
 
 DEFAULT_TENANT = "default"
 MAX_ID_CHARS = 255
@@ -255,6 +257,32 @@ class Fact:
     source_quote: str | None
     tokens: int
     counter: str
+    #: What it speaks of: a fact with the same subject and attribute takes its place.
+    subject: str | None = None
+    attribute: str | None = None
+    #: The fact whose place it took.
+    supersedes: str | None = None
+    #: What became of it when it was given to `remember()`; not kept.
+    outcome: Outcome | None = field(default=None, compare=False)
+
+    def held_at(self, moment: datetime) -> bool:
+        """Whether it was known and true at a moment."""
+        known = self.recorded <= moment and (self.retracted is None or moment < self.retracted)
+        return known and self.valid_from <= moment and (self.valid_to is None or moment < self.valid_to)
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """One change of what is held about a user. Numbers rise, and are never given twice."""
+
+    number: int
+    scope: Scope
+    at: datetime
+    #: Such as "stored", "superseded", "duplicate", "retracted", "imported", "undone".
+    action: str
+    #: The facts as they were, None for a new one, and as they are since, in the same order.
+    before: tuple[Fact | None, ...]
+    after: tuple[Fact, ...]
 
 
 @dataclass(frozen=True, slots=True)

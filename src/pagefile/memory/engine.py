@@ -250,9 +250,7 @@ class Memory:
         scope = Scope(_tenant(tenant), checked_id(user_id, "user_id"))
         return list(await self.house.store.facts.revisions(scope, after=at_least(0, after, "after")))
 
-    async def undo(
-        self, user_id: str, revision: int | None = None, *, tenant: str | None = None
-    ) -> Revision:
+    async def undo(self, user_id: str, revision: int | None = None, *, tenant: str | None = None) -> Revision:
         """Take back a change of what is held about a user, the newest unless said otherwise.
 
         The undoing is a revision too, and can be undone. A change whose fact was changed again raises `ConflictError`.

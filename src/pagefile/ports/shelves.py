@@ -5,26 +5,49 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from pagefile.records import Call, Fact, JsonObject, Scope
+from pagefile.records import Call, Fact, JsonObject, Revision, Scope
 
 
 class FactStore(ABC):
-    """Lasting statements about users."""
-
-    @abstractmethod
-    async def put(self, fact: Fact) -> Fact:
-        """Write a fact, or replace the one with the same id; the scope must name a user.
-
-        An id that is another user's raises `ConflictError`.
-        """
+    """Lasting statements about users, and every change of them."""
 
     @abstractmethod
     async def list(self, scope: Scope, *, retracted: bool = False) -> list[Fact]:
-        """Facts of a scope's user (of the whole tenant when it names none), oldest first."""
+        """Facts of a scope's user (of the whole tenant when it names none), oldest first.
+
+        Those that no longer hold are among them; retracted ones only when asked for.
+        """
 
     @abstractmethod
-    async def retract(self, scope: Scope, fact_id: str, at: datetime) -> Fact:
-        """Mark a fact as no longer held. Twice is the same as once; unknown or foreign raises `NotFoundError`."""
+    async def get(self, scope: Scope, fact_id: str) -> Fact:
+        """One fact, retracted or not; unknown or foreign raises `NotFoundError`."""
+
+    @abstractmethod
+    async def changed(self, scope: Scope) -> tuple[int, int]:
+        """The number of the user's newest revision, 0 for none, and how many rows tell of all of them.
+
+        The pair differs whenever anything about the user's facts changed, erasure included.
+        """
+
+    @abstractmethod
+    async def revise(
+        self, scope: Scope, facts: Sequence[Fact], *, action: str, at: datetime, expected: int | None = None
+    ) -> Revision:
+        """Write facts of one user, each in place of the one with its id, and note the change: all of it or nothing.
+
+        `expected` is the newest revision the caller knows of: if there is a newer one, `ConflictError` is raised. So is it for
+        an id that is another user's. The scope must name a user; a fact of another user raises `InvalidTurnError`.
+        """
+
+    @abstractmethod
+    async def revisions(self, scope: Scope, *, after: int = 0) -> Sequence[Revision]:
+        """The changes of a user's facts behind a revision, oldest first."""
+
+    async def put(self, fact: Fact) -> Fact:
+        """Write a fact as it is, or replace the one with the same id."""
+        scope = Scope(fact.scope.tenant, fact.scope.user)
+        revision = await self.revise(scope, [fact], action="stored", at=fact.recorded)
+        return revision.after[0]
 
 
 class CallLog(ABC):

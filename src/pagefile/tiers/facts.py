@@ -1,23 +1,40 @@
 """The facts tier: lasting statements about a user, the relevant ones within their own token budget (document 004)."""
 
-import math
+from collections import OrderedDict
 from collections.abc import Sequence
-from datetime import datetime
-from uuid import uuid4
+from dataclasses import dataclass
 
-from pagefile.errors import InvalidTurnError
-from pagefile.ports import Clock, FactStore
-from pagefile.records import Fact, Scope, Turn, checked_text
-from pagefile.text.ranking import tfidf_similarities
+import numpy as np
+
+from pagefile.ports import Embedder
+from pagefile.records import Fact, Scope, Turn
+from pagefile.text.clip import clip
+from pagefile.text.facts import Floats, blended, diverse, scores
 from pagefile.tiers.base import Counter, Occasion, Tier
+from pagefile.tiers.facts_book import FactBook, Held
 from pagefile.window.candidates import Candidate, Form
 from pagefile.window.render import escape
 
 #: Facts of this category are corrections: they have a budget of their own.
 CORRECTION = "correction"
-MAX_FACT_CHARS = 10_000
 #: The dash and the line break around a fact in the memory block.
 _LINE_TOKENS = 2
+#: Facts offered beyond what the budget can hold, so that the receipt shows what stood next in line.
+_NEXT_IN_LINE = 10
+#: More of the last turns says no more about their topic.
+_CONTEXT_CHARS = 20_000
+#: Vectors of facts kept in memory.
+_MAX_VECTORS = 50_000
+
+
+@dataclass(frozen=True, slots=True)
+class FactRules:
+    """How facts are chosen: document 004's settings."""
+
+    budget_tokens: int
+    context_turns: int
+    similarity_weight: float
+    confidence_weight: float
 
 
 class Facts(Tier):
@@ -26,88 +43,74 @@ class Facts(Tier):
     name = "facts"
 
     def __init__(
-        self,
-        store: FactStore,
-        counter: Counter,
-        clock: Clock,
-        *,
-        context_turns: int,
-        similarity_weight: float,
-        confidence_weight: float,
+        self, book: FactBook, counter: Counter, rules: FactRules, *, embedder: Embedder | None = None
     ) -> None:
-        self._store = store
+        self.book = book
         self._counter = counter
-        self._clock = clock
-        self._context_turns = context_turns
-        self._similarity_weight = similarity_weight
-        self._confidence_weight = confidence_weight
+        self._rules = rules
+        self._embedder = embedder
+        self._vectors: OrderedDict[str, Floats] = OrderedDict()
 
     async def offer(self, occasion: Occasion) -> Sequence[Candidate]:
-        """The user's facts, the most relevant to the last turns first."""
+        """The user's facts, the most relevant to the last turns first: as many as the budget may hold, and a few more."""
         if occasion.scope.user is None:
             return []
-        facts = await self._store.list(Scope(occasion.scope.tenant, occasion.scope.user))
+        held = await self.book.held(Scope(occasion.scope.tenant, occasion.scope.user))
+        about = conversation_context(occasion.view.turns, occasion.query, self._rules.context_turns)
+        ranked = await self.ranked(held, about)
+        return self._within(ranked, occasion)
+
+    async def ranked(self, held: Held, about: str) -> list[tuple[Fact, float]]:
+        """Everything held about a user with its score, best first; without a topic, the surest first."""
+        facts = list(held.facts.values())
         if not facts:
             return []
-        about = conversation_context(occasion.view.turns, occasion.query, self._context_turns)
-        scores = self._scores(facts, about)
-        ranked = sorted(
-            zip(scores, facts, strict=True), key=lambda pair: (-pair[0], pair[1].recorded, pair[1].id)
+        found = await self._similarities(held, facts, about) if about.strip() else None
+        values = scores(
+            found,
+            [fact.confidence for fact in facts],
+            similarity_weight=self._rules.similarity_weight,
+            confidence_weight=self._rules.confidence_weight,
         )
-        return [self._candidate(fact, score, rank) for rank, (score, fact) in enumerate(ranked)]
+        order = sorted(range(len(facts)), key=lambda i: (-values[i], facts[i].recorded, facts[i].id))
+        if found is not None:
+            order = [order[place] for place in diverse([facts[i].text for i in order])]
+        return [(facts[i], float(values[i])) for i in order]
 
-    async def remember(
-        self, scope: Scope, text: str, *, category: str | None, confidence: float | None, source: str | None
-    ) -> Fact:
-        """Write a fact about a user."""
-        text = checked_text(text, "fact").strip()
-        if not text:
-            raise InvalidTurnError("The fact is empty: say something about the user.")
-        if len(text) > MAX_FACT_CHARS:
-            raise InvalidTurnError(
-                f"The fact has {len(text)} characters, at most {MAX_FACT_CHARS} are allowed: split it."
-            )
-        now = self._clock.now()
-        return await self._store.put(self._fact(scope, text, category, confidence, source, now))
+    async def _similarities(self, held: Held, facts: Sequence[Fact], about: str) -> Floats:
+        words = held.index.similarity_array(about, [fact.id for fact in facts])
+        if self._embedder is None:
+            return words
+        return blended(words, await self._dense(self._embedder, facts, about))
 
-    def _fact(
-        self,
-        scope: Scope,
-        text: str,
-        category: str | None,
-        confidence: float | None,
-        source: str | None,
-        now: datetime,
-    ) -> Fact:
-        return Fact(
-            id=str(uuid4()),
-            scope=scope,
-            text=text,
-            category=category,
-            confidence=coerced_confidence(confidence),
-            valid_from=now,
-            valid_to=None,
-            recorded=now,
-            retracted=None,
-            source_turn=source,
-            source_quote=None,
-            tokens=self._counter.count(text),
-            counter=self._counter.name,
-        )
+    async def _dense(self, embedder: Embedder, facts: Sequence[Fact], about: str) -> Floats:
+        """The cosine of each fact with the topic by meaning; a text is embedded once."""
+        missing = [fact.text for fact in facts if fact.text not in self._vectors]
+        for start in range(0, len(missing), embedder.batch):
+            batch = missing[start : start + embedder.batch]
+            for text, vector in zip(batch, await embedder.embed(batch), strict=True):
+                self._vectors[text] = np.asarray(vector, dtype=np.float64)
+        asked = np.asarray((await embedder.embed([about]))[0], dtype=np.float64)
+        found = np.asarray([float(self._vectors[fact.text] @ asked) for fact in facts])
+        while len(self._vectors) > _MAX_VECTORS:
+            self._vectors.popitem(last=False)
+        return found
 
-    def _scores(self, facts: Sequence[Fact], about: str) -> list[float]:
-        confidences = [fact.confidence * self._confidence_weight for fact in facts]
-        if not about:
-            return confidences
-        similarities = tfidf_similarities(about, [fact.text for fact in facts])
-        best = max(similarities)
-        if best <= 0:
-            return confidences
-        # Relative to the best, so that the two weights speak of the same range.
-        return [
-            self._similarity_weight * similarity / best + confidence
-            for similarity, confidence in zip(similarities, confidences, strict=True)
-        ]
+    def _within(self, ranked: Sequence[tuple[Fact, float]], occasion: Occasion) -> list[Candidate]:
+        offered: list[Candidate] = []
+        tokens, beyond = 0, 0
+        for rank, (fact, score) in enumerate(ranked):
+            correction = fact.category == CORRECTION
+            if not correction and tokens > self._rules.budget_tokens and beyond >= _NEXT_IN_LINE:
+                continue
+            candidate = self._candidate(fact, score, rank)
+            offered.append(candidate)
+            if not correction:
+                beyond += tokens > self._rules.budget_tokens
+                tokens += candidate.tokens
+        if len(offered) < len(ranked):
+            occasion.note(f"{len(ranked) - len(offered)} facts of lower rank were beyond the budget of facts")
+        return offered
 
     def _candidate(self, fact: Fact, score: float, rank: int) -> Candidate:
         shown = escape(" ".join(fact.text.split()))
@@ -125,11 +128,4 @@ def conversation_context(turns: Sequence[Turn], query: str | None, max_turns: in
         if past
         else []
     )
-    return " ".join(side for side in (*sides, query) if side)
-
-
-def coerced_confidence(value: float | None) -> float:
-    """A confidence in [0, 1]; what is no number counts as certain, as it was stated without doubt."""
-    if value is None or not math.isfinite(value):
-        return 1.0
-    return min(1.0, max(0.0, float(value)))
+    return " ".join(clip(side, _CONTEXT_CHARS) for side in (*sides, query) if side)

@@ -207,8 +207,17 @@ class Twins(RuleBasedStateMachine):
         self.both(lambda store: store.facts.put(new))
 
     @rule(scope=scopes, fact_id=ids)
-    def retract(self, scope, fact_id):
-        self.both(lambda store: store.facts.retract(scope, fact_id, AT))
+    def get_fact(self, scope, fact_id):
+        self.both(lambda store: store.facts.get(scope, fact_id))
+
+    @rule(
+        scope=scopes, texts=st.dictionaries(ids, st.sampled_from(("x", "y")), max_size=3), gone=st.booleans()
+    )
+    def revise_facts(self, scope, texts, gone):
+        facts = [
+            replace(fact(i, text, scope=scope), retracted=AT if gone else None) for i, text in texts.items()
+        ]
+        self.both(lambda store: _told(store, Scope(scope.tenant, scope.user), facts))
 
     @rule(
         uuid=ids,
@@ -327,6 +336,13 @@ class Twins(RuleBasedStateMachine):
     def everything_is_the_same(self):
         for tenant in TENANTS:
             self.both(lambda store, tenant=tenant: everything(store, tenant))
+
+
+async def _told(store, scope, facts):
+    """A revision and the history behind it, without the numbers: those of a database may have gaps."""
+    revision = await store.facts.revise(scope, facts, action="stored", at=AT)
+    history = [replace(found, number=0) for found in await store.facts.revisions(scope)]
+    return replace(revision, number=0), history, (await store.facts.changed(scope))[1]
 
 
 async def everything(store, tenant):

@@ -20,6 +20,7 @@ from pagefile.records import (
     utc,
 )
 from pagefile.stores import rules, session
+from pagefile.stores.facts import JournalRow
 
 T = TypeVar("T")
 
@@ -96,6 +97,9 @@ class Room:
         self.closed = False
         self.conversations: dict[tuple[str, str], Conversation] = {}
         self.facts: dict[tuple[str, str], Fact] = {}
+        #: Every change of a fact with the fact's scope, and the number of the newest.
+        self.fact_revisions = list[tuple[Scope, JournalRow]]()
+        self.fact_revision = 0
         self.pages: dict[tuple[str, str], Shelved] = {}
         self.calls: dict[tuple[str, str], Call] = {}
         self.sessions: dict[tuple[str, str], session.SessionValue] = {}
@@ -143,6 +147,11 @@ class Room:
     def texts(self) -> set[str]:
         """The texts of the living pages; equal ones once."""
         return {shelved.text for shelved in self.pages.values() if shelved.text is not None}
+
+    def drop_fact_revisions(self, goes: Callable[[Scope], bool]) -> int:
+        before = len(self.fact_revisions)
+        self.fact_revisions = [entry for entry in self.fact_revisions if not goes(entry[0])]
+        return before - len(self.fact_revisions)
 
     def spans(self) -> int:
         return sum(len(shelved.spans) for shelved in self.pages.values())

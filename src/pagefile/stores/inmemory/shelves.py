@@ -1,58 +1,21 @@
-"""Facts, calls and sessions as dicts."""
+"""Calls and sessions as dicts."""
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
 
 from pagefile.ports import (
     CallLog,
-    FactStore,
     SessionStore,
 )
 from pagefile.records import (
     Call,
-    Fact,
     JsonObject,
     Scope,
     utc,
 )
 from pagefile.stores import rules
-from pagefile.stores.encoding import plain, utc_fact
+from pagefile.stores.encoding import plain
 from pagefile.stores.inmemory.room import Room, behind, within
-
-
-class InMemoryFacts(FactStore):
-    def __init__(self, room: Room) -> None:
-        self._room = room
-
-    async def put(self, fact: Fact) -> Fact:
-        self._room.check_open()
-        user, key = rules.user_of(fact.scope), (fact.scope.tenant, fact.id)
-        if key in self._room.facts:
-            rules.check_fact_owner(self._room.facts[key], user)
-        self._room.facts[key] = utc_fact(fact)
-        return self._room.facts[key]
-
-    async def list(self, scope: Scope, *, retracted: bool = False) -> list[Fact]:
-        self._room.check_open()
-        facts = [
-            fact
-            for (tenant, _), fact in self._room.facts.items()
-            if tenant == scope.tenant
-            and scope.user in (None, fact.scope.user)
-            and (retracted or fact.retracted is None)
-        ]
-        return sorted(facts, key=lambda fact: (fact.recorded, fact.id))
-
-    async def retract(self, scope: Scope, fact_id: str, at: datetime) -> Fact:
-        self._room.check_open()
-        fact = self._room.facts.get((scope.tenant, fact_id))
-        if fact is None or scope.user not in (None, fact.scope.user):
-            raise rules.no_fact(fact_id)
-        if fact.retracted is None:
-            fact = replace(fact, retracted=utc(at))
-            self._room.facts[scope.tenant, fact_id] = fact
-        return fact
 
 
 class InMemoryCalls(CallLog):

@@ -13,11 +13,12 @@ from pagefile.records import (
     Scope,
 )
 from pagefile.stores.inmemory.derived import InMemoryTerms, InMemoryWatermarks
+from pagefile.stores.inmemory.facts import InMemoryFacts
 from pagefile.stores.inmemory.log import InMemoryTurnLog
 from pagefile.stores.inmemory.pages import InMemoryPageIndex, InMemoryPageKeeper, InMemoryPages
 from pagefile.stores.inmemory.reader import InMemoryReader
 from pagefile.stores.inmemory.room import Room, within
-from pagefile.stores.inmemory.shelves import InMemoryCalls, InMemoryFacts, InMemorySessions
+from pagefile.stores.inmemory.shelves import InMemoryCalls, InMemorySessions
 
 K = TypeVar("K")
 T = TypeVar("T")
@@ -59,6 +60,7 @@ class InMemoryStore(Store):
             "ai_message": len(entries),
             "conversation_summaries": len(summaries),
             "facts": _drop(room.facts, lambda key: hit(room.facts[key].scope)),
+            "fact_revisions": room.drop_fact_revisions(hit),
             "tool_result_archive": _drop(room.pages, lambda key: hit(room.pages[key].page.scope)),
             "context_calls": _drop(room.calls, lambda key: hit(room.calls[key].scope)),
             "sessions": sum(room.sessions.pop(key, None) is not None for key in gone),

@@ -1,40 +1,14 @@
-"""Facts and calls."""
+"""Calls."""
 
 from collections.abc import Sequence
-from datetime import datetime
 
-from pagefile.ports import CallLog, FactStore
-from pagefile.records import Call, Fact, Scope, utc
+from pagefile.ports import CallLog
+from pagefile.records import Call, Scope, utc
 from pagefile.stores import rules
-from pagefile.stores.encoding import from_json, to_json, utc_fact
+from pagefile.stores.encoding import from_json, to_json
 from pagefile.stores.postgres.database import Database
 from pagefile.stores.postgres.driver import Connection, Row, Values
 from pagefile.stores.postgres.rows import keys, part_of
-
-
-class PostgresFacts(FactStore):
-    """Facts in the table of that name."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    async def put(self, fact: Fact) -> Fact:
-        rules.user_of(fact.scope)
-        fact = utc_fact(fact)
-        if await self._database.row("fact_put", _fact_values(fact)) is None:
-            rules.check_fact_owner(fact, None)
-        return fact
-
-    async def list(self, scope: Scope, *, retracted: bool = False) -> list[Fact]:
-        statement = "facts_of_tenant" if scope.user is None else "facts_of_user"
-        rows = await self._database.rows(statement, {**keys(scope), "retracted": retracted})
-        return [_fact(row, scope.tenant) for row in rows]
-
-    async def retract(self, scope: Scope, fact_id: str, at: datetime) -> Fact:
-        row = await self._database.row("fact_retract", {**keys(scope), "id": fact_id, "at": utc(at)})
-        if row is None:
-            raise rules.no_fact(fact_id)
-        return _fact(row, scope.tenant)
 
 
 class PostgresCalls(CallLog):
@@ -59,29 +33,6 @@ class PostgresCalls(CallLog):
 
     async def list(self, scope: Scope, *, limit: int = 100, after: str | None = None) -> list[Call]:
         return await self._database.read(lambda connection: _calls(connection, scope, limit, after))
-
-
-def _fact_values(fact: Fact) -> Values:
-    return {
-        **keys(fact.scope),
-        "id": fact.id,
-        "content": fact.text,
-        "category": fact.category,
-        "confidence": fact.confidence,
-        "valid_from": fact.valid_from,
-        "valid_to": fact.valid_to,
-        "recorded": fact.recorded,
-        "retracted_at": fact.retracted,
-        "source_turn": fact.source_turn,
-        "source_quote": fact.source_quote,
-        "tokens": fact.tokens,
-        "counter": fact.counter,
-    }
-
-
-def _fact(row: Row, tenant: str) -> Fact:
-    fact_id, user, conversation, *rest = row
-    return Fact(fact_id, Scope(tenant, user, conversation), *rest)
 
 
 def _call_values(call: Call) -> Values:

@@ -7,6 +7,7 @@ from pagefile.records import ErasureReceipt, JsonObject, Scope, utc
 from pagefile.stores.postgres.database import Database
 from pagefile.stores.postgres.derived import PostgresTerms, PostgresWatermarks
 from pagefile.stores.postgres.erasing import erase
+from pagefile.stores.postgres.facts import PostgresFacts
 from pagefile.stores.postgres.keeping import PostgresPageKeeper
 from pagefile.stores.postgres.log import PostgresTurnLog
 from pagefile.stores.postgres.migrating import migrate
@@ -15,7 +16,7 @@ from pagefile.stores.postgres.passages import PostgresPageIndex
 from pagefile.stores.postgres.place import Place
 from pagefile.stores.postgres.reader import PostgresReader
 from pagefile.stores.postgres.sessions import PostgresSessions
-from pagefile.stores.postgres.shelves import PostgresCalls, PostgresFacts
+from pagefile.stores.postgres.shelves import PostgresCalls
 
 
 class PostgresStore(Store):

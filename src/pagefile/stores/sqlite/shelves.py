@@ -1,56 +1,16 @@
-"""Facts, calls and sessions."""
+"""Calls and sessions."""
 
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Any
 
-from pagefile.ports import CallLog, Clock, FactStore, SessionStore
-from pagefile.records import Call, Fact, JsonObject, Scope, utc
+from pagefile.ports import CallLog, Clock, SessionStore
+from pagefile.records import Call, JsonObject, Scope, utc
 from pagefile.stores import rules
-from pagefile.stores.encoding import from_json, text_time, time_text, to_json, utc_fact
+from pagefile.stores.encoding import from_json, text_time, time_text, to_json
 from pagefile.stores.sqlite.driver import Connection
 from pagefile.stores.sqlite.lanes import Readers, Writer
 from pagefile.stores.sqlite.queries import sql
 from pagefile.stores.sqlite.rows import Row, Values, keys, part_of
-
-
-class SqliteFacts(FactStore):
-    """Facts in the table of that name."""
-
-    def __init__(self, writer: Writer, readers: Readers) -> None:
-        self._writer = writer
-        self._readers = readers
-
-    async def put(self, fact: Fact) -> Fact:
-        rules.user_of(fact.scope)
-        values = _fact_values(fact)
-
-        def write(connection: Connection) -> None:
-            if not connection.execute(sql("fact_put"), values).fetchall():
-                rules.check_fact_owner(fact, None)
-
-        await self._writer.run(write)
-        return utc_fact(fact)
-
-    async def list(self, scope: Scope, *, retracted: bool = False) -> list[Fact]:
-        statement = "facts_of_tenant" if scope.user is None else "facts_of_user"
-        values = {**keys(scope), "retracted": retracted}
-
-        def read(connection: Connection) -> list[Fact]:
-            return [_fact(row, scope.tenant) for row in connection.execute(sql(statement), values)]
-
-        return await self._readers.run(read)
-
-    async def retract(self, scope: Scope, fact_id: str, at: datetime) -> Fact:
-        values = {**keys(scope), "id": fact_id, "at": time_text(at)}
-
-        def write(connection: Connection) -> Fact:
-            rows = connection.execute(sql("fact_retract"), values).fetchall()
-            if not rows:
-                raise rules.no_fact(fact_id)
-            return _fact(rows[0], scope.tenant)
-
-        return await self._writer.run(write)
 
 
 class SqliteCalls(CallLog):
@@ -108,52 +68,6 @@ class SqliteSessions(SessionStore):
 
 def _check_owner(connection: Connection, scope: Scope) -> None:
     rules.check_owner(scope, connection.execute(sql("owner"), keys(scope)).get)
-
-
-def _fact_values(fact: Fact) -> Values:
-    return {
-        **keys(fact.scope),
-        "id": fact.id,
-        "content": fact.text,
-        "category": fact.category,
-        "confidence": float(fact.confidence),
-        "valid_from": time_text(fact.valid_from),
-        "valid_to": fact.valid_to and time_text(fact.valid_to),
-        "recorded": time_text(fact.recorded),
-        "retracted": fact.retracted and time_text(fact.retracted),
-        "source_turn": fact.source_turn,
-        "source_quote": fact.source_quote,
-        "tokens": fact.tokens,
-        "counter": fact.counter,
-    }
-
-
-def _fact(row: Row, tenant: str) -> Fact:
-    (
-        fact_id,
-        user,
-        conversation,
-        text,
-        category,
-        confidence,
-        valid_from,
-        valid_to,
-        recorded,
-        retracted,
-        *rest,
-    ) = row
-    return Fact(
-        fact_id,
-        Scope(tenant, user, conversation),
-        text,
-        category,
-        confidence,
-        text_time(valid_from),
-        valid_to and text_time(valid_to),
-        text_time(recorded),
-        retracted and text_time(retracted),
-        *rest,
-    )
 
 
 def _call_values(call: Call) -> Values:

@@ -12,13 +12,14 @@ from pagefile.stores.sqlite.connecting import Place, open_connections
 from pagefile.stores.sqlite.derived import SqliteTerms, SqliteWatermarks
 from pagefile.stores.sqlite.driver import Connection
 from pagefile.stores.sqlite.erasing import erase
+from pagefile.stores.sqlite.facts import SqliteFacts
 from pagefile.stores.sqlite.keeping import SqlitePageKeeper
 from pagefile.stores.sqlite.lanes import Readers, Writer
 from pagefile.stores.sqlite.log import SqliteTurnLog
 from pagefile.stores.sqlite.pages import SqlitePages
 from pagefile.stores.sqlite.passages import SqlitePageIndex
 from pagefile.stores.sqlite.reader import SqliteReader
-from pagefile.stores.sqlite.shelves import SqliteCalls, SqliteFacts, SqliteSessions
+from pagefile.stores.sqlite.shelves import SqliteCalls, SqliteSessions
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ _NOTHING = {
     "conversations": 0,
     "conversation_summaries": 0,
     "facts": 0,
+    "fact_revisions": 0,
     "tool_result_archive": 0,
     "archive_passage": 0,
     "blobs": 0,
@@ -59,7 +60,7 @@ class StoreContract(Contract):
         receipt = await store.erase(CHAT)
         one = dict.fromkeys(_NOTHING, 1)
         assert receipt.counts == {**one, "ai_message": 3}
-        assert (receipt.scope, receipt.at, receipt.total) == (CHAT, clock.now(), 13)
+        assert (receipt.scope, receipt.at, receipt.total) == (CHAT, clock.now(), 14)
         assert await everything(store) == []
         assert not (await head_of(store)).exists
         assert await store.sessions.get(CHAT) is None

@@ -47,21 +47,77 @@ class FactStoreContract(Contract):
         assert [found.id for found in await store.facts.list(TENANT)] == ["a", "b"]
         assert [found.scope.tenant for found in await store.facts.list(Scope("firm"))] == ["firm"]
 
-    async def test_retracting_twice_is_retracting_once(self, store: Store) -> None:
-        """A retracted fact is listed only when asked for."""
-        await store.facts.put(fact("a"))
-        gone = await store.facts.retract(ADA, "a", AT + timedelta(hours=1))
-        assert gone.retracted == AT + timedelta(hours=1)
-        assert await store.facts.retract(TENANT, "a", AT + timedelta(hours=2)) == gone
+    async def test_a_retracted_fact_is_listed_only_when_asked_for(self, store: Store) -> None:
+        """It can be got by its id all the same."""
+        gone = replace(fact("a"), retracted=AT + timedelta(hours=1))
+        await store.facts.put(gone)
         assert await store.facts.list(ADA) == []
         assert await store.facts.list(ADA, retracted=True) == [gone]
+        assert await store.facts.get(ADA, "a") == await store.facts.get(TENANT, "a") == gone
 
-    async def test_an_unknown_or_foreign_fact_cannot_be_retracted(self, store: Store) -> None:
+    async def test_an_unknown_or_foreign_fact_cannot_be_got(self, store: Store) -> None:
         """It raises `NotFoundError`."""
         await store.facts.put(fact("a"))
         for scope, fact_id in ((ADA, "b"), (BOB, "a"), (Scope("firm", "ada"), "a")):
             with pytest.raises(NotFoundError):
-                await store.facts.retract(scope, fact_id, AT)
+                await store.facts.get(scope, fact_id)
+
+    async def test_a_revision_tells_what_was_and_what_became(self, store: Store) -> None:
+        """Facts of several conversations in one revision, new ones and old ones, in the order given."""
+        old = replace(fact("a"), subject="user", attribute="allergy", supersedes="z", category=None)
+        first = await store.facts.revise(ADA, [old], action="stored", at=AT)
+        closed, new = replace(old, valid_to=AT), fact("b", "改吃头孢", scope=ADA)
+        second = await store.facts.revise(ADA, [closed, new], action="superseded", at=AT + timedelta(hours=1))
+        assert (first.before, first.after, first.action) == ((None,), (old,), "stored")
+        assert (second.before, second.after, second.scope) == ((old, None), (closed, new), ADA)
+        assert list(await store.facts.revisions(ADA)) == [first, second]
+        assert list(await store.facts.revisions(ADA, after=first.number)) == [second]
+        assert list(await store.facts.revisions(BOB)) == []
+        assert await store.facts.list(ADA) == [closed, new]
+
+    async def test_nobody_writes_over_a_change_they_have_not_seen(self, store: Store) -> None:
+        """Another newest revision than the expected one conflicts, and nothing is written."""
+        assert await store.facts.changed(ADA) == (0, 0)
+        first = await store.facts.revise(ADA, [fact("a")], action="stored", at=AT, expected=0)
+        with pytest.raises(ConflictError):
+            await store.facts.revise(ADA, [fact("b")], action="stored", at=AT, expected=0)
+        assert [found.id for found in await store.facts.list(ADA)] == ["a"]
+        await store.facts.revise(ADA, [fact("b")], action="stored", at=AT, expected=first.number)
+        await store.facts.revise(BOB, [fact("c", scope=BOB)], action="stored", at=AT, expected=0)
+
+    async def test_a_revision_is_all_or_nothing(self, store: Store) -> None:
+        """One fact that cannot be written, and none is."""
+        await store.facts.put(fact("theirs", scope=BOB))
+        for bad in (fact("theirs"), fact("x", scope=BOB)):
+            with pytest.raises((ConflictError, InvalidTurnError)):
+                await store.facts.revise(ADA, [fact("a"), bad], action="stored", at=AT)
+        assert await store.facts.list(ADA) == []
+        assert await store.facts.changed(ADA) == (0, 0)
+
+    async def test_what_changed_is_seen_by_a_pair_of_numbers(self, store: Store) -> None:
+        """It differs after every change, erasures included, and no number comes twice."""
+        seen = {await store.facts.changed(ADA)}
+        for number in range(2):
+            await store.facts.put(fact(f"chat-{number}", scope=CHAT))
+            await store.facts.put(fact(f"loose-{number}", scope=ADA))
+            seen.add(await store.facts.changed(ADA))
+        await store.erase(CHAT)
+        seen.add(await store.facts.changed(ADA))
+        assert len(seen) == 4
+        newest = max(number for number, _ in seen)
+        await store.erase(ADA)
+        assert await store.facts.changed(ADA) == (0, 0)
+        assert list(await store.facts.revisions(ADA)) == []
+        again = await store.facts.revise(ADA, [fact("new", scope=ADA)], action="stored", at=AT)
+        assert again.number > newest
+
+    async def test_erasing_a_conversation_erases_the_history_of_its_facts(self, store: Store) -> None:
+        """And leaves that of others."""
+        await store.facts.put(fact("gone", scope=CHAT))
+        await store.facts.put(fact("stays", scope=ADA))
+        await store.erase(CHAT)
+        assert [found.id for found in await store.facts.list(ADA)] == ["stays"]
+        assert [one.after[0].id for one in await store.facts.revisions(ADA)] == ["stays"]
 
 
 class CallLogContract(Contract):

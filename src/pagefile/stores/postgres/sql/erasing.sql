@@ -42,6 +42,12 @@ DELETE FROM facts WHERE {of_owner}
 -- name: erase_facts_of_tenant
 DELETE FROM facts WHERE tenant = :tenant
 
+-- name: erase_fact_revisions
+DELETE FROM fact_revisions WHERE {of_owner}
+
+-- name: erase_fact_revisions_of_tenant
+DELETE FROM fact_revisions WHERE tenant = :tenant
+
 -- name: erase_context_calls
 DELETE FROM context_calls WHERE {of_owner}
 

@@ -1,4 +1,4 @@
--- Sessions, facts and calls.
+-- Sessions and calls.
 
 -- name: session_get
 -- The owner of the conversation, and the session if there is one.
@@ -23,39 +23,6 @@ ON CONFLICT (tenant, conversation_id) DO UPDATE SET
   value = excluded.value, snapshot = excluded.snapshot, changed = NULL, turns = 0, anew = FALSE, user_id = NULL, agent = NULL, answer = NULL,
   checkpoint_id = NULL, summary = NULL
 RETURNING 1
-
--- fragment: fact
-id, user_id, conversation_id, content, category, confidence, valid_from, valid_to, recorded,
-retracted, source_turn, source_quote, tokens, counter
-
--- name: fact_put
--- Another user's fact of the same id is left alone: then nothing is returned.
-INSERT INTO facts (
-  id, tenant, user_id, conversation_id, content, category, confidence, valid_from, valid_to, recorded, retracted,
-  source_turn, source_quote, tokens, counter)
-VALUES (
-  :id, :tenant, :user, :conversation, :content, :category, :confidence, :valid_from, :valid_to, :recorded, :retracted_at,
-  :source_turn, :source_quote, :tokens, :counter)
-ON CONFLICT (tenant, id) DO UPDATE SET
-  conversation_id = excluded.conversation_id, content = excluded.content, category = excluded.category,
-  confidence = excluded.confidence, valid_from = excluded.valid_from, valid_to = excluded.valid_to,
-  recorded = excluded.recorded, retracted = excluded.retracted, source_turn = excluded.source_turn,
-  source_quote = excluded.source_quote, tokens = excluded.tokens, counter = excluded.counter
-WHERE facts.user_id = excluded.user_id
-RETURNING 1
-
--- name: facts_of_user
-SELECT {fact} FROM facts WHERE tenant = :tenant AND user_id = :user AND (:retracted OR retracted IS NULL)
-ORDER BY recorded, id
-
--- name: facts_of_tenant
-SELECT {fact} FROM facts WHERE tenant = :tenant AND (:retracted OR retracted IS NULL)
-ORDER BY recorded, id
-
--- name: fact_retract
-UPDATE facts SET retracted = coalesce(retracted, :at)
-WHERE tenant = :tenant AND id = :id AND (:user IS NULL OR user_id = :user)
-RETURNING {fact}
 
 -- name: call_put
 INSERT INTO context_calls (

@@ -27,6 +27,12 @@ DELETE FROM facts WHERE {gone} OR (tenant = :tenant AND user_id = :user)
 -- name: erase_facts_of_tenant
 DELETE FROM facts WHERE tenant = :tenant
 
+-- name: erase_fact_revisions
+DELETE FROM fact_revisions WHERE {gone} OR (tenant = :tenant AND user_id = :user)
+
+-- name: erase_fact_revisions_of_tenant
+DELETE FROM fact_revisions WHERE tenant = :tenant
+
 -- name: erase_context_calls
 DELETE FROM context_calls WHERE {gone} OR (tenant = :tenant AND user_id = :user)
 

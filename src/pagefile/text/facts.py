@@ -1,0 +1,316 @@
+"""Which of a user's facts matter now (document 004): TF-IDF cosine with the conversation, and how sure each fact is.
+
+`FactIndex` gives what refitting a vectorizer over all facts and the question would give, without refitting. The weight of a
+feature is `L + 1 - ln(1 + df)`, where `L` depends on the number of facts alone; so the square of a fact's length is
+`(L + 1)² A - 2 (L + 1) B + C` with three sums over its own features, and a new fact touches only the sums of those that
+share a feature with it.
+"""
+
+import math
+import threading
+from array import array
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import Generic, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from pagefile.text.words import terms
+
+K = TypeVar("K", bound=Hashable)
+Floats = npt.NDArray[np.float64]
+
+SIMILARITY_WEIGHT = 0.6
+CONFIDENCE_WEIGHT = 0.4
+#: Document 004's old rule: so many facts, the surest first.
+TOP_BY_CONFIDENCE = 15
+#: Facts that share this much of what they say are the same statement twice.
+NEAR_DUPLICATE = 0.8
+#: Near-duplicates are looked for among so many: a budget of 2000 tokens holds no more.
+_DIVERSE_AMONG = 60
+#: Runs of so many Latin letters let `pytest` meet `python` and `test`, which whole words do not.
+_RUNS = (2, 3, 4)
+#: Beyond this share of new facts the sums are worked out anew, all at once.
+_BULK_SHARE = 0.1
+_PACK_AT = 0.25
+
+
+def features(text: str) -> Counter[str]:
+    """Words, pairs of Chinese characters, and runs of Latin letters; runs stand behind a space, so that no run is a word."""
+    words = terms(text)
+    found = Counter(words)
+    for word in words:
+        if word.isascii():
+            for size in _RUNS:
+                found.update(f" {word[at : at + size]}" for at in range(len(word) - size + 1))
+    return found
+
+
+class _Posting:
+    """The facts that hold a feature, how often, and how many of them are still there."""
+
+    __slots__ = ("counts", "held", "slots")
+
+    def __init__(self) -> None:
+        self.slots = array("i")
+        self.counts = array("f")
+        self.held = 0
+
+
+class FactIndex(Generic[K]):
+    """The facts of one user, which come and go one at a time. Safe to use from several threads."""
+
+    def __init__(self) -> None:
+        self._postings: dict[str, _Posting] = {}
+        self._slot_of: dict[K, int] = {}
+        self._keys: list[K] = []
+        self._texts: list[str] = []
+        #: A, B and C of the formula above, a column each.
+        self._sums = np.zeros((3, 16))
+        self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        return len(self._slot_of)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._slot_of
+
+    def add(self, items: Iterable[tuple[K, str]]) -> None:
+        """Add facts; a key that is there already takes the new text."""
+        with self._lock:
+            fresh = dict(items)
+            self._remove([key for key in fresh if key in self._slot_of])
+            bulk = len(fresh) > 1 and len(fresh) > _BULK_SHARE * len(self._slot_of)
+            for key, text in fresh.items():
+                self._append(key, text, bulk=bulk)
+            if bulk:
+                self._sum_up()
+
+    def remove(self, keys: Iterable[K]) -> None:
+        """Take facts out; keys that are not there are passed over."""
+        with self._lock:
+            self._remove(keys)
+
+    def similarities(self, query: str) -> dict[K, float]:
+        """The cosine of each fact that shares a feature with the query, 0 to 1; the others have none."""
+        with self._lock:
+            slots, values = self._similar(query)
+            keys = self._keys
+        return {keys[slot]: value for slot, value in zip(slots, values, strict=True)}
+
+    def similarity_array(self, query: str, keys: Sequence[K]) -> Floats:
+        """The cosine of each of these facts with the query, in their order."""
+        with self._lock:
+            slots, values = self._similar(query)
+            every = np.zeros(len(self._keys))
+            every[slots] = values
+            return every[[self._slot_of[key] for key in keys]] if keys else np.zeros(0)
+
+    def _similar(self, query: str) -> tuple[list[int], list[float]]:
+        asked = features(query)
+        number = len(self._slot_of) + 1  # the query is one of the texts, as in document 004
+        most = math.log(1 + number) + 1
+        slots: list[npt.NDArray[np.int32]] = []
+        dots: list[Floats] = []
+        shifts: list[Floats] = []
+        asked_square = 0.0
+        for feature, times in asked.items():
+            posting = self._postings.get(feature)
+            held = posting.held if posting is not None else 0
+            square = (most - math.log(2 + held)) ** 2
+            asked_square += times * times * square
+            if posting is not None and held:
+                counts = np.frombuffer(posting.counts, dtype=np.float32).astype(np.float64)
+                slots.append(np.frombuffer(posting.slots, dtype=np.int32).copy())
+                dots.append(times * square * counts)
+                shifts.append((square - (most - math.log(1 + held)) ** 2) * counts * counts)
+        if not slots:
+            return [], []
+        size = len(self._keys)
+        where = np.concatenate(slots)
+        dot = np.bincount(where, np.concatenate(dots), minlength=size)
+        norms = most * most * self._sums[0, :size] - 2 * most * self._sums[1, :size] + self._sums[2, :size]
+        norms += np.bincount(where, np.concatenate(shifts), minlength=size)
+        found = np.flatnonzero((dot > 0) & (self._sums[0, :size] > 0))
+        values = np.minimum(1.0, dot[found] / np.sqrt(norms[found] * asked_square))
+        return found.tolist(), values.tolist()
+
+    def _append(self, key: K, text: str, *, bulk: bool) -> None:
+        slot = len(self._keys)
+        if slot >= self._sums.shape[1]:
+            self._sums = np.pad(self._sums, ((0, 0), (0, slot + 1)))
+        self._slot_of[key] = slot
+        self._keys.append(key)
+        self._texts.append(text)
+        counts = features(text)
+        for feature in counts:
+            posting = self._postings.setdefault(feature, _Posting())
+            if not bulk:
+                self._held(posting, posting.held + 1)
+            else:
+                posting.held += 1
+            posting.slots.append(slot)
+            posting.counts.append(counts[feature])
+        if not bulk:
+            self._sums[:, slot] = self._sums_of(counts)
+
+    def _remove(self, keys: Iterable[K]) -> None:
+        for key in keys:
+            slot = self._slot_of.pop(key, None)
+            if slot is None:
+                continue
+            for feature in features(self._texts[slot]):
+                posting = self._postings[feature]
+                self._held(posting, posting.held - 1)
+            self._texts[slot] = ""
+            self._sums[:, slot] = 0
+        if len(self._keys) - len(self._slot_of) > _PACK_AT * len(self._keys):
+            self._pack()
+
+    def _held(self, posting: _Posting, now: int) -> None:
+        """One more or one fewer holds a feature: its weight changes for all that hold it."""
+        before, after = math.log(1 + posting.held), math.log(1 + now)
+        posting.held = now
+        slots = np.frombuffer(posting.slots, dtype=np.int32)
+        squares = np.frombuffer(posting.counts, dtype=np.float32).astype(np.float64) ** 2
+        self._sums[1, slots] += (after - before) * squares
+        self._sums[2, slots] += (after * after - before * before) * squares
+
+    def _sums_of(self, counts: Mapping[str, int]) -> tuple[float, float, float]:
+        a = b = c = 0.0
+        for feature, count in counts.items():
+            rarity = math.log(1 + self._postings[feature].held)
+            a += count * count
+            b += count * count * rarity
+            c += count * count * rarity * rarity
+        return a, b, c
+
+    def _sum_up(self) -> None:
+        """All sums, from the postings."""
+        self._sums[:] = 0
+        for posting in self._postings.values():
+            slots = np.frombuffer(posting.slots, dtype=np.int32)
+            squares = np.frombuffer(posting.counts, dtype=np.float32).astype(np.float64) ** 2
+            rarity = math.log(1 + posting.held)
+            for row, factor in enumerate((1.0, rarity, rarity * rarity)):
+                self._sums[row, slots] += factor * squares
+        gone = np.ones(len(self._keys), dtype=np.bool_)
+        gone[list(self._slot_of.values())] = False
+        self._sums[:, : len(gone)][:, gone] = 0
+
+    def _pack(self) -> None:
+        """Rewrite everything without what was removed, in the order of insertion; rounding starts afresh as well."""
+        size = len(self._keys)
+        alive = np.zeros(size, dtype=np.bool_)
+        alive[list(self._slot_of.values())] = True
+        renumbered = np.cumsum(alive, dtype=np.int32) - np.int32(1)
+        packed: dict[str, _Posting] = {}
+        for feature, posting in self._postings.items():
+            if posting.held:
+                slots = np.frombuffer(posting.slots, dtype=np.int32)
+                keep = alive[slots]
+                fresh = packed[feature] = _Posting()
+                fresh.slots.frombytes(renumbered[slots[keep]].tobytes())
+                fresh.counts.frombytes(np.frombuffer(posting.counts, dtype=np.float32)[keep].tobytes())
+                fresh.held = posting.held
+        self._postings = packed
+        self._texts = [text for text, lives in zip(self._texts, alive, strict=True) if lives]
+        self._keys = [key for key, lives in zip(self._keys, alive, strict=True) if lives]
+        self._slot_of = {key: slot for slot, key in enumerate(self._keys)}
+        self._sums = np.zeros((3, max(16, 2 * len(self._keys))))
+        self._sum_up()
+
+
+# -- from likeness to rank ---------------------------------------------------------------------------------------------
+
+
+def scores(
+    similarities: Sequence[float] | Floats | None,
+    confidences: Sequence[float],
+    *,
+    similarity_weight: float = SIMILARITY_WEIGHT,
+    confidence_weight: float = CONFIDENCE_WEIGHT,
+) -> Floats:
+    """Document 004's score of each fact: likeness, relative to the best of them, and confidence.
+
+    Relative, because otherwise the two weights speak of different ranges. Where nothing is alike, and where nothing is asked,
+    only confidence is left.
+    """
+    sure = confidence_weight * np.asarray(confidences, dtype=np.float64)
+    if similarities is None or not len(similarities):
+        return sure
+    alike = np.maximum(0.0, np.asarray(similarities, dtype=np.float64))
+    best = float(alike.max())
+    return similarity_weight * alike / best + sure if best > 0 else sure
+
+
+def blended(similarities: Floats, dense: Floats | None) -> Floats:
+    """Likeness by words or by meaning, whichever is stronger, each relative to its best.
+
+    Cosines of embeddings are never near zero: what counts is how far a fact stands above the usual one.
+    """
+    words = _relative(np.maximum(0.0, similarities))
+    if dense is None or not len(dense):
+        return words
+    usual = float(np.median(dense)) if len(dense) > 1 else 0.0
+    return np.maximum(words, _relative(np.maximum(0.0, dense - usual)))
+
+
+def _relative(values: Floats) -> Floats:
+    best = float(values.max()) if len(values) else 0.0
+    return values / best if best > 0 else values
+
+
+def diverse(texts: Sequence[str]) -> list[int]:
+    """The order in which to show ranked texts: one that nearly repeats a better one stands behind all that do not."""
+    kept: list[int] = []
+    repeated: list[int] = []
+    seen: list[frozenset[str]] = []
+    for place, text in enumerate(texts[:_DIVERSE_AMONG]):
+        own = _said(text)
+        if any(_overlap(own, other) >= NEAR_DUPLICATE for other in seen):
+            repeated.append(place)
+        else:
+            kept.append(place)
+            seen.append(own)
+    return [*kept, *range(min(len(texts), _DIVERSE_AMONG), len(texts)), *repeated]
+
+
+def _overlap(one: frozenset[str], other: frozenset[str]) -> float:
+    """The share of all features of two texts that both have."""
+    small, large = sorted((len(one), len(other)))
+    if small < NEAR_DUPLICATE * large or not small:
+        return 0.0
+    shared = len(one & other)
+    return shared / (small + large - shared)
+
+
+@lru_cache(maxsize=4096)  # the same facts are ranked before every model call
+def _said(text: str) -> frozenset[str]:
+    return frozenset(features(text))
+
+
+# -- what a fact is -----------------------------------------------------------------------------------------------------
+
+
+def fact_key(text: str) -> str:
+    """Equal for texts that differ in spaces and case alone: the same fact."""
+    return " ".join(text.split()).casefold()
+
+
+def coerced_confidence(value: object, default: float = 1.0) -> float:
+    """A confidence in [0, 1]; what is no number counts as the default, as it was stated without doubt."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return default
+    try:
+        number = float(value)
+    except (ValueError, OverflowError):
+        return default
+    return min(1.0, max(0.0, number)) if math.isfinite(number) else default
+
+
+def confirmed_confidence(held: float, again: float) -> float:
+    """How sure a fact is once it was said again: half of the doubt goes, less when the second voice doubts too."""
+    return min(1.0, 1 - (1 - held) * (1 - again / 2))

@@ -1,0 +1,291 @@
+"""What is held about users, and how it changes: confirmed by repetition, replaced by what contradicts it, undone by revision.
+
+The facts of a user are kept in memory, indexed, as long as the store says that nothing changed; what did change is read from
+the journal. So a window costs one small query, and one new fact among ten thousand costs one new fact.
+"""
+
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from uuid import uuid4
+
+from pagefile.errors import ConflictError, FactRejectedError, InvalidTurnError, NotFoundError
+from pagefile.ports import Clock, FactStore
+from pagefile.records import Fact, Outcome, Revision, Scope, checked_id, checked_text, utc
+from pagefile.text.facts import FactIndex, coerced_confidence, confirmed_confidence, fact_key
+from pagefile.text.facts_secrets import secret_in
+from pagefile.tiers.base import Counter
+
+MAX_FACT_CHARS = 10_000
+#: Facts kept in memory, of all users together; the users seen longest ago leave first.
+MAX_CACHED = 200_000
+_MOST_ATTEMPTS = 16
+#: The subject of a fact that names an attribute and no subject.
+USER = "user"
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A statement about to be written down."""
+
+    text: str
+    category: str | None = None
+    confidence: object = 1.0
+    source_turn: str | None = None
+    source_quote: str | None = None
+    conversation: str | None = None
+    subject: str | None = None
+    attribute: str | None = None
+    valid_from: datetime | None = None
+
+
+@dataclass(slots=True)
+class Held:
+    """The facts of one user that were not retracted, ready to be searched."""
+
+    stamp: tuple[int, int]
+    facts: dict[str, Fact] = field(default_factory=dict[str, Fact])
+    index: FactIndex[str] = field(default_factory=FactIndex[str])
+    by_key: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
+    by_attribute: dict[tuple[str | None, str], set[str]] = field(
+        default_factory=dict[tuple[str | None, str], set[str]]
+    )
+
+    def take(self, facts: Iterable[Fact]) -> None:
+        """Facts as they are now, in place of what they were."""
+        added: list[tuple[str, str]] = []
+        gone: list[str] = []
+        for fact in facts:
+            before = self.facts.pop(fact.id, None)
+            if before is not None:
+                self._unlink(before)
+            if fact.retracted is None and fact.valid_to is None:
+                self._link(fact)
+                if before is None or before.text != fact.text:
+                    added.append((fact.id, fact.text))
+            elif before is not None:
+                gone.append(fact.id)
+        self.index.remove(gone)
+        self.index.add(added)
+
+    def equal_to(self, text: str) -> Fact | None:
+        """The fact that says the same."""
+        return self._newest(self.by_key.get(fact_key(text), ()))
+
+    def about(self, subject: str | None, attribute: str) -> Fact | None:
+        """The fact that speaks of the same thing."""
+        return self._newest(self.by_attribute.get((subject, attribute), ()))
+
+    def _newest(self, ids: Iterable[str]) -> Fact | None:
+        return max((self.facts[i] for i in ids), key=lambda fact: (fact.recorded, fact.id), default=None)
+
+    def _link(self, fact: Fact) -> None:
+        self.facts[fact.id] = fact
+        self.by_key.setdefault(fact_key(fact.text), set()).add(fact.id)
+        if fact.attribute is not None:
+            self.by_attribute.setdefault((fact.subject, fact.attribute), set()).add(fact.id)
+
+    def _unlink(self, fact: Fact) -> None:
+        self.by_key[fact_key(fact.text)].discard(fact.id)
+        if fact.attribute is not None:
+            self.by_attribute[fact.subject, fact.attribute].discard(fact.id)
+
+
+class FactBook:
+    """Reads and changes the facts of users."""
+
+    def __init__(self, store: FactStore, counter: Counter, clock: Clock) -> None:
+        self._store = store
+        self._counter = counter
+        self._clock = clock
+        self._held: OrderedDict[Scope, Held] = OrderedDict()
+
+    async def held(self, scope: Scope) -> Held:
+        """What is held about a user now."""
+        owner = Scope(scope.tenant, scope.user)
+        stamp = await self._store.changed(owner)
+        known = self._held.get(owner)
+        if known is None or known.stamp != stamp:
+            known = await self._caught_up(owner, known, stamp)
+        self._held[owner] = known
+        self._held.move_to_end(owner)
+        self._trim()
+        return known
+
+    async def remember(self, scope: Scope, draft: Draft) -> Fact:
+        """Write a statement down, and say what became of it.
+
+        Whoever else writes at the same time, each decision is made on what the store then holds.
+        """
+        owner = Scope(scope.tenant, scope.user)
+        fact = self._fact(owner, draft)
+        for _ in range(_MOST_ATTEMPTS):
+            held = await self.held(owner)
+            outcome, written = decided(held, fact)
+            if not written:
+                return replace(held.facts[_same_id(held, fact)], outcome=outcome)
+            try:
+                revision = await self._store.revise(
+                    owner, written, action=outcome, at=self._clock.now(), expected=held.stamp[0]
+                )
+            except ConflictError:
+                if await self._store.changed(owner) == held.stamp:
+                    raise  # not because others were faster
+                continue
+            return replace(revision.after[-1], outcome=outcome)
+        raise ConflictError(
+            f"The facts of user {scope.user!r} change faster than one more can be written: try again."
+        )
+
+    async def retract(self, scope: Scope, fact_id: str) -> Fact:
+        """No longer hold a fact; twice is the same as once."""
+        fact = await self._store.get(scope, fact_id)
+        owner = Scope(fact.scope.tenant, fact.scope.user)
+        for _ in range(_MOST_ATTEMPTS):
+            expected = (await self._store.changed(owner))[0]
+            fact = await self._store.get(scope, fact_id)
+            if fact.retracted is not None:
+                return fact
+            now = self._clock.now()
+            gone = replace(fact, retracted=max(utc(now), fact.recorded))
+            try:
+                revision = await self._store.revise(
+                    owner, [gone], action="retracted", at=now, expected=expected
+                )
+            except ConflictError:
+                continue
+            return revision.after[0]
+        raise ConflictError(f"Fact {fact_id!r} changes faster than it can be retracted: try again.")
+
+    async def undo(self, scope: Scope, number: int | None) -> Revision:
+        """Make a change as if it had not been; the undoing is a change too, and can be undone."""
+        owner = Scope(scope.tenant, scope.user)
+        newest = (await self._store.changed(owner))[0]
+        wanted = newest if number is None else number
+        found = await self._store.revisions(owner, after=wanted - 1)
+        if not found or found[0].number != wanted:
+            raise NotFoundError(f"User {scope.user!r} has no revision {wanted}: there is nothing to undo.")
+        target, *later = found
+        touched = {fact.id for fact in target.after}
+        for revision in reversed(later):
+            if touched & {fact.id for fact in revision.after}:
+                raise ConflictError(
+                    f"Revision {revision.number} changed the same fact after revision {wanted}: undo it first."
+                )
+        now = self._clock.now()
+        restored = [
+            replace(after, retracted=max(utc(now), after.recorded)) if before is None else before
+            for before, after in zip(target.before, target.after, strict=True)
+        ]
+        return await self._store.revise(owner, restored, action="undone", at=now, expected=newest)
+
+    async def as_of(self, scope: Scope, moment: datetime) -> list[Fact]:
+        """What was held at a moment, exactly as it stood then."""
+        owner = Scope(scope.tenant, scope.user)
+        moment = utc(moment)
+        facts = {fact.id: fact for fact in await self._store.list(owner, retracted=True)}
+        for revision in reversed(await self._store.revisions(owner)):
+            if revision.at > moment:
+                for before, after in zip(revision.before, revision.after, strict=True):
+                    if before is None:
+                        facts.pop(after.id, None)
+                    else:
+                        facts[before.id] = before
+        held = [fact for fact in facts.values() if fact.held_at(moment)]
+        return sorted(held, key=lambda fact: (fact.recorded, fact.id))
+
+    def forget(self) -> None:
+        """Drop what is kept in memory."""
+        self._held.clear()
+
+    async def _caught_up(self, owner: Scope, known: Held | None, stamp: tuple[int, int]) -> Held:
+        if known is not None and stamp[0] > known.stamp[0]:
+            revisions = await self._store.revisions(owner, after=known.stamp[0])
+            rows = known.stamp[1] + sum(len(revision.after) for revision in revisions)
+            if revisions and (revisions[-1].number, rows) == stamp:
+                known.take(fact for revision in revisions for fact in revision.after)
+                known.stamp = stamp
+                return known
+        fresh = Held(stamp)
+        fresh.take(await self._store.list(owner))
+        return fresh
+
+    def _trim(self) -> None:
+        while len(self._held) > 1 and sum(len(held.facts) for held in self._held.values()) > MAX_CACHED:
+            self._held.popitem(last=False)
+
+    def _fact(self, owner: Scope, draft: Draft) -> Fact:
+        text = checked_text(draft.text, "fact").strip()
+        _check(text, draft.source_quote)
+        now = utc(self._clock.now())
+        attribute = None if draft.attribute is None else checked_id(draft.attribute, "attribute")
+        subject = None if draft.subject is None else checked_id(draft.subject, "subject")
+        return Fact(
+            id=str(uuid4()),
+            scope=Scope(owner.tenant, owner.user, draft.conversation),
+            text=text,
+            category=draft.category,
+            confidence=coerced_confidence(draft.confidence),
+            valid_from=now if draft.valid_from is None else min(utc(draft.valid_from), now),
+            valid_to=None,
+            recorded=now,
+            retracted=None,
+            source_turn=draft.source_turn,
+            source_quote=draft.source_quote,
+            tokens=self._counter.count(text),
+            counter=self._counter.name,
+            subject=subject or (None if attribute is None else USER),
+            attribute=attribute,
+        )
+
+
+def _check(text: str, quote: str | None) -> None:
+    if not text:
+        raise InvalidTurnError("The fact is empty: say something about the user.")
+    if len(text) > MAX_FACT_CHARS:
+        raise InvalidTurnError(
+            f"The fact has {len(text)} characters, at most {MAX_FACT_CHARS} are allowed: split it."
+        )
+    secret = secret_in(text) or (secret_in(quote) if quote else None)
+    if secret is not None:
+        raise FactRejectedError(
+            f"This was not kept: it holds {secret}. Leave the secret out of the statement."
+        )
+
+
+def _same_id(held: Held, fact: Fact) -> str:
+    same = held.equal_to(fact.text)
+    assert same is not None
+    return same.id
+
+
+def decided(held: Held, fact: Fact) -> tuple[Outcome, Sequence[Fact]]:
+    """What becomes of a new statement, and the facts to write; the one that answers for it comes last.
+
+    Pure: the same facts and the same statement give the same decision.
+    """
+    same = held.equal_to(fact.text)
+    if same is not None:
+        confirmed = _confirmed(same, fact)
+        return "duplicate", () if confirmed == same else (confirmed,)
+    other = None if fact.attribute is None else held.about(fact.subject, fact.attribute)
+    if other is None:
+        return "stored", (fact,)
+    if fact.valid_from < other.valid_from:
+        # Learnt late: it was true until what is already known came to be.
+        return "stored", (replace(fact, valid_to=other.valid_from),)
+    past = replace(other, valid_to=max(fact.valid_from, other.valid_from))
+    return "superseded", (past, replace(fact, supersedes=other.id))
+
+
+def _confirmed(same: Fact, fact: Fact) -> Fact:
+    if fact.source_turn is not None and fact.source_turn == same.source_turn:
+        return same  # the same turn read twice is not said twice
+    return replace(
+        same,
+        confidence=confirmed_confidence(same.confidence, fact.confidence),
+        category=same.category or fact.category,
+        subject=same.subject or fact.subject,
+        attribute=same.attribute or fact.attribute,
+    )
