@@ -1,0 +1,189 @@
+"""`PagefileMemory`: the hooks, each handing its work to the memory of its run."""
+
+from collections.abc import Callable, Collection, Iterable
+from copy import copy
+from functools import partial
+from typing import Any
+
+from pydantic_ai import RunContext
+from pydantic_ai.capabilities import AbstractCapability
+from pydantic_ai.capabilities.abstract import WrapRunHandler, WrapToolExecuteHandler
+from pydantic_ai.messages import ToolCallPart
+from pydantic_ai.models import ModelRequestContext
+from pydantic_ai.run import AgentRunResult
+from pydantic_ai.tools import ToolDefinition
+from pydantic_ai.toolsets import AbstractToolset
+
+from pagefile.blocking import BlockingMemory
+from pagefile.errors import SettingsError
+from pagefile.integrations.failing import FailOpen
+from pagefile.integrations.pydantic_ai.parts import asked_last, prompt_text
+from pagefile.integrations.pydantic_ai.run import Options, RunMemory
+from pagefile.integrations.pydantic_ai.tools import TOOLS, toolset
+from pagefile.memory import Memory
+from pagefile.memory.asking import at_least
+from pagefile.records import Scope
+from pagefile.tiers.workspace import ToolRule
+from pagefile.window.placeholder import LOAD_TOOL
+from pagefile.window.render import Placement
+
+#: A value, or how to find it for a run: from its dependencies, its metadata …
+Given = str | Callable[[RunContext[Any]], str | None] | None
+
+
+class PagefileMemory(AbstractCapability[Any]):
+    """Memory for every run of an agent: `Agent(…, capabilities=[PagefileMemory(memory, user_id="ada")])`.
+
+    Make it inside the event loop that the memory was opened in, or give a `BlockingMemory`, which serves `run_sync` and any loop.
+
+    Args:
+        memory: where everything is kept.
+        user_id: whose memory it is, or a function from the run's context to it: `lambda ctx: ctx.deps.user_id`. Without one, nothing
+            is shared between conversations.
+        conversation_id: which conversation; unless said otherwise, the run's own `conversation_id`.
+        tenant: whose user; unless said otherwise, the default tenant.
+        window_tokens: no request is made larger than this by what is shown in it; the memory's setting unless said otherwise.
+        placement: "tail" puts what memory knows beside the question, "head" behind the instructions; the memory's setting unless said otherwise.
+        history: True lets a run that brings no `message_history` see the turns before it.
+        tools: True offers `recall`, `remember`, `load_tool_history` and `search_tool_history` to the model; or the names of those wanted.
+        workspace: False shows no notes of earlier tool calls, and answers none from before.
+        rules: what is remembered of tools of your own, and which of them are cacheable.
+        timeout_s: how long a hook waits for the memory before the run goes on without it.
+    """
+
+    def __init__(
+        self,
+        memory: Memory | BlockingMemory,
+        *,
+        user_id: Given = None,
+        conversation_id: Given = None,
+        tenant: Given = None,
+        window_tokens: int | None = None,
+        placement: Placement | None = None,
+        history: bool = True,
+        tools: bool | Collection[str] = True,
+        workspace: bool = True,
+        rules: Iterable[ToolRule] = (),
+        timeout_s: float = 5.0,
+    ) -> None:
+        self._edge = FailOpen(memory, "pydantic_ai", timeout_s=timeout_s)
+        settings = self._edge.memory.house.settings
+        self._user, self._conversation, self._tenant = user_id, conversation_id, tenant
+        self._tools = _tool_names(tools)
+        self._options = Options(
+            window_tokens=at_least(1, window_tokens or settings.window_tokens, "window_tokens"),
+            placement=placement or settings.placement,
+            history=history,
+            workspace=workspace,
+            rules=tuple(rules),
+        )
+        # Shared by the copies that the runs get.
+        self._served: dict[Scope, None] = {}
+        self._run: RunMemory | None = None
+
+    @classmethod
+    def get_serialization_name(cls) -> str | None:
+        """None: an open memory cannot be written into a file."""
+        return None
+
+    # -- what was fetched and read --------------------------------------------------------------------------------------
+
+    def reset(self, *, user_id: str | None = None, conversation_id: str | None = None) -> None:
+        """Forget the query context of the conversations served so far, or of those named.
+
+        Tables of contents and cached calls stay, and so does everything that was written.
+        """
+        for scope in self._scopes(user_id, conversation_id):
+            self._edge.memory.house.workspaces.of(scope).reset()
+
+    def reset_all(self, *, user_id: str | None = None, conversation_id: str | None = None) -> None:
+        """Forget all that tools brought, tables of contents and cached calls too; what was written stays."""
+        for scope in self._scopes(user_id, conversation_id):
+            self._edge.memory.house.workspaces.of(scope).reset_all()
+
+    def _scopes(self, user_id: str | None, conversation_id: str | None) -> list[Scope]:
+        return [
+            scope
+            for scope in list(self._served)
+            if user_id in {None, scope.user} and conversation_id in {None, scope.conversation}
+        ]
+
+    # -- hooks ----------------------------------------------------------------------------------------------------------
+
+    async def for_run(self, ctx: RunContext[Any]) -> "PagefileMemory":
+        run = await self._edge.attempt("finding whose memory it is", partial(self._opened, ctx), None)
+        return self._for(run)
+
+    def get_toolset(self) -> AbstractToolset[Any] | None:
+        if not self._tools:
+            return None
+        return toolset(self._run, self._tools, self._edge.memory.house.settings.language)
+
+    async def wrap_run(self, ctx: RunContext[Any], *, handler: WrapRunHandler) -> AgentRunResult[Any]:
+        run = self._run
+        if run is None:
+            return await handler()
+        await run.begin()
+        try:
+            result = await handler()
+        except BaseException:
+            await run.abort()
+            raise
+        await run.complete(result.output)
+        return result
+
+    async def prepare_model_request(
+        self, ctx: RunContext[Any], request_context: ModelRequestContext
+    ) -> ModelRequestContext:
+        return request_context if self._run is None else await self._run.prepared(request_context)
+
+    async def wrap_tool_execute(
+        self,
+        ctx: RunContext[Any],
+        *,
+        call: ToolCallPart,
+        tool_def: ToolDefinition,
+        args: dict[str, Any],
+        handler: WrapToolExecuteHandler,
+    ) -> Any:
+        run = self._run
+        ours = call.tool_name in self._tools
+        if run is None or (ours and call.tool_name != LOAD_TOOL):
+            return await handler(args)
+        answer = None if ours else await run.answered(call)
+        return answer if answer is not None else await run.keep(call, await handler(args))
+
+    def _for(self, run: RunMemory | None) -> "PagefileMemory":
+        """A copy of its own for every run: an agent's capability serves many at once."""
+        mine = copy(self)
+        mine._run = run  # noqa: SLF001 - a copy of its own
+        return mine
+
+    async def _opened(self, ctx: RunContext[Any]) -> RunMemory:
+        """The memory of a run; whoever cannot be named has none, rather than somebody else's."""
+        conversation = _found(self._conversation, ctx) or ctx.conversation_id or str(ctx.run_id)
+        chat = self._edge.memory.conversation(
+            conversation,
+            user_id=_found(self._user, ctx),
+            tenant=_found(self._tenant, ctx),
+            agent=ctx.agent.name if ctx.agent is not None else None,
+        )
+        self._served.pop(chat.scope, None)
+        self._served[chat.scope] = None
+        while len(self._served) > self._edge.memory.house.settings.workspace.max_runs:
+            del self._served[next(iter(self._served))]
+        question = prompt_text(ctx.prompt) or asked_last(ctx.messages)
+        return RunMemory(self._edge, chat, self._options, str(ctx.run_id), question)
+
+
+def _found(given: Given, ctx: RunContext[Any]) -> str | None:
+    return given(ctx) if callable(given) else given
+
+
+def _tool_names(tools: bool | Collection[str]) -> frozenset[str]:
+    if isinstance(tools, bool):
+        return frozenset(TOOLS) if tools else frozenset()
+    unknown = set(tools) - set(TOOLS)
+    if unknown or isinstance(tools, str):
+        raise SettingsError(f"tools is {tools!r}: give True, False, or some of {', '.join(TOOLS)}.")
+    return frozenset(tools)

@@ -1,0 +1,268 @@
+"""What goes to the model: the history it was given, with memory beside the question, within a budget of tokens.
+
+Everything here makes new lists and new messages: the run's own history is never touched. A tool call and its return leave together
+or stay together.
+"""
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelRequest,
+    ModelRequestPart,
+    ModelResponse,
+    ToolReturnPart,
+    UserPromptPart,
+)
+
+from pagefile.integrations.pydantic_ai.parts import part_text
+from pagefile.text.clip import clip
+from pagefile.text.tokens import MESSAGE_OVERHEAD
+from pagefile.window.compile import CUT_TURNS
+from pagefile.window.wording import Language
+
+#: A call's id, and what the history holds as its result (some models use one id for every call).
+Key = tuple[str, str]
+#: Of these a conversation is made; every other part of a request is the framework's own and is never left out.
+_SAID = frozenset({"user-prompt", "tool-return", "retry-prompt", "retry-feedback"})
+#: Below this, passages of a result say less than its placeholder.
+LEAST_EXCERPT_TOKENS = 200
+
+_LEFT_OUT: Mapping[Language, str] = {
+    "zh": "[较早的 {count} 轮对话未包含在本次请求中，可用 recall 查找]",
+    "en": "[{count} earlier exchanges are left out of this request; recall finds what they said]",
+}
+_STEPS_LEFT_OUT: Mapping[Language, str] = {
+    "zh": "[本轮较早的 {count} 步工具调用未包含在本次请求中]",
+    "en": "[{count} earlier steps of this turn are left out of this request]",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A result of the running turn that has a page."""
+
+    full: str
+    full_tokens: int
+    #: What stands for it when there is no room.
+    short: str
+    page: str
+
+
+#: The passages of a page that answer the question, within so many tokens; None when there are none to be had.
+Excerpt = Callable[[Kept, int], Awaitable[str | None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """How much there is room for, and how it is counted."""
+
+    room_tokens: int
+    count: Callable[[str], int]
+    kept: Mapping[Key, Kept]
+    excerpt: Excerpt
+    language: Language = "zh"
+
+    def cost(self, messages: Iterable[ModelMessage]) -> int:
+        """Tokens of messages."""
+        return sum(
+            MESSAGE_OVERHEAD + self.count(part_text(part)) for message in messages for part in message.parts
+        )
+
+
+def question_at(messages: Sequence[ModelMessage], run_id: str | None) -> int | None:
+    """Where the running exchange begins: this run's first user message, else the newest one of the history."""
+    asking = [number for number, message in enumerate(messages) if _asks(message)]
+    own = [number for number in asking if run_id is not None and messages[number].run_id == run_id]
+    return next(iter(own), asking[-1] if asking else None)
+
+
+def with_memory(question: ModelMessage, memory: str) -> ModelMessage:
+    """The same request with what memory knows in front of what the user said."""
+    if not memory or not isinstance(question, ModelRequest):
+        return question
+    said = next((part for part in question.parts if isinstance(part, UserPromptPart)), None)
+    if said is None:
+        return question
+    # The time of the user's own part: the same text twice is the same request twice.
+    known = UserPromptPart(memory, timestamp=said.timestamp)
+    parts = [other for part in question.parts for other in ([known, part] if part is said else [part])]
+    return replace(question, parts=parts)
+
+
+async def fitted(
+    before: Sequence[ModelMessage], current: Sequence[ModelMessage], fit: Fit
+) -> list[ModelMessage]:
+    """The messages of a request: the running exchange as far as it fits, then those before it from the newest back.
+
+    Of the running exchange the question is never cut; its steps are first all shown short, the oldest leave when even that
+    is too much, and then the newest results are shown in full.
+    """
+    question, *steps = _units(current)
+    costs = [fit.cost(_shown(message, fit, {}) for message in step) for step in steps]
+    left = fit.room_tokens - fit.cost(question) - sum(costs)
+    gone = 0
+    while left < 0 and gone < len(steps) - 1:
+        left += costs[gone]
+        gone += 1
+    running = [message for step in steps[gone:] for message in step]
+    texts, left = await _fuller(running, fit, left)
+    running = [_shown(message, fit, texts) for message in running]
+    if left < 0:
+        running = _clipped(running, fit, -left)
+    if gone:
+        note = _STEPS_LEFT_OUT[fit.language].format(count=gone)
+        question = [_with_parts(question[0], after=[UserPromptPart(note)]), *question[1:]]
+    return [*_recent(before, question[0], fit, left), *question[1:], *running]
+
+
+# -- the running exchange ---------------------------------------------------------------------------------------------
+
+
+def _units(current: Sequence[ModelMessage]) -> list[list[ModelMessage]]:
+    """The question, then each response of the model with what was returned to it."""
+    units: list[list[ModelMessage]] = [[]]
+    for message in current:
+        if isinstance(message, ModelResponse):
+            units.append([])
+        units[-1].append(message)
+    return units
+
+
+async def _fuller(running: Sequence[ModelMessage], fit: Fit, left: int) -> tuple[dict[Key, str], int]:
+    """What is shown instead of the short forms, the newest results first, and the tokens left then."""
+    texts: dict[Key, str] = {}
+    cut = left < 0
+    for key in reversed([key for message in running for key in _keys(message) if key in fit.kept]):
+        kept = fit.kept[key]
+        extra = kept.full_tokens - fit.count(kept.short)
+        if key in texts:
+            left -= fit.count(texts[key]) - fit.count(kept.short)
+        elif extra <= left:
+            texts[key] = kept.full
+            left -= extra
+        elif not cut:
+            cut = True
+            passages = await fit.excerpt(kept, left) if left >= LEAST_EXCERPT_TOKENS else None
+            if passages is not None:
+                texts[key] = f"{kept.short}\n{passages}"
+                left -= fit.count(texts[key]) - fit.count(kept.short)
+    return texts, left
+
+
+def _keys(message: ModelMessage) -> list[Key]:
+    return [key_of(part) for part in message.parts if isinstance(part, ToolReturnPart)]
+
+
+def key_of(part: ToolReturnPart) -> Key:
+    """What tells a result from others of its run."""
+    return part.tool_call_id, part_text(part)
+
+
+def _shown(message: ModelMessage, fit: Fit, texts: Mapping[Key, str]) -> ModelMessage:
+    """The message with its results in full, as passages or short."""
+    if not isinstance(message, ModelRequest) or not any(key in fit.kept for key in _keys(message)):
+        return message
+    parts = [_shown_part(part, fit, texts) for part in message.parts]
+    return replace(message, parts=parts)
+
+
+def _shown_part(part: ModelRequestPart, fit: Fit, texts: Mapping[Key, str]) -> ModelRequestPart:
+    if not isinstance(part, ToolReturnPart) or (key := key_of(part)) not in fit.kept:
+        return part
+    text = texts.get(key, fit.kept[key].short)
+    return part if text == key[1] else replace(part, content=text)
+
+
+def _clipped(running: Sequence[ModelMessage], fit: Fit, over: int) -> list[ModelMessage]:
+    """What could not be archived and is too long for the window: its beginning and its end."""
+    messages = list(running)
+    for number, message in enumerate(messages):
+        if not isinstance(message, ModelRequest):
+            continue
+        parts = list(message.parts)
+        for place, part in enumerate(parts):
+            if over <= 0 or not isinstance(part, ToolReturnPart) or part.files:
+                continue
+            text = part_text(part)
+            tokens = fit.count(text)
+            share = max(LEAST_EXCERPT_TOKENS, tokens - over) / max(1, tokens)
+            if share < 1:
+                shorter = clip(text, int(len(text) * share))
+                parts[place] = replace(part, content=shorter)
+                over -= tokens - fit.count(shorter)
+        messages[number] = replace(message, parts=parts)
+    return messages
+
+
+# -- what came before ---------------------------------------------------------------------------------------------------
+
+
+def _recent(
+    before: Sequence[ModelMessage], question: ModelMessage, fit: Fit, left: int
+) -> list[ModelMessage]:
+    """The newest exchanges that fit, without holes, and the question."""
+    exchanges = _exchanges(before)
+    if sum(fit.cost(exchange) for exchange in exchanges) <= left:
+        return [*before, question]
+    note = UserPromptPart(_LEFT_OUT[fit.language].format(count=len(exchanges)))
+    own = [part for message in before for part in _frameworks_own(message)]
+    left -= fit.cost([ModelRequest([*own, note])])
+    number = _first_that_fits([fit.cost(exchange) for exchange in exchanges], left)
+    gone = [message for exchange in exchanges[:number] for message in exchange]
+    head, *rest = [*(message for exchange in exchanges[number:] for message in exchange), question]
+    told = [part for message in gone for part in _frameworks_own(message)]
+    note = UserPromptPart(_LEFT_OUT[fit.language].format(count=number))
+    return [_with_parts(head, before=[*told, note]), *rest]
+
+
+def _first_that_fits(costs: Sequence[int], left: int) -> int:
+    """How many exchanges leave. While enough stay, they leave eight at a time: prompt caches match beginnings."""
+    number = len(costs)
+    while number and costs[number - 1] <= left:
+        left -= costs[number - 1]
+        number -= 1
+    in_blocks = -(-number // CUT_TURNS) * CUT_TURNS
+    return in_blocks if len(costs) - in_blocks >= CUT_TURNS else number
+
+
+def _exchanges(messages: Sequence[ModelMessage]) -> list[list[ModelMessage]]:
+    found: list[list[ModelMessage]] = []
+    for message in messages:
+        if not found or _asks(message):
+            found.append([])
+        found[-1].append(message)
+    return found
+
+
+def _asks(message: ModelMessage) -> bool:
+    """Whether an exchange begins here: a user's message that answers no tool call."""
+    if not isinstance(message, ModelRequest):
+        return False
+    kinds = {part.part_kind for part in message.parts}
+    return "user-prompt" in kinds and not any(map(_returns, message.parts))
+
+
+def _returns(part: ModelRequestPart) -> bool:
+    """Whether a part answers a tool call; histories of earlier releases have a kind of their own for retries."""
+    asks_again = part.part_kind == "retry-prompt" and part.tool_name is not None
+    return part.part_kind == "tool-return" or asks_again
+
+
+def _frameworks_own(message: ModelMessage) -> list[ModelRequestPart]:
+    """System prompts and the framework's marks: they speak of the whole conversation, not of this exchange."""
+    if not isinstance(message, ModelRequest):
+        return []
+    return [part for part in message.parts if part.part_kind not in _SAID]
+
+
+def _with_parts(
+    message: ModelMessage,
+    *,
+    before: Sequence[ModelRequestPart] = (),
+    after: Sequence[ModelRequestPart] = (),
+) -> ModelMessage:
+    if not isinstance(message, ModelRequest):
+        return message
+    return replace(message, parts=[*before, *message.parts, *after])

@@ -1,0 +1,306 @@
+"""The memory of one run: whose it is, what it knows, what the tools brought, and the turn it writes."""
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, TypeVar, cast
+
+import anyio
+from pydantic_ai import ToolReturn
+from pydantic_ai.messages import InstructionPart, ModelMessage, ToolCallPart, ToolReturnPart
+from pydantic_ai.models import ModelRequestContext, ModelRequestParameters
+
+from pagefile.errors import HandleNotFoundError
+from pagefile.integrations.failing import FailOpen
+from pagefile.integrations.pydantic_ai.parts import answer_text, earlier_messages
+from pagefile.integrations.pydantic_ai.requests import Fit, Kept, Key, fitted, question_at, with_memory
+from pagefile.memory import Conversation
+from pagefile.records import Step, Turn
+from pagefile.text.scripts import language
+from pagefile.text.tokens import MESSAGE_OVERHEAD
+from pagefile.tiers.workspace import ToolRule, Workspace
+from pagefile.window.placeholder import step_note
+from pagefile.window.receipt import Window
+from pagefile.window.render import Placement, memory_text
+from pagefile.window.wording import WORDINGS
+
+R = TypeVar("R")
+D = TypeVar("D")
+
+_CHUNKS = re.compile(r"<chunks>\n.*?\n</chunks>\n", re.DOTALL)
+_SECTION = re.compile(r"^</[a-z]+>$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How a capability was set up."""
+
+    window_tokens: int
+    placement: Placement
+    history: bool
+    workspace: bool
+    rules: tuple[ToolRule, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What memory knows about the question; the same through the whole run."""
+
+    #: How to load pages, safety data, the summary: beside the instructions.
+    system: str
+    #: Facts and episodes: beside the question.
+    memory: str
+    #: The turns before this one, for a run that brought no history of its own.
+    turns: Sequence[ModelMessage]
+
+    @classmethod
+    def of(cls, window: Window) -> "Known":
+        """The parts of a window."""
+        prefix, tail = window.messages[: window.prefix_messages], window.messages[window.prefix_messages :]
+        system = str(prefix[0]["content"]) if prefix and prefix[0]["role"] == "system" else ""
+        said = [str(message["content"]) for message in tail if message["role"] == "user"]
+        memory = said[0] if len(said) > 1 else ""
+        return cls(without_chunks(system), without_chunks(memory), earlier_messages(prefix))
+
+
+NOTHING_KNOWN = Known("", "", ())
+
+
+@dataclass(slots=True)
+class _Unwritten:
+    """A step on its way into the log."""
+
+    tool: str
+    input: object
+    result: str
+    call_id: str
+
+    def is_in(self, turn: Turn) -> bool:
+        """Whether it arrived after all."""
+        return any((step.call_id, step.tool) == (self.call_id, self.tool) for step in turn.steps)
+
+
+@dataclass
+class RunMemory:
+    """One run of an agent. What fails here is told by `edge` and costs the run nothing but memory."""
+
+    edge: FailOpen
+    chat: Conversation
+    options: Options
+    run_id: str
+    question: str | None
+    turn: Turn | None = None
+    _known: Known | None = None
+    _kept: dict[Key, Kept] = field(default_factory=dict[Key, Kept])
+    _excerpts: dict[str, str] = field(default_factory=dict[str, str])
+    _unwritten: list[_Unwritten] = field(default_factory=list[_Unwritten])
+    _writing: set["asyncio.Task[Any]"] = field(default_factory=set["asyncio.Task[Any]"])
+
+    @property
+    def workspace(self) -> Workspace:
+        """What the conversation has at hand of its tools' results."""
+        return self.chat.workspace(rules=self.options.rules)
+
+    # -- the turn ---------------------------------------------------------------------------------------------------
+
+    async def begin(self) -> None:
+        """Write the question down before the model sees it."""
+        if self.question is not None:
+            self.turn = await self._written("recording the question", self._begun, None)
+
+    async def complete(self, output: object) -> None:
+        """Write the answer."""
+        await self._finish("recording the answer", partial(self._completed, output))
+
+    async def abort(self) -> None:
+        """The run was cancelled or failed: what it has brought stays in the log."""
+        await self._finish("recording the end of a run", self._aborted)
+
+    async def _finish(self, what: str, work: Callable[[], Awaitable[object]]) -> None:
+        with anyio.CancelScope(shield=True):
+            if self._writing:
+                await asyncio.wait(self._writing, timeout=self.edge.timeout_s)
+            await self._written(what, work, None)
+
+    async def _begun(self) -> Turn:
+        return await self.chat.begin(cast("str", self.question), id=self.run_id)
+
+    async def _completed(self, output: object) -> None:
+        answer = answer_text(output)
+        if self.question is None:
+            if answer is not None:
+                await self.chat.record(assistant=answer, id=self.run_id)
+            return
+        turn = await self._caught_up()
+        await self.chat.complete(turn, answer)
+
+    async def _aborted(self) -> None:
+        if self.question is not None:
+            await self.chat.abort(await self._caught_up())
+
+    async def _caught_up(self) -> Turn:
+        """The turn with every step in it; what could not be written when it happened is tried once more."""
+        turn = self.turn
+        if turn is None or self._unwritten:
+            turn = await self._begun()
+        for late in self._unwritten:
+            if not late.is_in(turn):
+                turn = await self.chat.step(
+                    turn, tool=late.tool, input=late.input, result=late.result, call_id=late.call_id
+                )
+        self._unwritten.clear()
+        return turn
+
+    async def _written(self, what: str, work: Callable[[], Awaitable[R]], otherwise: D) -> R | D:
+        """Write something. A run that is cancelled meanwhile does not take the write with it."""
+        task = asyncio.ensure_future(self.edge.attempt(what, work, otherwise, always=True))
+        self._writing.add(task)
+        task.add_done_callback(self._writing.discard)
+        return await asyncio.shield(task)
+
+    # -- tools ------------------------------------------------------------------------------------------------------
+
+    async def answered(self, call: ToolCallPart) -> str | None:
+        """The answer to an equal call that was made before, None when the tool has to be asked."""
+        if not self.options.workspace:
+            return None
+        return await self.edge.attempt("looking for an equal call", partial(self._answered, call), None)
+
+    async def _answered(self, call: ToolCallPart) -> str | None:
+        cached = await self.workspace.lookup(call.tool_name, call.args_as_dict())
+        return None if cached is None else cached.answer
+
+    async def keep(self, call: ToolCallPart, result: Any) -> Any:
+        """Archive and remember a result. What is returned goes into the history: the result, or its placeholder."""
+        return await self._written("keeping a tool result", partial(self._keep, call, result), result)
+
+    async def _keep(self, call: ToolCallPart, result: Any) -> Any:
+        wrapped = cast("ToolReturn[Any]", result) if isinstance(result, ToolReturn) else None
+        value = cast("Any", result) if wrapped is None else wrapped.return_value
+        part = ToolReturnPart(call.tool_name, value, call.tool_call_id)
+        text = part.model_response_str()
+        step = await self._stored(_Unwritten(call.tool_name, call.args_as_dict(), text, call.tool_call_id))
+        if step.page is None or part.files:
+            return cast("Any", result)
+        kept = self._with_page(text, step)
+        self._kept[call.tool_call_id, text if step.whole else kept.short] = kept
+        if step.whole:
+            return cast("Any", result)
+        return kept.short if wrapped is None else replace(wrapped, return_value=kept.short)
+
+    def _with_page(self, text: str, step: Step) -> Kept:
+        house = self.edge.memory.house
+        tokens = step.page_tokens if len(text) == step.page_chars else house.counter.count(text)
+        short = step_note(step, WORDINGS[house.settings.language]) if step.whole else step.result
+        return Kept(text, tokens, short, cast("str", step.page))
+
+    async def _stored(self, raw: _Unwritten) -> Step:
+        self._unwritten.append(raw)
+        if self.turn is None:
+            # The store did not take the question: the workspace may still have room for the result.
+            kept = await self.workspace.absorb(raw.tool, raw.input, raw.result, call_id=raw.call_id)
+            return Step(raw.tool, None, kept.text, raw.call_id, page=kept.archive_uuid, whole=kept.whole)
+        changed = await self.chat.step(
+            self.turn, tool=raw.tool, input=raw.input, result=raw.result, call_id=raw.call_id
+        )
+        self._unwritten.remove(raw)
+        return changed.steps[-1]
+
+    # -- model calls --------------------------------------------------------------------------------------------------
+
+    async def prepared(self, request: ModelRequestContext) -> ModelRequestContext:
+        """The request with what memory knows, within the window; as it was when memory fails."""
+        if self._known is None:
+            self._known = await self.edge.attempt("recalling", self._recalled, None)
+        work = partial(self._prepared, request, self._known or NOTHING_KNOWN)
+        return await self.edge.attempt("preparing a request", work, request)
+
+    async def _recalled(self) -> Known:
+        window = await self.chat.context(
+            None if self.turn is not None else self.question,
+            turn=self.turn,
+            window_tokens=self.options.window_tokens,
+            placement=self.options.placement,
+        )
+        return Known.of(window)
+
+    async def _prepared(self, request: ModelRequestContext, known: Known) -> ModelRequestContext:
+        messages = list(request.messages)
+        memory = with_chunks(known.memory, self._notes(), self._language)
+        start = question_at(messages, self.run_id)
+        # Without a user's message to stand beside, or by choice, it stands behind the instructions.
+        heads = self.options.placement == "head" or start is None
+        system = "\n\n".join(text for text in (known.system, memory if heads else "") if text)
+        parameters = _instructed(request.model_request_parameters, system)
+        if start is None:
+            return replace(request, model_request_parameters=parameters)
+        before, (question, *steps) = messages[:start], messages[start:]
+        if not before and self.options.history:
+            before = list(known.turns)
+        question = question if heads else with_memory(question, memory)
+        fit = self._fit(parameters)
+        return replace(
+            request,
+            messages=await fitted(before, [question, *steps], fit),
+            model_request_parameters=parameters,
+        )
+
+    def _notes(self) -> str:
+        if not self.options.workspace:
+            return ""
+        return self.workspace.text(self.edge.memory.house.settings.workspace.max_tokens)
+
+    @property
+    def _language(self) -> Any:
+        return language(self.question or "")
+
+    def _fit(self, parameters: ModelRequestParameters) -> Fit:
+        count = self.edge.memory.house.counter.count
+        texts = [part.content for part in parameters.instruction_parts or ()]
+        texts += [_tool_text(tool) for tool in (*parameters.function_tools, *parameters.output_tools)]
+        taken = sum(MESSAGE_OVERHEAD + count(text) for text in texts)
+        return Fit(self.options.window_tokens - taken, count, self._kept, self._excerpt, self._language)
+
+    async def _excerpt(self, kept: Kept, room_tokens: int) -> str | None:
+        """Passages that answer the question; the same ones as long as they fit."""
+        known = self._excerpts.get(kept.page)
+        if known is not None and self.edge.memory.house.counter.count(known) <= room_tokens:
+            return known
+        with suppress(HandleNotFoundError):
+            asked = self.question or kept.short
+            # A little less than there is room for, so that they still fit when the run goes on.
+            self._excerpts[kept.page] = await self.chat.load(
+                kept.page, query=asked, limit=room_tokens * 3 // 4
+            )
+            return self._excerpts[kept.page]
+        return None
+
+
+def without_chunks(memory: str) -> str:
+    """The `<memory>` block without what changes as the tools return; nothing when that was all."""
+    rest = _CHUNKS.sub("", memory)
+    closing = _SECTION.findall(rest)
+    return "" if closing == ["</memory>"] and rest.startswith("<memory>") else rest
+
+
+def with_chunks(memory: str, notes: str, tongue: Any) -> str:
+    """The `<memory>` block with what the tools brought."""
+    if not notes:
+        return memory
+    if not memory:
+        return memory_text({"chunks": [notes]}, tongue)
+    return f"{memory.removesuffix('</memory>')}<chunks>\n{notes}\n</chunks>\n</memory>"
+
+
+def _instructed(parameters: ModelRequestParameters, text: str) -> ModelRequestParameters:
+    if not text:
+        return parameters
+    part = InstructionPart(text, dynamic=True)
+    return replace(parameters, instruction_parts=[*(parameters.instruction_parts or ()), part])
+
+
+def _tool_text(tool: Any) -> str:
+    return f"{tool.name} {tool.description or ''} {tool.parameters_json_schema}"
