@@ -7,6 +7,7 @@ from pagefile.settings.model import (
     ModelSettings,
     ServiceSettings,
     Settings,
+    WorkspaceSettings,
 )
 
 __all__ = [
@@ -16,4 +17,5 @@ __all__ = [
     "ModelSettings",
     "ServiceSettings",
     "Settings",
+    "WorkspaceSettings",
 ]
