@@ -228,4 +228,5 @@ class BlockingMemory(_Blocking[Memory]):
     forget = _blocking(Memory.forget)
     export = _blocking(Memory.export)
     import_ = _blocking(Memory.import_)
+    rebuild = _blocking(Memory.rebuild)
     describe = _blocking(Memory.describe)

@@ -20,6 +20,7 @@ from pagefile.cli import (
     doctor,
     facts,
     forget,
+    rebuild,
     recall,
     serve,
     transfer,
@@ -89,6 +90,7 @@ for _name, _command in {
     "export": transfer.export,
     "import": transfer.import_,
     "forget": forget.forget,
+    "rebuild": rebuild.rebuild,
     "doctor": doctor.doctor,
     "config": config.config,
 }.items():

@@ -13,11 +13,12 @@ import apsw
 import typer
 
 from pagefile.cli.opening import AsJson, ConfigFile, Db, database_file, loaded, run
-from pagefile.cli.output import number, print_json, print_table, say, table, visible
+from pagefile.cli.output import number, plural, print_json, print_table, say, table, visible
 from pagefile.errors import PagefileError
 from pagefile.settings import Settings
 from pagefile.settings.sources import Loaded, shown
 from pagefile.text.tokens import open_counter
+from pagefile.tiers.indexing import OtherMakerError
 
 State = Literal["ok", "note", "broken"]
 
@@ -73,7 +74,10 @@ def _in_force(ctx: typer.Context, db: str | None, config: Path | None) -> Iterat
         return
     yield _settings(found)
     yield _tokenizer(found.settings)
-    yield _database(found.settings)
+    database = _database(found.settings)
+    yield database
+    if database.state != "broken":
+        yield from _recall(found.settings)
 
 
 def _settings(found: Loaded) -> Check:
@@ -107,6 +111,42 @@ def _database(settings: Settings) -> Check:
     except PagefileError as error:
         return Check("database", "broken", place, str(error))
     return _described(place, cast("Mapping[str, object]", described["store"]))
+
+
+def _recall(settings: Settings) -> Iterator[Check]:
+    """Whether turns are found by meaning, and if not, why; nothing is looked at in a database that is not there yet."""
+    if settings.embedder.name == "none" or settings.vectors == "none":
+        yield Check("recall", "ok", "by word, as the settings say")
+        return
+    file = database_file(settings.url)
+    if file is not None and not file.exists():
+        return
+    try:
+        found = run(settings, lambda memory: memory.house.indexer.examine())
+    except OtherMakerError as error:
+        yield Check("recall", "note", f"by word only: {error}", "Run `pagefile rebuild`.")
+    except PagefileError as error:
+        yield Check("recall", "broken", f"by word only: {error}", 'Mend it, or set embedder.name to "none".')
+    else:
+        yield _by_meaning(found)
+
+
+def _by_meaning(found: Mapping[str, object]) -> Check:
+    vectors = cast("Mapping[str, int]", found["vectors"])
+    own = vectors.get(str(found["embedder"]), 0)
+    told = f"by word and meaning: {found['embedder']} in {found['home']}, {plural(own, 'vector')}"
+    if found["behind"]:
+        told += f"; {plural(cast('int', found['behind']), 'conversation')} not read to the end yet"
+    others = {maker: number for maker, number in vectors.items() if maker != found["embedder"] and number}
+    if not others:
+        return Check("recall", "ok", told)
+    left = ", ".join(f"{maker} ({number:,})" for maker, number in others.items())
+    return Check(
+        "recall",
+        "note",
+        f"{told}; vectors of other embedders: {left}",
+        "Run `pagefile rebuild` to remove them.",
+    )
 
 
 def _described(place: str, store: Mapping[str, object]) -> Check:

@@ -3,12 +3,15 @@
 from collections.abc import Mapping
 from typing import Annotated
 
+import anyio
 import typer
 
 from pagefile.cli.opening import AsJson, ConfigFile, Db, Full, Tenant, existing, loaded, run
 from pagefile.cli.output import clipped, nothing, print_json, print_table, table, visible
 from pagefile.memory import Memory
 from pagefile.records import Hit
+
+_PATIENCE_S = 5.0
 
 
 def recall(
@@ -31,6 +34,9 @@ def recall(
         raise typer.BadParameter("say where to search: --conversation ID or --user-id ID")
 
     async def work(memory: Memory) -> list[Hit]:
+        # This process may be the first to look at what others wrote: a little patience finds it by meaning too.
+        with anyio.move_on_after(_PATIENCE_S):
+            await memory.settle()
         if conversation is None:
             return await memory.recall(query, user_id=user_id or "", tenant=tenant, limit=limit)
         chat = await existing(memory, conversation, user_id, tenant)

@@ -337,6 +337,28 @@ class Memory:
         self.house.paging.forget()
         return purged
 
+    async def rebuild(
+        self,
+        *,
+        tenant: str | None = None,
+        anew: bool = False,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> dict[str, int]:
+        """Make what recall needs of every turn that lacks it, with the embedder and in the home of today; then remove the vectors
+        that other embedders made there. Reads go on meanwhile, and what was interrupted is continued by the next call.
+
+        Args:
+            tenant: only this one's turns, else everybody's.
+            anew: make everything again, even what is there.
+            progress: told how many entries of the log were read so far, and of how many.
+        """
+        self.house.check_open()
+        return await self.house.indexer.rebuild(
+            progress or _nobody,
+            tenant=None if tenant is None else checked_id(tenant, "tenant"),
+            anew=anew,
+        )
+
     async def export(
         self,
         path: str | PathLike[str],
@@ -364,6 +386,7 @@ class Memory:
         return {
             "store": await self.house.store.describe(),
             "tokenizer": {"name": counter.name, "exact": counter.exact},
+            "recall": await self.house.indexer.describe(),
             "page_faults": self.house.archive.loads,
             "tier_failures": dict(self.house.failures),
             "calls_dropped": self.house.calls.dropped,
@@ -439,6 +462,10 @@ def _describe(settings: Settings, model: ChatModel | None) -> ChatSynopsis | Non
 
 def _cache(given: str | SessionCache | None) -> SessionCache | None:
     return open_sessions(given) if isinstance(given, str) else given
+
+
+def _nobody(_done: int, _total: int) -> None:
+    """Nobody wants to know."""
 
 
 def _listed(uuids: Sequence[str]) -> Sequence[str]:

@@ -7,7 +7,6 @@ time is taken. What is left when the process ends, or dies, the next one finds b
 import logging
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from time import monotonic
 
 import anyio
@@ -15,7 +14,7 @@ import anyio.lowlevel
 
 from pagefile.errors import PagefileError
 from pagefile.ports import Behind, Watermarks
-from pagefile.records import Scope
+from pagefile.records import JsonObject, Scope
 from pagefile.tiers.indexing import Derived, Plan, Reader, Terms, TurnVectors, tier_of
 from pagefile.tiers.meaning import Health
 
@@ -38,22 +37,13 @@ _MOST_WAITING = 1000
 #: Conversations looked at together.
 _PAGE = 1000
 _ALL = 10_000_000
+#: A tier that has read nothing.
+_NOBODY = "nobody"
 #: After a failure of the store the log is looked at again this much later.
 _RETRY_S = 30.0
 
 #: Told how many entries of the log were read, and of how many.
 Progress = Callable[[int, int], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Rebuilt:
-    """What a rebuild made and removed."""
-
-    #: Turns whose terms were made, and turns whose vectors were.
-    terms: int
-    vectors: int
-    #: Vectors of other embedders that were removed.
-    dropped: int
 
 
 class Indexer:
@@ -77,6 +67,8 @@ class Indexer:
         self._hurry = anyio.Event()
         self._rounds = 0
         self._in_round = False
+        #: The round under way is about turns that were written here.
+        self._owes_writes = False
         self._round_done = anyio.Event()
         #: Something was made here: the heavy parts are loaded.
         self._warm = False
@@ -107,7 +99,7 @@ class Indexer:
 
     async def drain(self) -> None:
         """Finish at the end what was begun. A process that never got that far leaves everything to the next one."""
-        if self._warm and (self._waiting or self._in_round):
+        if self._warm and (self._waiting or self._owes_writes):
             await self.settle()
 
     async def run(self) -> None:
@@ -143,12 +135,12 @@ class Indexer:
         sweep = monotonic() >= self._sweep_at
         if sweep:
             self._sweep_at = monotonic() + SWEEP_EVERY_S
-        self._in_round = True
+        self._in_round, self._owes_writes = True, bool(waiting)
         try:
             await self._keep_terms(waiting, sweep=sweep, hurried=hurried)
             await self._make_vectors(waiting, sweep=sweep, hurried=hurried)
         finally:
-            self._in_round = False
+            self._in_round = self._owes_writes = False
             self._rounds += 1
             self._round_done.set()
             self._round_done = anyio.Event()
@@ -226,32 +218,59 @@ class Indexer:
         )
         self._told = True
 
+    async def describe(self) -> JsonObject:
+        """Who makes vectors, where they are, how many, and what stands in the way; asks no model."""
+        made = self.vectors
+        if made is None:
+            return {"by": "words", "trouble": None}
+        try:
+            shelves, trouble = await made.home.shelves(), self.health.trouble
+        except PagefileError as error:
+            shelves, trouble = (), str(error)
+        known = bool(made.embedder.dimension)
+        return {
+            "by": "words and meaning",
+            "embedder": made.embedder.maker.key if known else made.embedder.name,
+            "home": made.home.name,
+            "vectors": {shelf.maker.key: shelf.vectors for shelf in shelves},
+            #: Conversations that are not read to their end, at most a thousand of them.
+            "behind": len(await self._marks.behind(made.tier, limit=_PAGE)) if known else None,
+            "trouble": trouble,
+        }
+
+    async def examine(self) -> JsonObject:
+        """The same, after finding out whether the embedder and the home work."""
+        if self.vectors is not None:
+            await self.vectors.embedder.ready()
+            await self.vectors.prepare()
+        return await self.describe()
+
     # -- anew -----------------------------------------------------------------------------------------------------------
 
-    async def rebuild(self, progress: Progress, *, tenant: str | None, anew: bool) -> Rebuilt:
-        """Make what is missing of every turn with the embedder and the home of today, then remove what others made."""
+    async def rebuild(self, progress: Progress, *, tenant: str | None, anew: bool) -> dict[str, int]:
+        """Make what is missing of every turn with the embedder and in the home of today, then remove what others made."""
         if self.vectors is not None:
             await self.vectors.prepare(beside=True)
+        todo: list[Derived] = [self._terms] if self.vectors is None else [self._terms, self.vectors]
+        plans = [await self._planned(derived, tenant, anew=anew) for derived in todo]
+        total = sum(plan.left for plan in plans)
         made: list[int] = []
-        todo: list[Derived] = [self._terms, *([] if self.vectors is None else [self.vectors])]
-        if anew:
-            for derived in todo:
-                await self._marks.drop(derived.tier)
-        plans = [await self._marks.behind(derived.tier, limit=_ALL, tenant=tenant) for derived in todo]
-        total = sum(one.last_seq - one.seq for behind in plans for one in behind)
-        done = 0
-        for derived, behind in zip(todo, plans, strict=True):
+        for derived, plan in zip(todo, plans, strict=True):
             turns = 0
-            plan = self.reader.plan(behind)
             while plan.behind:
                 turns += await self.reader.bite(derived, plan, BITE)
-                left = sum(one.last_seq - one.seq for one in plan.behind)
-                progress(done + sum(one.last_seq - one.seq for one in behind) - left, total)
-            done += sum(one.last_seq - one.seq for one in behind)
+                progress(total - sum(plan.left for plan in plans), total)
             made.append(turns)
-        dropped = await self._drop_others()
+        counts = {"terms": made[0], "vectors": sum(made[1:]), "dropped": await self._drop_others()}
         self.health.well()
-        return Rebuilt(made[0], made[1] if self.vectors is not None else 0, dropped)
+        return counts
+
+    async def _planned(self, derived: Derived, tenant: str | None, *, anew: bool) -> Plan:
+        if anew and tenant is None:
+            await self._marks.drop(derived.tier)
+        # Of one tenant's, the watermarks cannot be dropped: a tier that nobody is known by has read nothing.
+        tier = _NOBODY if anew else derived.tier
+        return self.reader.plan(await self._marks.behind(tier, limit=_ALL, tenant=tenant))
 
     async def _drop_others(self) -> int:
         """Remove vectors of other embedders, once those of today's are complete."""

@@ -44,6 +44,10 @@ class Watermarks(ABC):
         """Conversations (of one tenant, or of all) that the tier has not read to the end, by tenant and id."""
 
     @abstractmethod
+    async def tiers(self) -> list[str]:
+        """The tiers that have read anything, by name."""
+
+    @abstractmethod
     async def drop(self, tier: str) -> int:
         """Forget how far a tier has read, everywhere, so that it begins anew; returns how many conversations that were."""
 

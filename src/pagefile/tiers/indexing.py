@@ -70,7 +70,7 @@ class Reader:
 
     def plan(self, behind: Sequence[Behind]) -> "Plan":
         """What is to be read."""
-        return Plan(deque(behind), self._erased)
+        return Plan(behind, self._erased)
 
     async def known(self, scope: Scope, derived: Derived) -> Behind:
         """Where a conversation stands that somebody wrote to."""
@@ -81,18 +81,18 @@ class Reader:
         """Read on by about `turns` turns; returns how many it was. The plan is empty when everything is read."""
         async with self.lock:
             if plan.erased != self._erased:
-                plan.behind.clear()
+                plan.clear()
             read: list[Turn] = []
             reached: dict[Scope, int] = {}
             while plan.behind and len(read) < turns:
-                one = plan.behind.popleft()
+                one = plan.pop()
                 limit = turns - len(read)
                 request = SinceRequest(one.scope, {one.scope.conversation or "": one.seq}, limit)
                 more = await self._source.since(request)
                 read += more
                 seq = (more[-1].seq or 0) if more else one.seq
                 if len(more) == limit:
-                    plan.behind.appendleft(Behind(one.scope, seq, one.last_seq))
+                    plan.push(Behind(one.scope, seq, one.last_seq))
                 # Behind the last turn there may be checkpoints, resets and turns that were given up.
                 seq = seq if len(more) == limit else max(seq, one.last_seq)
                 if seq > one.seq:
@@ -108,11 +108,33 @@ class Reader:
 class Plan:
     """Conversations to read, and how things stood when that was decided."""
 
-    __slots__ = ("behind", "erased")
+    __slots__ = ("behind", "erased", "left")
 
-    def __init__(self, behind: deque[Behind], erased: int) -> None:
-        self.behind = behind
+    def __init__(self, behind: Sequence[Behind], erased: int) -> None:
+        self.behind = deque(behind)
         self.erased = erased
+        #: Entries of the log to read, those that are no turns too.
+        self.left = sum(map(_entries, behind))
+
+    def pop(self) -> Behind:
+        """The next conversation."""
+        one = self.behind.popleft()
+        self.left -= _entries(one)
+        return one
+
+    def push(self, one: Behind) -> None:
+        """There is more to read in a conversation."""
+        self.behind.appendleft(one)
+        self.left += _entries(one)
+
+    def clear(self) -> None:
+        """Give it up."""
+        self.behind.clear()
+        self.left = 0
+
+
+def _entries(one: Behind) -> int:
+    return max(0, one.last_seq - one.seq)
 
 
 class Terms(Derived):
@@ -179,15 +201,18 @@ class TurnVectors(Derived):
     async def prepare(self, *, beside: bool = False) -> None:
         """Make the home ready for this embedder's vectors; again is the same as once.
 
-        Where only those of another one are, it raises `OtherMakerError` and makes nothing, unless they may stand `beside` them.
+        Where only those of another embedder are, or all are in another home, it raises `OtherMakerError` and makes nothing, unless
+        it may make new ones `beside` them.
         """
         if self.prepared:
             return
         own, others = await self.shelves()
-        if others and not own and not beside:
-            raise OtherMakerError(self._explained(others))
+        tiers = [] if own else await self._marks.tiers()
+        elsewhere = [tier for tier in tiers if _kept_elsewhere(tier, self.home)]
+        if (others or elsewhere) and not own and not beside:
+            raise OtherMakerError(self._explained(others, elsewhere))
         await self.home.prepare(self.embedder.maker)
-        if not own:
+        if self.tier in tiers:
             # A home that was emptied: what the watermarks say no longer holds.
             await self._marks.drop(self.tier)
         self.any = own > 0
@@ -235,17 +260,29 @@ class TurnVectors(Derived):
             await self.embedder.ready()
         return self.embedder.maker
 
-    def _explained(self, others: Sequence[Shelf]) -> str:
-        there = ", ".join(f"{shelf.maker.key} ({shelf.vectors:,})" for shelf in others)
+    def _explained(self, others: Sequence[Shelf], elsewhere: Sequence[str]) -> str:
+        """What happened and what to do: another embedder, or another home."""
+        mine = self.embedder.maker.key
+        if others:
+            there = ", ".join(f"{shelf.maker.key} ({shelf.vectors:,} vectors)" for shelf in others)
+            return (
+                f"the embedder is {mine} now, and what is in {self.home.name} was made by {there}: "
+                "run `pagefile rebuild` to make all vectors anew, or go back to that embedder"
+            )
+        there = ", ".join(tier.partition(":")[2].replace(":", ": ", 1) for tier in elsewhere)
         return (
-            f"the vectors in {self.home.name} were made by {there}, and none by {self.embedder.maker.key}: "
-            "run `pagefile rebuild` to make them anew, or go back to that embedder"
+            f"vectors live in {self.home.name} now, and there are none of {mine} in it; they were made elsewhere ({there}): "
+            "run `pagefile rebuild` to make all vectors anew, or go back to that home"
         )
 
 
 def tier_of(home: VectorHome, maker: Maker) -> str:
     """What the watermarks of a maker's vectors in a home are known by."""
     return f"episodes:{home.name}:{maker.key}"
+
+
+def _kept_elsewhere(tier: str, home: VectorHome) -> bool:
+    return tier.startswith("episodes:") and not tier.startswith(f"episodes:{home.name}:")
 
 
 def _row(turn: Turn, vector: Vector) -> VectorRow:

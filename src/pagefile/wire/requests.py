@@ -200,6 +200,9 @@ class AskRecall(Body):
     user_id: UserId = None
     tenant: Tenant = None
     limit: PageSize = 10
+    at: Annotated[
+        Moment | None, Field(description="When it is asked, now when left out: 上周 is seen from there.")
+    ] = None
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"query": "青霉素过敏", "user_id": USER, "limit": 5}]}

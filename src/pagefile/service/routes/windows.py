@@ -38,10 +38,12 @@ async def recall(memory: MemoryOf, body: AskRecall) -> Page[HitOut]:
     """Past turns that answer the query, best first, each with its neighbours."""
     if body.conversation_id is not None:
         chat = memory.conversation(body.conversation_id, user_id=body.user_id, tenant=body.tenant)
-        hits = await chat.recall(body.query, body.limit)
+        hits = await chat.recall(body.query, body.limit, at=body.at)
     else:
         user_id = body.user_id or ""
-        hits = await memory.recall(body.query, user_id=user_id, tenant=body.tenant, limit=body.limit)
+        hits = await memory.recall(
+            body.query, user_id=user_id, tenant=body.tenant, limit=body.limit, at=body.at
+        )
     return page_of([HitOut.of(hit) for hit in hits])
 
 
@@ -50,6 +52,6 @@ async def calls(memory: MemoryOf, params: Annotated[CallsParams, Query()]) -> Pa
     """The windows handed out lately, newest first."""
     # Calls are written off the read path; under steady load there is always one more, so the wait has an end.
     with anyio.move_on_after(_SETTLE_S):
-        await memory.settle()
+        await memory.house.calls.settle()
     found = await chat_of(memory, params).calls(limit=params.limit, after=params.after)
     return page_of([CallOut.of(call) for call in found], found.next)

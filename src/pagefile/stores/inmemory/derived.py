@@ -32,6 +32,10 @@ class InMemoryWatermarks(Watermarks):
         ]
         return [one for one in found if one.seq < one.last_seq][: max(0, limit)]
 
+    async def tiers(self) -> list[str]:
+        self._room.check_open()
+        return sorted({tier for _, _, tier in self._room.watermarks})
+
     async def drop(self, tier: str) -> int:
         self._room.check_open()
         gone = [key for key in self._room.watermarks if key[2] == tier]

@@ -28,6 +28,9 @@ class PostgresWatermarks(Watermarks):
         rows = await self._database.rows("watermarks_behind", values)
         return [Behind(Scope(of, user, name), seq, last_seq) for of, user, name, seq, last_seq in rows]
 
+    async def tiers(self) -> list[str]:
+        return [row[0] for row in await self._database.rows("watermarks_tiers", {})]
+
     async def drop(self, tier: str) -> int:
         return await self._database.write(
             lambda connection: connection.count("watermarks_drop", {"tier": tier})

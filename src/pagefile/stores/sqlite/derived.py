@@ -48,6 +48,13 @@ class SqliteWatermarks(Watermarks):
 
         return await self._readers.run(read)
 
+    async def tiers(self) -> list[str]:
+        def read(connection: Connection) -> list[str]:
+            rows: Any = connection.execute(sql("watermarks_tiers"))
+            return [tier for (tier,) in rows]
+
+        return await self._readers.run(read)
+
     async def drop(self, tier: str) -> int:
         def write(connection: Connection) -> int:
             connection.execute(sql("watermarks_drop"), {"tier": tier})

@@ -69,6 +69,7 @@ class WatermarksContract(Contract):
         for scope in (A, B):
             await store.watermarks.advance(scope, "t", 4)
             await store.watermarks.advance(scope, "other", 4)
+        assert await store.watermarks.tiers() == ["other", "t"]
         assert await store.watermarks.drop("t") == 2
         assert await store.watermarks.drop("t") == 0
         assert await store.watermarks.known(Scope("tenant"), "t") == {}

@@ -25,6 +25,9 @@ LEFT JOIN watermarks AS w ON w.tenant = c.tenant AND w.conversation_id = c.conve
 WHERE c.last_seq > coalesce(w.seq, 0) AND (:tenant IS NULL OR c.tenant = :tenant)
 ORDER BY c.tenant, c.conversation_id LIMIT :limit
 
+-- name: watermarks_tiers
+SELECT DISTINCT tier AS tier FROM watermarks ORDER BY tier
+
 -- name: watermarks_drop
 DELETE FROM watermarks WHERE tier = :tier
 
