@@ -1,0 +1,182 @@
+"""Document 002's handler: baseline, summary and recall, each with and without the others."""
+
+from itertools import product
+
+import pytest
+
+from pagefile import SettingsError
+from pagefile.errors import StoreUnavailableError
+from pagefile.standalone import (
+    ConversationEpisodicMemory,
+    ConversationHistory,
+    ConversationStore,
+    ConversationSummarizer,
+)
+
+TALK = (
+    ("我想看90年代的科幻电影，有什么推荐？", "《黑客帝国》和《十二猴子》都很经典。"),
+    ("《盗梦空间》的导演是谁？", "《盗梦空间》的导演是克里斯托弗·诺兰。"),
+    ("附近停车方便吗？", "楼下有地下停车场。"),
+    ("餐厅几点关门？", "晚上十点。"),
+    ("好的", "不客气。"),
+    ("可以带宠物吗？", "露台可以。"),
+    ("有包间吗？", "有两个，需要预订。"),
+    ("人均多少钱？", "一百二十元。"),
+    ("好的", "不客气。"),
+    ("明天有高铁吗？", "上午九点有一趟。"),
+)
+
+
+async def talk(store, conversation_id="c", said=TALK):
+    for user, assistant in said:
+        await store.append_message(conversation_id, "user", user)
+        await store.append_message(conversation_id, "assistant", assistant)
+
+
+def texts(messages):
+    return [message["content"] for message in messages]
+
+
+@pytest.fixture
+async def conversations(memory):
+    store = ConversationStore(memory)
+    await talk(store)
+    return store
+
+
+@pytest.fixture
+def episodes(memory):
+    return ConversationEpisodicMemory(memory)
+
+
+RECENT = [text for turn in TALK[-3:] for text in turn]
+
+
+async def test_the_baseline(conversations):
+    """S2-01: the newest six, in their order, and nothing else."""
+    history = ConversationHistory(conversations)
+    assert RECENT == texts(await history.get_recent_history("c"))
+    assert RECENT == texts(await history.get_hybrid_history("c", "那个导演是谁？"))
+    prompt = await history.build_prompt("c", "那个导演是谁？", system_message="s")
+    assert ["s", *RECENT, "那个导演是谁？"] == texts(prompt)
+
+
+async def test_a_short_conversation_is_the_baseline(memory):
+    """S2-02: below ten messages a summarizer changes nothing."""
+    store = ConversationStore(memory)
+    await talk(store, said=TALK[:4])
+    with_summaries = ConversationHistory(store, ConversationSummarizer(store=store))
+    assert await ConversationHistory(store).get_context("c") == await with_summaries.get_context("c")
+
+
+async def test_the_context(conversations):
+    """S2-24: its two keys; the summary and the recent messages have everything."""
+    summarizer = ConversationSummarizer(lambda _: "聊过诺兰。", store=conversations)
+    await summarizer.generate_summary("c")
+    history = ConversationHistory(conversations, summarizer)
+    context = await history._get_context("c")
+    assert ["summary", "recent_history"] == list(context)
+    assert ("聊过诺兰。", RECENT) == (context["summary"], texts(context["recent_history"]))
+    await talk(conversations, said=TALK[:2])
+    # Four messages have left the window and are in no summary yet.
+    assert RECENT + [text for turn in TALK[:2] for text in turn] == texts(
+        (await history.get_context("c"))["recent_history"]
+    )
+
+
+async def test_hybrid(conversations, episodes):
+    """S2-30, S2-37, S2-38: what the question touches, then the newest six."""
+    history = ConversationHistory(conversations, episodic_memory=episodes)
+    found = await history._get_hybrid_history("c", "刚才说的那个导演是谁？")
+    assert [*TALK[1], *RECENT] == texts(found)
+    assert [True, True] + [None] * 6 == [message.get("recalled") for message in found]
+    assert 8 == len({message["id"] for message in found})
+
+
+async def test_back_to_a_topic(conversations, episodes):
+    """S2-09, S2-39."""
+    history = ConversationHistory(conversations, episodic_memory=episodes)
+    assert TALK[0][0] in texts(await history.get_hybrid_history("c", "回到之前讨论的科幻电影话题"))
+
+
+@pytest.mark.parametrize("query", ["怎样给自行车换轮胎？", "量子计算机的原理是什么", "  "])
+async def test_an_unrelated_question_adds_nothing(conversations, episodes, query):
+    """S2-40."""
+    history = ConversationHistory(conversations, episodic_memory=episodes)
+    assert RECENT == texts(await history.get_hybrid_history("c", query))
+
+
+async def test_what_is_recent_is_not_recalled(conversations, episodes):
+    history = ConversationHistory(conversations, episodic_memory=episodes)
+    found = await history.get_hybrid_history("c", "明天有高铁吗？")
+    assert RECENT == texts(found)[-6:]
+    assert 1 == texts(found).count("上午九点有一趟。")
+
+
+async def test_recall_of_the_log(conversations, episodes, memory):
+    """S2-35, S2-36: two messages a turn, the user's first; of this conversation alone; nothing to index."""
+    await talk(conversations, "o'b\"", [("《沙丘》的导演是谁？", "维伦纽瓦。")])
+    await episodes.index_episode("c", "没有写进日志", "不会出现")
+    found = await episodes.recall_relevant("c", "导演是谁", top_k=1)
+    assert [("user", TALK[1][0]), ("assistant", TALK[1][1])] == [(m["role"], m["content"]) for m in found]
+    assert all(isinstance(message["timestamp"], int) for message in found)
+    assert ["《沙丘》的导演是谁？", "维伦纽瓦。"] == texts(
+        await episodes.recall_relevant("o'b\"", "导演是谁")
+    )
+    assert [] == await episodes.recall_relevant("c' or '1'=='1", "导演是谁")
+
+
+async def test_open_and_aborted_turns_are_not_recalled(conversations, episodes):
+    """S2-61."""
+    broken = await conversations.append_message("c", "user", "《星际穿越》的作曲家是谁？")
+    assert [] == await episodes.recall_relevant("c", "星际穿越 作曲家")
+    await conversations.abort_turn("c", broken["turn_id"])
+    assert [] == await episodes.recall_relevant("c", "星际穿越 作曲家")
+
+
+@pytest.mark.parametrize(("phase_1", "phase_2"), list(product([False, True], repeat=2)))
+async def test_the_phases_are_independent(conversations, episodes, phase_1, phase_2):
+    """S2-58, S2-59: each may be switched on and off by itself."""
+    summarizer = ConversationSummarizer(lambda _: "摘要。", store=conversations)
+    await summarizer.generate_summary("c")
+    history = ConversationHistory(
+        conversations, summarizer if phase_1 else None, episodes if phase_2 else None
+    )
+    prompt = texts(await history.build_prompt("c", "刚才说的那个导演是谁？", system_message="s"))
+    assert phase_1 == ("对话背景：\n摘要。" in prompt)
+    assert phase_2 == any(text.startswith("【相关历史】\n- 《盗梦空间》的导演是谁？ → ") for text in prompt)
+    assert RECENT == prompt[-7:-1]
+
+
+async def test_parts_that_fail_cost_their_own_block(conversations, memory, store, caplog):
+    """S2-62: no summary, no recall, but an answer; it stands in the log and in the counts."""
+    history = ConversationHistory(
+        conversations,
+        Failing(store=conversations),
+        ConversationEpisodicMemory(NoMilvus(), lambda text: [1.0]),
+    )
+    prompt = texts(await history.build_prompt("c", "那个导演是谁？", system_message="s"))
+    assert ("s", RECENT) == (prompt[0], prompt[-7:-1])
+    assert {"summary": 1, "episodes": 1} == memory.house.failures
+    assert 2 == sum("going on without it" in record.message for record in caplog.records)
+
+
+class Failing(ConversationSummarizer):
+    async def get_summary(self, conversation_id):
+        raise StoreUnavailableError
+
+
+class NoMilvus:
+    """A client that reaches nobody."""
+
+    def __getattr__(self, verb):
+        def fail(**arguments):
+            raise ConnectionError(verb)
+
+        return fail
+
+
+def test_numbers_that_cannot_work_are_refused(memory):
+    for options in ({"window_messages": 0}, {"top_k": 0}):
+        with pytest.raises(SettingsError):
+            ConversationHistory(memory, **options)
