@@ -358,6 +358,7 @@ class Conversation:
             self._house.tender.written(self._scope, turn.tokens)
         if not self._house.incognito:
             self._house.indexer.written(self._scope)
+            self._house.learning.written(self._scope)
         return turn
 
     def _remember_open(self, turn: Turn) -> None:

@@ -4,6 +4,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from os import PathLike
+from typing import cast
 
 import anyio
 
@@ -14,12 +15,14 @@ from pagefile.memory.house import House
 from pagefile.memory.transfer import export_to, import_from
 from pagefile.models.chat import OpenAIChat
 from pagefile.models.embedders import OpenAIEmbedder, UniversalSentenceEncoder
+from pagefile.models.extractors import ChatExtractor, RuleExtractor
 from pagefile.models.summarizers import CallableSummarizer, ChatSummarizer, ExtractiveSummarizer
 from pagefile.models.synopses import ChatSynopsis
 from pagefile.ports import (
     ChatModel,
     Clock,
     Embedder,
+    FactExtractor,
     HeadQuery,
     Meter,
     PurgeRequest,
@@ -109,6 +112,7 @@ class Memory:
             counter,
             vectors=_home(vectors if vectors is not None else settings.vectors, store),
             embedder=embedding,
+            extractor=_extractor(settings, model or own_model),
             summarizer=writer,
             meter=meter,
             cache=cache,
@@ -265,6 +269,7 @@ class Memory:
         self.house.check_open()
         await self.house.tender.settle()
         await self.house.indexer.settle()
+        await self.house.learning.settle()
         await self.house.calls.settle()
 
     async def forget(
@@ -410,6 +415,7 @@ async def _background_work(house: House) -> AsyncGenerator[None]:
         background.start_soon(house.retention.run)
         background.start_soon(house.tender.run)
         background.start_soon(house.indexer.run)
+        background.start_soon(house.learning.run)
         try:
             yield
         except Exception as error:
@@ -418,6 +424,7 @@ async def _background_work(house: House) -> AsyncGenerator[None]:
         with anyio.move_on_after(house.settings.drain_s, shield=True):
             await house.tender.settle()
             await house.indexer.drain()
+            await house.learning.drain()
         background.cancel_scope.cancel()
     if failure is not None:
         raise failure
@@ -458,6 +465,18 @@ def _describe(settings: Settings, model: ChatModel | None) -> ChatSynopsis | Non
             'archive.synopsis is "model", but there is no model: give one, or set model.name.'
         )
     return ChatSynopsis(model)
+
+
+def _extractor(settings: Settings, model: ChatModel | None) -> FactExtractor | None:
+    if settings.memory.extract == "model" and model is None:
+        raise SettingsError('memory.extract is "model", but there is no model: give one, or set model.name.')
+    match settings.memory.extract:
+        case "off":
+            return None
+        case "rules":
+            return RuleExtractor()
+        case "model":
+            return ChatExtractor(cast("ChatModel", model))
 
 
 def _cache(given: str | SessionCache | None) -> SessionCache | None:

@@ -9,12 +9,15 @@ from typing import TypeVar
 from pagefile.errors import ClosedError
 from pagefile.memory.background import CallWriter, PageRetention
 from pagefile.memory.indexing import Indexer
+from pagefile.memory.learning import Learning
 from pagefile.memory.metering import MeteredSessions, NoMeter
 from pagefile.memory.tending import Tender
+from pagefile.models.extractors import RuleExtractor
 from pagefile.models.summarizers import ExtractiveSummarizer
 from pagefile.ports import (
     Clock,
     Embedder,
+    FactExtractor,
     HeadQuery,
     Meter,
     SessionCache,
@@ -32,6 +35,7 @@ from pagefile.tiers.checkpoints import Checkpoints, WindowRules
 from pagefile.tiers.episodes import Episodes
 from pagefile.tiers.facts import FactRules, Facts
 from pagefile.tiers.facts_book import FactBook
+from pagefile.tiers.facts_learning import FactLearner
 from pagefile.tiers.history import History
 from pagefile.tiers.indexing import Reader, Terms, TurnVectors
 from pagefile.tiers.meaning import Health, Meaning
@@ -72,6 +76,7 @@ class House:
     #: Where vectors live, even when no embedder makes any.
     vectors: VectorHome | None
     facts: Facts
+    learning: Learning
     workspaces: Workspaces
     calls: CallWriter
     retention: PageRetention
@@ -95,6 +100,7 @@ class House:
         describe: Describe | None = None,
         vectors: VectorHome | None = None,
         embedder: Embedder | None = None,
+        extractor: FactExtractor | None = None,
     ) -> "House":
         """The tiers over a store."""
         meter = meter or NoMeter()
@@ -105,6 +111,7 @@ class House:
             store.pages, store.page_keeper, counter, clock, _archive_rules(settings), meter, describe=describe
         )
         indexer = _indexer(store, vectors, embedder, meter)
+        facts = _facts(store, counter, clock, settings.memory, embedder)
         house = cls(
             store=store,
             sessions=MeteredSessions(_sessions(store, cache), meter, cache),
@@ -136,7 +143,8 @@ class House:
             ),
             indexer=indexer,
             vectors=vectors,
-            facts=_facts(store, counter, clock, settings.memory),
+            facts=facts,
+            learning=_learning(store, facts, meter, extractor),
             workspaces=Workspaces(archive, counter, clock, _workspace_rules(settings)),
             calls=CallWriter(store.calls, keep=settings.calls_kept),
             retention=PageRetention(
@@ -268,14 +276,25 @@ def _workspace_rules(settings: Settings) -> WorkspaceRules:
     )
 
 
-def _facts(store: Store, counter: Counter, clock: Clock, settings: MemorySettings) -> Facts:
+def _facts(
+    store: Store, counter: Counter, clock: Clock, settings: MemorySettings, embedder: Embedder | None
+) -> Facts:
     rules = FactRules(
         budget_tokens=settings.max_injection_tokens,
         context_turns=settings.max_context_turns,
         similarity_weight=settings.similarity_weight,
         confidence_weight=settings.confidence_weight,
     )
-    return Facts(FactBook(store.facts, counter, clock), counter, rules)
+    by_meaning = embedder if settings.embeddings else None
+    return Facts(FactBook(store.facts, counter, clock), counter, rules, embedder=by_meaning)
+
+
+def _learning(store: Store, facts: Facts, meter: Meter, extractor: FactExtractor | None) -> Learning:
+    learner = None
+    if extractor is not None:
+        reads = facts.book, store.reader, store.watermarks, meter
+        learner = FactLearner(*reads, extractor, instead=RuleExtractor())
+    return Learning(learner, store.watermarks, meter)
 
 
 def _sessions(store: Store, cache: SessionCache | None) -> SessionStore:

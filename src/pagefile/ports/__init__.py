@@ -17,6 +17,7 @@ from pagefile.ports.derived import (
     VectorRow,
     Watermarks,
 )
+from pagefile.ports.learning import FactExtractor, Proposal, Said
 from pagefile.ports.log import (
     Abort,
     AddStep,
@@ -75,6 +76,7 @@ __all__ = [
     "Complete",
     "Embedder",
     "EntryQuery",
+    "FactExtractor",
     "FactStore",
     "HeadQuery",
     "LogReader",
@@ -88,8 +90,10 @@ __all__ = [
     "PageKeeper",
     "PageStore",
     "PageTerms",
+    "Proposal",
     "PurgeRequest",
     "ResetDraft",
+    "Said",
     "SessionCache",
     "SessionStore",
     "Shelf",

@@ -48,6 +48,11 @@ class MemorySettings:
     max_context_turns: Count = 3
     similarity_weight: Weight = 0.6
     confidence_weight: Weight = 0.4
+    #: True: facts are compared with the conversation by meaning as well, with the embedder.
+    embeddings: bool = False
+    #: Who reads facts out of completed turns: nobody, our own rules, or the chat model. Off until somebody decides that
+    #: statements about their users are kept.
+    extract: Literal["off", "rules", "model"] = "off"
 
     def __post_init__(self) -> None:
         _check(self, "memory.")

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pagefile.errors import ModelError
 from pagefile.ports import Embedder
 from pagefile.records import Fact, Scope, Turn
 from pagefile.text.clip import clip
 from pagefile.text.facts import Floats, blended, diverse, scores
-from pagefile.tiers.base import Counter, Occasion, Tier
+from pagefile.tiers.base import Counter, Note, Occasion, Tier
 from pagefile.tiers.facts_book import FactBook, Held
 from pagefile.window.candidates import Candidate, Form
 from pagefile.window.render import escape
@@ -23,6 +24,8 @@ _LINE_TOKENS = 2
 _NEXT_IN_LINE = 10
 #: More of the last turns says no more about their topic.
 _CONTEXT_CHARS = 20_000
+#: Facts embedded for one window; nobody waits for more, and the rest stands in the middle until its turn comes.
+_EMBED_AT_ONCE = 64
 #: Vectors of facts kept in memory.
 _MAX_VECTORS = 50_000
 
@@ -57,15 +60,15 @@ class Facts(Tier):
             return []
         held = await self.book.held(Scope(occasion.scope.tenant, occasion.scope.user))
         about = conversation_context(occasion.view.turns, occasion.query, self._rules.context_turns)
-        ranked = await self.ranked(held, about)
+        ranked = await self.ranked(held, about, occasion.note)
         return self._within(ranked, occasion)
 
-    async def ranked(self, held: Held, about: str) -> list[tuple[Fact, float]]:
+    async def ranked(self, held: Held, about: str, note: Note) -> list[tuple[Fact, float]]:
         """Everything held about a user with its score, best first; without a topic, the surest first."""
         facts = list(held.facts.values())
         if not facts:
             return []
-        found = await self._similarities(held, facts, about) if about.strip() else None
+        found = await self._similarities(held, facts, about, note) if about.strip() else None
         values = scores(
             found,
             [fact.confidence for fact in facts],
@@ -77,24 +80,29 @@ class Facts(Tier):
             order = [order[place] for place in diverse([facts[i].text for i in order])]
         return [(facts[i], float(values[i])) for i in order]
 
-    async def _similarities(self, held: Held, facts: Sequence[Fact], about: str) -> Floats:
+    async def _similarities(self, held: Held, facts: Sequence[Fact], about: str, note: Note) -> Floats:
         words = held.index.similarity_array(about, [fact.id for fact in facts])
         if self._embedder is None:
             return words
-        return blended(words, await self._dense(self._embedder, facts, about))
+        try:
+            dense = await self._dense(self._embedder, facts, about)
+        except ModelError as error:
+            note(f"facts were compared by words alone: {error}")
+            return words
+        return blended(words, dense)
 
     async def _dense(self, embedder: Embedder, facts: Sequence[Fact], about: str) -> Floats:
         """The cosine of each fact with the topic by meaning; a text is embedded once."""
-        missing = [fact.text for fact in facts if fact.text not in self._vectors]
-        for start in range(0, len(missing), embedder.batch):
-            batch = missing[start : start + embedder.batch]
-            for text, vector in zip(batch, await embedder.embed(batch), strict=True):
-                self._vectors[text] = np.asarray(vector, dtype=np.float64)
-        asked = np.asarray((await embedder.embed([about]))[0], dtype=np.float64)
-        found = np.asarray([float(self._vectors[fact.text] @ asked) for fact in facts])
+        missing = list({fact.text for fact in facts if fact.text not in self._vectors})
+        asked, *made = await embedder.embed([about, *sorted(missing)[:_EMBED_AT_ONCE]])
+        for text, vector in zip(sorted(missing), made, strict=False):
+            self._vectors[text] = np.asarray(vector, dtype=np.float64)
+        found = [self._vectors.get(fact.text) for fact in facts]
+        known = [float(vector @ asked) for vector in found if vector is not None]
+        usual = float(np.median(known)) if known else 0.0
         while len(self._vectors) > _MAX_VECTORS:
             self._vectors.popitem(last=False)
-        return found
+        return np.asarray([usual if vector is None else float(vector @ asked) for vector in found])
 
     def _within(self, ranked: Sequence[tuple[Fact, float]], occasion: Occasion) -> list[Candidate]:
         offered: list[Candidate] = []

@@ -1,0 +1,103 @@
+"""Who finds lasting statements in what users say: our own rules, or any chat model."""
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from pagefile.errors import ModelOutputError
+from pagefile.models.prompts import prompt
+from pagefile.ports import ChatModel, FactExtractor, Proposal, Said
+from pagefile.text.facts_rules import stated
+from pagefile.text.scripts import language
+
+_FENCE = re.compile(r"\A\s*```(?:json)?\s*\n(.*?)\n?```\s*\Z", re.DOTALL)
+#: A model is given the head of a longer message.
+_READ_CHARS = 4_000
+_MAX_TOKENS = 2_000
+
+
+class RuleExtractor(FactExtractor):
+    """Knows a few ways in which people speak of themselves, in Chinese and English; needs no model and never fails."""
+
+    async def extract(self, said: Sequence[Said]) -> list[Proposal]:
+        return [
+            Proposal(
+                one.turn_id,
+                found.quote,
+                found.text,
+                found.category,
+                found.confidence,
+                found.subject,
+                found.attribute,
+            )
+            for one in said
+            for found in stated(one.text)
+        ]
+
+
+class _Found(BaseModel):
+    """What a model may say of one statement; anything else is refused."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    turn: Annotated[int, Field(ge=1)]
+    quote: Annotated[str, Field(min_length=1, max_length=2000)]
+    text: Annotated[str, Field(min_length=1, max_length=500)]
+    category: Annotated[str, Field(max_length=40)] | None = None
+    subject: Annotated[str, Field(min_length=1, max_length=80)] | None = None
+    attribute: Annotated[str, Field(min_length=1, max_length=80)] | None = None
+    confidence: Annotated[float, Field(ge=0, le=1)] | None = None
+
+
+class _Answer(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    facts: list[_Found]
+
+
+class ChatExtractor(FactExtractor):
+    """Asks a chat model, in the language of the user."""
+
+    #: A call costs money: one for a whole sitting is better than one for each turn.
+    quiet_s = 20.0
+
+    def __init__(self, model: ChatModel) -> None:
+        self._model = model
+
+    async def extract(self, said: Sequence[Said]) -> list[Proposal]:
+        lines = [
+            json.dumps({"turn": number, "text": one.text[:_READ_CHARS]}, ensure_ascii=False)
+            for number, one in enumerate(said, start=1)
+        ]
+        tongue = language(" ".join(one.text[:_READ_CHARS] for one in said))
+        messages = [
+            {"role": "system", "content": prompt("facts", tongue)},
+            {"role": "user", "content": "\n".join(lines)},
+        ]
+        answer = _parsed(await self._model.complete(messages, max_tokens=_MAX_TOKENS))
+        return [
+            Proposal(
+                said[found.turn - 1].turn_id,
+                found.quote,
+                found.text,
+                found.category,
+                0.8 if found.confidence is None else found.confidence,
+                found.subject,
+                found.attribute,
+            )
+            for found in answer.facts
+            if found.turn <= len(said)
+        ]
+
+
+def _parsed(text: str) -> _Answer:
+    fenced = _FENCE.match(text)
+    try:
+        return _Answer.model_validate_json(fenced[1] if fenced else text.strip())
+    except ValidationError as error:
+        raise ModelOutputError(
+            f"The model's facts do not have the form that was asked for ({error.error_count()} problems)."
+        ) from error
