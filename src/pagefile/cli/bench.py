@@ -7,9 +7,11 @@ from typing import Annotated
 import typer
 
 from pagefile.bench import archive as archive_bench
+from pagefile.bench import history as history_bench
 from pagefile.bench import recall as recall_bench
 from pagefile.bench import short_term as short_term_bench
 from pagefile.bench.core import run
+from pagefile.bench.history_costs import CLAIMS, WAYS
 from pagefile.bench.recall_scoring import DEPTH, FIGURES
 from pagefile.bench.replay import Replayed
 from pagefile.bench.report import Report, Row
@@ -138,6 +140,71 @@ def recall(
         print_json(report.to_json())
     else:
         _show_recall(report.sets)
+
+
+@app.command()
+def history(*, quick: Quick = False, as_json: AsJson = False) -> None:
+    """Measure what looking back on a conversation costs and finds; exit code 1 when a limit is not kept."""
+    with err().status("Measuring…") as status:
+        report = history_bench.run(quick=quick, progress=lambda step: status.update(visible(step)))
+    if as_json:
+        print_json(report.to_json())
+    else:
+        _show_requests(report)
+        _show_costs(report)
+        _show(report.report.rows)
+        _show_machine(report.report)
+    if not report.ok:
+        raise typer.Exit(1)
+
+
+def _show_requests(report: history_bench.HistoryReport) -> None:
+    """The 50-turn row of document 002, section 2.1.6."""
+    say(f"A conversation of {len(report.tokens[WAYS[0]])} turns: tokens of the request that asks for a turn.")
+    numbers = (*(f"turn {turn}" for turn in history_bench.SHOWN), "total", "saved", "document")
+    made = table(*numbers, "way", right=numbers)
+    for way, tokens in report.tokens.items():
+        shown = [f"{tokens[turn - 1]:,}" for turn in history_bench.SHOWN]
+        made.add_row(*shown, f"{sum(tokens):,}", f"{report.saved(way):.0%}", history_bench.CLAIMED[way], way)
+    print_table(made)
+    say()
+
+
+def _show_costs(report: history_bench.HistoryReport) -> None:
+    """The table of document 002, section 4.1, with what it assumes."""
+    traffic, sizes = report.traffic, report.sizes
+    say(
+        f"A month of {traffic.conversations_a_day:,} conversations of {traffic.turns} turns a day, "
+        f"{traffic.days} days, ${traffic.usd_per_million:g} for a million tokens. Calculated from {sizes.question:.0f} "
+        f"tokens of system message and question, {sizes.turn:.0f} a turn, {sizes.summary:.0f} of summary, "
+        f"{sizes.recalled:.0f} recalled; {sizes.window_turns} turns of window, a summary from turn "
+        f"{sizes.first_summary_turns} on, {sizes.waiting_turns:g} turn waiting for it."
+    )
+    numbers = ("tokens a request", "calculated", "tokens a month", "cost", "saved")
+    made = table(*numbers, "way", right=numbers)
+    first = report.measured(WAYS[0])
+    for way in WAYS:
+        measured = report.measured(way)
+        month = traffic.tokens(measured)
+        made.add_row(
+            f"{measured:,.0f}",
+            f"{report.calculated(way):,.0f}",
+            f"{month / 1e6:,.0f}M",
+            f"${traffic.dollars(month):,.0f}",
+            f"{1 - measured / first:.0%}",
+            way,
+        )
+    for claim in CLAIMS:
+        made.add_row(
+            f"{claim.per_request(traffic):,.0f}",
+            "",
+            f"{claim.millions:g}M",
+            f"${claim.dollars(traffic):,.0f}",
+            f"{claim.saved():.0%}",
+            f"the document's {claim.name}",
+        )
+    print_table(made)
+    say()
 
 
 def _show_recall(sets: Sequence[recall_bench.Measured]) -> None:

@@ -88,9 +88,9 @@ async def test_hybrid(conversations, episodes):
     """S2-30, S2-37, S2-38: what the question touches, then the newest six."""
     history = ConversationHistory(conversations, episodic_memory=episodes)
     found = await history._get_hybrid_history("c", "刚才说的那个导演是谁？")
-    assert [*TALK[1], *RECENT] == texts(found)
-    assert [True, True] + [None] * 6 == [message.get("recalled") for message in found]
-    assert 8 == len({message["id"] for message in found})
+    assert (list(TALK[1]), RECENT) == (texts(found)[:2], texts(found)[-6:])
+    assert [True] * (len(found) - 6) + [None] * 6 == [message.get("recalled") for message in found]
+    assert len(found) == len({message["id"] for message in found})
 
 
 async def test_back_to_a_topic(conversations, episodes):
