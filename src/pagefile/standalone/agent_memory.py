@@ -155,7 +155,7 @@ def _key(tool: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[s
 def _blocks(event: object) -> Iterator[object]:
     """The event itself, or the blocks of the message it is."""
     content = _part(event, "content")
-    if _part(event, "type") not in {"tool_use", "tool_result"} and isinstance(content, list):
+    if _part(event, "type") not in ("tool_use", "tool_result") and isinstance(content, list):
         yield from cast("list[object]", content)
     else:
         yield event

@@ -20,6 +20,7 @@ _CHILDREN = (
     "result",
     "data",
 )
+_NO_TITLES = (*_CHILDREN, "metadata", "meta")
 _START = ("page_start", "start_page", "page", "page_num", "page_number")
 _END = ("page_end", "end_page")
 #: No more entries are read: the rest is in the archived page.
@@ -166,7 +167,7 @@ def _node(value: Mapping[str, Plain], level: int) -> Iterator[Entry]:
 def _named(value: Mapping[str, Plain], level: int) -> Iterator[Entry]:
     """Chapters whose titles are the keys."""
     for title, inner in value.items():
-        if isinstance(inner, list | dict) and title.strip():
+        if isinstance(inner, list | dict) and title.strip() and title not in _NO_TITLES:
             yield Entry(
                 level, " ".join(title.split())[:TITLE_CHARS], _pages(inner) if isinstance(inner, dict) else ""
             )

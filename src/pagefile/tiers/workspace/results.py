@@ -171,7 +171,7 @@ def _is_text_block(value: Mapping[str, Plain]) -> bool:
 
 
 def _is_block(value: Mapping[str, Plain]) -> bool:
-    return _is_text_block(value) or value.get("type") in {"image", "audio", "resource", "resource_link"}
+    return _is_text_block(value) or value.get("type") in ("image", "audio", "resource", "resource_link")
 
 
 def _read_text(text: str) -> Plain:
