@@ -44,8 +44,8 @@ class FailOpen:
         self._loop = memory.loop.wait(_this_loop) if isinstance(memory, BlockingMemory) else _running_loop()
         self._breaker = Breaker(monotonic)
         self._told: set[tuple[str, type[Exception]]] = set()
-        # Python keeps only weak references to tasks: those that were given up are held until they end.
-        self._given_up: set[asyncio.Future[Any]] = set()
+        # Python keeps only weak references to tasks: those nobody waits for are held until they end.
+        self._held: set[asyncio.Future[Any]] = set()
 
     async def attempt(
         self, what: str, work: Callable[[], Awaitable[R]], otherwise: D, *, always: bool = False
@@ -78,6 +78,23 @@ class FailOpen:
         except Exception as error:
             self._failed(what, error, ticket)
             return otherwise
+
+    def attempt_here(self, what: str, work: Callable[[], R], otherwise: D) -> R | D:
+        """The same for work that waits for nothing."""
+        try:
+            return work()
+        except Exception as error:
+            self._failed(what, error, None)
+            return otherwise
+
+    def attempt_now_or_soon(self, what: str, work: Callable[[], Awaitable[R]], otherwise: D) -> R | D:
+        """The same for a hook that cannot wait: in the memory's own loop the work is only begun, and the answer is `otherwise`."""
+        if self._loop is None or self._loop is not _running_loop():
+            return self.attempt_blocking(what, work, otherwise)
+        begun = self._loop.create_task(self.attempt(what, work, otherwise))
+        self._held.add(begun)
+        begun.add_done_callback(self._ended)
+        return otherwise
 
     # -- running --------------------------------------------------------------------------------------------------------
 
@@ -126,11 +143,11 @@ class FailOpen:
 
     def _give_up(self, running: asyncio.Future[R]) -> None:
         running.cancel()
-        self._given_up.add(running)
+        self._held.add(running)
         running.add_done_callback(self._ended)
 
     def _ended(self, running: asyncio.Future[R]) -> None:
-        self._given_up.discard(running)
+        self._held.discard(running)
         if not running.cancelled():
             running.exception()  # looked at, so that nothing is said about it once more
 

@@ -1,0 +1,22 @@
+"""Pagefile in LangChain: one middleware, and the parts of it for those who keep LangChain's own."""
+
+from pagefile.errors import MissingExtraError
+
+try:
+    __import__("langchain.agents")  # asked for here once, so that every module beside this one has it
+except ImportError as error:
+    raise MissingExtraError.of("langchain", "The LangChain middleware") from error
+
+from pagefile.integrations.langchain.chat import LangChainChat
+from pagefile.integrations.langchain.editing import ArchiveToolUsesEdit
+from pagefile.integrations.langchain.middleware import PagefileMiddleware
+from pagefile.integrations.langchain.summarizing import pagefile_summarizer
+from pagefile.integrations.langchain.tools import memory_tools
+
+__all__ = [
+    "ArchiveToolUsesEdit",
+    "LangChainChat",
+    "PagefileMiddleware",
+    "memory_tools",
+    "pagefile_summarizer",
+]

@@ -1,0 +1,302 @@
+"""`PagefileMiddleware`: memory for a LangChain agent, in the request and never in its state."""
+
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Generic, cast
+
+from langchain.agents.middleware.types import (
+    AgentMiddleware,
+    AgentState,
+    ContextT,
+    ExtendedModelResponse,
+    ModelRequest,
+    ModelResponse,
+    ResponseT,
+    ToolCallRequest,
+)
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langgraph.errors import GraphBubbleUp
+from langgraph.runtime import Runtime
+from langgraph.types import Command
+
+from pagefile.blocking import BlockingMemory
+from pagefile.integrations.failing import FailOpen
+from pagefile.integrations.langchain.reading import Exchange, ToolUse, exchanges
+from pagefile.integrations.langchain.recording import Talk, step_of
+from pagefile.integrations.langchain.results import context_of, messages_of, tool_messages, with_messages
+from pagefile.integrations.langchain.scoping import Given, Whose, whose
+from pagefile.integrations.langchain.tools import tools_of
+from pagefile.integrations.langchain.view import (
+    Shown,
+    View,
+    fitted,
+    logged_history,
+    native_history,
+    plain_view,
+    request_tokens,
+    running_tail,
+    shown_in,
+    system_with,
+    with_text,
+)
+from pagefile.memory import Memory
+from pagefile.memory.asking import at_least
+from pagefile.records import Turn
+from pagefile.window.wording import WORDINGS
+
+#: Conversations whose running turn is remembered; what is older is read from the log again.
+_TALKS = 1000
+#: A window never gets less than this, however long the system message is.
+_LEAST_WINDOW = 200
+
+
+@dataclass(frozen=True, slots=True)
+class _Frozen:
+    """What stays the same through all model calls of one turn, byte for byte."""
+
+    turn_id: str
+    system: str
+    memory: str
+
+
+class PagefileMiddleware(
+    AgentMiddleware[AgentState[ResponseT], ContextT, ResponseT], Generic[ContextT, ResponseT]
+):
+    """Gives an agent memory: what the user said before, what is known of them, and tool results that can be paged back in.
+
+    ```python
+    async with Memory.open("sqlite:///agent.db") as memory:
+        agent = create_agent(model, tools, middleware=[PagefileMiddleware(memory)])
+        await agent.ainvoke(
+            {"messages": [("user", "我对青霉素过敏")]},
+            {"configurable": {"thread_id": "conv-1", "user_id": "ada"}},
+        )
+    ```
+
+    Every model call gets a request within `window_tokens`: the thread's own messages, older turns as Pagefile's summary, bulky
+    results of earlier turns as placeholders, and what memory knows in one message before the user's last one. That message stays
+    the same through a turn. Nothing of it enters the state. Turns and tool results are written to the log as they happen.
+    A thread without a history of its own (no checkpointer) gets it from the log.
+
+    Synchronous runs need a `BlockingMemory`, or a `Memory` that lives in another thread's event loop. Whatever fails in
+    here, the run goes on without memory: it is logged once, counted in `pagefile_degraded_total{tier="langchain"}`, and takes `timeout_s` at most.
+
+    Args:
+        memory: an open memory.
+        user_id: whose memory it is; else `user_id` of the run's context or configuration.
+        conversation_id: which conversation; else that of the run's context or configuration, else its `thread_id`.
+        tenant: as with `user_id`.
+        window_tokens: the most a request may have, system message included and the tools' schemas not; the memory's setting if not given.
+        recent_turns: how many of the latest turns are kept longest; the memory's setting if not given.
+        archive_in_state: True keeps placeholders in the state instead of bulky results, so that checkpoints stay small.
+            The model sees the full result in the turn that fetched it either way.
+        incognito: nothing is written to the database, and nothing is recalled.
+        timeout_s: how long a hook may wait for the memory.
+    """
+
+    def __init__(
+        self,
+        memory: Memory | BlockingMemory,
+        *,
+        user_id: str | None = None,
+        conversation_id: str | None = None,
+        tenant: str | None = None,
+        window_tokens: int | None = None,
+        recent_turns: int | None = None,
+        archive_in_state: bool = False,
+        incognito: bool = False,
+        timeout_s: float = 5.0,
+    ) -> None:
+        super().__init__()
+        self._edge = FailOpen(memory, "langchain", timeout_s=timeout_s)
+        house = self._edge.memory.house
+        self._given = Given(conversation_id, user_id, tenant)
+        self._window_tokens = at_least(1, window_tokens or house.settings.window_tokens, "window_tokens")
+        self._recent_turns = recent_turns
+        self._archive_in_state = archive_in_state
+        self._incognito = incognito
+        self._count = house.counter.count
+        self._guide = WORDINGS[house.settings.language].guide
+        self._talks: OrderedDict[Whose, Talk] = OrderedDict()
+        self._frozen: OrderedDict[Whose, _Frozen] = OrderedDict()
+        self.tools = tools_of(self._edge, self._given, incognito=incognito)
+
+    # -- model calls ------------------------------------------------------------------------------------------------------
+
+    def wrap_model_call(
+        self,
+        request: ModelRequest[ContextT],
+        handler: Callable[[ModelRequest[ContextT]], ModelResponse[ResponseT]],
+    ) -> ModelResponse[ResponseT] | AIMessage | ExtendedModelResponse[ResponseT]:
+        who = whose(self._given, request.runtime.context)
+        view = self._edge.attempt_blocking("the window", lambda: self._viewed(who, request), None)
+        with _Watch(self, who, request.state):
+            return handler(self._request(request, view))
+
+    async def awrap_model_call(
+        self,
+        request: ModelRequest[ContextT],
+        handler: Callable[[ModelRequest[ContextT]], Awaitable[ModelResponse[ResponseT]]],
+    ) -> ModelResponse[ResponseT] | AIMessage | ExtendedModelResponse[ResponseT]:
+        who = whose(self._given, request.runtime.context)
+        view = await self._edge.attempt("the window", lambda: self._viewed(who, request), None)
+        with _Watch(self, who, request.state):
+            return await handler(self._request(request, view))
+
+    # -- tool calls -------------------------------------------------------------------------------------------------------
+
+    def wrap_tool_call(
+        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], ToolMessage | Command[Any]]
+    ) -> ToolMessage | Command[Any]:
+        who = whose(self._given, context_of(request))
+        with _Watch(self, who, request.state):
+            result = handler(request)
+        return self._edge.attempt_blocking(
+            "archiving a result", lambda: self._archived(who, request, result), result, always=True
+        )
+
+    async def awrap_tool_call(
+        self,
+        request: ToolCallRequest,
+        handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]],
+    ) -> ToolMessage | Command[Any]:
+        who = whose(self._given, context_of(request))
+        with _Watch(self, who, request.state):
+            result = await handler(request)
+        return await self._edge.attempt(
+            "archiving a result", lambda: self._archived(who, request, result), result, always=True
+        )
+
+    # -- the end of a run -------------------------------------------------------------------------------------------------
+
+    def after_agent(self, state: AgentState[ResponseT], runtime: Runtime[ContextT]) -> None:
+        who = whose(self._given, runtime.context)
+        self._edge.attempt_blocking("recording", lambda: self._finished(who, state), None, always=True)
+
+    async def aafter_agent(self, state: AgentState[ResponseT], runtime: Runtime[ContextT]) -> None:
+        who = whose(self._given, runtime.context)
+        await self._edge.attempt("recording", lambda: self._finished(who, state), None, always=True)
+
+    # -- inside: on the memory's own loop -----------------------------------------------------------------------------------
+
+    def _talk(self, who: Whose) -> Talk:
+        if who not in self._talks:
+            chat = self._edge.memory.conversation(
+                who.conversation, user_id=who.user, tenant=who.tenant, incognito=self._incognito
+            )
+            self._talks[who] = Talk(chat)
+            if len(self._talks) > _TALKS:
+                self._talks.popitem(last=False)
+        self._talks.move_to_end(who)
+        return self._talks[who]
+
+    async def _viewed(self, who: Whose, request: ModelRequest[ContextT]) -> View | None:
+        """The request as the window has it; None when there is no turn to make a window for."""
+        talk = self._talk(who)
+        _, told = exchanges(messages_of(request.state))
+        turn = await talk.begun(told)
+        if turn is None:
+            return None
+        plain = plain_view(request.system_message, request.messages)
+        base = system_with(request.system_message, self._guide)
+        fixed = request_tokens([*([base] if base else []), *plain.preamble], self._count)
+        shown = await self._shown(talk, turn, max(_LEAST_WINDOW, self._window_tokens - fixed))
+        frozen = self._frozen.get(who)
+        if frozen is None or frozen.turn_id != turn.id:
+            frozen = self._frozen[who] = _Frozen(turn.id, shown.system, shown.memory)
+            self._frozen.move_to_end(who)
+            if len(self._frozen) > _TALKS:
+                self._frozen.popitem(last=False)
+        view = replace(
+            plain,
+            system=system_with(base, frozen.system),
+            history=tuple(self._history(talk, request.messages, shown)),
+            memory=frozen.memory,
+            less_memory=shown.memory,
+            turn_id=turn.id,
+            tail=running_tail(plain.tail, turn, shown.results, tight=False),
+        )
+        if view.tokens(self._count) > self._window_tokens:
+            view = replace(view, tail=running_tail(plain.tail, turn, shown.results, tight=True))
+        return view
+
+    async def _shown(self, talk: Talk, turn: Turn, window_tokens: int) -> Shown:
+        window = await talk.chat.context(
+            turn=turn, window_tokens=window_tokens, recent_turns=self._recent_turns, placement="tail"
+        )
+        if any(
+            verdict.block in {"recent", "older"} and verdict.id not in talk.turns
+            for verdict in window.receipt.kept
+        ):
+            listing = await talk.chat.turns(newest=True, limit=len(window.receipt) + 1)
+            talk.turns |= {known.id: known for known in listing}
+        return shown_in(window, talk.turns, turn, self._guide)
+
+    def _history(
+        self, talk: Talk, messages: Sequence[BaseMessage], shown: Shown
+    ) -> list[tuple[BaseMessage, ...]]:
+        """The thread's own history wins, also where it is only a summary; where it has none, the log's is shown."""
+        preamble, found = exchanges(messages)
+        earlier = found[:-1]
+        if not earlier and not preamble:
+            return logged_history(shown.turns)
+        return native_history(earlier, [talk.stored(exchange) for exchange in earlier], shown.turns)
+
+    def _request(self, request: ModelRequest[ContextT], view: View | None) -> ModelRequest[ContextT]:
+        """The request within its window, with memory or, when that failed, without."""
+        whole = view if view is not None else plain_view(request.system_message, request.messages)
+        fits = self._edge.attempt_here(
+            "fitting a request", lambda: fitted(whole, self._window_tokens, self._count), whole
+        )
+        return request.override(system_message=fits.system, messages=cast("list[Any]", fits.messages()))
+
+    async def _archived(
+        self, who: Whose, request: ToolCallRequest, result: ToolMessage | Command[Any]
+    ) -> ToolMessage | Command[Any]:
+        """The result written down; in the state stands what was returned, or its placeholder if that is wished."""
+        talk = self._talk(who)
+        _, told = exchanges(messages_of(request.state))
+        await talk.begun(told)
+        call = request.tool_call
+        changed: dict[int, ToolMessage] = {}
+        for message in tool_messages(result):
+            use = ToolUse(message, str(message.name or call["name"]), call["args"])
+            turn = await talk.add(use)
+            changed[id(message)] = self._in_state(use, turn)
+        return with_messages(result, changed)
+
+    def _in_state(self, use: ToolUse, turn: Turn | None) -> ToolMessage:
+        number = step_of(turn, use) if turn is not None and self._archive_in_state else None
+        if turn is None or number is None or not isinstance(cast("Any", use.message.content), str):
+            return use.message
+        step = turn.steps[number]
+        return use.message if step.whole or step.page is None else with_text(use.message, step.result)
+
+    async def _finished(self, who: Whose, state: AgentState[ResponseT]) -> None:
+        talk = self._talk(who)
+        _, told = exchanges(messages_of(state))
+        answer = told[-1].last_words if told else Exchange((), tuple(messages_of(state))).last_words
+        await talk.finish(told, answer)
+
+    def failed(self, who: Whose, state: Any) -> None:
+        """A run raised: its turn is given up when the user's next message comes."""
+        _, told = exchanges(messages_of(state))
+        if told and who in self._talks:
+            self._talks[who].failed.add(told[-1].id)
+
+
+class _Watch:
+    """Notices that a model or a tool raised; an interrupt is no failure."""
+
+    def __init__(self, middleware: PagefileMiddleware[Any, Any], who: Whose, state: Any) -> None:
+        self._middleware = middleware
+        self._who = who
+        self._state = state
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None and not issubclass(kind, GraphBubbleUp):
+            self._middleware.failed(self._who, self._state)

@@ -1,0 +1,144 @@
+"""What LangChain's messages say: which of them make up a turn, what was asked, what the tools returned, what was answered."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+from uuid import NAMESPACE_OID, uuid5
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+
+from pagefile.memory.drafts import result_text
+from pagefile.records import MAX_ID_CHARS
+
+#: The name of the message that carries memory (document 004): never a user's words, never recorded.
+MEMORY_NAME = "memory_context"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolUse:
+    """A tool's result, and the call it answers."""
+
+    message: ToolMessage
+    tool: str
+    input: object
+
+    @property
+    def text(self) -> str:
+        """The result as text; of pictures and the like only what is said about them."""
+        content = cast("Any", self.message.content)
+        return result_text(content if isinstance(content, str) else text_of(self.message))
+
+    def step(self) -> dict[str, object]:
+        """The same as a step of a turn."""
+        return {
+            "tool": self.tool,
+            "input": self.input,
+            "result": self.text,
+            "call_id": self.message.tool_call_id,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """What a user said, in one message or several, and everything that came of it."""
+
+    humans: tuple[HumanMessage, ...]
+    rest: tuple[BaseMessage, ...]
+
+    @property
+    def id(self) -> str:
+        """The id of the user's last message, which is the id of the turn."""
+        return turn_id(self.humans[-1])
+
+    @property
+    def messages(self) -> tuple[BaseMessage, ...]:
+        return (*self.humans, *self.rest)
+
+    @property
+    def user(self) -> str:
+        """The user's words; what is no text is named by its kind."""
+        return "\n\n".join(said(human) for human in self.humans)
+
+    @property
+    def answer(self) -> str | None:
+        """The final answer; None while there is none."""
+        last = self.rest[-1] if self.rest else None
+        if not isinstance(last, AIMessage) or last.tool_calls:
+            return None
+        return text_of(last)
+
+    @property
+    def last_words(self) -> str | None:
+        """The answer, or the last thing the model said on the way to something that is no text."""
+        spoken = (text_of(message) for message in reversed(self.rest) if isinstance(message, AIMessage))
+        return self.answer or next((text for text in spoken if text.strip()), None)
+
+    @property
+    def uses(self) -> list[ToolUse]:
+        """The tool results, in order."""
+        return tool_uses(self.rest)
+
+
+def exchanges(messages: Sequence[BaseMessage]) -> tuple[list[BaseMessage], list[Exchange]]:
+    """What comes before the first user message (such as LangChain's own summary), and the turns from there on."""
+    preamble: list[BaseMessage] = []
+    found: list[tuple[list[HumanMessage], list[BaseMessage]]] = []
+    for message in messages:
+        if is_memory(message):
+            continue
+        if is_user(message):
+            if not found or found[-1][1]:
+                found.append(([], []))
+            found[-1][0].append(cast("HumanMessage", message))
+        else:
+            (found[-1][1] if found else preamble).append(message)
+    return preamble, [Exchange(tuple(humans), tuple(rest)) for humans, rest in found]
+
+
+def is_user(message: BaseMessage) -> bool:
+    """Whether a person wrote it: summaries and memory stand in human messages too."""
+    return (
+        isinstance(message, HumanMessage)
+        and message.additional_kwargs.get("lc_source") is None
+        and not is_memory(message)
+    )
+
+
+def is_memory(message: BaseMessage) -> bool:
+    """Whether it carries memory, ours or document 004's."""
+    return message.name == MEMORY_NAME
+
+
+def tool_uses(messages: Sequence[BaseMessage]) -> list[ToolUse]:
+    """The tool results among these messages, each with the call before it that it answers."""
+    calls: dict[str, Mapping[str, Any]] = {}
+    uses: list[ToolUse] = []
+    for message in messages:
+        if isinstance(message, AIMessage):
+            calls.update({str(call["id"]): call for call in message.tool_calls})
+        elif isinstance(message, ToolMessage):
+            call = calls.get(message.tool_call_id, {})
+            uses.append(ToolUse(message, str(message.name or call.get("name") or "tool"), call.get("args")))
+    return uses
+
+
+def text_of(message: BaseMessage) -> str:
+    """The text of a message, whatever else is in it."""
+    return str(message.text)
+
+
+def said(message: BaseMessage) -> str:
+    """The text of a user's message; a picture alone is named."""
+    text = text_of(message).replace("\0", "␀")
+    if text.strip():
+        return text
+    blocks = cast("Any", message.content)
+    kinds = [str(block.get("type", "block")) for block in blocks if isinstance(block, dict)]  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType] - blocks are whatever a provider takes
+    return " ".join(f"[{kind}]" for kind in kinds) or "[ ]"
+
+
+def turn_id(human: HumanMessage) -> str:
+    """The id under which a turn is recorded: the same whenever the same message comes again."""
+    if human.id and len(human.id) <= MAX_ID_CHARS - 8 and "\0" not in human.id:
+        return human.id
+    return str(uuid5(NAMESPACE_OID, f"{human.id}\0{said(human)}"))

@@ -1,0 +1,302 @@
+"""Runs that stop half-way: interrupted and resumed, failed, cancelled, replayed, streamed; and runs without an event loop."""
+
+import asyncio
+
+import pytest
+from langchain.agents import create_agent
+from langchain.agents.middleware import HumanInTheLoopMiddleware, ModelRetryMiddleware
+from langchain.tools import tool
+from langchain_core.messages import AIMessage, HumanMessage
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.errors import GraphRecursionError
+from langgraph.types import Command, interrupt
+
+from pagefile.integrations.langchain import PagefileMiddleware
+
+from .models import Recorder, calls_tool, check_order, memories
+
+THREAD = {"configurable": {"thread_id": "t", "user_id": "ada"}}
+
+
+@tool
+def weather(city: str) -> str:
+    """The weather of a city."""
+    return f"rain in {city}"
+
+
+def ask(text: str, message_id: str | None = None) -> dict:
+    return {"messages": [HumanMessage(text, id=message_id)]}
+
+
+async def turns_of(memory, conversation="t", user_id="ada"):
+    turns = await memory.conversation(conversation, user_id=user_id).turns()
+    return [(turn.user, turn.assistant, turn.status, len(turn.steps)) for turn in turns]
+
+
+async def test_an_interrupted_run_goes_on_where_it_was(memory):
+    """A person is asked before a tool runs; the turn stays open meanwhile and is one turn in the end."""
+    await memory.remember("The user likes oolong tea.", user_id="ada")
+    model = Recorder(script=[calls_tool("weather", {"city": "Oslo"}), AIMessage("Rain, have tea.")])
+    agent = create_agent(
+        model,
+        [weather],
+        middleware=[
+            PagefileMiddleware(memory),
+            HumanInTheLoopMiddleware(interrupt_on={"weather": {"allowed_decisions": ["approve", "reject"]}}),
+        ],
+        checkpointer=InMemorySaver(),
+    )
+    out = await agent.ainvoke(ask("Tea weather?"), THREAD)
+    assert "__interrupt__" in out
+    assert [("Tea weather?", None, "open", 0)] == await turns_of(memory)
+    await agent.ainvoke(Command(resume={"decisions": [{"type": "approve"}]}), THREAD)
+    assert [("Tea weather?", "Rain, have tea.", "done", 1)] == await turns_of(memory)
+    assert [m.content for m in model.calls[0]] == [m.content for m in model.calls[1][: len(model.calls[0])]]
+
+
+async def test_an_interrupt_inside_a_tool_records_its_result_once(memory):
+    """The tool runs again from its beginning when it is resumed; the turn has one step."""
+    asked = []
+
+    @tool
+    def booking(city: str) -> str:
+        """Book a trip."""
+        asked.append(city)
+        return f"{city}: {interrupt('sure?')}"
+
+    model = Recorder(script=[calls_tool("booking", {"city": "Oslo"}), AIMessage("Booked.")])
+    agent = create_agent(
+        model, [booking], middleware=[PagefileMiddleware(memory)], checkpointer=InMemorySaver()
+    )
+    await agent.ainvoke(ask("Book it"), THREAD)
+    await agent.ainvoke(Command(resume="yes"), THREAD)
+    assert ["Oslo", "Oslo"] == asked
+    assert [("Book it", "Booked.", "done", 1)] == await turns_of(memory)
+
+
+async def test_a_run_is_resumed_by_another_process(memory):
+    """What is not in the new process is read from the log: still one turn, with the steps from before."""
+    saver = InMemorySaver()
+    script = [
+        calls_tool("weather", {"city": "Oslo"}, "c1"),
+        calls_tool("weather", {"city": "Bergen"}, "c2"),
+        AIMessage("Rain."),
+    ]
+    model = Recorder(script=script)
+    gate = HumanInTheLoopMiddleware(interrupt_on={"weather": {"allowed_decisions": ["approve"]}})
+    for decision in (None, "approve", "approve"):
+        agent = create_agent(
+            model, [weather], middleware=[PagefileMiddleware(memory), gate], checkpointer=saver
+        )
+        given = ask("Both?") if decision is None else Command(resume={"decisions": [{"type": decision}]})
+        await agent.ainvoke(given, THREAD)
+    assert [("Both?", "Rain.", "done", 2)] == await turns_of(memory)
+
+
+@pytest.mark.parametrize("checkpointer", [True, False], ids=["checkpointer", "no checkpointer"])
+async def test_a_run_that_failed_is_aborted_when_the_user_goes_on(memory, checkpointer):
+    """The turn stays in the log and enters no window; the next one is recorded as ever."""
+    model = Recorder(script=[ConnectionError("model down"), AIMessage("Hello.")])
+    agent = create_agent(
+        model,
+        [],
+        middleware=[PagefileMiddleware(memory)],
+        checkpointer=InMemorySaver() if checkpointer else None,
+    )
+    with pytest.raises(ConnectionError):
+        await agent.ainvoke(ask("Hello?"), THREAD)
+    assert [("Hello?", None, "open", 0)] == await turns_of(memory)
+    await agent.ainvoke(ask("Anybody there?"), THREAD)
+    first, second = await turns_of(memory)
+    assert ("Hello?", None, "aborted", 0) == first
+    assert ("Hello.", "done") == second[1:3]
+    assert "Anybody there?" in second[0]
+
+
+async def test_a_failed_run_can_be_taken_up_again(memory):
+    """LangGraph goes on from its checkpoint; the turn was not given up."""
+    model = Recorder(
+        script=[calls_tool("weather", {"city": "Oslo"}), ConnectionError("model down"), AIMessage("Rain.")]
+    )
+    agent = create_agent(
+        model, [weather], middleware=[PagefileMiddleware(memory)], checkpointer=InMemorySaver()
+    )
+    with pytest.raises(ConnectionError):
+        await agent.ainvoke(ask("Weather?"), THREAD)
+    await agent.ainvoke(None, THREAD)
+    assert [("Weather?", "Rain.", "done", 1)] == await turns_of(memory)
+
+
+@pytest.mark.parametrize("outside", [True, False], ids=["outside", "inside"])
+async def test_retries_are_no_failures(memory, outside):
+    """A model that answers at the second try answers the same turn."""
+    model = Recorder(script=[ConnectionError("busy"), AIMessage("Hello.")])
+    retry = ModelRetryMiddleware(max_retries=2, initial_delay=0.0, jitter=False)
+    ours = PagefileMiddleware(memory)
+    agent = create_agent(model, [], middleware=[retry, ours] if outside else [ours, retry])
+    await agent.ainvoke(ask("Hello?"), THREAD)
+    assert [("Hello?", "Hello.", "done", 0)] == await turns_of(memory)
+
+
+async def test_a_tool_that_raises_and_a_loop_without_end(memory):
+    """Neither reaches the end of the agent: their turns are aborted later, their results are kept."""
+
+    @tool
+    def broken() -> str:
+        """Fails."""
+        raise RuntimeError("no")
+
+    model = Recorder(script=[calls_tool("broken")])
+    agent = create_agent(model, [broken], middleware=[PagefileMiddleware(memory)])
+    with pytest.raises(RuntimeError):
+        await agent.ainvoke(ask("one"), THREAD)
+    endless = Recorder(
+        script=[calls_tool("weather", {"city": "Oslo"}, "c1"), calls_tool("weather", {"city": "Rome"}, "c2")]
+    )
+    agent = create_agent(
+        endless, [weather], middleware=[PagefileMiddleware(memory)], checkpointer=InMemorySaver()
+    )
+    with pytest.raises(GraphRecursionError):
+        await agent.ainvoke(ask("two"), {**THREAD, "recursion_limit": 6})
+    agent = agent.with_config()
+    endless.play = lambda _: AIMessage("Enough.")
+    await agent.ainvoke(ask("three"), THREAD)
+    statuses = {user: (status, steps) for user, _, status, steps in await turns_of(memory)}
+    assert "aborted" == statuses["two"][0]
+    assert 2 == statuses["two"][1]
+    assert "done" == statuses["three"][0]
+
+
+async def test_a_cancelled_run_leaves_an_open_turn(memory):
+    """The user closed the window; the next message finds everything in order."""
+    waiting = asyncio.Event()
+
+    @tool
+    async def slow() -> str:
+        """Takes for ever."""
+        waiting.set()
+        await asyncio.sleep(60)
+
+    model = Recorder(script=[calls_tool("slow"), AIMessage("Here.")])
+    agent = create_agent(model, [slow], middleware=[PagefileMiddleware(memory)])
+    run = asyncio.ensure_future(agent.ainvoke(ask("one"), THREAD))
+    await waiting.wait()
+    run.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await run
+    await agent.ainvoke(ask("two"), THREAD)
+    assert [("one", None, "aborted", 0), ("two", "Here.", "done", 0)] == await turns_of(memory)
+
+
+async def test_an_answer_made_anew_is_a_turn_of_its_own(memory):
+    """Going back to an earlier point of the thread loses nothing that was said, and repeats nothing."""
+    model = Recorder(script=[AIMessage("First."), AIMessage("Second."), AIMessage("Bye.")])
+    agent = create_agent(model, [], middleware=[PagefileMiddleware(memory)], checkpointer=InMemorySaver())
+    await agent.ainvoke(ask("Hello?", "m1"), THREAD)
+    (before,) = [s async for s in agent.aget_state_history(THREAD) if s.next == ("model",)]
+    await agent.ainvoke(None, before.config)
+    await agent.ainvoke(ask("Bye", "m2"), THREAD)
+    assert [
+        ("Hello?", "First.", "done", 0),
+        ("Hello?", "Second.", "done", 0),
+        ("Bye", "Bye.", "done", 0),
+    ] == await turns_of(memory)
+    assert ["Hello?", "Second.", "Bye"] == [m.text for m in model.calls[2][1:]]
+
+
+async def test_streaming(memory):
+    """Tokens arrive one by one, memory is in the request and in no stream."""
+    await memory.remember("The user likes oolong tea.", user_id="ada")
+    model = Recorder(script=[calls_tool("weather", {"city": "Oslo"}), AIMessage("It rains in Oslo today")])
+    agent = create_agent(
+        model, [weather], middleware=[PagefileMiddleware(memory)], checkpointer=InMemorySaver()
+    )
+    pieces = []
+    async for message, _ in agent.astream(ask("Tea weather?"), THREAD, stream_mode="messages"):
+        pieces.append(message)
+    words = [m.text for m in pieces if m.type == "AIMessageChunk" and m.text]
+    assert ["It ", "rains ", "in ", "Oslo ", "today"] == words
+    assert [] == memories(pieces)
+    assert [1, 1] == [len(memories(request)) for request in model.calls]
+    assert [("Tea weather?", "It rains in Oslo today", "done", 1)] == await turns_of(memory)
+
+
+def test_without_an_event_loop(blocking):
+    """`invoke` and `stream` with a `BlockingMemory`: the same agent, the same log."""
+    blocking.remember("The user likes oolong tea.", user_id="ada")
+    model = Recorder(script=[calls_tool("weather", {"city": "Oslo"}), AIMessage("Rain, tea.")])
+    agent = create_agent(
+        model, [weather], middleware=[PagefileMiddleware(blocking)], checkpointer=InMemorySaver()
+    )
+    agent.invoke(ask("Tea weather?"), THREAD)
+    list(agent.stream(ask("Tea again?"), THREAD))
+    assert [1, 1, 1, 1] == [len(memories(request)) for request in model.calls]
+    for request in model.calls:
+        check_order(request)
+    turns = blocking.conversation("t", user_id="ada").turns()
+    assert [("Tea weather?", "done", 1), ("Tea again?", "done", 1)] == [
+        (turn.user, turn.status, len(turn.steps)) for turn in turns
+    ]
+
+
+def test_an_asynchronous_run_with_a_blocking_memory(blocking):
+    """One open memory serves both kinds of runs."""
+    model = Recorder(script=[AIMessage("One."), AIMessage("Two.")])
+    agent = create_agent(model, [], middleware=[PagefileMiddleware(blocking)])
+    agent.invoke(ask("first"), THREAD)
+    asyncio.run(agent.ainvoke(ask("second"), THREAD))
+    assert ["first", "One.", "second"] == [m.text for m in model.calls[1][1:]]
+
+
+async def test_a_synchronous_run_in_a_thread_of_a_server(memory):
+    """A `Memory` in the server's loop serves an agent that runs in a worker thread."""
+    model = Recorder(script=[calls_tool("weather", {"city": "Oslo"}), AIMessage("Rain.")])
+    agent = create_agent(model, [weather], middleware=[PagefileMiddleware(memory)])
+    await asyncio.to_thread(agent.invoke, ask("Weather?"), THREAD)
+    assert [("Weather?", "Rain.", "done", 1)] == await turns_of(memory)
+
+
+async def test_tools_that_run_at_the_same_time(memory):
+    """Their results are all in the turn, each once."""
+    both = AIMessage(
+        "",
+        tool_calls=[
+            {"name": "weather", "args": {"city": city}, "id": f"c{n}"}
+            for n, city in enumerate(["Oslo", "Rome", "北京"])
+        ],
+    )
+    model = Recorder(script=[both, AIMessage("Rain everywhere.")])
+    agent = create_agent(
+        model, [weather], middleware=[PagefileMiddleware(memory)], checkpointer=InMemorySaver()
+    )
+    await agent.ainvoke(ask("Weather?"), THREAD)
+    await agent.ainvoke(ask("Again?"), THREAD)
+    for request in model.calls:
+        check_order(request)
+    turns = list(await memory.conversation("t", user_id="ada").turns())
+    assert [{"rain in Oslo", "rain in Rome", "rain in 北京"}] * 2 == [
+        {step.result for step in turn.steps} for turn in turns
+    ]
+
+
+async def test_structured_output(memory):
+    """An answer that is no text still ends its turn."""
+    from pydantic import BaseModel
+
+    class Report(BaseModel):
+        """A report."""
+
+        city: str
+
+    model = Recorder(script=[calls_tool("Report", {"city": "Oslo"})])
+    agent = create_agent(
+        model,
+        [weather],
+        middleware=[PagefileMiddleware(memory)],
+        response_format=Report,
+        checkpointer=InMemorySaver(),
+    )
+    out = await agent.ainvoke(ask("Report"), THREAD)
+    assert Report(city="Oslo") == out["structured_response"]
+    ((user, _, status, _),) = await turns_of(memory)
+    assert ("Report", "done") == (user, status)
