@@ -1,5 +1,6 @@
 """Agents whose model follows a script and remembers what it was sent."""
 
+import json
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
@@ -87,18 +88,13 @@ class Script:
             for word in move.split(" "):
                 yield word + " "
         else:
-            yield {0: DeltaToolCall(move[0], dumped_json(move[1]), f"call_{len(self.sent)}")}
+            call_id = f"call_{len(self.sent)}"
+            yield {0: DeltaToolCall(name=move[0], json_args=json.dumps(move[1]), tool_call_id=call_id)}
 
 
 def dumped(messages: Sequence[ModelMessage]) -> str:
     """A history as it is saved."""
     return ModelMessagesTypeAdapter.dump_json(list(messages)).decode()
-
-
-def dumped_json(value: Any) -> str:
-    import json
-
-    return json.dumps(value)
 
 
 def reloaded(messages: Sequence[ModelMessage]) -> list[ModelMessage]:

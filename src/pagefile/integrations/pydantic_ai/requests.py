@@ -47,11 +47,10 @@ class Kept:
     full_tokens: int
     #: What stands for it when there is no room.
     short: str
-    page: str
 
 
-#: The passages of a page that answer the question, within so many tokens; None when there are none to be had.
-Excerpt = Callable[[Kept, int], Awaitable[str | None]]
+#: The passages of a result that answer the question, within so many tokens.
+Excerpt = Callable[[Kept, int], Awaitable[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +88,17 @@ def with_memory(question: ModelMessage, memory: str) -> ModelMessage:
     known = UserPromptPart(memory, timestamp=said.timestamp)
     parts = [other for part in question.parts for other in ([known, part] if part is said else [part])]
     return replace(question, parts=parts)
+
+
+def following(
+    turns: Sequence[ModelMessage], question: ModelMessage
+) -> tuple[list[ModelMessage], ModelMessage]:
+    """Turns to stand before a question that has no history, and the question; its system prompts stand before both."""
+    own = _frameworks_own(question)
+    if not turns or not own or not isinstance(question, ModelRequest):
+        return list(turns), question
+    rest = [part for part in question.parts if part.part_kind in _SAID]
+    return [replace(question, parts=own), *turns], replace(question, parts=rest)
 
 
 async def fitted(
@@ -144,9 +154,8 @@ async def _fuller(running: Sequence[ModelMessage], fit: Fit, left: int) -> tuple
             left -= extra
         elif not cut:
             cut = True
-            passages = await fit.excerpt(kept, left) if left >= LEAST_EXCERPT_TOKENS else None
-            if passages is not None:
-                texts[key] = f"{kept.short}\n{passages}"
+            if left >= LEAST_EXCERPT_TOKENS:
+                texts[key] = f"{kept.short}\n{await fit.excerpt(kept, left)}"
                 left -= fit.count(texts[key]) - fit.count(kept.short)
     return texts, left
 

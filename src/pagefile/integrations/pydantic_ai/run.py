@@ -3,7 +3,6 @@
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar, cast
@@ -13,10 +12,17 @@ from pydantic_ai import ToolReturn
 from pydantic_ai.messages import InstructionPart, ModelMessage, ToolCallPart, ToolReturnPart
 from pydantic_ai.models import ModelRequestContext, ModelRequestParameters
 
-from pagefile.errors import HandleNotFoundError
 from pagefile.integrations.failing import FailOpen
 from pagefile.integrations.pydantic_ai.parts import answer_text, earlier_messages
-from pagefile.integrations.pydantic_ai.requests import Fit, Kept, Key, fitted, question_at, with_memory
+from pagefile.integrations.pydantic_ai.requests import (
+    Fit,
+    Kept,
+    Key,
+    fitted,
+    following,
+    question_at,
+    with_memory,
+)
 from pagefile.memory import Conversation
 from pagefile.records import Step, Turn
 from pagefile.text.scripts import language
@@ -31,6 +37,8 @@ R = TypeVar("R")
 D = TypeVar("D")
 
 _CHUNKS = re.compile(r"<chunks>\n.*?\n</chunks>\n", re.DOTALL)
+#: Turns among which a running one is looked for.
+_LOOKED_THROUGH = 20
 _SECTION = re.compile(r"^</[a-z]+>$", re.MULTILINE)
 
 
@@ -143,9 +151,11 @@ class RunMemory:
 
     async def _caught_up(self) -> Turn:
         """The turn with every step in it; what could not be written when it happened is tried once more."""
-        turn = self.turn
-        if turn is None or self._unwritten:
-            turn = await self._begun()
+        turn = self.turn or await self._begun()
+        if self._unwritten:
+            # A step whose writing took too long may have arrived after all.
+            newest = await self.chat.turns(newest=True, limit=_LOOKED_THROUGH)
+            turn = next((stored for stored in newest if stored.id == turn.id), turn)
         for late in self._unwritten:
             if not late.is_in(turn):
                 turn = await self.chat.step(
@@ -195,7 +205,7 @@ class RunMemory:
         house = self.edge.memory.house
         tokens = step.page_tokens if len(text) == step.page_chars else house.counter.count(text)
         short = step_note(step, WORDINGS[house.settings.language]) if step.whole else step.result
-        return Kept(text, tokens, short, cast("str", step.page))
+        return Kept(text, tokens, short)
 
     async def _stored(self, raw: _Unwritten) -> Step:
         self._unwritten.append(raw)
@@ -207,6 +217,8 @@ class RunMemory:
             self.turn, tool=raw.tool, input=raw.input, result=raw.result, call_id=raw.call_id
         )
         self._unwritten.remove(raw)
+        # Of calls that ran at once, the last to arrive need not be the last that was written.
+        self.turn = max(self.turn, changed, key=lambda turn: len(turn.steps))
         return changed.steps[-1]
 
     # -- model calls --------------------------------------------------------------------------------------------------
@@ -216,7 +228,8 @@ class RunMemory:
         if self._known is None:
             self._known = await self.edge.attempt("recalling", self._recalled, None)
         work = partial(self._prepared, request, self._known or NOTHING_KNOWN)
-        return await self.edge.attempt("preparing a request", work, request)
+        # No store is asked here, and what this run fetched has to be shown even while the store is left alone.
+        return await self.edge.attempt("preparing a request", work, request, always=True)
 
     async def _recalled(self) -> Known:
         window = await self.chat.context(
@@ -239,7 +252,7 @@ class RunMemory:
             return replace(request, model_request_parameters=parameters)
         before, (question, *steps) = messages[:start], messages[start:]
         if not before and self.options.history:
-            before = list(known.turns)
+            before, question = following(known.turns, question)
         question = question if heads else with_memory(question, memory)
         fit = self._fit(parameters)
         return replace(
@@ -264,19 +277,16 @@ class RunMemory:
         taken = sum(MESSAGE_OVERHEAD + count(text) for text in texts)
         return Fit(self.options.window_tokens - taken, count, self._kept, self._excerpt, self._language)
 
-    async def _excerpt(self, kept: Kept, room_tokens: int) -> str | None:
+    async def _excerpt(self, kept: Kept, room_tokens: int) -> str:
         """Passages that answer the question; the same ones as long as they fit."""
-        known = self._excerpts.get(kept.page)
-        if known is not None and self.edge.memory.house.counter.count(known) <= room_tokens:
-            return known
-        with suppress(HandleNotFoundError):
-            asked = self.question or kept.short
+        house = self.edge.memory.house
+        known = self._excerpts.get(kept.full)
+        if known is None or house.counter.count(known) > room_tokens:
             # A little less than there is room for, so that they still fit when the run goes on.
-            self._excerpts[kept.page] = await self.chat.load(
-                kept.page, query=asked, limit=room_tokens * 3 // 4
-            )
-            return self._excerpts[kept.page]
-        return None
+            room = room_tokens * 3 // 4
+            known = await house.archive.excerpt(kept.full, self.question or kept.short, room)
+            self._excerpts[kept.full] = known
+        return known
 
 
 def without_chunks(memory: str) -> str:
