@@ -22,9 +22,12 @@ def told(capsys):
 
 def test_every_example_is_run_here():
     """An example nobody runs is wrong before long."""
-    assert ["agent_loop.py", "short_term_memory.py", "yongce_dialogue.py"] == sorted(
-        path.name for path in EXAMPLES.glob("*.py")
-    )
+    assert [
+        "agent_loop.py",
+        "conversation_history.py",
+        "short_term_memory.py",
+        "yongce_dialogue.py",
+    ] == sorted(path.name for path in EXAMPLES.glob("*.py"))
 
 
 def test_the_dialogue_of_document_000(told):
@@ -66,3 +69,17 @@ def test_an_agent_loop_in_english(told):
     assert max(sizes[2:]) < 1_500
     assert any("load_tool_history(" in line for line in lines)
     assert "  What did the log say before? It says: 12:59:59 ERROR disk full" == lines[-1]
+
+
+def test_a_long_conversation_about_films(told):
+    """The director of ten turns ago, back to a topic, the first turn at turn 120; and nothing where nothing is asked for."""
+    director, topic, unrelated, first, end = told("conversation_history.py")
+    assert "  最近6条: 抱歉，我不记得您说的是哪位导演。 （召回 0 轮）" == director[1]
+    assert director[3].startswith("  加上摘要和召回: 是克里斯托弗·诺兰。 （召回 ")
+    assert "  最近6条: 抱歉，请再说一遍想看什么。 （召回 0 轮）" == topic[1]
+    assert topic[3].startswith("  加上摘要和召回: 好的，我们刚才说到《黑客帝国》和《十二猴子》。 （召回 ")
+    assert unrelated[3].endswith("（召回 0 轮）")
+    assert "  最近6条: 抱歉，我不知道。 （召回 0 轮）" == first[1]
+    assert first[3].startswith("  加上摘要和召回: 您叫王芳，只看有中文字幕的电影。 （召回 ")
+    assert "消息: 240 条" == end[0]
+    assert "覆盖 232 条" in end[1]
