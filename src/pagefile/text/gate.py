@@ -10,8 +10,8 @@ Gate = Literal["auto", "always", "never"]
 #: A turn passes that holds this share of the question's weight, or is this near in meaning.
 MIN_COVERAGE = 0.5
 MIN_LIKENESS = 0.55
-#: The bar for a question that points back: who asks for "that one from before" names little of it.
-BACK_COVERAGE = 0.25
+#: The bar for a question that points back: who asks for "that one from before" names little of it, and the pointing words count.
+BACK_COVERAGE = 0.1
 BACK_LIKENESS = 0.35
 #: Below this, what two texts have in common is that both are texts.
 SOME_LIKENESS = 0.25

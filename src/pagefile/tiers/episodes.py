@@ -33,8 +33,8 @@ from pagefile.text.words import terms
 from pagefile.tiers.base import Counter, Occasion, Tier
 from pagefile.tiers.indexing import ANALYZER, THREAD_FROM, terms_of
 from pagefile.tiers.meaning import Meaning
-from pagefile.window.candidates import Candidate, Form
-from pagefile.window.episodes import episode_text
+from pagefile.window.candidates import Candidate
+from pagefile.window.episodes import episode_forms
 
 _BATCH = 1000
 #: How many turns are asked for by meaning.
@@ -245,9 +245,8 @@ class Episodes(Tier):
 
     def _candidate(self, near: Neighbourhood, found: Found[_Key], rank: int) -> Candidate:
         turn = near.turn
-        shown = episode_text(turn.at, turn.user, turn.assistant)
-        form = Form(self._counter.count(shown), text=shown)
-        return Candidate(f"episode:{turn.id}", "episodes", (form,), rank, found.score)
+        forms = episode_forms(turn.at, turn.user, turn.assistant, self._counter.count)
+        return Candidate(f"episode:{turn.id}", "episodes", forms, rank, found.score)
 
 
 R = TypeVar("R")

@@ -1,0 +1,157 @@
+"""Another embedder, another dimension, another home: found out, explained, and made anew while reads go on."""
+
+import logging
+
+import pytest
+
+from pagefile import Memory, ModelUnavailableError, Settings
+from pagefile.testing import HashingEmbedder
+
+from .cli_calling import pagefile
+from .loose_vectors import LooseVectors
+from .test_episodes import CHAT, FILMS, Moody, indexed
+
+OLD, NEW = "hashing/64", "hashing/32"
+
+
+@pytest.fixture
+async def place(tmp_path):
+    """A database whose turns have vectors of 64 numbers."""
+    url = f"sqlite:///{tmp_path}/a.db"
+    async with Memory.open(url, embedder=HashingEmbedder(64)) as memory:
+        for number, (user, assistant) in enumerate([FILMS, *CHAT]):
+            tenant = "t2" if number > 7 else None
+            await memory.conversation(f"c{number % 3}", user_id="u", tenant=tenant).record(
+                user, assistant, id=f"{number}"
+            )
+        await memory.settle()
+        assert await vectors(memory) == {OLD: 11}
+    return url
+
+
+async def vectors(memory):
+    found = (await memory.describe())["recall"]["vectors"]
+    return {maker: number for maker, number in found.items() if number}
+
+
+async def test_another_embedder_is_found_out_and_explained(place, caplog):
+    """Words go on; the log, the receipt and `describe` say what happened and what to do; nothing is embedded by itself."""
+    embedder = HashingEmbedder(32)
+    with caplog.at_level(logging.WARNING, "pagefile"):
+        async with Memory.open(place, embedder=embedder, settings=Settings(window_tokens=700)) as memory:
+            await memory.settle()
+            chat = memory.conversation("new", user_id="u")
+            await chat.record("一句新的话", "好")
+            await memory.settle()
+            assert (await memory.recall("科幻电影", user_id="u"))[0].id == "0"
+            window = await chat.context("之前说的那部科幻电影是什么？")
+            trouble = (await memory.describe())["recall"]["trouble"]
+            assert await vectors(memory) == {OLD: 11}
+    assert embedder.embedded == 0
+    for told in (caplog.text, " ".join(window.receipt.degraded), trouble):
+        assert OLD in told
+        assert NEW in told
+        assert "pagefile rebuild" in told
+    assert len([record for record in caplog.records if "pagefile rebuild" in record.getMessage()]) == 1
+
+
+async def test_a_rebuild_makes_vectors_anew_and_removes_the_old(place):
+    """With a progress that only rises and ends at the end; a second one has nothing to do, `anew` has."""
+    seen = []
+    async with Memory.open(place, embedder=HashingEmbedder(32)) as memory:
+        counts = await memory.rebuild(progress=lambda done, total: seen.append((done, total)))
+        assert counts == {"terms": 0, "vectors": 11, "dropped": 11}
+        assert await vectors(memory) == {NEW: 11}
+        assert (await memory.recall("科幻电影", user_id="u"))[0].parts["likeness"] > 0
+        assert (await memory.describe())["recall"]["trouble"] is None
+        assert await memory.rebuild() == {"terms": 0, "vectors": 0, "dropped": 0}
+        assert await memory.rebuild(anew=True) == {"terms": 11, "vectors": 11, "dropped": 0}
+        assert await vectors(memory) == {NEW: 11}
+    assert seen == sorted(seen)
+    assert seen[-1][0] == seen[-1][1] == 11
+    async with Memory.open(place, embedder=HashingEmbedder(32)) as memory:
+        await memory.settle()
+        assert memory.house.indexer.vectors.embedder.embedded <= 1
+        assert len(await indexed(memory)) == 8
+
+
+async def test_a_rebuild_that_was_interrupted_is_continued(place):
+    """What is there is not made again, and the old ones go only when all new ones are there."""
+
+    class Tired(HashingEmbedder):
+        async def embed(self, texts):
+            if self.embedded >= 8:
+                raise ModelUnavailableError("tired")
+            return await super().embed(texts)
+
+    async with Memory.open(place, embedder=Tired(32)) as memory:
+        memory.house.indexer.vectors.embedder.batch = 4
+        with pytest.raises(ModelUnavailableError, match="tired"):
+            await memory.rebuild(tenant="t2")
+            await memory.rebuild()
+        assert (await vectors(memory))[OLD] == 11
+    async with Memory.open(place, embedder=HashingEmbedder(32)) as memory:
+        before = (await vectors(memory)).get(NEW, 0)
+        assert 0 < before < 11
+        counts = await memory.rebuild()
+        assert counts["dropped"] == 11
+        assert await vectors(memory) == {NEW: 11}
+
+
+async def test_one_tenant_is_rebuilt_and_the_others_keep_what_they_have(place):
+    """Old vectors stay as long as somebody has no new ones."""
+    async with Memory.open(place, embedder=HashingEmbedder(32), settings=Settings(drain_s=0)) as memory:
+        assert await memory.rebuild(tenant="t2") == {"terms": 0, "vectors": 3, "dropped": 0}
+        assert await vectors(memory) == {OLD: 11, NEW: 3}
+
+
+async def test_a_rebuild_whose_embedder_fails_says_so_and_keeps_the_old(place):
+    """Nothing is dropped for what could not be made."""
+    async with Memory.open(place, embedder=Moody(32)) as memory:
+        with pytest.raises(ModelUnavailableError, match="on strike"):
+            await memory.rebuild()
+        assert await vectors(memory) == {OLD: 11}
+
+
+async def test_another_home_is_found_out(place):
+    """The log knows that vectors were made elsewhere: nothing is embedded until somebody says so."""
+    elsewhere = LooseVectors()
+    embedder = HashingEmbedder(64)
+    async with Memory.open(place, vectors=elsewhere, embedder=embedder) as memory:
+        await memory.settle()
+        trouble = (await memory.describe())["recall"]["trouble"]
+        assert "sqlite" in trouble
+        assert "pagefile rebuild" in trouble
+        assert embedder.embedded == 0
+        assert await memory.rebuild() == {"terms": 0, "vectors": 11, "dropped": 0}
+        assert len(await indexed(memory)) == 8
+    async with Memory.open(place, embedder=HashingEmbedder(64)) as memory:
+        await memory.settle()
+        assert await vectors(memory) == {OLD: 11}
+        assert memory.house.indexer.vectors.embedder.embedded <= 1
+
+
+async def test_a_home_that_lost_everything_is_filled_again(tmp_path):
+    """The watermarks speak of vectors that are gone: they are made again."""
+    url = f"sqlite:///{tmp_path}/a.db"
+    embedder = HashingEmbedder()
+    for _ in range(2):
+        home = LooseVectors()
+        async with Memory.open(url, vectors=home, embedder=embedder) as memory:
+            await memory.conversation("c", user_id="u").record(*FILMS, id="film")
+            await memory.settle()
+            assert await indexed(memory) == ["film"]
+
+
+def test_the_command_line_rebuilds(tmp_path):
+    """`pagefile rebuild`: makes what is missing, says what it did, and what `doctor` says is true."""
+    db = f"{tmp_path}/a.db"
+    pagefile("--db", db, "record", "c", "--user-id", "u", "--user", FILMS[0], "--assistant", FILMS[1])
+    told = pagefile("--db", db, "rebuild", "--json").json
+    assert told == {"terms": 1, "vectors": 1, "dropped": 0}
+    assert "Everything is there already" in pagefile("--db", db, "rebuild").words
+    assert "1 vector" in pagefile("--db", db, "rebuild", "--anew").words
+    checks = pagefile("--db", db, "doctor", "--json").json["checks"]
+    recall = next(check for check in checks if check["name"] == "recall")
+    assert recall["state"] == "ok"
+    assert "1 vector" in recall["found"]
