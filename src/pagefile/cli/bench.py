@@ -10,6 +10,7 @@ from pagefile.bench import archive as archive_bench
 from pagefile.bench import history as history_bench
 from pagefile.bench import recall as recall_bench
 from pagefile.bench import short_term as short_term_bench
+from pagefile.bench import workspace as workspace_bench
 from pagefile.bench.core import run
 from pagefile.bench.history_costs import CLAIMS, WAYS
 from pagefile.bench.recall_scoring import DEPTH, FIGURES
@@ -202,6 +203,46 @@ def _show_costs(report: history_bench.HistoryReport) -> None:
             f"${claim.dollars(traffic):,.0f}",
             f"{claim.saved():.0%}",
             f"the document's {claim.name}",
+        )
+    print_table(made)
+    say()
+
+
+@app.command()
+def workspace(
+    *,
+    quick: Quick = False,
+    as_json: AsJson = False,
+) -> None:
+    """Measure what a workspace spares an agent over a 200-page document; exit code 1 when a limit is not kept."""
+    with err().status("Measuring…") as status:
+        report = workspace_bench.run(quick=quick, progress=lambda step: status.update(visible(step)))
+    if as_json:
+        print_json(report.to_json())
+    else:
+        _show_walked(report)
+        _show(report.report.rows)
+        _show_machine(report.report)
+    if not report.ok:
+        raise typer.Exit(1)
+
+
+def _show_walked(report: workspace_bench.WorkspaceReport) -> None:
+    """The same questions in every way."""
+    say(
+        f"{report.questions} questions to 200 pages with a table of contents of {report.toc_chars:,} characters."
+    )
+    numbers = ("calls made", "reached", "get_toc", "reached", "prompt tokens", "repeated")
+    made = table(*numbers, "way", right=numbers)
+    for walked in report.walked:
+        made.add_row(
+            f"{walked.made.total():,}",
+            f"{walked.reached.total():,}",
+            f"{walked.made['get_toc']:,}",
+            f"{walked.reached['get_toc']:,}",
+            f"{walked.tokens:,}",
+            f"{walked.repeated_share:.0%}",
+            walked.way.name,
         )
     print_table(made)
     say()
