@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 
-from pagefile.ports.derived import TermStore, Watermarks
+from pagefile.ports.derived import TermStore, VectorHome, Watermarks
 from pagefile.ports.log import LogReader, TurnLog, TurnSource
 from pagefile.ports.pages import PageIndex, PageKeeper, PageStore
 from pagefile.ports.shelves import CallLog, FactStore, SessionStore
@@ -23,6 +23,13 @@ class Store(ABC):
     sessions: SessionStore
     watermarks: Watermarks
     terms: TermStore
+
+    def vectors(self, *, cache_bytes: int | None = None) -> VectorHome | None:
+        """The home of vectors in this database, None where it can have none. It opens nothing; close it before the store.
+
+        `cache_bytes` bounds what it keeps in memory, where it keeps anything there.
+        """
+        return None
 
     @abstractmethod
     async def erase(self, scope: Scope) -> ErasureReceipt:

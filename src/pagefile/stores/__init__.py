@@ -5,6 +5,7 @@ from pagefile.stores.clock import SystemClock
 from pagefile.stores.inmemory import InMemoryStore
 from pagefile.stores.opening import StoreOptions, open_store
 from pagefile.stores.sqlite import SqliteStore
+from pagefile.stores.vectors import open_vectors
 
 __all__ = [
     "CachedSessions",
@@ -15,5 +16,6 @@ __all__ = [
     "head_version",
     "open_sessions",
     "open_store",
+    "open_vectors",
     "versions_in",
 ]

@@ -16,6 +16,7 @@ from pagefile.ports import (
     TermStore,
     TurnLog,
     TurnSource,
+    VectorHome,
     Watermarks,
 )
 from pagefile.records import ErasureReceipt, JsonObject, Scope
@@ -44,6 +45,14 @@ class FlakyStore(Store):
         self.sessions = cast("SessionStore", _FlakyPort("sessions", store.sessions, self.check))
         self.watermarks = cast("Watermarks", _FlakyPort("watermarks", store.watermarks, self.check))
         self.terms = cast("TermStore", _FlakyPort("terms", store.terms, self.check))
+
+    def vectors(self, *, cache_bytes: int | None = None) -> VectorHome | None:
+        home = self._store.vectors(cache_bytes=cache_bytes)
+        if home is None:
+            return None
+        flaky = _FlakyPort("vectors", home, self.check)
+        flaky.name = home.name
+        return cast("VectorHome", flaky)
 
     def fail(self, verbs: Iterable[str], *, error: Exception | None = None, times: int | None = None) -> None:
         """Fail these verbs from now on, or only the next few times."""
@@ -79,7 +88,9 @@ class _FlakyPort:
     """Any port: every verb asks first whether it may go on."""
 
     def __init__(self, name: str, port: object, check: Callable[[str], None]) -> None:
-        self._name = name
+        #: Only a home of vectors has one.
+        self.name = ""
+        self._prefix = name
         self._port = port
         self._check = check
 
@@ -87,7 +98,7 @@ class _FlakyPort:
         method = getattr(self._port, verb)
 
         async def checked(*args: Any, **kwargs: Any) -> Any:
-            self._check(f"{self._name}.{verb}")
+            self._check(f"{self._prefix}.{verb}")
             return await method(*args, **kwargs)
 
         return checked

@@ -6,6 +6,7 @@ from typing import TypeVar
 from pagefile.ports import (
     Clock,
     Store,
+    VectorHome,
 )
 from pagefile.records import (
     ErasureReceipt,
@@ -19,6 +20,7 @@ from pagefile.stores.inmemory.pages import InMemoryPageIndex, InMemoryPageKeeper
 from pagefile.stores.inmemory.reader import InMemoryReader
 from pagefile.stores.inmemory.room import Room, within
 from pagefile.stores.inmemory.shelves import InMemoryCalls, InMemorySessions
+from pagefile.stores.inmemory.vectors import InMemoryVectors
 
 K = TypeVar("K")
 T = TypeVar("T")
@@ -39,6 +41,9 @@ class InMemoryStore(Store):
         self.sessions = InMemorySessions(self._room)
         self.watermarks = InMemoryWatermarks(self._room)
         self.terms = InMemoryTerms(self._room)
+
+    def vectors(self, *, cache_bytes: int | None = None) -> VectorHome:
+        return InMemoryVectors(self._room)
 
     async def erase(self, scope: Scope) -> ErasureReceipt:
         room = self._room

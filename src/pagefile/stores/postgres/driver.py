@@ -16,7 +16,7 @@ from pagefile.errors import (
     StoreFullError,
     StoreUnavailableError,
 )
-from pagefile.stores.postgres.queries import sql
+from pagefile.stores.postgres.queries import Statement, sql
 
 Row = Sequence[Any]
 Values = dict[str, Any]
@@ -63,27 +63,31 @@ class Connection:
     def __init__(self, raw: RawConnection) -> None:
         self._raw = raw
 
-    async def rows(self, name: str, values: Mapping[str, Any]) -> list[Row]:
+    async def rows(self, name: str | Statement, values: Mapping[str, Any]) -> list[Row]:
         """Every row of a statement."""
-        statement = sql(name)
+        statement = _statement(name)
         return await self._raw.fetch(statement.text, *statement.given(values))
 
-    async def row(self, name: str, values: Mapping[str, Any]) -> Row | None:
+    async def row(self, name: str | Statement, values: Mapping[str, Any]) -> Row | None:
         """The first row of a statement."""
-        statement = sql(name)
+        statement = _statement(name)
         return await self._raw.fetchrow(statement.text, *statement.given(values))
 
-    async def count(self, name: str, values: Mapping[str, Any]) -> int:
+    async def count(self, name: str | Statement, values: Mapping[str, Any]) -> int:
         """How many rows a statement changed."""
-        statement = sql(name)
+        statement = _statement(name)
         told = await self._raw.execute(statement.text, *statement.given(values))
         return int(told.rpartition(" ")[2])
 
-    async def many(self, name: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    async def many(self, name: str | Statement, rows: Sequence[Mapping[str, Any]]) -> None:
         """A statement with each of these values."""
         if rows:
-            statement = sql(name)
+            statement = _statement(name)
             await self._raw.executemany(statement.text, [statement.given(values) for values in rows])
+
+
+def _statement(name: str | Statement) -> Statement:
+    return sql(name) if isinstance(name, str) else name
 
 
 #: The id is taken.
@@ -107,6 +111,8 @@ LOST: tuple[type[Exception], ...] = (
     asyncpg.InterfaceError,
     asyncpg.InternalClientError,
 )
+#: The role of the URL may not do this.
+FORBIDDEN: tuple[type[Exception], ...] = (asyncpg.InsufficientPrivilegeError,)
 _SOLVED_BY_WAITING: tuple[type[Exception], ...] = (
     asyncpg.TooManyConnectionsError,
     asyncpg.QueryCanceledError,

@@ -17,8 +17,10 @@ _PARAMETER = re.compile(r"(?<!:):([a-z_]+)")
 
 _NAMES_BY_TYPE = {
     "timestamptz": "now created at since before updated last_load purged valid_from valid_to recorded retracted_at",
-    "bigint": "after_seq budget covered covered_messages covered_turns keep least length limit live_tokens live_turns loads"
+    "bigint": "after_seq budget covered covered_messages covered_turns keep least length seconds limit live_tokens live_turns loads"
     " max_bytes place reset_seq seq stored_bytes tokens user_tokens assistant_tokens version",
+    "integer": "dimension",
+    "real[]": "vector",
     "boolean": "done ended pinned retracted",
     "double precision": "confidence ratio",
     "json": "anchors archive_refs input metadata options receipt snapshot sources steps value",

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from pagefile.ports import Clock, Store
+from pagefile.ports import Clock, Store, VectorHome
 from pagefile.records import ErasureReceipt, JsonObject, Scope, utc
 from pagefile.stores.postgres.database import Database
 from pagefile.stores.postgres.derived import PostgresTerms, PostgresWatermarks
@@ -17,6 +17,7 @@ from pagefile.stores.postgres.place import Place
 from pagefile.stores.postgres.reader import PostgresReader
 from pagefile.stores.postgres.sessions import PostgresSessions
 from pagefile.stores.postgres.shelves import PostgresCalls
+from pagefile.stores.postgres.vectors import PostgresVectors
 
 
 class PostgresStore(Store):
@@ -46,6 +47,9 @@ class PostgresStore(Store):
             await database.close()
             raise
         return cls(database, clock)
+
+    def vectors(self, *, cache_bytes: int | None = None) -> VectorHome:
+        return PostgresVectors(self._database)
 
     async def erase(self, scope: Scope) -> ErasureReceipt:
         counts = await self._database.write(lambda connection: erase(connection, scope), again=False)

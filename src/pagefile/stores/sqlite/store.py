@@ -6,7 +6,7 @@ from typing import Any
 
 import apsw
 
-from pagefile.ports import Clock, Store
+from pagefile.ports import Clock, Store, VectorHome
 from pagefile.records import ErasureReceipt, JsonObject, Scope, utc
 from pagefile.stores.sqlite.connecting import Place, open_connections
 from pagefile.stores.sqlite.derived import SqliteTerms, SqliteWatermarks
@@ -20,6 +20,7 @@ from pagefile.stores.sqlite.pages import SqlitePages
 from pagefile.stores.sqlite.passages import SqlitePageIndex
 from pagefile.stores.sqlite.reader import SqliteReader
 from pagefile.stores.sqlite.shelves import SqliteCalls, SqliteSessions
+from pagefile.stores.sqlite.vectors import CACHE_BYTES, SqliteVectors
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,10 @@ class SqliteStore(Store):
         return cls(
             Parts(Writer(opened.writer, name), Readers(opened.readers, name), clock, place, opened.read_only)
         )
+
+    def vectors(self, *, cache_bytes: int | None = None) -> VectorHome:
+        size = CACHE_BYTES if cache_bytes is None else cache_bytes
+        return SqliteVectors(self._parts.writer, self._parts.readers, cache_bytes=size)
 
     async def erase(self, scope: Scope) -> ErasureReceipt:
         clock, writer = self._parts.clock, self._parts.writer

@@ -24,6 +24,7 @@ from pagefile.testing.contracts.session_cache import SessionCacheContract
 from pagefile.testing.contracts.sessions import SessionStoreContract
 from pagefile.testing.contracts.shelves import CallLogContract, FactStoreContract
 from pagefile.testing.contracts.source import TurnSourceContract
+from pagefile.testing.contracts.vectors import VectorHomeContract
 
 __all__ = [
     "CallLogContract",
@@ -40,5 +41,6 @@ __all__ = [
     "TermStoreContract",
     "TurnLogContract",
     "TurnSourceContract",
+    "VectorHomeContract",
     "WatermarksContract",
 ]

@@ -17,18 +17,31 @@ CREATE TABLE episode_makers (
   dimension INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- Document 002's episodes: a vector for each turn. Both messages are those of the turn in ai_message; `place` rises with
--- every write, so that whoever holds vectors in memory can ask for what is new.
+-- Document 002's episodes: a vector for each turn. Both messages are those of the turn in ai_message. A row never changes:
+-- what is written anew gets a new `place`, and places rise, so that whoever holds vectors in memory can ask for what is new.
 CREATE TABLE conversation_episodes (
   place           INTEGER PRIMARY KEY AUTOINCREMENT,
   id              TEXT NOT NULL,   -- the turn's
   conversation_id TEXT NOT NULL,
   tenant          TEXT NOT NULL,
   seq             INTEGER NOT NULL,
+  user_id         TEXT,            -- the conversation's owner
   maker           TEXT NOT NULL,
-  embedding       BLOB NOT NULL,   -- float16, of unit length
+  embedding       BLOB NOT NULL,   -- float16, little-endian, of unit length
   created_at      INTEGER NOT NULL,
-  UNIQUE (conversation_id, tenant, maker, seq)
+  UNIQUE (conversation_id, tenant, maker, seq),
+  FOREIGN KEY (tenant, conversation_id) REFERENCES conversations (tenant, conversation_id) ON DELETE CASCADE
 ) STRICT;
 
-CREATE INDEX episodes_by_maker ON conversation_episodes (maker);
+CREATE INDEX episodes_by_user ON conversation_episodes (maker, tenant, user_id);
+
+-- A conversation that gets its owner late: its vectors become that user's, as new rows. The old ones step aside first,
+-- below zero: a REPLACE in a trigger gives way to whatever the statement outside of it says about conflicts.
+CREATE TRIGGER episodes_claimed AFTER UPDATE OF user_id ON conversations WHEN new.user_id IS NOT old.user_id
+BEGIN
+  UPDATE conversation_episodes SET seq = -seq WHERE conversation_id = new.conversation_id AND tenant = new.tenant;
+  INSERT INTO conversation_episodes (id, conversation_id, tenant, seq, user_id, maker, embedding, created_at)
+  SELECT id, conversation_id, tenant, -seq, new.user_id, maker, embedding, created_at FROM conversation_episodes
+  WHERE conversation_id = new.conversation_id AND tenant = new.tenant AND seq < 0;
+  DELETE FROM conversation_episodes WHERE conversation_id = new.conversation_id AND tenant = new.tenant AND seq < 0;
+END;

@@ -1,0 +1,115 @@
+"""Vectors in a dict, compared one after the other."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pagefile.errors import ClosedError
+from pagefile.ports import Maker, Near, Shelf, Vector, VectorHome, VectorRow
+from pagefile.records import JsonObject, Scope, Turn
+from pagefile.stores import rules
+from pagefile.stores.inmemory.room import Room
+from pagefile.stores.vectors.rows import asked, batch_of, nearest, rounded
+
+#: Tenant, conversation and place of a turn.
+_Key = tuple[str, str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    turn_id: str
+    vector: Vector
+
+
+class InMemoryVectors(VectorHome):
+    """The vectors of `memory://`. They go with the turns they belong to."""
+
+    name = "memory"
+
+    def __init__(self, room: Room) -> None:
+        self._room = room
+        self._shelves: dict[Maker, dict[_Key, _Kept]] = {}
+        self._closed = False
+
+    async def prepare(self, maker: Maker) -> None:
+        self._check_open()
+        self._shelves.setdefault(maker, {})
+
+    async def put(self, maker: Maker, rows: Sequence[VectorRow]) -> None:
+        self._check_open()
+        batch, shelf = batch_of(maker, rows), self._shelves.setdefault(maker, {})
+        for row in batch.gone:
+            shelf.pop(_key(row), None)
+        for row, vector in zip(batch.kept, batch.vectors, strict=True):
+            if self._is_there(_key(row), row.turn_id):
+                shelf[_key(row)] = _Kept(row.turn_id, vector)
+
+    async def search(self, maker: Maker, scope: Scope, vector: Vector, limit: int) -> list[Near]:
+        self._check_open()
+        wanted = asked(maker, vector)
+        if wanted is None:
+            return []
+        found = [
+            Near(key[1], key[2], kept.turn_id, rounded(np.dot(kept.vector, wanted)))
+            for key, kept in self._living(maker).items()
+            if self._sees(scope, key)
+        ]
+        return nearest(found, limit)
+
+    async def shelves(self) -> list[Shelf]:
+        self._check_open()
+        makers = sorted(self._shelves, key=lambda maker: maker.key)
+        return [Shelf(maker, len(self._living(maker))) for maker in makers]
+
+    async def drop(self, maker: Maker) -> int:
+        self._check_open()
+        count = len(self._living(maker))
+        self._shelves.pop(maker, None)
+        return count
+
+    async def erase(self, scope: Scope) -> int:
+        self._check_open()
+        count = 0
+        for maker, shelf in self._shelves.items():
+            gone = [key for key in self._living(maker) if self._sees(scope, key)]
+            count += len(gone)
+            for key in gone:
+                del shelf[key]
+        return count
+
+    async def describe(self) -> JsonObject:
+        self._check_open()
+        return {"backend": "memory", "version": None, "place": None}
+
+    async def close(self) -> None:
+        self._closed = True
+
+    def _check_open(self) -> None:
+        self._room.check_open()
+        if self._closed:
+            raise ClosedError
+
+    def _living(self, maker: Maker) -> dict[_Key, _Kept]:
+        """What belongs to turns that are still there; the rest is let go of."""
+        shelf = self._shelves.get(maker, {})
+        for key in [key for key, kept in shelf.items() if not self._is_there(key, kept.turn_id)]:
+            del shelf[key]
+        return shelf
+
+    def _is_there(self, key: _Key, turn_id: str) -> bool:
+        conversation = self._room.conversations.get(key[:2])
+        entry = conversation.ended[key[2] - 1 : key[2]] if conversation is not None and key[2] > 0 else []
+        return [turn_id] == [turn.id for turn in entry if isinstance(turn, Turn)]
+
+    def _sees(self, scope: Scope, key: _Key) -> bool:
+        tenant, conversation, _ = key
+        return (
+            tenant == scope.tenant
+            and scope.conversation in (None, conversation)
+            and rules.sees(scope, self._room.conversations[tenant, conversation].scope.user)
+        )
+
+
+def _key(row: VectorRow) -> _Key:
+    return row.scope.tenant, rules.conversation_of(row.scope), row.seq

@@ -1,0 +1,13 @@
+"""Vectors in Milvus, a server or a file, through pymilvus."""
+
+from importlib.util import find_spec
+
+from pagefile.errors import MissingExtraError
+
+if find_spec("pymilvus") is None:
+    raise MissingExtraError.of("milvus", "A home of vectors in Milvus")
+
+from pagefile.stores.milvus.home import MilvusVectors
+from pagefile.stores.milvus.place import Place
+
+__all__ = ["MilvusVectors", "Place"]

@@ -1,0 +1,185 @@
+"""What we ask of pymilvus, in threads of its own, and the one place where its errors become ours, each saying what to do."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
+from typing import Any, Protocol, TypeVar, cast
+
+from pagefile.errors import ClosedError, StoreError, StoreUnavailableError, VectorHomeError
+from pagefile.stores.breaker import Breaker
+from pagefile.stores.milvus.place import Place
+
+logger = logging.getLogger("pagefile")
+
+T = TypeVar("T")
+
+_CONNECT_TIMEOUT_S = 3.0
+_THREADS = 4
+#: Codes of Milvus: there is no such collection, it is not in memory.
+_NO_COLLECTION = 100
+_NOT_LOADED = 101
+#: gRPC's own codes, by their names: the server is away, slow, or was closed.
+_AWAY = frozenset({"UNAVAILABLE", "DEADLINE_EXCEEDED", "CANCELLED", "UNKNOWN"})
+
+
+class Client(Protocol):
+    """The part of `pymilvus.MilvusClient` we use; its own types are partly unknown."""
+
+    def has_collection(self, collection_name: str, timeout: float | None = None) -> bool: ...
+    def list_collections(self, **kwargs: Any) -> list[str]: ...
+    def describe_collection(self, collection_name: str, timeout: float | None = None) -> dict[str, Any]: ...
+    def create_collection(self, collection_name: str, **kwargs: Any) -> None: ...
+    def load_collection(self, collection_name: str, timeout: float | None = None) -> None: ...
+    def drop_collection(self, collection_name: str, timeout: float | None = None) -> None: ...
+    def upsert(
+        self, collection_name: str, data: list[dict[str, Any]], timeout: float | None = None
+    ) -> Any: ...
+    def delete(self, collection_name: str, **kwargs: Any) -> Any: ...
+    def search(self, collection_name: str, data: Sequence[Any], **kwargs: Any) -> Any: ...
+    def query(self, collection_name: str, **kwargs: Any) -> Any: ...
+    def get_server_version(self, **kwargs: Any) -> str: ...
+    def close(self) -> None: ...
+
+
+class NoCollectionError(Exception):
+    """There is no such collection; never leaves this folder."""
+
+
+class NotLoadedError(Exception):
+    """The collection is not in memory; never leaves this folder."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A field of a collection; text has its size in bytes."""
+
+    name: str
+    size: int = 0
+
+
+class Driver:
+    """A client, made when it is first used and again after it could not be; a server that is away is left alone for a while."""
+
+    def __init__(self, place: Place, *, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self.place = place
+        self._breaker = Breaker(monotonic)
+        self._client: Client | None = None
+        self._lock = Lock()
+        self._closed = False
+        # A file does not take two writers at a time.
+        workers = 1 if place.is_file else _THREADS
+        self._threads = ThreadPoolExecutor(workers, thread_name_prefix="pagefile-milvus")
+
+    async def run(self, function: Callable[[Client], T]) -> T:
+        """What a function of a client returns; it runs in a thread."""
+        if self._closed:
+            raise ClosedError
+        ticket = self._breaker.enter()
+        if ticket is None:
+            raise StoreUnavailableError(
+                f"{self.place.shown} could not be reached a moment ago, and is left alone for now: check that it runs."
+            )
+        try:
+            result = await asyncio.get_running_loop().run_in_executor(self._threads, self._play, function)
+        except StoreUnavailableError as error:
+            if self._breaker.failed(ticket):
+                logger.warning("The vectors cannot be reached: %s", error)
+            raise
+        except (StoreError, NoCollectionError, NotLoadedError):
+            self._answered(ticket)
+            raise
+        self._answered(ticket)
+        return result
+
+    async def close(self) -> None:
+        """Finish what was accepted and let go."""
+        if self._closed:
+            return
+        self._closed = True
+        await asyncio.to_thread(self._threads.shutdown)
+        if self._client is not None:
+            await asyncio.to_thread(self._client.close)
+            self._client = None
+
+    def check_open(self) -> None:
+        """Nobody uses a home that was closed."""
+        if self._closed:
+            raise ClosedError
+
+    def _answered(self, ticket: int) -> None:
+        if self._breaker.succeeded(ticket):
+            logger.info("The vectors at %s can be reached again.", self.place.shown)
+
+    def _play(self, function: Callable[[Client], T]) -> T:
+        refusal: type[Exception] = _pymilvus().MilvusException
+        try:
+            with self._lock:
+                if self._client is None:
+                    self._client = _connected(self.place)
+            return function(self._client)
+        except refusal as error:
+            raise _ours(cast("Any", error), self.place) from error
+        except OSError as error:
+            raise StoreUnavailableError(f"{self.place.shown} cannot be reached: {error}.") from error
+
+
+def columns(texts: Sequence[Column], numbers: Sequence[str], dimension: int) -> tuple[Any, Any]:
+    """The schema of a collection, whose first text is its key, and its index."""
+    pymilvus = _pymilvus()
+    kinds = pymilvus.DataType
+    schema = pymilvus.MilvusClient.create_schema(auto_id=False, enable_dynamic_field=False)
+    for place, text in enumerate(texts):
+        schema.add_field(text.name, kinds.VARCHAR, is_primary=place == 0, max_length=text.size)
+    for number in numbers:
+        schema.add_field(number, kinds.INT64)
+    schema.add_field("embedding", kinds.FLOAT_VECTOR, dim=dimension)
+    index = pymilvus.MilvusClient.prepare_index_params()
+    # Exact. What a filter leaves out is not compared, so a search costs what the scope holds.
+    index.add_index("embedding", index_type="FLAT", metric_type="COSINE")
+    return schema, index
+
+
+def _connected(place: Place) -> Client:
+    if place.is_file and not Path(place.uri).parent.is_dir():
+        raise StoreUnavailableError(
+            f"{place.shown} cannot be opened: its directory does not exist. Make it with `mkdir -p "
+            f"{Path(place.uri).parent}`."
+        )
+    client = _pymilvus().MilvusClient(
+        place.uri,
+        user=place.user,
+        password=place.password,
+        db_name=place.database,
+        timeout=_CONNECT_TIMEOUT_S,
+    )
+    return cast("Client", client)
+
+
+def _pymilvus() -> Any:
+    # Three seconds and several hundred modules, in a thread: only who uses it waits for it. Its types are partly unknown.
+    import pymilvus  # noqa: PLC0415  # pyright: ignore[reportMissingTypeStubs]
+
+    return pymilvus
+
+
+def _ours(error: Any, place: Place) -> Exception:
+    code, said = error.code, str(error.message)
+    reason = " ".join(said.split())
+    if code == _NO_COLLECTION:
+        return NoCollectionError(reason)
+    if code == _NOT_LOADED:
+        return NotLoadedError(reason)
+    if place.is_file and "Open local milvus failed" in said:
+        return StoreUnavailableError(
+            f"{place.shown} cannot be opened ({reason}): only one process may use it at a time; several need a server."
+        )
+    if getattr(code, "name", "") in _AWAY or "Fail connecting" in said or "Retry timeout" in said:
+        return StoreUnavailableError(
+            f"{place.shown} cannot be reached ({reason}): check that the server runs and that host and port are right."
+        )
+    return VectorHomeError(f"{place.shown} refused: {reason}.")

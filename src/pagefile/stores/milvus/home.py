@@ -1,0 +1,339 @@
+"""The home of vectors in Milvus."""
+
+import json
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from pagefile.errors import SettingsError, VectorHomeError
+from pagefile.ports import Maker, Near, Shelf, Vector, VectorHome, VectorRow
+from pagefile.records import JsonObject, Scope
+from pagefile.stores import rules
+from pagefile.stores.milvus.driver import Client, Driver, NoCollectionError, NotLoadedError, columns
+from pagefile.stores.milvus.naming import (
+    MAKER_PROPERTY,
+    NAMES,
+    NOBODY,
+    NUMBERS,
+    PREFIX,
+    TEXTS,
+    clipped,
+    collection_of,
+    filter_of,
+    id_of,
+    keys_of,
+    maker_of,
+)
+from pagefile.stores.milvus.place import Place
+from pagefile.stores.milvus.recent import Recent, Written
+from pagefile.stores.vectors.rows import asked, batch_of, nearest, rounded
+
+T = TypeVar("T")
+
+_SIZES = {column.name: column.size for column in TEXTS}
+#: The most that a search may ask for.
+_MOST_HITS = 16_384
+_ROWS_AT_ONCE = 500
+#: One call of gRPC carries 64 MB at most.
+_BYTES_AT_ONCE = 8 * 1024 * 1024
+#: Owned conversations that are remembered as such.
+_MOST_OWNED = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class MilvusOptions:
+    """How long Milvus is waited for."""
+
+    read_timeout_s: float = 3.0
+    write_timeout_s: float = 10.0
+    #: To make a collection and to bring it into memory.
+    load_timeout_s: float = 60.0
+
+    def __post_init__(self) -> None:
+        if min(self.read_timeout_s, self.write_timeout_s, self.load_timeout_s) <= 0:
+            raise SettingsError("read_timeout_s, write_timeout_s and load_timeout_s must be above 0.")
+
+
+class MilvusVectors(VectorHome):
+    """One collection a maker, with document 002's fields. What a row says of its turn is for other programs to read.
+
+    A conversation that gets its owner late is that user's from the first vector on that is put for them.
+    """
+
+    name = "milvus"
+
+    def __init__(
+        self,
+        place: Place,
+        *,
+        options: MilvusOptions | None = None,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Connects when it is first used. The clock says how long ago something was."""
+        self._options = options or MilvusOptions()
+        self._driver = Driver(place, monotonic=monotonic)
+        self._monotonic = monotonic
+        #: Collections that were seen to be there and in memory.
+        self._ready: set[str] = set()
+        self._recent: dict[str, Recent] = {}
+        #: Conversations, by collection and key, that have no row without an owner.
+        self._owned: set[tuple[str, str]] = set()
+
+    async def prepare(self, maker: Maker) -> None:
+        await self._driver.run(lambda client: self._make(client, maker))
+
+    async def put(self, maker: Maker, rows: Sequence[VectorRow]) -> None:
+        self._driver.check_open()
+        batch, name = batch_of(maker, rows), collection_of(maker)
+        if name not in self._ready:
+            await self.prepare(maker)
+        await self._claim(maker, batch.kept)
+        full = [_record(row, vector) for row, vector in zip(batch.kept, batch.vectors, strict=True)]
+        for records in _parts(full):
+            await self._again(maker, lambda client, records=records: self._upsert(client, name, records))
+        gone = [id_of(row) for row in batch.gone]
+        if gone:
+            await self._again(maker, lambda client: self._delete(client, name, ids=gone))
+        recent = self._recent_of(name)
+        recent.wrote(
+            (_as_written(row, vector) for row, vector in zip(batch.kept, batch.vectors, strict=True))
+        )
+        recent.wrote(_as_written(row, None) for row in batch.gone)
+
+    async def search(self, maker: Maker, scope: Scope, vector: Vector, limit: int) -> list[Near]:
+        self._driver.check_open()
+        wanted, name = asked(maker, vector), collection_of(maker)
+        if wanted is None or limit <= 0 or not await self._is_there(name):
+            return []
+        text, within = filter_of(scope)
+        recent = self._recent_of(name)
+        hidden, young = recent.ids, recent.search(within, wanted)
+        consistency, most = recent.consistency, min(_MOST_HITS, limit + len(recent.rows(within)))
+
+        def search(client: Client) -> list[dict[str, Any]]:
+            (hits,) = client.search(
+                name,
+                [wanted.tolist()],
+                filter=text,
+                limit=most,
+                output_fields=list(NAMES),
+                consistency_level=consistency,
+                timeout=self._options.read_timeout_s,
+            )
+            return list(hits)
+
+        hits = await self._loaded(name, search, [])
+        return nearest([*young, *(_near(hit) for hit in hits if hit["id"] not in hidden)], limit)
+
+    async def shelves(self) -> list[Shelf]:
+        found = await self._driver.run(self._collections)
+        shelves = [Shelf(maker, await self._count(name)) for name, maker in found.items()]
+        return sorted(shelves, key=lambda shelf: shelf.maker.key)
+
+    async def drop(self, maker: Maker) -> int:
+        name = collection_of(maker)
+        if not await self._is_there(name):
+            return 0
+        count = await self._count(name)
+        timeout = self._options.load_timeout_s
+        await self._driver.run(lambda client: client.drop_collection(name, timeout=timeout))
+        self._forget(name)
+        return count
+
+    async def erase(self, scope: Scope) -> int:
+        text, within = filter_of(scope)
+        count = 0
+        for name in await self._driver.run(self._collections):
+            if await self._is_there(name):
+                count += await self._loaded(
+                    name, lambda client, name=name: self._delete(client, name, filter=text), 0
+                )
+                self._recent_of(name).removed(within)
+        return count
+
+    async def describe(self) -> JsonObject:
+        timeout = self._options.read_timeout_s
+        version = await self._driver.run(lambda client: client.get_server_version(timeout=timeout))
+        return {"backend": "milvus", "version": version, "place": self._driver.place.shown}
+
+    async def close(self) -> None:
+        await self._driver.close()
+
+    def _make(self, client: Client, maker: Maker) -> None:
+        """The collection of a maker, there and in memory; others may be making it too."""
+        name, timeout = collection_of(maker), self._options.load_timeout_s
+        if not client.has_collection(name, timeout=timeout):
+            schema, index = columns(TEXTS, NUMBERS, maker.dimension)
+            # The same collection made twice, by two processes at once, is no mistake to a server.
+            client.create_collection(
+                name,
+                schema=schema,
+                index_params=index,
+                consistency_level="Bounded",
+                properties={MAKER_PROPERTY: json.dumps(maker.name)},
+                timeout=timeout,
+            )
+        found = maker_of(client.describe_collection(name, timeout=timeout))
+        if found != maker:
+            raise VectorHomeError(
+                f"The collection {name!r} in {self._driver.place.shown} was made for {found and found.key!r}, not for "
+                f"{maker.key!r}: rename or drop it, then run `pagefile rebuild`."
+            )
+        client.load_collection(name, timeout=timeout)
+        self._ready.add(name)
+
+    async def _is_there(self, name: str) -> bool:
+        """Whether there is such a collection; if so, it is in memory then."""
+        if name in self._ready:
+            return True
+        timeout = self._options.load_timeout_s
+
+        def look(client: Client) -> bool:
+            if not client.has_collection(name, timeout=timeout):
+                return False
+            client.load_collection(name, timeout=timeout)
+            return True
+
+        if await self._driver.run(look):
+            self._ready.add(name)
+        return name in self._ready
+
+    async def _loaded(self, name: str, function: Callable[[Client], T], otherwise: T) -> T:
+        """What a function of a collection returns; once more if it fell out of memory, `otherwise` if it is gone."""
+        try:
+            return await self._driver.run(function)
+        except NotLoadedError:
+            self._ready.discard(name)
+        except NoCollectionError:
+            self._forget(name)
+            return otherwise
+        return await self._driver.run(function) if await self._is_there(name) else otherwise
+
+    async def _again(self, maker: Maker, function: Callable[[Client], Any]) -> None:
+        """Write; once more if somebody else dropped the collection."""
+        try:
+            await self._driver.run(function)
+        except (NoCollectionError, NotLoadedError):
+            self._forget(collection_of(maker))
+            await self.prepare(maker)
+            await self._driver.run(function)
+
+    def _upsert(self, client: Client, name: str, records: list[dict[str, Any]]) -> None:
+        client.upsert(name, records, timeout=self._options.write_timeout_s)
+
+    def _delete(self, client: Client, name: str, **which: Any) -> int:
+        told: Any = client.delete(name, timeout=self._options.write_timeout_s, **which)
+        # The server says how many, the file which ones.
+        return int(told["delete_count"]) if "delete_count" in told else len(told)
+
+    async def _claim(self, maker: Maker, rows: Sequence[VectorRow]) -> None:
+        """Rows of conversations that had no owner when they were written get the one they have now."""
+        name = collection_of(maker)
+        owners = {
+            keys_of(row.scope)["conversation_key"]: row.scope for row in rows if row.scope.user is not None
+        }
+        new = {key: scope for key, scope in owners.items() if (name, key) not in self._owned}
+        if not new:
+            return
+        recent = self._recent_of(name)
+        young = recent.rows(lambda row: row["user_key"] == NOBODY and row["conversation_key"] in new)
+        consistency = "Strong" if young else recent.consistency
+        quoted = ", ".join(f'"{key}"' for key in new)
+
+        def find(client: Client) -> list[dict[str, Any]]:
+            found = client.query(
+                name,
+                filter=f'user_key == "{NOBODY}" and conversation_key in [{quoted}]',
+                output_fields=[*_SIZES, *NUMBERS, "embedding"],
+                consistency_level=consistency,
+                timeout=self._options.write_timeout_s,
+            )
+            return [dict(record) for record in found]
+
+        unowned = await self._loaded(name, find, [])
+        claimed = [_claimed(record, new[record["conversation_key"]]) for record in unowned]
+        for records in _parts(claimed):
+            await self._again(maker, lambda client, records=records: self._upsert(client, name, records))
+        if claimed:
+            recent.removed(lambda row: row["user_key"] == NOBODY and row["conversation_key"] in new)
+        if len(self._owned) > _MOST_OWNED:
+            self._owned.clear()
+        self._owned.update((name, key) for key in new)
+
+    def _collections(self, client: Client) -> dict[str, Maker]:
+        timeout = self._options.read_timeout_s
+        names = [name for name in client.list_collections(timeout=timeout) if name.startswith(PREFIX)]
+        makers = {name: maker_of(client.describe_collection(name, timeout=timeout)) for name in names}
+        return {name: maker for name, maker in makers.items() if maker and collection_of(maker) == name}
+
+    async def _count(self, name: str) -> int:
+        if not await self._is_there(name):
+            return 0
+
+        def count(client: Client) -> int:
+            # A lost write would be a lie here, and nobody asks this often.
+            (row,) = client.query(
+                name,
+                output_fields=["count(*)"],
+                consistency_level="Strong",
+                timeout=self._options.write_timeout_s,
+            )
+            return int(row["count(*)"])
+
+        return await self._loaded(name, count, 0)
+
+    def _recent_of(self, name: str) -> Recent:
+        return self._recent.setdefault(name, Recent(self._monotonic))
+
+    def _forget(self, name: str) -> None:
+        self._ready.discard(name)
+        self._recent.pop(name, None)
+        self._owned = {(other, key) for other, key in self._owned if other != name}
+
+
+def _record(row: VectorRow, vector: Vector) -> dict[str, Any]:
+    texts = {
+        "id": id_of(row),
+        "conversation_id": rules.conversation_of(row.scope),
+        "user_message": row.user_message,
+        "assistant_message": row.assistant_message,
+        "tenant": row.scope.tenant,
+        "user_id": row.scope.user or NOBODY,
+        "turn_id": row.turn_id,
+        **keys_of(row.scope),
+    }
+    record: dict[str, Any] = {name: clipped(text, _SIZES[name]) for name, text in texts.items()}
+    return {**record, "created_at": int(row.at.timestamp()), "seq": row.seq, "embedding": vector.tolist()}
+
+
+def _claimed(record: dict[str, Any], scope: Scope) -> dict[str, Any]:
+    """The same row with its owner; the server returns its vectors as some other kind of list."""
+    embedding = [float(number) for number in record["embedding"]]
+    return {**record, "user_id": scope.user, "user_key": keys_of(scope)["user_key"], "embedding": embedding}
+
+
+def _as_written(row: VectorRow, vector: Vector | None) -> tuple[str, Written]:
+    near = Near(rules.conversation_of(row.scope), row.seq, row.turn_id, 0.0)
+    return id_of(row), Written(near, keys_of(row.scope), vector)
+
+
+def _near(hit: dict[str, Any]) -> Near:
+    entity = hit["entity"]
+    return Near(entity["conversation_id"], entity["seq"], entity["turn_id"], rounded(hit["distance"]))
+
+
+def _parts(records: Sequence[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+    """The records in calls that are not too large."""
+    part: list[dict[str, Any]] = []
+    size = 0
+    for record in records:
+        weight = sum(len(value.encode()) for value in record.values() if isinstance(value, str))
+        weight += 4 * len(record["embedding"])
+        if part and (len(part) == _ROWS_AT_ONCE or size + weight > _BYTES_AT_ONCE):
+            yield part
+            part, size = [], 0
+        part.append(record)
+        size += weight
+    if part:
+        yield part

@@ -1,0 +1,176 @@
+"""Vectors of one owner in memory, caught up with by place, and the bounded shelf of them."""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from pagefile.ports import Near, Vector
+from pagefile.stores.sqlite.driver import Row
+from pagefile.stores.vectors.rows import Matrix, largest, likenesses, order
+
+#: A maker, a tenant, and the user, or the conversation that nobody owns.
+Owner: TypeAlias = tuple[str, str, str | None, str | None]
+
+_ROWS_AT_FIRST = 64
+#: What a row costs beside its vector: names, places and the dict that finds it.
+_BYTES_BESIDE = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A turn that is near, and the place its row had."""
+
+    near: Near
+    place: int
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A block as it was at one moment; what is added later does not change it."""
+
+    matrix: Matrix
+    places: npt.NDArray[np.int64]
+    codes: npt.NDArray[np.int32]
+    seqs: npt.NDArray[np.int64]
+    ids: Sequence[str]
+    names: Sequence[str]
+    #: Only this conversation; None: all of them.
+    code: int | None
+
+    def search(self, vector: Vector, limit: int) -> list[Hit]:
+        """The nearest rows."""
+        rows = None if self.code is None else np.nonzero(self.codes == self.code)[0]
+        likeness = likenesses(self.matrix if rows is None else self.matrix[rows], vector)
+        hits = [
+            self._hit(int(at if rows is None else rows[at]), float(likeness[at]))
+            for at in largest(likeness, limit)
+        ]
+        return sorted(hits, key=lambda hit: order(hit.near))[:limit]
+
+    def _hit(self, row: int, likeness: float) -> Hit:
+        near = Near(self.names[int(self.codes[row])], int(self.seqs[row]), self.ids[row], likeness)
+        return Hit(near, int(self.places[row]))
+
+
+class Block:
+    """The vectors of one owner. Rows are added behind those that views hold; a row that was replaced makes a copy."""
+
+    def __init__(self, dimension: int) -> None:
+        self.lock = threading.Lock()
+        #: Everything up to this place was read.
+        self.known = 0
+        self._count = 0
+        self._matrix: Matrix = np.empty((_ROWS_AT_FIRST, dimension), np.float32)
+        self._places = np.empty(_ROWS_AT_FIRST, np.int64)
+        self._codes = np.empty(_ROWS_AT_FIRST, np.int32)
+        self._seqs = np.empty(_ROWS_AT_FIRST, np.int64)
+        self._ids: list[str] = []
+        self._names: list[str] = []
+        self._code_of: dict[str, int] = {}
+        self._row_of: dict[tuple[int, int], int] = {}
+
+    @property
+    def bytes(self) -> int:
+        """What it takes, roughly."""
+        return self._matrix.nbytes + len(self._matrix) * _BYTES_BESIDE
+
+    def add(self, rows: Sequence[Row]) -> None:
+        """Take in rows of `episodes_of_…`, in the order of their places."""
+        if not rows:
+            return
+        vectors = vectors_of([row[4] for row in rows])
+        at = [self._at(conversation, seq) for _, _, conversation, seq, _ in rows]
+        self._make_room(replaced=min(at) < self._count, rows=max(at) + 1)
+        self._matrix[at] = vectors
+        self._places[at] = [row[0] for row in rows]
+        self._seqs[at] = [row[3] for row in rows]
+        self._codes[at] = [self._code_of[row[2]] for row in rows]
+        for place, row in zip(at, rows, strict=True):
+            if place == len(self._ids):
+                self._ids.append(row[1])
+            else:
+                self._ids[place] = row[1]
+        self._count = len(self._row_of)
+        self.known = rows[-1][0]
+
+    def view(self, conversation: str | None) -> View | None:
+        """What is there now, of one conversation or of all; None when there is nothing."""
+        if not self._count or (conversation is not None and conversation not in self._code_of):
+            return None
+        rows = slice(self._count)
+        return View(
+            self._matrix[rows],
+            self._places[rows],
+            self._codes[rows],
+            self._seqs[rows],
+            self._ids,
+            self._names,
+            None if conversation is None else self._code_of[conversation],
+        )
+
+    def _at(self, conversation: str, seq: int) -> int:
+        code = self._code_of.get(conversation)
+        if code is None:
+            code = self._code_of[conversation] = len(self._names)
+            self._names.append(conversation)
+        return self._row_of.setdefault((code, seq), len(self._row_of))
+
+    def _make_room(self, *, replaced: bool, rows: int) -> None:
+        if rows <= len(self._matrix) and not replaced:
+            return
+        size = max(len(self._matrix), 2 * rows if rows > len(self._matrix) else rows)
+        self._matrix, self._places = _copied(self._matrix, size), _copied(self._places, size)
+        self._codes, self._seqs = _copied(self._codes, size), _copied(self._seqs, size)
+        self._ids = list(self._ids)
+
+
+class Blocks:
+    """Blocks by their owner, the longest unused let go of when they grow beyond a limit. Used from several threads."""
+
+    def __init__(self, most_bytes: int) -> None:
+        self._most_bytes = most_bytes
+        self._lock = threading.Lock()
+        self._blocks: OrderedDict[Owner, Block] = OrderedDict()
+
+    def of(self, owner: Owner, dimension: int) -> Block:
+        """The block of an owner, made if there is none."""
+        with self._lock:
+            block = self._blocks.setdefault(owner, Block(dimension))
+            self._blocks.move_to_end(owner)
+            return block
+
+    def trim(self) -> None:
+        """Let go of what is too much; whoever still searches in it keeps it until then."""
+        with self._lock:
+            held = sum(block.bytes for block in self._blocks.values())
+            while self._blocks and held > self._most_bytes:
+                held -= self._blocks.popitem(last=False)[1].bytes
+
+    def forget(self, owner: Owner) -> None:
+        """Let go of one, which does not tell the truth any more."""
+        with self._lock:
+            self._blocks.pop(owner, None)
+
+    def clear(self) -> None:
+        """Let go of all."""
+        with self._lock:
+            self._blocks.clear()
+
+    def __len__(self) -> int:
+        return len(self._blocks)
+
+
+def vectors_of(blobs: Sequence[bytes]) -> Matrix:
+    """The vectors of these BLOBs."""
+    return np.frombuffer(b"".join(blobs), "<f2").reshape(len(blobs), -1).astype(np.float32)
+
+
+def _copied(array: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:
+    copy = np.empty((size, *array.shape[1:]), array.dtype)
+    copy[: len(array)] = array[:size]
+    return copy

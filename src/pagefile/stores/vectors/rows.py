@@ -1,0 +1,98 @@
+"""Vectors as every home takes them: checked, of unit length, each turn once."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from pagefile.errors import VectorHomeError
+from pagefile.ports import Maker, Near, Vector, VectorRow
+from pagefile.stores import rules
+
+#: Vectors, one a row.
+Matrix: TypeAlias = npt.NDArray[np.float32]
+
+#: Rounded to this, equal vectors are equally near, wherever in a matrix they stand.
+_DIGITS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What is to be written."""
+
+    kept: list[VectorRow]
+    #: The vectors of `kept`, of unit length.
+    vectors: Matrix
+    #: Turns whose vector is all zeros: near nothing, so nothing is kept of them.
+    gone: list[VectorRow]
+
+
+def batch_of(maker: Maker, rows: Sequence[VectorRow]) -> Batch:
+    """The rows, ready to be written; of a turn named twice the last vector counts."""
+    newest = list(
+        {(row.scope.tenant, rules.conversation_of(row.scope), row.seq): row for row in rows}.values()
+    )
+    for row in newest:
+        _check(maker, row.vector, f"The vector of turn {row.turn_id!r}")
+    matrix = np.stack([row.vector for row in newest]).astype(np.float32) if newest else _nothing(maker)
+    lengths = np.linalg.norm(matrix.astype(np.float64), axis=1)
+    there = lengths > 0
+    return Batch(
+        [row for row, keep in zip(newest, there, strict=True) if keep],
+        (matrix[there] / lengths[there, None]).astype(np.float32),
+        [row for row, keep in zip(newest, there, strict=True) if not keep],
+    )
+
+
+def asked(maker: Maker, vector: Vector) -> Vector | None:
+    """The vector of a search at unit length; None for zeros, which are near nothing."""
+    _check(maker, vector, "The vector of this search")
+    length = float(np.linalg.norm(vector.astype(np.float64)))
+    return (vector / length).astype(np.float32) if length > 0 else None
+
+
+def order(near: Near) -> tuple[float, str, int]:
+    """The nearest first; equally near ones by conversation and place."""
+    return -near.likeness, near.conversation, near.seq
+
+
+def nearest(found: Sequence[Near], limit: int) -> list[Near]:
+    """So many of them, in their order."""
+    return sorted(found, key=order)[: max(0, limit)]
+
+
+def rounded(likeness: float) -> float:
+    """A likeness without the noise of its last digits."""
+    return round(float(likeness), _DIGITS)
+
+
+def likenesses(matrix: Matrix, vector: Vector) -> Vector:
+    """The likeness of each row, without the noise of the last digits."""
+    return np.round(matrix @ vector, _DIGITS)
+
+
+def largest(likeness: Vector, limit: int) -> list[int]:
+    """Where the largest stand, in no order; whatever is as large as the last of them is there too."""
+    if limit >= len(likeness):
+        return list(range(len(likeness)))
+    least = np.partition(likeness, len(likeness) - limit)[len(likeness) - limit]
+    return np.nonzero(likeness >= least)[0].tolist()
+
+
+def _check(maker: Maker, vector: Vector, what: str) -> None:
+    if vector.shape != (maker.dimension,):
+        shape = "×".join(str(length) for length in vector.shape)
+        raise VectorHomeError(
+            f"{what} has {shape} dimensions, those of {maker.name!r} have {maker.dimension}: if the embedder changed, run "
+            "`pagefile rebuild` to make all vectors anew."
+        )
+    if not np.isfinite(vector).all():
+        raise VectorHomeError(
+            f"{what} holds what is no number (NaN or infinity): look at what the embedder {maker.name!r} returns."
+        )
+
+
+def _nothing(maker: Maker) -> Matrix:
+    return np.empty((0, maker.dimension), np.float32)

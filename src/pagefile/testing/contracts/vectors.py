@@ -1,0 +1,281 @@
+"""Homes of vectors: what is near is found, what is somebody else's never is."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+import anyio
+import numpy as np
+import pytest
+
+from pagefile.errors import ClosedError, VectorHomeError
+from pagefile.ports import Maker, Near, Shelf, Store, Vector, VectorHome, VectorRow
+from pagefile.records import Scope
+from pagefile.testing.clock import FakeClock
+from pagefile.testing.drafts import AT, CHAT, done
+
+MAKER = Maker("测试/embedder 1", 4)
+#: How far a likeness may be off: homes keep half precision.
+_NEAR_ENOUGH = 2e-3
+#: Ids made to be taken for each other's, or for a part of a filter.
+_AWKWARD = (
+    "a",
+    "a' or '1' == '1",
+    'a" or true or "',
+    'a\\" || 1 == 1 || "',
+    "a\\",
+    "a\\\\",
+    "中文：对话 %_{x}",
+    "a\nb\t",
+    "a/b:c",
+)
+
+
+def vector(*numbers: float) -> Vector:
+    """A vector of these numbers."""
+    return np.array(numbers, np.float32)
+
+
+async def said(
+    store: Store, scope: Scope, seq: int, direction: Sequence[float], *, text: str = "question"
+) -> VectorRow:
+    """A turn of a conversation as the log has it, and its vector. Turns of a conversation must come in order."""
+    turn_id = f"turn-{seq}"
+    await store.log.append(done(turn_id, text, scope=scope))
+    return VectorRow(scope, seq, turn_id, AT, vector(*direction), text, "answer")
+
+
+def seqs(found: Sequence[Near]) -> list[int]:
+    """The places of what was found."""
+    return [near.seq for near in found]
+
+
+class VectorHomeContract(ABC):
+    """`VectorHome`."""
+
+    @pytest.fixture
+    def clock(self) -> FakeClock:
+        """The clock of the store."""
+        return FakeClock()
+
+    @pytest.fixture
+    @abstractmethod
+    async def store(self, clock: FakeClock) -> Any:
+        """The empty store whose turns the vectors belong to."""
+
+    @pytest.fixture
+    @abstractmethod
+    async def home(self, store: Store) -> Any:
+        """An empty home beside it."""
+
+    async def test_what_is_near_comes_first(self, store: Store, home: VectorHome) -> None:
+        """With its cosine, whatever the lengths; so many as asked for, or all there are."""
+        await home.prepare(MAKER)
+        directions = ((1, 0, 0, 0), (1, 1, 0, 0), (0, 1, 0, 0), (-2, 0, 0, 0))
+        rows = [await said(store, CHAT, seq, direction) for seq, direction in enumerate(directions, 1)]
+        await home.put(MAKER, rows)
+        found = await home.search(MAKER, CHAT, vector(3, 0, 0, 0), 10)
+        assert ["turn-1", "turn-2", "turn-3", "turn-4"] == [near.turn_id for near in found]
+        assert [1, 2, 3, 4] == seqs(found)
+        assert {"chat"} == {near.conversation for near in found}
+        assert pytest.approx([1, 0.7071, 0, -1], abs=_NEAR_ENOUGH) == [near.likeness for near in found]
+        assert [1, 2] == seqs(await home.search(MAKER, CHAT, vector(3, 0, 0, 0), 2))
+        assert [] == await home.search(MAKER, CHAT, vector(3, 0, 0, 0), 0)
+
+    async def test_a_scope_gives_its_own(self, store: Store, home: VectorHome) -> None:
+        """A user's, a conversation's, what is both, a tenant's; what nobody owns only where it is named."""
+        places = {
+            "mine": Scope("t", "ada", "mine"),
+            "mine too": Scope("t", "ada", "mine too"),
+            "bob's": Scope("t", "bob", "bob's"),
+            "nobody's": Scope("t", None, "nobody's"),
+            "elsewhere": Scope("other", "ada", "mine"),
+        }
+        await home.put(MAKER, [await said(store, scope, 1, (1, 2, 3, 4)) for scope in places.values()])
+
+        async def found(scope: Scope) -> list[str]:
+            near = await home.search(MAKER, scope, vector(1, 2, 3, 4), 10)
+            return sorted(one.conversation for one in near)
+
+        assert ["mine", "mine too"] == await found(Scope("t", "ada"))
+        assert ["bob's"] == await found(Scope("t", "bob"))
+        assert ["mine"] == await found(Scope("t", "ada", "mine"))
+        assert ["bob's"] == await found(Scope("t", None, "bob's"))
+        assert ["nobody's"] == await found(Scope("t", None, "nobody's"))
+        assert ["nobody's"] == await found(Scope("t", "ada", "nobody's"))
+        assert ["bob's", "mine", "mine too", "nobody's"] == await found(Scope("t"))
+        assert ["mine"] == await found(Scope("other"))
+        for nobody in (
+            Scope("t", "eve"),
+            Scope("t", "ada", "bob's"),
+            Scope("t", "ada", "gone"),
+            Scope("third", "ada"),
+        ):
+            assert [] == await found(nobody)
+
+    async def test_ids_are_only_ids(self, store: Store, home: VectorHome) -> None:
+        """Quotes, backslashes, wildcards and other scripts in them change nothing."""
+        scopes = [Scope(f"t {name}", f"u {name}", name) for name in _AWKWARD]
+        await home.put(MAKER, [await said(store, scope, 1, (1, 0, 0, 0)) for scope in scopes])
+        for scope in scopes:
+            for asked in (
+                scope,
+                Scope(scope.tenant, scope.user),
+                Scope(scope.tenant, None, scope.conversation),
+            ):
+                near = await home.search(MAKER, asked, vector(1, 0, 0, 0), 100)
+                assert [scope.conversation] == [one.conversation for one in near]
+        for scope in scopes:
+            assert 1 == await home.erase(Scope(scope.tenant, scope.user))
+        assert [Shelf(MAKER, 0)] == await home.shelves()
+
+    async def test_a_vector_takes_the_place_of_the_one_before(self, store: Store, home: VectorHome) -> None:
+        """In another call, in the same call, and as often as one likes."""
+        row = await said(store, CHAT, 1, (1, 0, 0, 0))
+        other = VectorRow(CHAT, 1, "turn-1", AT, vector(0, 1, 0, 0))
+        for rows in ([row], [row], [other], [row, other]):
+            await home.put(MAKER, rows)
+        (near,) = await home.search(MAKER, CHAT, vector(0, 1, 0, 0), 10)
+        assert pytest.approx(1, abs=_NEAR_ENOUGH) == near.likeness
+        assert [Shelf(MAKER, 1)] == await home.shelves()
+
+    async def test_what_was_put_is_found_at_once(self, store: Store, home: VectorHome) -> None:
+        """By the next search, one after the other and many at a time."""
+        for seq in range(1, 6):
+            await home.put(MAKER, [await said(store, CHAT, seq, (1, seq, 0, 0))])
+            assert set(range(1, seq + 1)) == set(seqs(await home.search(MAKER, CHAT, vector(0, 1, 0, 0), 10)))
+        rows = [await said(store, CHAT, seq, (0, 0, 1, seq)) for seq in range(6, 26)]
+        async with anyio.create_task_group() as group:
+            for row in rows:
+                group.start_soon(home.put, MAKER, [row])
+        assert set(range(6, 26)) == set(seqs(await home.search(MAKER, CHAT, vector(0, 0, 1, 1), 20)))
+
+    async def test_zeros_are_near_nothing(self, store: Store, home: VectorHome) -> None:
+        """Neither as what is looked for nor as what is kept."""
+        zeros = await said(store, CHAT, 1, (0, 0, 0, 0))
+        row = await said(store, CHAT, 2, (1, 0, 0, 0))
+        await home.put(MAKER, [zeros, row])
+        assert [2] == seqs(await home.search(MAKER, CHAT, vector(1, 1, 0, 0), 10))
+        assert [] == await home.search(MAKER, CHAT, vector(0, 0, 0, 0), 10)
+        await home.put(MAKER, [VectorRow(CHAT, 2, "turn-2", AT, vector(0, 0, 0, 0))])
+        assert [] == await home.search(MAKER, CHAT, vector(1, 1, 0, 0), 10)
+
+    async def test_another_dimension_is_refused(self, store: Store, home: VectorHome) -> None:
+        """With both numbers and the way out; nothing of the call is kept. So is what is no number."""
+        rows = [await said(store, CHAT, 1, (1, 0, 0, 0)), await said(store, CHAT, 2, (1, 0, 0))]
+        with pytest.raises(VectorHomeError, match=r"3 dimensions.* 4.*pagefile rebuild"):
+            await home.put(MAKER, rows)
+        with pytest.raises(VectorHomeError, match="NaN"):
+            await home.put(MAKER, [rows[0], await said(store, CHAT, 3, (1, 0, float("nan"), 0))])
+        with pytest.raises(VectorHomeError, match="2 dimensions"):
+            await home.search(MAKER, CHAT, vector(1, 0), 10)
+        assert [] == await home.search(MAKER, CHAT, vector(1, 0, 0, 0), 10)
+
+    async def test_makers_stand_side_by_side(self, store: Store, home: VectorHome) -> None:
+        """Each is searched alone, counted alone and dropped alone; one that is unknown has nothing."""
+        other, wider = Maker("other", 4), Maker(MAKER.name, 5)
+        assert [] == await home.shelves()
+        assert [] == await home.search(other, CHAT, vector(1, 0, 0, 0), 10)
+        assert 0 == await home.drop(other)
+        for maker in (MAKER, wider, other, MAKER):
+            await home.prepare(maker)
+        assert [Shelf(other, 0), Shelf(MAKER, 0), Shelf(wider, 0)] == await home.shelves()
+        row = await said(store, CHAT, 1, (1, 0, 0, 0))
+        late = await said(store, CHAT, 2, (1, 0, 0, 0))
+        await home.put(MAKER, [row, late])
+        await home.put(wider, [VectorRow(CHAT, 1, "turn-1", AT, vector(0, 0, 0, 0, 1))])
+        assert [1, 2] == sorted(seqs(await home.search(MAKER, CHAT, vector(1, 0, 0, 0), 10)))
+        assert [1] == seqs(await home.search(wider, CHAT, vector(0, 0, 0, 0, 1), 10))
+        assert [] == await home.search(other, CHAT, vector(1, 0, 0, 0), 10)
+        assert [Shelf(other, 0), Shelf(MAKER, 2), Shelf(wider, 1)] == await home.shelves()
+        assert 2 == await home.drop(MAKER)
+        assert [Shelf(other, 0), Shelf(wider, 1)] == await home.shelves()
+        assert [] == await home.search(MAKER, CHAT, vector(1, 0, 0, 0), 10)
+        assert [1] == seqs(await home.search(wider, CHAT, vector(0, 0, 0, 0, 1), 10))
+        await home.put(MAKER, [row])
+        assert [1] == seqs(await home.search(MAKER, CHAT, vector(1, 0, 0, 0), 10))
+
+    async def test_what_is_erased_is_gone(self, store: Store, home: VectorHome) -> None:
+        """A conversation, a user, a tenant; of every maker, counted, and of nobody else."""
+        other = Maker("other", 4)
+        scopes = [
+            Scope("t", "ada", "a"),
+            Scope("t", "ada", "b"),
+            Scope("t", "bob", "c"),
+            Scope("t", None, "d"),
+            Scope("u", "ada", "a"),
+        ]
+        rows = [await said(store, scope, 1, (1, 0, 0, 0)) for scope in scopes]
+        for maker in (MAKER, other):
+            await home.put(maker, rows)
+
+        async def left() -> list[str]:
+            found = [
+                (tenant, near.conversation)
+                for tenant in ("t", "u")
+                for near in await home.search(MAKER, Scope(tenant), vector(1, 0, 0, 0), 10)
+            ]
+            return [f"{tenant}/{name}" for tenant, name in sorted(found)]
+
+        assert ["t/a", "t/b", "t/c", "t/d", "u/a"] == await left()
+        assert 0 == await home.erase(Scope("t", "bob", "a"))
+        assert 2 == await home.erase(Scope("t", "ada", "a"))
+        assert 0 == await home.erase(Scope("t", "ada", "a"))
+        assert ["t/b", "t/c", "t/d", "u/a"] == await left()
+        assert 2 == await home.erase(Scope("t", "ada"))
+        assert ["t/c", "t/d", "u/a"] == await left()
+        assert 4 == await home.erase(Scope("t"))
+        assert ["u/a"] == await left()
+        assert [Shelf(other, 1), Shelf(MAKER, 1)] == await home.shelves()
+
+    async def test_what_was_erased_can_be_put_again(self, store: Store, home: VectorHome) -> None:
+        """And is found again."""
+        row = await said(store, CHAT, 1, (1, 0, 0, 0))
+        for _ in range(2):
+            await home.put(MAKER, [row])
+            assert [1] == seqs(await home.search(MAKER, CHAT, vector(1, 0, 0, 0), 10))
+            assert 1 == await home.erase(CHAT)
+            assert [] == await home.search(MAKER, CHAT, vector(1, 0, 0, 0), 10)
+
+    async def test_a_conversation_that_gets_its_owner_late(self, store: Store, home: VectorHome) -> None:
+        """All its turns become that user's with the first that is put for them."""
+        nobody, ada = Scope("t", None, "chat"), Scope("t", "ada", "chat")
+        await home.put(MAKER, [await said(store, nobody, 1, (1, 0, 0, 0))])
+        assert [] == await home.search(MAKER, Scope("t", "ada"), vector(1, 0, 0, 0), 10)
+        assert [1] == seqs(await home.search(MAKER, ada, vector(1, 0, 0, 0), 10))
+        await home.put(MAKER, [await said(store, ada, 2, (1, 1, 0, 0))])
+        assert [1, 2] == seqs(await home.search(MAKER, Scope("t", "ada"), vector(1, 0, 0, 0), 10))
+        assert [1, 2] == seqs(await home.search(MAKER, ada, vector(1, 0, 0, 0), 10))
+        assert [] == await home.search(MAKER, Scope("t", "bob", "chat"), vector(1, 0, 0, 0), 10)
+
+    async def test_texts_may_be_of_any_length(self, store: Store, home: VectorHome) -> None:
+        """Whatever a home keeps of them, the vector is found."""
+        row = await said(store, CHAT, 1, (1, 0, 0, 0), text="高血压，" * 30_000)
+        await home.put(MAKER, [row])
+        assert [1] == seqs(await home.search(MAKER, CHAT, vector(1, 0, 0, 0), 10))
+
+    async def test_nothing_is_put_with_nothing(self, home: VectorHome) -> None:
+        """An empty list is no mistake."""
+        await home.put(MAKER, [])
+        assert [] == await home.search(MAKER, CHAT, vector(1, 0, 0, 0), 10)
+
+    async def test_it_says_what_it_is(self, home: VectorHome) -> None:
+        """A word for receipts, and what it is and where."""
+        assert home.name
+        assert {"backend", "version", "place"} <= set(await home.describe())
+
+    async def test_a_closed_home_refuses(self, home: VectorHome) -> None:
+        """Every verb; closing twice is closing once."""
+        for _ in range(2):
+            await home.close()
+        for call in (
+            home.prepare(MAKER),
+            home.put(MAKER, []),
+            home.search(MAKER, CHAT, vector(1, 0, 0, 0), 1),
+            home.shelves(),
+            home.drop(MAKER),
+            home.erase(CHAT),
+            home.describe(),
+        ):
+            with pytest.raises(ClosedError):
+                await call

@@ -1,0 +1,56 @@
+"""The homes of vectors that live in the store's own database keep every promise."""
+
+import pytest
+
+from pagefile.stores import InMemoryStore, StoreOptions, open_store, open_vectors
+from pagefile.testing import FlakyStore, contracts
+from tests.integration.postgres.serving import fresh_url, opened
+
+
+class Home:
+    @pytest.fixture
+    async def home(self, store):
+        home = open_vectors(None, store)
+        yield home
+        await home.close()
+
+
+class TestInMemory(Home, contracts.VectorHomeContract):
+    @pytest.fixture
+    async def store(self, clock):
+        store = InMemoryStore(clock)
+        yield store
+        await store.close()
+
+
+class TestSqlite(Home, contracts.VectorHomeContract):
+    @pytest.fixture
+    async def store(self, clock, tmp_path):
+        url = f"sqlite:///{tmp_path}/memory.db"
+        store = await open_store(url, clock=clock, options=StoreOptions(synchronous="normal"))
+        yield store
+        await store.close()
+
+
+class TestSqliteWithoutCache(TestSqlite):
+    @pytest.fixture
+    async def home(self, store):
+        home = open_vectors(None, store, cache_bytes=0)
+        yield home
+        await home.close()
+
+
+class TestFlaky(TestInMemory):
+    @pytest.fixture
+    async def store(self, clock):
+        store = FlakyStore(InMemoryStore(clock))
+        yield store
+        await store.close()
+
+
+class TestPgvector(Home, contracts.VectorHomeContract):
+    @pytest.fixture
+    async def store(self, clock):
+        store = await opened(fresh_url(), clock)
+        yield store
+        await store.close()

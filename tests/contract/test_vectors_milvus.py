@@ -1,0 +1,32 @@
+"""Milvus keeps every promise of a home of vectors, as a file and as a genuine server."""
+
+import pytest
+
+from pagefile.stores import InMemoryStore, open_vectors
+from pagefile.testing import contracts
+from tests.integration.vectors.serving import emptied, milvus_url
+
+
+class Backend:
+    @pytest.fixture
+    async def store(self, clock):
+        store = InMemoryStore(clock)
+        yield store
+        await store.close()
+
+
+class TestFile(Backend, contracts.VectorHomeContract):
+    @pytest.fixture
+    async def home(self, store, tmp_path):
+        home = open_vectors(f"milvus:///{tmp_path}/vectors.db", store)
+        yield home
+        await home.close()
+
+
+class TestServer(Backend, contracts.VectorHomeContract):
+    @pytest.fixture
+    async def home(self, store):
+        home = open_vectors(milvus_url(), store)
+        await emptied(home)
+        yield home
+        await home.close()

@@ -1,0 +1,29 @@
+"""One Milvus server for a test process, started when the first test asks for it."""
+
+import atexit
+from functools import cache
+
+import pytest
+
+from pagefile.testing.milvus import MilvusServer, installed
+
+
+@cache
+def milvus():
+    """The server of this run; it ends with the run, whatever happened in it."""
+    if installed() is None:
+        pytest.skip("no genuine Milvus server: `make check` installs it, or `pip install milvus==2.3.5`")
+    server = MilvusServer()
+    server.start()
+    atexit.register(server.close)
+    return server
+
+
+def milvus_url():
+    return milvus().url
+
+
+async def emptied(home):
+    """Without what the test before left: a collection is dropped in a moment and made in seconds."""
+    for shelf in await home.shelves():
+        await home.drop(shelf.maker)
