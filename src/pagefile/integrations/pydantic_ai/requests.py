@@ -30,8 +30,8 @@ _SAID = frozenset({"user-prompt", "tool-return", "retry-prompt", "retry-feedback
 LEAST_EXCERPT_TOKENS = 200
 
 _LEFT_OUT: Mapping[Language, str] = {
-    "zh": "[较早的 {count} 轮对话未包含在本次请求中，可用 recall 查找]",
-    "en": "[{count} earlier exchanges are left out of this request; recall finds what they said]",
+    "zh": "[较早的 {count} 轮对话未包含在本次请求中]",
+    "en": "[{count} earlier exchanges are left out of this request]",
 }
 _STEPS_LEFT_OUT: Mapping[Language, str] = {
     "zh": "[本轮较早的 {count} 步工具调用未包含在本次请求中]",
@@ -113,6 +113,8 @@ async def fitted(
     costs = [fit.cost(_shown(message, fit, {}) for message in step) for step in steps]
     left = fit.room_tokens - fit.cost(question) - sum(costs)
     gone = 0
+    if left < 0:
+        left -= fit.cost([ModelRequest([_steps_note(len(steps), fit)])])
     while left < 0 and gone < len(steps) - 1:
         left += costs[gone]
         gone += 1
@@ -122,8 +124,7 @@ async def fitted(
     if left < 0:
         running = _clipped(running, fit, -left)
     if gone:
-        note = _STEPS_LEFT_OUT[fit.language].format(count=gone)
-        question = [_with_parts(question[0], after=[UserPromptPart(note)]), *question[1:]]
+        question = [_with_parts(question[0], after=[_steps_note(gone, fit)]), *question[1:]]
     return [*_recent(before, question[0], fit, left), *question[1:], *running]
 
 
@@ -138,6 +139,10 @@ def _units(current: Sequence[ModelMessage]) -> list[list[ModelMessage]]:
             units.append([])
         units[-1].append(message)
     return units
+
+
+def _steps_note(count: int, fit: Fit) -> UserPromptPart:
+    return UserPromptPart(_STEPS_LEFT_OUT[fit.language].format(count=count))
 
 
 async def _fuller(running: Sequence[ModelMessage], fit: Fit, left: int) -> tuple[dict[Key, str], int]:
@@ -215,25 +220,28 @@ def _recent(
     exchanges = _exchanges(before)
     if sum(fit.cost(exchange) for exchange in exchanges) <= left:
         return [*before, question]
-    note = UserPromptPart(_LEFT_OUT[fit.language].format(count=len(exchanges)))
     own = [part for message in before for part in _frameworks_own(message)]
-    left -= fit.cost([ModelRequest([*own, note])])
+    left -= fit.cost([ModelRequest([*own, _exchanges_note(len(exchanges), fit)])])
     number = _first_that_fits([fit.cost(exchange) for exchange in exchanges], left)
     gone = [message for exchange in exchanges[:number] for message in exchange]
     head, *rest = [*(message for exchange in exchanges[number:] for message in exchange), question]
     told = [part for message in gone for part in _frameworks_own(message)]
-    note = UserPromptPart(_LEFT_OUT[fit.language].format(count=number))
-    return [_with_parts(head, before=[*told, note]), *rest]
+    return [_with_parts(head, before=[*told, _exchanges_note(number, fit)]), *rest]
+
+
+def _exchanges_note(count: int, fit: Fit) -> UserPromptPart:
+    return UserPromptPart(_LEFT_OUT[fit.language].format(count=count))
 
 
 def _first_that_fits(costs: Sequence[int], left: int) -> int:
-    """How many exchanges leave. While enough stay, they leave eight at a time: prompt caches match beginnings."""
+    """How many exchanges leave. They leave a few at a time, as long as most stay: prompt caches match beginnings."""
     number = len(costs)
     while number and costs[number - 1] <= left:
         left -= costs[number - 1]
         number -= 1
-    in_blocks = -(-number // CUT_TURNS) * CUT_TURNS
-    return in_blocks if len(costs) - in_blocks >= CUT_TURNS else number
+    fitting = len(costs) - number
+    block = next((size for size in (CUT_TURNS, CUT_TURNS // 2) if fitting >= 2 * size), 1)
+    return -(-number // block) * block
 
 
 def _exchanges(messages: Sequence[ModelMessage]) -> list[list[ModelMessage]]:
