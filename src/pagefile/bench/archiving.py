@@ -23,7 +23,9 @@ _SCOPE = Scope(user="bench", conversation="chat")
 async def archiving(folder: Path, counter: TokenCounter, *, rounds: int) -> list[Row]:
     """A row for every kind of text: the result is kept, durably, with everything a page has."""
     rows: list[Row] = []
-    async with Memory.open(url_of(folder / "archiving.db"), settings=Settings(recall="never")) as memory:
+    async with Memory.open(
+        url_of(folder / "archiving.db"), settings=Settings(recall="never", indexing="manual")
+    ) as memory:
         for kind in KINDS:
             ours, counted, compressed = await _measured(memory, counter, kind, rounds)
             base = counted + compressed

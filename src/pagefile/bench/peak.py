@@ -31,7 +31,7 @@ _DISTINCT = 500
 Work = Literal["windows only", "everything"]
 #: Nothing but windows of turns, and what Memory does when nothing is set.
 _SETTINGS: dict[Work, Settings] = {
-    "windows only": Settings(recall="never", checkpoints="manual"),
+    "windows only": Settings(recall="never", indexing="manual", checkpoints="manual"),
     "everything": Settings(),
 }
 

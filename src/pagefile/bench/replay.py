@@ -83,6 +83,7 @@ async def replay(
     settings = Settings(
         window_tokens=WINDOW_TOKENS,
         recall="never",
+        indexing="manual",
         synchronous="normal",
         calls_kept=0,
         memory=MemorySettings(enabled=False),

@@ -150,6 +150,7 @@ async def _walk(database: Path, way: Way, script: list[_Exchange]) -> Walked:
     settings = Settings(
         window_tokens=way.window_tokens,
         recall="never",
+        indexing="manual",
         memory=MemorySettings(enabled=False),
         archive=way.archive,
     )

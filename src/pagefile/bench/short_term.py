@@ -40,8 +40,10 @@ _DISTINCT = 2_000
 _BREATH = 10
 
 #: Neither past turns nor facts are looked up: they have rows of their own elsewhere.
-_SETTINGS = Settings(recall="never", memory=MemorySettings(enabled=False))
-_MANUAL = Settings(recall="never", memory=MemorySettings(enabled=False), checkpoints="manual")
+_SETTINGS = Settings(recall="never", indexing="manual", memory=MemorySettings(enabled=False))
+_MANUAL = Settings(
+    recall="never", indexing="manual", memory=MemorySettings(enabled=False), checkpoints="manual"
+)
 
 Progress = Callable[[str], None]
 

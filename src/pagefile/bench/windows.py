@@ -17,7 +17,7 @@ LENGTH_LIMIT = Limit("at most", 1.3)
 COUNTS_LIMIT = Limit("at least", 20.0)
 
 #: What is measured is the window itself: recall has rows of its own, and nothing else is done beside it.
-_SETTINGS = Settings(recall="never", checkpoints="manual")
+_SETTINGS = Settings(recall="never", indexing="manual", checkpoints="manual")
 
 QUESTION = "What did Anna decide about the compressor, and when?"
 #: The short conversation everything is compared with.

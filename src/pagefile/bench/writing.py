@@ -68,7 +68,7 @@ async def beside_bare(folder: Path, counter: TokenCounter, synchronous: Synchron
 
 def _settings(synchronous: Synchronous) -> Settings:
     """Writing alone: checkpoints, which are made in the background, would be measured in some rounds and not in others."""
-    return Settings(recall="never", checkpoints="manual", synchronous=synchronous)
+    return Settings(recall="never", indexing="manual", checkpoints="manual", synchronous=synchronous)
 
 
 @dataclass(frozen=True, slots=True)

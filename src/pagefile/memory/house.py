@@ -110,7 +110,7 @@ class House:
         archive = Archive(
             store.pages, store.page_keeper, counter, clock, _archive_rules(settings), meter, describe=describe
         )
-        indexer = _indexer(store, vectors, embedder, meter)
+        indexer = _indexer(store, vectors, embedder, meter, by_itself=settings.indexing == "background")
         facts = _facts(store, counter, clock, settings.memory, embedder)
         house = cls(
             store=store,
@@ -241,10 +241,14 @@ class House:
             logger.error("the %s tier failed; going on without it", tier, exc_info=error)
 
 
-def _indexer(store: Store, home: VectorHome | None, embedder: Embedder | None, meter: Meter) -> Indexer:
+def _indexer(
+    store: Store, home: VectorHome | None, embedder: Embedder | None, meter: Meter, *, by_itself: bool
+) -> Indexer:
     reader = Reader(store.source, store.watermarks)
     made = None if home is None or embedder is None else TurnVectors(home, embedder, store.watermarks)
-    return Indexer(reader, store.watermarks, Terms(store.terms), made, Health(meter))
+    return Indexer(
+        reader, store.watermarks, Terms(store.terms), made, Health(meter), by_itself=by_itself
+    )
 
 
 def _archive_rules(settings: Settings) -> ArchiveRules:

@@ -50,8 +50,16 @@ class Indexer:
     """Leads terms and vectors through the log."""
 
     def __init__(
-        self, reader: Reader, marks: Watermarks, terms: Terms, vectors: TurnVectors | None, health: Health
+        self,
+        reader: Reader,
+        marks: Watermarks,
+        terms: Terms,
+        vectors: TurnVectors | None,
+        health: Health,
+        *,
+        by_itself: bool,
     ) -> None:
+        self._by_itself = by_itself
         self.reader = reader
         self.vectors = vectors
         self.health = health
@@ -76,6 +84,8 @@ class Indexer:
 
     def written(self, scope: Scope) -> None:
         """A turn is in the log."""
+        if not self._by_itself:
+            return
         self._last_write = monotonic()
         if len(self._waiting) < _MOST_WAITING:
             self._waiting[scope] = None
@@ -90,6 +100,8 @@ class Indexer:
 
     async def settle(self) -> None:
         """Wait until what is written by now was looked at; what cannot be done now is tried again later, without waiting."""
+        if not self._by_itself:
+            return
         # The round under way may have read the log already: the one after it has not.
         wanted = self._rounds + (2 if self._in_round else 1)
         while self._rounds < wanted:
@@ -103,7 +115,9 @@ class Indexer:
             await self.settle()
 
     async def run(self) -> None:
-        """Work until cancelled."""
+        """Work until cancelled, unless everything is left to `rebuild`."""
+        if not self._by_itself:
+            return
         await self._pause(START_S)
         while True:
             while not (self._waiting or self._hurry.is_set()) and monotonic() < self._sweep_at:

@@ -181,6 +181,9 @@ class Settings:
     language: Literal["zh", "en"] = "zh"
     #: Where vectors of turns live: nothing for the database itself, `milvus://…`, or "none" to have none.
     vectors: str | None = None
+    #: "background": what recall needs of new turns is made while nobody waits; "manual": only by `pagefile rebuild` and
+    #: `memory.rebuild()`, for processes beside one that does it, or a nightly job.
+    indexing: Literal["background", "manual"] = "background"
     #: "never": windows hold no episodes; "auto": past turns come back when the question touches them; "always": the best few
     #: that have anything in common with it.
     recall: Literal["auto", "always", "never"] = "auto"
