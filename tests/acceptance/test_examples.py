@@ -25,6 +25,7 @@ def test_every_example_is_run_here():
     assert [
         "agent_loop.py",
         "conversation_history.py",
+        "pydantic_ai_agent.py",
         "short_term_memory.py",
         "yongce_dialogue.py",
     ] == sorted(path.name for path in EXAMPLES.glob("*.py"))
@@ -83,3 +84,14 @@ def test_a_long_conversation_about_films(told):
     assert first[3].startswith("  加上摘要和召回: 您叫王芳，只看有中文字幕的电影。 （召回 ")
     assert "消息: 240 条" == end[0]
     assert "覆盖 232 条" in end[1]
+
+
+def test_an_agent_in_pydantic_ai(told):
+    """The second question is answered without a tool being reached, and the saved history holds no memory and no long result."""
+    lines = told("pydantic_ai_agent.py")[0]
+    assert ["  先接接地端，后接导体端。"] * 2 == [line for line in lines if "先接接地端" in line]
+    assert "tools reached: get_toc, read_page_range" == lines[-2]
+    assert "turns in the log: done with 2 steps, done with 0 steps" == lines[-1]
+    saved = [line for line in lines if "saved history" in line]
+    assert all(line.endswith("memory in it: 0") for line in saved)
+    assert all(int(line.split()[2].replace(",", "")) < 15_000 for line in saved)
