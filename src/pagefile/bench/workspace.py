@@ -53,7 +53,7 @@ class Way:
 WAYS = (
     Way("no memory", archive=False, workspace=False),
     Way("archive", archive=True, workspace=False),
-    Way("archive and workspace", archive=True, workspace=True),
+    Way("workspace", archive=True, workspace=True),
 )
 
 
@@ -159,8 +159,8 @@ def rows(walked: Sequence[Walked], questions: int) -> list[Row]:
         Row.judged(
             Row(
                 "prompt tokens of all model calls",
-                tokens,
-                "tokens",
+                tokens / 1000,
+                "k tokens",
                 tokens / plain.tokens,
                 note=f"{plain.tokens:,} without; {archive.tokens:,} with the archive alone",
             ),

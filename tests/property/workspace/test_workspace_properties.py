@@ -78,8 +78,7 @@ TOCS = st.recursive(
     max_leaves=30,
 )
 CHUNKS = st.builds(
-    ContentChunk,
-    st.just("内容"),
+    lambda source, score, kind: ContentChunk(f"{kind} of {source}.", source, score, kind),
     st.sampled_from([f"P{n}" for n in range(30)]),
     st.sampled_from([0.0, 0.3, 0.5, 0.7, 0.8, 1.0]),
     st.sampled_from(["search_result", "page_content", "table"]),

@@ -202,6 +202,22 @@ def test_texts_are_cut_to_their_settings():
     assert "# 已获取的相关信息\n## [1] P1\n字字字" == small.get_memory_context()
 
 
+def test_nothing_is_said_twice():
+    """A snippet stands in no prompt beside the page that holds it; both are remembered."""
+    memory = AgentMemory()
+    memory.add_search_results([{"content": "母线检查", "source": "angui_2024 P85", "score": 0.9}])
+    memory.add_page_content("先停电，母线检查，再送电。", "angui_2024 P85")
+    memory.add_page_content("母线检查", "angui_2024 P99")
+    assert 3 == len(memory.relevant_chunks)
+    assert [("angui_2024 P99", "母线检查"), ("angui_2024 P85", "先停电，母线检查，再送电。")] == [
+        (held.source, held.content) for held in memory.shown()
+    ]
+    same = AgentMemory()
+    same.add_chunk(chunk(0.9, "P1"))
+    same.add_chunk(chunk(0.8, "P1", kind="table"))
+    assert [0.9] == [held.relevance_score for held in same.shown()]
+
+
 def test_a_page_counts_eight_tenths():
     """S3-21."""
     memory = AgentMemory()

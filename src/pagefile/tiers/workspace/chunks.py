@@ -67,6 +67,21 @@ def with_chunk(chunks: Sequence[ContentChunk], new: ContentChunk, capacity: Capa
     return fitting([*others[:place], new, *others[place:]], capacity)
 
 
+def distinct(chunks: Sequence[ContentChunk]) -> list[ContentChunk]:
+    """The chunks without those that another one of the same source says in full: a snippet of a page that was read."""
+    return [
+        chunk
+        for place, chunk in enumerate(chunks)
+        if not any(
+            chunk.source == other.source
+            and chunk.content in other.content
+            and (len(chunk.content) < len(other.content) or at < place)
+            for at, other in enumerate(chunks)
+            if other is not chunk
+        )
+    ]
+
+
 def fitting(chunks: Sequence[ContentChunk], capacity: Capacity) -> list[ContentChunk]:
     """As many chunks as there is room for: the last go first, but pages beyond their share before good hits."""
     kept = list(chunks)

@@ -11,7 +11,7 @@ from typing import Literal, cast
 from pagefile.records import JsonValue
 from pagefile.text.clip import cut
 from pagefile.text.scores import Scale, normalised
-from pagefile.tiers.workspace.chunks import Capacity, ContentChunk, fitting, with_chunk
+from pagefile.tiers.workspace.chunks import Capacity, ContentChunk, distinct, fitting, with_chunk
 from pagefile.tiers.workspace.outline import Entry, chapters, entries, left_out, outline
 from pagefile.tiers.workspace.results import FoundHit, Plain, clean, hits, plain
 from pagefile.window.wording import WORDINGS, Wording
@@ -144,7 +144,8 @@ class AgentMemory:
 
     def shown(self) -> list[ContentChunk]:
         """The chunks that stand in a prompt."""
-        return fitting(self.relevant_chunks, self._capacity(self.max_injected)) if self.enabled else []
+        told = distinct(self.relevant_chunks) if self.enabled else []
+        return fitting(told, self._capacity(self.max_injected))
 
     # -- 重置方法 -----------------------------------------------------------------------------------------------------
 

@@ -207,6 +207,7 @@ def _text_lines(text: str, level: int) -> Iterator[Entry]:
         if not title:
             continue
         title, page = _led_to(title)
+        title = " ".join(title.split())
         dotted = _DOTTED.match(title)
         hashes = len(bare) - len(bare.lstrip("#"))
         indent = (len(line) - len(line.lstrip())) // 2
