@@ -25,6 +25,7 @@ def test_every_example_is_run_here():
     assert [
         "agent_loop.py",
         "conversation_history.py",
+        "pydantic_ai_agent.py",
         "short_term_memory.py",
         "workspace.py",
         "yongce_dialogue.py",
@@ -72,8 +73,9 @@ def test_an_agent_loop_in_english(told):
     assert "  What did the log say before? It says: 12:59:59 ERROR disk full" == lines[-1]
 
 
-def test_a_long_conversation_about_films(told):
+def test_a_long_conversation_about_films(told, monkeypatch):
     """The director of ten turns ago, back to a topic, the first turn at turn 120; and nothing where nothing is asked for."""
+    monkeypatch.setattr("sys.argv", ["conversation_history.py"])
     director, topic, unrelated, first, end = told("conversation_history.py")
     assert "  最近6条: 抱歉，我不记得您说的是哪位导演。 （召回 0 轮）" == director[1]
     assert director[3].startswith("  加上摘要和召回: 是克里斯托弗·诺兰。 （召回 ")
@@ -96,3 +98,14 @@ def test_an_agent_that_does_not_look_twice(told):
     assert "    # 已获取的相关信息" in second
     assert "    # 已获取的相关信息" not in third
     assert ["到达后端的调用: get_toc, smart_search, read_page_range"] == end
+
+
+def test_an_agent_in_pydantic_ai(told):
+    """The second question is answered without a tool being reached, and the saved history holds no memory and no long result."""
+    lines = told("pydantic_ai_agent.py")[0]
+    assert ["  先接接地端，后接导体端。"] * 2 == [line for line in lines if "先接接地端" in line]
+    assert "tools reached: get_toc, read_page_range" == lines[-2]
+    assert "turns in the log: done with 2 steps, done with 0 steps" == lines[-1]
+    saved = [line for line in lines if "saved history" in line]
+    assert all(line.endswith("memory in it: 0") for line in saved)
+    assert all(int(line.split()[2].replace(",", "")) < 15_000 for line in saved)
