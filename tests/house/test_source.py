@@ -20,6 +20,8 @@ ENVIRONMENT = {"settings/sources.py"}
 #: Where a failure must not spread, and why. Each of these logs with a traceback or hands the failure on.
 BROAD_EXCEPTS: dict[str, str] = {
     "integrations/failing.py::FailOpen.attempt": "the edge of a framework's hook: whatever fails there, the run goes on; it logs with traceback",
+    "integrations/failing.py::FailOpen.attempt_here": "the same edge for work that waits for nothing; it logs with traceback",
+    "integrations/langchain/chat.py::LangChainChat.complete": "whatever a provider's client raises; it goes on as ModelUnavailableError",
     "integrations/failing.py::FailOpen.attempt_blocking": "the same edge for hooks without an event loop; it logs with traceback",
     "memory/indexing.py::Indexer._keep_terms": "nobody waits for it, and a later round tries again; it logs with traceback",
     "memory/indexing.py::Indexer._make_vectors": "whatever an embedder raises; it is told, and a later round tries again",
@@ -46,6 +48,7 @@ HIDDEN_IMPORTS: dict[str, str] = {
     "bench/short_term.py::_Bench._beside_bare": "the extra postgres, and half a second that no other command needs",
     "bench/short_term.py::_Bench._session": "the extra redis, which nobody needs who has no such cache",
     "cli/serve.py::_server": "the extra service, and half a second that no other command needs",
+    "standalone/episodic_memory.py::_data_types": "the extra milvus, and three seconds that nobody needs who has no such client",
     "stores/caching.py::open_sessions": "the extra redis, which nobody needs who has no such cache",
     "stores/milvus/driver.py::_pymilvus": "the extra milvus, and three seconds of which the event loop must know nothing",
     "stores/opening.py::_open_postgres": "the extra postgres, and half a second that nobody needs who keeps a file",

@@ -226,6 +226,20 @@ async def test_a_model_that_returns_nothing(client):
         await ConversationEpisodicMemory(client, lambda text: []).recall_relevant("c", "导演")
 
 
+async def test_an_asynchronous_client(tmp_path):
+    """The collection is made by the other one: Milvus in the process cannot make an index for this one."""
+    pymilvus = pytest.importorskip("pymilvus")
+    blocking = pymilvus.MilvusClient(str(tmp_path / "both.db"))
+    await ConversationEpisodicMemory(blocking, Model()).index_episode("c", "天气", "晴")
+    client = pymilvus.AsyncMilvusClient(str(tmp_path / "both.db"))
+    episodes = ConversationEpisodicMemory(client, Model())
+    await episodes.index_episode("c", "导演", "诺兰", turn_id="t1")
+    found = await episodes.recall_relevant("c", "导演")
+    await client.close()
+    blocking.close()
+    assert ["导演", "诺兰"] == [m["content"] for m in found]
+
+
 async def test_it_survives_a_restart(tmp_path):
     """Milvus in the process must load a collection again; so do we."""
     pymilvus = pytest.importorskip("pymilvus")
