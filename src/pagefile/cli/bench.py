@@ -9,6 +9,7 @@ import typer
 from pagefile.bench import archive as archive_bench
 from pagefile.bench import history as history_bench
 from pagefile.bench import recall as recall_bench
+from pagefile.bench import recall_speed as recall_speed_bench
 from pagefile.bench import short_term as short_term_bench
 from pagefile.bench import workspace as workspace_bench
 from pagefile.bench.core import run
@@ -127,10 +128,17 @@ def recall(
         Path | None,
         typer.Option(metavar="FILE", help="Write every question and how it was answered, as JSON lines."),
     ] = None,
+    speed: Annotated[
+        bool,
+        typer.Option("--speed", help="How fast, instead of how well; exit code 1 when a limit is not kept."),
+    ] = False,
     quick: Quick = False,
     as_json: AsJson = False,
 ) -> None:
     """Measure how much of what answers a question is found, beside plain BM25."""
+    if speed:
+        _recall_speed(quick=quick, as_json=as_json)
+        return
     with err().status("Measuring…") as status:
         report = recall_bench.run(
             data or bench_data(), quick=quick, progress=lambda step: status.update(visible(step))
@@ -246,6 +254,18 @@ def _show_walked(report: workspace_bench.WorkspaceReport) -> None:
         )
     print_table(made)
     say()
+
+
+def _recall_speed(*, quick: bool, as_json: bool) -> None:
+    with err().status("Measuring…") as status:
+        report = recall_speed_bench.run(quick=quick, progress=lambda step: status.update(visible(step)))
+    if as_json:
+        print_json(report.to_json())
+    else:
+        _show(report.rows)
+        _show_machine(report)
+    if not report.ok:
+        raise typer.Exit(1)
 
 
 def _show_recall(sets: Sequence[recall_bench.Measured]) -> None:
