@@ -40,7 +40,7 @@ from pagefile.integrations.langchain.view import (
     system_with,
     with_text,
 )
-from pagefile.memory import Memory
+from pagefile.memory import Conversation, Memory
 from pagefile.memory.asking import at_least
 from pagefile.records import Turn
 from pagefile.window.wording import WORDINGS
@@ -55,7 +55,6 @@ _LEAST_WINDOW = 200
 class _Frozen:
     """What stays the same through all model calls of one turn, byte for byte."""
 
-    turn_id: str
     system: str
     memory: str
 
@@ -91,6 +90,7 @@ class PagefileMiddleware(
         recent_turns: how many of the latest turns are kept longest; the memory's setting if not given.
         archive_in_state: True keeps placeholders in the state instead of bulky results, so that checkpoints stay small.
             The model sees the full result in the turn that fetched it either way.
+        offer_tools: False for models that cannot call tools: they get no `load_tool_history`, `search_tool_history`, `recall` and `remember`.
         incognito: nothing is written to the database, and nothing is recalled.
         timeout_s: how long a hook may wait for the memory.
     """
@@ -105,6 +105,7 @@ class PagefileMiddleware(
         window_tokens: int | None = None,
         recent_turns: int | None = None,
         archive_in_state: bool = False,
+        offer_tools: bool = True,
         incognito: bool = False,
         timeout_s: float = 5.0,
     ) -> None:
@@ -118,9 +119,11 @@ class PagefileMiddleware(
         self._incognito = incognito
         self._count = house.counter.count
         self._guide = WORDINGS[house.settings.language].guide
+        self._told_guide = self._guide if offer_tools else ""
         self._talks: OrderedDict[Whose, Talk] = OrderedDict()
-        self._frozen: OrderedDict[Whose, _Frozen] = OrderedDict()
-        self.tools = tools_of(self._edge, self._given, incognito=incognito)
+        self._frozen: OrderedDict[tuple[Whose, str], _Frozen] = OrderedDict()
+        tools = tools_of(self._edge, self._given, self._chat, incognito=incognito)
+        self.tools = tools if offer_tools else []
 
     # -- model calls ------------------------------------------------------------------------------------------------------
 
@@ -191,6 +194,9 @@ class PagefileMiddleware(
         self._talks.move_to_end(who)
         return self._talks[who]
 
+    def _chat(self, who: Whose) -> Conversation:
+        return self._talk(who).chat
+
     async def _viewed(self, who: Whose, request: ModelRequest[ContextT]) -> View | None:
         """The request as the window has it; None when there is no turn to make a window for."""
         talk = self._talk(who)
@@ -199,13 +205,12 @@ class PagefileMiddleware(
         if turn is None:
             return None
         plain = plain_view(request.system_message, request.messages)
-        base = system_with(request.system_message, self._guide)
+        base = system_with(request.system_message, self._told_guide)
         fixed = request_tokens([*([base] if base else []), *plain.preamble], self._count)
         shown = await self._shown(talk, turn, max(_LEAST_WINDOW, self._window_tokens - fixed))
-        frozen = self._frozen.get(who)
-        if frozen is None or frozen.turn_id != turn.id:
-            frozen = self._frozen[who] = _Frozen(turn.id, shown.system, shown.memory)
-            self._frozen.move_to_end(who)
+        frozen = self._frozen.get((who, turn.id))
+        if frozen is None:
+            frozen = self._frozen[who, turn.id] = _Frozen(shown.system, shown.memory)
             if len(self._frozen) > _TALKS:
                 self._frozen.popitem(last=False)
         view = replace(
@@ -257,18 +262,20 @@ class PagefileMiddleware(
         """The result written down; in the state stands what was returned, or its placeholder if that is wished."""
         talk = self._talk(who)
         _, told = exchanges(messages_of(request.state))
-        await talk.begun(told)
+        turn = await talk.begun(told)
+        if turn is None:
+            return result
         call = request.tool_call
         changed: dict[int, ToolMessage] = {}
         for message in tool_messages(result):
             use = ToolUse(message, str(message.name or call["name"]), call["args"])
-            turn = await talk.add(use)
+            turn = await talk.add(turn, use)
             changed[id(message)] = self._in_state(use, turn)
         return with_messages(result, changed)
 
-    def _in_state(self, use: ToolUse, turn: Turn | None) -> ToolMessage:
-        number = step_of(turn, use) if turn is not None and self._archive_in_state else None
-        if turn is None or number is None or not isinstance(cast("Any", use.message.content), str):
+    def _in_state(self, use: ToolUse, turn: Turn) -> ToolMessage:
+        number = step_of(turn, use) if self._archive_in_state else None
+        if number is None or not isinstance(cast("Any", use.message.content), str):
             return use.message
         step = turn.steps[number]
         return use.message if step.whole or step.page is None else with_text(use.message, step.result)

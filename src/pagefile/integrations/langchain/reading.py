@@ -65,12 +65,14 @@ class Exchange:
         last = self.rest[-1] if self.rest else None
         if not isinstance(last, AIMessage) or last.tool_calls:
             return None
-        return text_of(last)
+        return result_text(text_of(last))
 
     @property
     def last_words(self) -> str | None:
         """The answer, or the last thing the model said on the way to something that is no text."""
-        spoken = (text_of(message) for message in reversed(self.rest) if isinstance(message, AIMessage))
+        spoken = (
+            result_text(text_of(message)) for message in reversed(self.rest) if isinstance(message, AIMessage)
+        )
         return self.answer or next((text for text in spoken if text.strip()), None)
 
     @property
@@ -129,7 +131,7 @@ def text_of(message: BaseMessage) -> str:
 
 def said(message: BaseMessage) -> str:
     """The text of a user's message; a picture alone is named."""
-    text = text_of(message).replace("\0", "␀")
+    text = result_text(text_of(message))
     if text.strip():
         return text
     blocks = cast("Any", message.content)

@@ -47,17 +47,15 @@ class Talk:
             await self._settle(found)
             self.running = await self._opened(current)
             self.answers = current.id
+        turn = self.running
         self.failed.discard(current.id)
-        for use in self._unwritten(self.running, current.uses):
-            await self.add(use)
-        return self.running
+        for use in self._unwritten(turn, current.uses):
+            turn = await self.add(turn, use)
+        return turn
 
-    async def add(self, use: ToolUse) -> Turn | None:
-        """Add a tool's result to the running turn; a bulky one is archived on the way."""
-        if self.running is None:
-            return None
-        self._keep(await self.chat.step(self.running, **use.step()))  # pyright: ignore[reportArgumentType] - a step's own keys
-        return self.running
+    async def add(self, turn: Turn, use: ToolUse) -> Turn:
+        """Add a tool's result to an open turn; a bulky one is archived on the way."""
+        return self._keep(await self.chat.step(turn, **use.step()))  # pyright: ignore[reportArgumentType] - a step's own keys
 
     async def finish(self, found: Sequence[Exchange], answer: str | None) -> Turn | None:
         """Complete the turn of the last exchange."""
@@ -65,13 +63,15 @@ class Talk:
         if turn is None:
             return None
         try:
-            self._keep(await self.chat.complete(turn, answer))
+            done = self._keep(await self.chat.complete(turn, answer))
         except ConflictError:
             # Somebody ended it meanwhile: what was said is kept all the same.
             if not found:
                 raise
-            self._keep(await self._recorded(found[-1], answer))
-        done, self.running, self.answers = self.running, None, None
+            await self._look(len(found))
+            done = self._keep(await self._recorded(found[-1], answer))
+        if self.running is not None and self.running.id == turn.id:
+            self.running, self.answers = None, None
         return done
 
     def stored(self, exchange: Exchange) -> Turn | None:
@@ -122,7 +122,7 @@ class Talk:
             self._keep(await self.chat.abort(turn))
             return
         for use in self._unwritten(turn, exchange.uses):
-            turn = await self.chat.step(turn, **use.step())  # pyright: ignore[reportArgumentType] - a step's own keys
+            turn = await self.add(turn, use)
         self._keep(await self.chat.complete(turn, exchange.answer))
 
     async def _opened(self, exchange: Exchange) -> Turn:
@@ -130,9 +130,7 @@ class Talk:
         still_open = next((turn for turn in versions if turn.status == "open"), None)
         if still_open is not None:
             return still_open
-        turn = await self.chat.begin(exchange.user, id=self._new_id(exchange.id))
-        self._keep(turn)
-        return turn
+        return self._keep(await self.chat.begin(exchange.user, id=self._new_id(exchange.id)))
 
     async def _recorded(self, exchange: Exchange, answer: str | None) -> Turn:
         steps = [use.step() for use in exchange.uses]
@@ -153,10 +151,11 @@ class Talk:
     def _unwritten(self, turn: Turn, uses: Sequence[ToolUse]) -> list[ToolUse]:
         return [use for use in uses if step_of(turn, use) is None]
 
-    def _keep(self, turn: Turn) -> None:
+    def _keep(self, turn: Turn) -> Turn:
         self.turns[turn.id] = turn
         if self.running is not None and self.running.id == turn.id:
             self.running = turn
+        return turn
 
 
 def step_of(turn: Turn, use: ToolUse) -> int | None:

@@ -4,7 +4,7 @@ They always answer with text that a model can read. What they return is never ar
 of the run they are called in.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from langchain.tools import ToolRuntime
@@ -14,7 +14,7 @@ from pagefile.blocking import BlockingMemory
 from pagefile.errors import PagefileError
 from pagefile.integrations.failing import FailOpen
 from pagefile.integrations.langchain.scoping import Given, Whose, whose
-from pagefile.memory import Memory
+from pagefile.memory import Conversation, Memory
 from pagefile.records import Hit
 from pagefile.standalone.tool_schemas import tool_schemas
 from pagefile.text.clip import clip
@@ -62,11 +62,17 @@ def memory_tools(
 ) -> list[BaseTool]:
     """The tools alone, for agents without the middleware; who is meant is found as the middleware finds it."""
     edge = FailOpen(memory, "langchain", timeout_s=timeout_s)
-    return tools_of(edge, Given(conversation_id, user_id, tenant))
+
+    def chat_of(who: Whose) -> Conversation:
+        return edge.memory.conversation(who.conversation, user_id=who.user, tenant=who.tenant)
+
+    return tools_of(edge, Given(conversation_id, user_id, tenant), chat_of)
 
 
-def tools_of(edge: FailOpen, given: Given, *, incognito: bool = False) -> list[BaseTool]:
-    """`load_tool_history`, `search_tool_history`, `recall` and `remember`."""
+def tools_of(
+    edge: FailOpen, given: Given, chat_of: Callable[[Whose], Conversation], *, incognito: bool = False
+) -> list[BaseTool]:
+    """`load_tool_history`, `search_tool_history`, `recall` and `remember`; `chat_of` gives the conversation they are called in."""
     language = edge.memory.house.settings.language
     texts = _TEXTS[language]
     load, search = tool_schemas(language)
@@ -75,22 +81,28 @@ def tools_of(edge: FailOpen, given: Given, *, incognito: bool = False) -> list[B
     answers: list[tuple[dict[str, Any], _Answer]] = [
         (load, _paged(load["name"])),
         (search, _paged(search["name"])),
-        (recall, _recalled),
+        (recall, _recalled_here if incognito else _recalled),
         (remember, _not_remembered if incognito else _remembered),
     ]
-    return [_tool(edge, given, schema, answer) for schema, answer in answers]
+    return [_tool(edge, given, chat_of, schema, answer) for schema, answer in answers]
 
 
-_Answer = Callable[[Memory, Whose, dict[str, Any]], Awaitable[str]]
+_Answer = Callable[[Memory, Conversation, dict[str, Any]], Awaitable[str]]
 
 
-def _tool(edge: FailOpen, given: Given, schema: dict[str, Any], answer: _Answer) -> BaseTool:
+def _tool(
+    edge: FailOpen,
+    given: Given,
+    chat_of: Callable[[Whose], Conversation],
+    schema: dict[str, Any],
+    answer: _Answer,
+) -> BaseTool:
     name = schema["name"]
     unavailable = f"[暂不可用 / unavailable] {name}: memory cannot be reached now; go on without it."
 
     async def work(who: Whose, arguments: dict[str, Any]) -> str:
         try:
-            return await answer(edge.memory, who, arguments)
+            return await answer(edge.memory, chat_of(who), arguments)
         except PagefileError as error:
             return f"[{name}] {error}"
 
@@ -121,22 +133,29 @@ def _schema(texts: dict[str, str], name: str, arguments: tuple[str, ...]) -> dic
 
 
 def _paged(name: str) -> _Answer:
-    async def answer(memory: Memory, who: Whose, arguments: dict[str, Any]) -> str:
-        chat = memory.conversation(who.conversation, user_id=who.user, tenant=who.tenant)
+    async def answer(memory: Memory, chat: Conversation, arguments: dict[str, Any]) -> str:
         return await chat.call_tool(name, arguments)
 
     return answer
 
 
-async def _recalled(memory: Memory, who: Whose, arguments: dict[str, Any]) -> str:
+async def _recalled(memory: Memory, chat: Conversation, arguments: dict[str, Any]) -> str:
+    query, scope = str(arguments.get("query") or ""), chat.scope
+    if scope.user is None or not query.strip():
+        return await _recalled_here(memory, chat, arguments)
+    hits = await memory.recall(query, user_id=scope.user, tenant=scope.tenant, limit=_HITS)
+    return _listed(hits, query)
+
+
+async def _recalled_here(memory: Memory, chat: Conversation, arguments: dict[str, Any]) -> str:
+    """What this conversation has, when nobody is named or nothing else may be looked at."""
     query = str(arguments.get("query") or "")
     if not query.strip():
         return "[缺少参数 / missing argument] query: say what to recall."
-    if who.user is None:
-        chat = memory.conversation(who.conversation, tenant=who.tenant)
-        hits = await chat.recall(query, _HITS)
-    else:
-        hits = await memory.recall(query, user_id=who.user, tenant=who.tenant, limit=_HITS)
+    return _listed(await chat.recall(query, _HITS), query)
+
+
+def _listed(hits: Sequence[Hit], query: str) -> str:
     return "\n\n".join(_told(hit) for hit in hits) or f"[无结果 / nothing found] {query}"
 
 
@@ -145,17 +164,17 @@ def _told(hit: Hit) -> str:
     return f"[{hit.at:%Y-%m-%d}] {escape(clip(hit.text, _HIT_CHARS))}"
 
 
-async def _remembered(memory: Memory, who: Whose, arguments: dict[str, Any]) -> str:
-    if who.user is None:
+async def _remembered(memory: Memory, chat: Conversation, arguments: dict[str, Any]) -> str:
+    if chat.scope.user is None:
         return "[无法记住 / cannot remember] this run names no user."
     fact = await memory.remember(
         str(arguments.get("text") or ""),
-        user_id=who.user,
-        tenant=who.tenant,
+        user_id=chat.scope.user,
+        tenant=chat.scope.tenant,
         category=arguments.get("category") or None,
     )
     return f"[已记住 / remembered] {fact.text}"
 
 
-async def _not_remembered(memory: Memory, who: Whose, arguments: dict[str, Any]) -> str:
+async def _not_remembered(memory: Memory, chat: Conversation, arguments: dict[str, Any]) -> str:
     return "[无痕对话 / incognito] nothing of this conversation is kept."

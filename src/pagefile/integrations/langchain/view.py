@@ -155,10 +155,27 @@ def native_history(
         if one is not None:
             groups.append(_as_shown(exchange, one))
         elif turn is None or turn.status != "done":
-            groups.append(exchange.messages)
+            groups.append(_without_loose_ends(exchange.messages))
         else:
             break
     return groups[::-1]
+
+
+def _without_loose_ends(messages: Sequence[BaseMessage]) -> tuple[BaseMessage, ...]:
+    """The messages of a turn that was given up, without calls that nobody answered: providers refuse those."""
+    answered = {use.message.tool_call_id for use in tool_uses(messages)}
+    loose = {
+        str(call["id"])
+        for message in messages
+        if isinstance(message, AIMessage) and any(call["id"] not in answered for call in message.tool_calls)
+        for call in message.tool_calls
+    }
+    return tuple(
+        message
+        for message in messages
+        if not (isinstance(message, AIMessage) and any(call["id"] in loose for call in message.tool_calls))
+        and not (isinstance(message, ToolMessage) and message.tool_call_id in loose)
+    )
 
 
 def logged_history(shown: Sequence[ShownTurn]) -> list[tuple[BaseMessage, ...]]:
