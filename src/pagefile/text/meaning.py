@@ -1,18 +1,31 @@
-"""What of a turn is embedded, and how its texts become one vector."""
+"""What of a turn and of a question is embedded, and how several texts become one vector.
+
+A turn is the mean of its two sides: joined into one text they find less, and so does either alone. A question is the mean of
+how it is asked and of what it would be as a statement, which is what it looks for (`docs/decisions/0012-recall-fusion.md`).
+"""
 
 from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
+from pagefile.text.speech import as_statement
+
 #: What a side is about stands at its beginning.
-EMBEDDED_CHARS = 500
+SAID_CHARS = 500
+ANSWER_CHARS = 300
 
 
 def embedded_texts(user: str | None, assistant: str | None) -> tuple[str, ...]:
     """The texts whose vectors make up that of a turn: what the user said and the head of the answer."""
-    sides = ((side or "").strip() for side in (user, assistant))
-    return tuple(side[:EMBEDDED_CHARS] for side in sides if side)
+    said, answered = (user or "").strip(), (assistant or "").strip()
+    return tuple(text for text in (said[:SAID_CHARS], answered[:ANSWER_CHARS]) if text)
+
+
+def question_texts(question: str) -> tuple[str, ...]:
+    """The texts whose vectors make up that of a question: as it is asked, and as a statement where that is another text."""
+    asked = question.strip()[:SAID_CHARS]
+    return tuple(dict.fromkeys(text for text in (asked, as_statement(asked)) if text))
 
 
 def blended(vectors: Sequence[Sequence[float] | npt.NDArray[np.float32]]) -> npt.NDArray[np.float32]:

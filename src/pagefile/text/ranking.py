@@ -9,7 +9,7 @@ import threading
 from array import array
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Generic, TypeVar
@@ -43,8 +43,8 @@ class Ranked(Generic[K]):
 class Match:
     """The documents that hold one term of a query, by their place in the index, and how often they do."""
 
-    asked: int
-    #: How often it is asked for, times how rare it is.
+    asked: float
+    #: How much it is asked for, times how rare it is.
     weight: float
     slots: npt.NDArray[np.int32]
     counts: npt.NDArray[np.float32]
@@ -156,31 +156,31 @@ class WordIndex(Generic[K]):
         """The place of a document, as `matches` numbers them; None when it is not there."""
         return self._slot_of.get(key)
 
-    def matches(self, words: Sequence[str]) -> Matches:
-        """The living documents that hold each term of the query; the arrays are the caller's own."""
+    def matches(self, asked: Mapping[str, float]) -> Matches:
+        """The living documents that hold each term, by how much it is asked for; the arrays are the caller's own."""
         with self._lock:
             number = len(self._slot_of)
             found: list[Match] = []
-            for word, asked in Counter(words).items():
+            for word, much in asked.items():
                 posting = self._postings.get(word)
                 if posting is not None:
                     slots, counts = self._living(posting)
-                    weight = asked * rarity(number, len(slots))
-                    found.append(Match(asked, weight, np.array(slots), np.array(counts)))
+                    weight = much * rarity(number, len(slots))
+                    found.append(Match(much, weight, np.array(slots), np.array(counts)))
             lengths = np.array(self._lengths[: len(self._keys)])
             return Matches(found, lengths, self._total / number if self._total else 1.0)
 
-    def share(self, key: K, words: Iterable[str]) -> float:
-        """How much of the weight of these terms a document holds, 0 to 1; weight is the inverse document frequency."""
+    def share(self, key: K, asked: Mapping[str, float]) -> float:
+        """How much of the weight of these terms a document holds, 0 to 1: of how much they are asked for and how rare they are."""
         with self._lock:
             slot = self._slot_of.get(key)
             if slot is None:
                 return 0.0
             number = len(self._slot_of)
             held = total = 0.0
-            for word in sorted(set(words)):
+            for word, much in asked.items():
                 posting = self._postings.get(word)
-                weight = rarity(number, 0 if posting is None else len(self._living(posting)[0]))
+                weight = much * rarity(number, 0 if posting is None else len(self._living(posting)[0]))
                 total += weight
                 if posting is not None:
                     at = bisect_left(posting.slots, slot)

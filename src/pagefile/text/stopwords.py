@@ -1,4 +1,4 @@
-"""Words that say nothing about what a text is about, in English and Chinese. Ours, short on purpose.
+"""Words that say nothing, or little, about what a text is about, in English and Chinese. Ours, short on purpose.
 
 Words that can be the whole question stay out of the list: "may" is a month, 不 turns a meaning round.
 """
@@ -19,4 +19,15 @@ _CHINESE = """
 把 被 让 给 对 对于 关于 从 到 向 于 由 以 为 为了 会 能 要 想 请 请问 来 去 上 下 里 中 个 们 所 等 其 此 某 每 各 该
 """
 
+#: Words that make a question of this kind: a turn may hold them, and hardly ever answers because it does. As terms.
+_ENGLISH_ASKING = """
+amount current describ differ done kind long mani mention might much number often previous recent remind said say sort
+specif total type
+"""
+_CHINESE_ASKING = """
+具体 哪一 哪一天 哪两 哪位 哪家 哪项 多少 几次 总共 分别 主要 最近 近期 目前 之后 推断 发生 相关 情况 另一 步骤 特定 原因
+直接 谁 得知 表达 提到 是否 通过
+"""
+
 STOP_WORDS = frozenset(_ENGLISH.split()) | frozenset(_CHINESE.split())
+ASKING_TERMS = frozenset(_ENGLISH_ASKING.split()) | frozenset(_CHINESE_ASKING.split())

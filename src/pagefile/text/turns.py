@@ -1,11 +1,13 @@
-"""Which turns answer a question: their words, those of the turns beside them, of their sitting, and the time it names.
+"""Which turns answer a question: their words, what they mean, the turns beside them, their sitting, and the time it names.
 
 Everything is kept turn by turn, so that the index grows with the conversation; what a turn owes to its neighbours is worked
-out when somebody asks. The weights were chosen on LoCoMo, LongMemEval and LifeBench (`pagefile bench recall`).
+out when somebody asks. The weights were chosen on LoCoMo, LongMemEval and LifeBench (`pagefile bench recall`), few and round
+on purpose: what was tried is in `docs/decisions/0012-recall-fusion.md`.
 """
 
 import threading
 from array import array
+from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -15,6 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pagefile.text.ranking import K1, Matches, WordIndex, rarity
+from pagefile.text.speech import named, speech
+from pagefile.text.stopwords import ASKING_TERMS
 from pagefile.text.times import Period, periods
 from pagefile.text.words import language, terms
 
@@ -29,10 +33,23 @@ LENGTH_DISCOUNT = {"en": 0.5, "zh": 0.75}
 NEIGHBOURS = (0.6, 0.36)
 #: What the best sitting adds, measured by the best turn.
 SITTING = 0.3
-#: What a turn adds that means the same as the question, measured by the best turn.
-MEANING = 0.5
+#: What a turn adds that means the same as the question, and a sitting that does, measured by the turn with the best words.
+MEANING = 1.0
+SITTING_MEANING = 2.0
+#: A sitting is near in meaning by so many of its turns: one alone is chance.
+SITTING_TURNS = 3
+#: What is taken for the meaning of a turn that was not among the nearest, measured by the least near that was.
+NOT_NEAR = 0.5
+#: What a word is worth that only makes the question one ("how many different …").
+ASKING_WORD = 0.5
+#: How much more words count from somebody the question names, and how much less everything from a turn that only asks.
+SPEAKER = 0.2
+ASKING_TURN = 0.15
+#: A name before a turn is a speaker's when it stands there so often, and before this share of the turns.
+SPEAKER_TURNS = 5
+SPEAKER_SHARE = 0.05
 #: How much more a turn counts that stands in the time the question names.
-TIME = 2.0
+TIME = 1.5
 #: So many days after that time a turn has lost two thirds of it; before it, twice as fast: things are told afterwards.
 TIME_DAYS = 7.0
 #: What a turn is worth that only has the time: less than any word.
@@ -60,6 +77,7 @@ class Placed(Generic[K]):
     key: K
     conversation: str
     at: datetime
+    #: With the marks of `said_terms`, which are no words.
     words: Sequence[str]
     #: Words that count less: an answer is longer than its question and says less about the person.
     aside: Sequence[str] = ()
@@ -71,15 +89,20 @@ class TurnIndex(Generic[K]):
     def __init__(self) -> None:
         self._words: WordIndex[K] = WordIndex()
         self._keys: list[K] = []
-        # One number for each turn: its neighbours (-1 for none), its sitting, its conversation, its time.
+        # One number for each turn: its neighbours (-1 for none), its sitting, its conversation, its time, who says it (-1
+        # for nobody in particular), whether it only asks.
         self._before = array("i")
         self._after = array("i")
         self._sitting = array("i")
         self._conversation = array("i")
         self._at = array("d")
+        self._speaker = array("i")
+        self._asks = array("b")
         self._sitting_lengths = array("d")
         #: The number and the last turn of each conversation.
         self._ends: dict[str, tuple[int, int]] = {}
+        self._speakers: dict[str, int] = {}
+        self._spoken: Counter[str] = Counter()
         self._today = date.min
         self._lock = threading.Lock()
 
@@ -91,12 +114,19 @@ class TurnIndex(Generic[K]):
         """How many (term, turn) pairs are held."""
         return self._words.postings
 
+    @property
+    def speakers(self) -> frozenset[str]:
+        """Who says much of what is here, by the names before the turns, in lower case."""
+        with self._lock:
+            return self._who_speaks()
+
     def add(self, turn: Placed[K]) -> None:
         """Add the next turn of a conversation; one that is already there is left as it is."""
+        said = speech(turn.words)
         with self._lock:
             if turn.key in self._words:
                 return
-            length = self._words.add(turn.key, turn.words, turn.aside)
+            length = self._words.add(turn.key, said.words, turn.aside)
             number, before = self._ends.get(turn.conversation, (len(self._ends), -1))
             at = turn.at.timestamp()
             slot = len(self._keys)
@@ -114,6 +144,8 @@ class TurnIndex(Generic[K]):
             self._after.append(-1)
             self._conversation.append(number)
             self._at.append(at)
+            self._asks.append(said.asks)
+            self._speaker.append(self._number_of(said.speaker))
             self._today = max(self._today, turn.at.date())
 
     def search(
@@ -134,40 +166,51 @@ class TurnIndex(Generic[K]):
         with self._lock:
             if not self._keys or limit < 1:
                 return []
-            named, rest = periods(question, today or self._today)
-            about = terms(rest) or terms(question)
-            spoken = language(question)
-            # A Chinese date is made of common characters; an English one may stand in a turn as it was asked.
-            matches = self._words.matches(about if spoken == "zh" else terms(question))
-            discount = LENGTH_DISCOUNT[spoken]
-            own, near = self._near(matches, discount)
+            spans, rest = periods(question, today or self._today)
+            about = _asked(terms(rest) or terms(question))
             likeness = self._likeness(meaning or {})
-            worded = near + self._sittings(matches, discount, near)
-            base = worded + MEANING * (near.max() or 1.0) * likeness
-            timely = _timely(_copied(self._at, np.float64), named)
-            score = base * (1 + TIME * timely) + TIME_ALONE * (timely == 1)
+            parts = self._parts(question, about, likeness, _timely(_copied(self._at, np.float64), spans))
+            score = sum(parts.values(), np.zeros(len(self._keys)))
             if conversation is not None:
                 number, _ = self._ends.get(conversation, (-1, -1))
                 score[_copied(self._conversation, np.int32) != number] = 0
             best = _best_first(score, _copied(self._at, np.float64), limit)
             keys = [self._keys[slot] for slot in best]
-        parts = {
-            "words": own,
-            "neighbours": near - own,
-            "sitting": worded - near,
-            "meaning": base - worded,
-            "time": score - base,
-            "likeness": likeness,
-        }
+        once = _asked(list(about))
         return [
             Found(
                 key,
                 float(score[slot]),
                 {name: float(part[slot]) for name, part in parts.items()}
-                | {"coverage": self._words.share(key, about)},
+                | {"coverage": self._words.share(key, once), "likeness": float(likeness[slot])},
             )
             for slot, key in zip(best, keys, strict=True)
         ]
+
+    def _parts(
+        self, question: str, about: Mapping[str, float], likeness: _Floats, timely: _Floats
+    ) -> dict[str, _Floats]:
+        """What each turn has of the question, part by part."""
+        spoken = language(question)
+        # A Chinese date is made of common characters; an English one may stand in a turn as it was asked.
+        matches = self._words.matches(about if spoken == "zh" else _asked(terms(question)))
+        discount = LENGTH_DISCOUNT[spoken]
+        own, near = self._near(matches, discount)
+        worth = 1 + SPEAKER * self._by_named(question)
+        own, near = own * worth, near * worth
+        sitting = self._sittings(matches, discount, near)
+        scale = near.max() or 1.0
+        meaning = scale * MEANING * _filled(likeness, near > 0)
+        surroundings = scale * SITTING_MEANING * self._sittings_likeness(likeness) * (near + likeness > 0)
+        time = TIME * timely * (near + sitting + meaning) + TIME_ALONE * (timely == 1)
+        weight = 1 - ASKING_TURN * _copied(self._asks, np.int8)
+        return {
+            "words": weight * own,
+            "neighbours": weight * (near - own),
+            "sitting": weight * sitting,
+            "meaning": weight * (meaning + surroundings),
+            "time": weight * time,
+        }
 
     def _likeness(self, meaning: Mapping[K, float]) -> _Floats:
         """How near in meaning each turn is, nothing below nothing."""
@@ -178,8 +221,37 @@ class TurnIndex(Generic[K]):
                 likeness[slot] = max(0.0, near)
         return likeness
 
+    def _sittings_likeness(self, likeness: _Floats) -> _Floats:
+        """How near in meaning the sitting of each turn is: the mean of its nearest few."""
+        best = np.zeros(len(self._sitting_lengths))
+        sitting = _copied(self._sitting, np.int32)
+        left = likeness.copy()
+        for _ in range(SITTING_TURNS):
+            nearest = np.zeros(len(best))
+            np.maximum.at(nearest, sitting, left)
+            best += nearest
+            # Of turns that are equally near all go at once: they are the same text, said again.
+            left[left == nearest[sitting]] = 0
+        return (best / SITTING_TURNS)[sitting]
+
+    def _number_of(self, speaker: str | None) -> int:
+        if speaker is None:
+            return -1
+        self._spoken[speaker] += 1
+        return self._speakers.setdefault(speaker, len(self._speakers))
+
+    def _who_speaks(self) -> frozenset[str]:
+        least = max(SPEAKER_TURNS, SPEAKER_SHARE * len(self._keys))
+        return frozenset(name for name, turns in self._spoken.items() if turns >= least)
+
+    def _by_named(self, question: str) -> npt.NDArray[np.bool_]:
+        """Which turns are said by somebody the question names; nobody's when it names everybody's."""
+        numbers = [self._speakers[name] for name in sorted(named(question, self._who_speaks()))]
+        by_named = np.isin(_copied(self._speaker, np.int32), np.array(numbers, dtype=np.int32))
+        return by_named & ~by_named.all()
+
     def _near(self, matches: Matches, discount: float) -> tuple[_Floats, _Floats]:
-        """What each turn has of the question itself, and together with the turns beside it.
+        """What each turn has of the question's words itself, and together with the turns beside it.
 
         Of each word the best place counts, the turn itself or one beside it at its price: who repeats a word gains nothing.
         """
@@ -222,15 +294,30 @@ class TurnIndex(Generic[K]):
         return SITTING * near.max() / best * scores[sitting] * (near > 0)
 
 
+def _asked(words: Sequence[str]) -> dict[str, float]:
+    """How much each word is asked for: as often as it stands there, and less if it only makes the question one."""
+    return {
+        word: count * (ASKING_WORD if word in ASKING_TERMS else 1.0) for word, count in Counter(words).items()
+    }
+
+
+def _filled(likeness: _Floats, shares_words: npt.NDArray[np.bool_]) -> _Floats:
+    """The likeness, and a guess for turns that have words of the question and are not among the nearest."""
+    some = likeness[likeness > 0]
+    if not len(some) or len(some) == len(likeness):
+        return likeness
+    return np.where((likeness == 0) & shares_words, NOT_NEAR * some.min(), likeness)
+
+
 def _copied(column: "array[int] | array[float]", kind: type[np.generic]) -> npt.NDArray[Any]:
     """A column as an array of its own: a view would forbid the column to grow."""
     return np.array(np.frombuffer(column, dtype=kind))
 
 
-def _timely(at: _Floats, named: Sequence[Period]) -> _Floats:
+def _timely(at: _Floats, spans: Sequence[Period]) -> _Floats:
     """How well each turn stands in the times that are named: 1 inside, less the further away."""
     best = np.zeros(len(at))
-    for period in named:
+    for period in spans:
         first = _seconds(period.first)
         last = _seconds(period.last) + _DAY_S
         gap = np.maximum(0, np.maximum(2 * (first - at), at - last)) / _DAY_S

@@ -28,6 +28,7 @@ from pagefile.ports import (
 )
 from pagefile.records import Hit, Scope
 from pagefile.text.gate import Gate, answers, passes, points_back
+from pagefile.text.speech import in_first_person
 from pagefile.text.turns import Found, Placed, TurnIndex
 from pagefile.text.words import terms
 from pagefile.tiers.base import Counter, Occasion, Tier
@@ -184,8 +185,10 @@ class Episodes(Tier):
     async def _ranked(
         self, index: _Index, scope: Scope, query: str, limit: int, at: datetime | None, patience_s: float
     ) -> _Ranking:
+        # Who tells of themselves says "I": a name would be near to everything that person says.
+        meant = in_first_person(query, index.turns.speakers)
         near, note = (
-            await self._meaning.near(scope, query, NEAREST, patience_s) if len(index.turns) else ((), None)
+            await self._meaning.near(scope, meant, NEAREST, patience_s) if len(index.turns) else ((), None)
         )
         today = (at or self._clock.now()).date()
         found = index.turns.search(

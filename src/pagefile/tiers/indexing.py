@@ -30,11 +30,12 @@ from pagefile.ports import (
     Watermarks,
 )
 from pagefile.records import Scope, Turn
-from pagefile.text.meaning import blended, embedded_texts
+from pagefile.text.meaning import blended, embedded_texts, question_texts
+from pagefile.text.speech import said_terms
 from pagefile.text.words import terms
 
-#: Names the way `terms` cuts a text: it must change whenever the terms of some text do, and a test says when.
-ANALYZER = "words-1"
+#: Names the way `said_terms` and `terms` cut a text: it must change whenever theirs of some text do, and a test says when.
+ANALYZER = "words-2"
 #: Questions whose vectors are remembered: a tool loop asks the same one again and again.
 _QUESTIONS = 256
 #: From so many turns on, segmenting them would hold up the event loop.
@@ -164,7 +165,7 @@ def terms_of(turns: Sequence[Turn]) -> list[TurnTerms]:
             turn.seq or 0,
             turn.id,
             turn.at,
-            " ".join(terms(turn.user or "")),
+            " ".join(said_terms(turn.user or "")),
             " ".join(terms(turn.assistant or "")),
         )
         for turn in turns
@@ -247,9 +248,9 @@ class TurnVectors(Derived):
         return np.concatenate([np.zeros((0, self.embedder.dimension), dtype=np.float32), *parts])
 
     async def _question(self, question: str) -> Vector:
-        text = next(iter(embedded_texts(question, None)), "")
+        text = question.strip()
         if text not in self._questions:
-            self._questions[text] = (await self.embedder.embed([text]))[0]
+            self._questions[text] = blended(list(await self._embedded(question_texts(text) or ("",))))
             if len(self._questions) > _QUESTIONS:
                 self._questions.popitem(last=False)
         self._questions.move_to_end(text)

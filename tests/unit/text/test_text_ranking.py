@@ -57,13 +57,18 @@ def test_scores_are_bm25():
 
 
 def test_the_share_of_a_questions_weight(index: WordIndex[str]):
-    """Rare terms weigh more than common ones, unknown ones most, and repetition nothing."""
-    assert 1.0 == index.share("dog", ["dog"])
-    assert 0 < index.share("dog", ["dog", "unheard"]) < 0.5
-    assert index.share("dog", ["dog", "cat"]) == index.share("dog", ["dog", "cat", "cat"])
-    assert 0.0 == index.share("nobody", ["dog"]) == index.share("dog", []) == index.share("dog", ["unheard"])
+    """Rare terms weigh more than common ones, unknown ones most, and all of them as much as they are asked for."""
+    assert 1.0 == index.share("dog", {"dog": 1})
+    assert 0 < index.share("dog", {"dog": 1, "unheard": 1}) < 0.5
+    assert index.share("dog", {"dog": 1, "unheard": 1}) < index.share("dog", {"dog": 1, "unheard": 0.5}) < 1
+    assert (
+        0.0
+        == index.share("nobody", {"dog": 1})
+        == index.share("dog", {})
+        == index.share("dog", {"unheard": 1})
+    )
     index.remove(["dog"])
-    assert 0.0 == index.share("dog", ["dog"])
+    assert 0.0 == index.share("dog", {"dog": 1})
 
 
 def test_equal_scores_are_newest_first():

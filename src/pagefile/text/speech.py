@@ -1,0 +1,91 @@
+"""How something is said: by whom, and whether it only asks. Both decide how much it answers, and neither is a word of it.
+
+Terms are all an index keeps of a turn, so both travel among them, as marks that no text can have as a term.
+"""
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+from pagefile.text.scripts import is_cjk
+from pagefile.text.words import terms
+
+#: Ends a turn that asks.
+_ASKS = "?"
+_SPEAKER = ":"
+_PREFIX = re.compile(r"\s*([^\W\d_][\w.'-]*(?: [\w.'-]+){0,2})(?::(?=\s)|：)")
+_MAX_NAME_CHARS = 30
+
+_OPENING = re.compile(
+    r"\W*(?:what|when|where|who|which|why|how(?: (?:many|much|long|often|old|far))?|can you|could you|did|do|does|is|are|was|"
+    r"were|has|have|had)\b(?: (?:kind|type|sort)s? of)?(?: (?:did|do|does|is|are|was|were|has|have|had|will|would))?(?=\s)",
+    re.IGNORECASE,
+)
+_CHINESE_QUESTION = re.compile(
+    "请问|具体|分别|是否|哪些|哪一天|哪一|哪位|哪家|哪种|哪个|什么时候|为什么|什么|多少次?|如何|怎么样?"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Speech:
+    """The terms of a turn without its marks, and what the marks say."""
+
+    words: Sequence[str]
+    speaker: str | None
+    asks: bool
+
+
+def said_terms(text: str) -> list[str]:
+    """The terms of what somebody said, with marks: a speaker's name before it (`Mia: …`, 李雷：…), a question at its end."""
+    found = terms(text)
+    prefix = _PREFIX.match(text)
+    if prefix and len(prefix[1]) <= _MAX_NAME_CHARS:
+        found.append(prefix[1].casefold().replace(" ", "_") + _SPEAKER)
+    if text.rstrip().endswith(("?", "？")):
+        found.append(_ASKS)
+    return found
+
+
+def speech(marked: Iterable[str]) -> Speech:
+    """What `said_terms` says; terms without marks are words alone."""
+    words: list[str] = []
+    speaker, asks = None, False
+    for term in marked:
+        if term == _ASKS:
+            asks = True
+        elif term.endswith(_SPEAKER) and len(term) > 1:
+            speaker = term[:-1].replace("_", " ")
+        else:
+            words.append(term)
+    return Speech(words, speaker, asks)
+
+
+def named(question: str, names: Iterable[str]) -> set[str]:
+    """The names (in lower case) that a question speaks of."""
+    return {name for name in names if _as_name(name).search(question)}
+
+
+def in_first_person(question: str, names: Collection[str]) -> str:
+    """The question as the named would ask it of themselves.
+
+    What they said stands in the first person: "What did Mia paint?" is nearer to everything of Mia's than to "I painted a
+    sunrise", "What did I paint?" is not.
+    """
+    for name in sorted(names, key=len, reverse=True):
+        own = "我" if is_cjk(name[0]) else "I"
+        question = _as_name(name).sub(lambda match, own=own: "my" if match["own"] else own, question)
+    return question
+
+
+def as_statement(question: str) -> str:
+    """The question without the words that make it one, or as it is when little else is left."""
+    rest = _CHINESE_QUESTION.sub("", _OPENING.sub("", question, count=1)).strip(" \t\n?？")
+    return rest if len(terms(rest, keep_stop_words_if_empty=False)) > 1 else question
+
+
+def _as_name(name: str) -> re.Pattern[str]:
+    """A name where it is one: Chinese anywhere, others as a word of their own with a capital."""
+    written = re.escape(name)
+    if is_cjk(name[0]):
+        return re.compile(f"{written}(?P<own>)")
+    return re.compile(rf"\b(?=[^\W\d_a-z])(?i:{written})\b(?P<own>['’]s\b)?")
