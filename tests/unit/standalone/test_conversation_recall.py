@@ -1,5 +1,7 @@
 """Document 002's handler: baseline, summary and recall, each with and without the others."""
 
+import subprocess
+import sys
 from itertools import product
 
 import pytest
@@ -180,3 +182,10 @@ def test_numbers_that_cannot_work_are_refused(memory):
     for options in ({"window_messages": 0}, {"top_k": 0}):
         with pytest.raises(SettingsError):
             ConversationHistory(memory, **options)
+
+
+def test_nothing_else_is_imported():
+    """S2-57: each phase works without the packages of the others; whoever has no Milvus or LangChain needs none."""
+    script = "import sys, pagefile.standalone; print([m for m in sys.modules if m.startswith(('pymilvus', 'lang'))])"
+    told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert "[]" == told.stdout.strip()

@@ -183,6 +183,19 @@ async def test_a_new_summary_is_made_of_the_old_one(conversations):
     assert 2 == len(llm.asked)
 
 
+async def test_what_no_summary_may_lose_goes_with_it(summarizer, conversations, memory):
+    """The checkpoint carries the anchors of what it covers, whatever the model wrote, and no others."""
+    await conversations.append_message("c", "user", "订单号是A-7788。")
+    await conversations.append_message("c", "assistant", "收到。")
+    await talk(conversations, *range(5))
+    await conversations.append_message("c", "user", "新订单是B-9900。")
+    await conversations.append_message("c", "assistant", "收到。")
+    await summarizer.generate_summary("c")
+    (made,) = await memory.conversation("c").checkpoints()
+    assert any("A-7788" in anchor for anchor in made.anchors)
+    assert not any("B-9900" in anchor for anchor in made.anchors)
+
+
 async def test_open_and_aborted_turns_are_not_read(summarizer, conversations, llm):
     """S2-61, extra test 9."""
     broken = await conversations.append_message("c", "user", "断了")
