@@ -25,6 +25,7 @@ def test_every_example_is_run_here():
     assert [
         "agent_loop.py",
         "conversation_history.py",
+        "langchain_agent.py",
         "pydantic_ai_agent.py",
         "short_term_memory.py",
         "workspace.py",
@@ -109,3 +110,15 @@ def test_an_agent_in_pydantic_ai(told):
     saved = [line for line in lines if "saved history" in line]
     assert all(line.endswith("memory in it: 0") for line in saved)
     assert all(int(line.split()[2].replace(",", "")) < 15_000 for line in saved)
+
+
+def test_a_langchain_agent_remembers_across_conversations(told):
+    """An allergy told on Monday is known on Friday, in another thread, and in no thread's state."""
+    monday, friday, facts = told("langchain_agent.py")
+    assert "周一 助手: 好的，已记住。" == monday[1]
+    assert "周五 助手: 小林，您对青霉素过敏，不要吃阿莫西林。" == friday[1]
+    assert ["周一 状态: 4 条消息", "周五 状态: 2 条消息"] == [monday[2], friday[2]]
+    assert ["事实: 小林对青霉素过敏"] == facts
+    source = (EXAMPLES / "langchain_agent.py").read_text(encoding="utf-8")
+    body = source.partition("def main")[2].partition("\n\n\n")[0]
+    assert len(body.splitlines()) < 20

@@ -21,7 +21,6 @@ ENVIRONMENT = {"settings/sources.py"}
 BROAD_EXCEPTS: dict[str, str] = {
     "integrations/failing.py::FailOpen.attempt": "the edge of a framework's hook: whatever fails there, the run goes on; it logs with traceback",
     "integrations/failing.py::FailOpen.attempt_here": "the same edge for work that waits for nothing; it logs with traceback",
-    "integrations/langchain/chat.py::LangChainChat.complete": "whatever a provider's client raises; it goes on as ModelUnavailableError",
     "integrations/failing.py::FailOpen.attempt_blocking": "the same edge for hooks without an event loop; it logs with traceback",
     "memory/indexing.py::Indexer._keep_terms": "nobody waits for it, and a later round tries again; it logs with traceback",
     "memory/indexing.py::Indexer._make_vectors": "whatever an embedder raises; it is told, and a later round tries again",
