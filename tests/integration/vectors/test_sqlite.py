@@ -1,0 +1,181 @@
+"""Vectors in a SQLite file: several processes, bounded memory, kill -9."""
+
+import multiprocessing
+import time
+
+import apsw
+import numpy as np
+import pytest
+
+from pagefile.ports import Maker, SinceRequest, VectorRow
+from pagefile.records import Scope
+from pagefile.stores import StoreOptions, open_store
+from pagefile.stores.sqlite.blocks import Blocks
+from pagefile.testing.contracts.vectors import MAKER, said, seqs, vector
+from pagefile.testing.drafts import AT, CHAT, done
+
+from . import putting
+
+#: Each writer is a process of its own, forked from one that has everything imported.
+PROCESSES = multiprocessing.get_context("forkserver")
+PROCESSES.set_forkserver_preload([putting.__name__])
+NORMAL = StoreOptions(synchronous="normal")
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "memory.db"
+
+
+@pytest.fixture
+async def store(path, clock):
+    store = await open_store(f"sqlite:///{path}", clock=clock, options=NORMAL)
+    yield store
+    await store.close()
+
+
+@pytest.fixture
+async def other(path, store, clock):
+    """The same file as another process has it."""
+    other = await open_store(f"sqlite:///{path}", clock=clock, options=NORMAL)
+    yield other
+    await other.close()
+
+
+async def test_what_another_process_does_is_seen(store, other):
+    """New vectors, replaced ones, erased ones, a conversation that got its owner, one that went with the log."""
+    mine, theirs = store.vectors(), other.vectors()
+    user, query = Scope("tenant", "ada"), vector(1, 0, 0, 0)
+    await theirs.put(MAKER, [await said(other, CHAT, seq, (1, seq, 0, 0)) for seq in (1, 2, 3)])
+    assert [1, 2, 3] == seqs(await mine.search(MAKER, user, query, 10))
+    await theirs.put(MAKER, [VectorRow(CHAT, 3, "turn-3", AT, vector(1, 0, 0, 0))])
+    assert [3, 1, 2] == seqs(await mine.search(MAKER, user, query, 10))
+    await theirs.put(MAKER, [VectorRow(CHAT, 3, "turn-3", AT, vector(0, 0, 0, 0))])
+    assert [1, 2] == seqs(await mine.search(MAKER, user, query, 10))
+
+    late = Scope("tenant", None, "late")
+    await theirs.put(MAKER, [await said(other, late, 1, (1, 0, 0, 0))])
+    assert ["chat", "chat"] == [near.conversation for near in await mine.search(MAKER, user, query, 10)]
+    await other.log.append(done("claim", scope=Scope("tenant", "ada", "late")))
+    found = await mine.search(MAKER, user, query, 10)
+    assert ["late", "chat", "chat"] == [near.conversation for near in found]
+
+    await theirs.erase(CHAT)
+    assert ["late"] == [near.conversation for near in await mine.search(MAKER, user, query, 10)]
+    await other.erase(user)
+    assert [] == await mine.search(MAKER, user, query, 10)
+    assert 0 == (await mine.shelves())[0].vectors
+
+
+async def test_what_comes_back_under_the_same_name_is_another(store):
+    """A conversation erased with the log takes its vectors along, also the ones a late writer brings."""
+    home = store.vectors()
+    row = await said(store, CHAT, 1, (1, 0, 0, 0))
+    await home.put(MAKER, [row])
+    assert [1] == seqs(await home.search(MAKER, CHAT, vector(1, 0, 0, 0), 10))
+    await store.erase(CHAT)
+    await home.put(MAKER, [row])
+    await store.log.append(done("another", scope=CHAT))
+    await home.put(MAKER, [row])
+    assert [] == await home.search(MAKER, CHAT, vector(1, 0, 0, 0), 10)
+
+
+async def test_vectors_are_half_precision_of_unit_length(store, path):
+    """As document 002's row says, for any program to read."""
+    await store.vectors().put(MAKER, [await said(store, CHAT, 1, (3, 4, 0, 0))])
+    row = apsw.Connection(str(path)).execute("SELECT * FROM conversation_episodes").get
+    place, turn, conversation, tenant, seq, user, maker, blob, created = row
+    assert (1, "turn-1", "chat", "tenant", 1, "ada", MAKER.key) == (
+        place,
+        turn,
+        conversation,
+        tenant,
+        seq,
+        user,
+        maker,
+    )
+    assert pytest.approx([0.6, 0.8, 0, 0], abs=1e-3) == np.frombuffer(blob, "<f2").tolist()
+    assert int(AT.timestamp()) == created
+
+
+async def test_memory_is_bounded(store):
+    """The longest unused are let go of, and read again when they are asked for."""
+    maker = Maker("wide", 1000)
+    home = store.vectors(cache_bytes=1_000_000)
+    for user in range(8):
+        scope = Scope("t", f"user-{user}", f"chat-{user}")
+        await store.log.append(done("turn-1", scope=scope))
+        await home.put(maker, [VectorRow(scope, 1, "turn-1", AT, np.ones(1000, np.float32))])
+    for _ in range(2):
+        for user in range(8):
+            found = await home.search(maker, Scope("t", f"user-{user}"), np.ones(1000, np.float32), 3)
+            assert [f"chat-{user}"] == [near.conversation for near in found]
+            assert (await home.describe())["cached"] <= 4
+
+
+def test_the_longest_unused_goes_first():
+    """Not the oldest."""
+    blocks = Blocks(most_bytes=2 * Blocks(0).of(("m", "t", "a", None), 8).bytes)
+    for user in "abac":
+        blocks.of(("m", "t", user, None), 8)
+    kept = blocks.of(("m", "t", "a", None), 8)
+    blocks.trim()
+    assert 2 == len(blocks)
+    assert kept is blocks.of(("m", "t", "a", None), 8)
+
+
+async def test_many_rows_and_many_searches_at_once(store):
+    """Blocks grow under searches that run; a conversation is picked out of its owner's block."""
+    home = store.vectors()
+    await home.put(MAKER, [])
+    rows = [await said(store, CHAT, seq, (1, seq % 7, seq % 5, 1)) for seq in range(1, 301)]
+    aside = Scope("tenant", "ada", "aside")
+    await home.put(MAKER, [await said(store, aside, 1, (1, 0, 0, 0))])
+    for start in range(0, 300, 50):
+        await home.put(MAKER, rows[start : start + 50])
+        assert start + 51 == len(await home.search(MAKER, Scope("tenant", "ada"), vector(1, 1, 1, 1), 1000))
+        assert start + 50 == len(await home.search(MAKER, CHAT, vector(1, 1, 1, 1), 1000))
+        assert 1 == len(await home.search(MAKER, aside, vector(1, 1, 1, 1), 1000))
+    assert 301 == len(await home.search(MAKER, Scope("tenant"), vector(1, 1, 1, 1), 1000))
+
+
+@pytest.mark.slow
+async def test_kill_9_leaves_whole_vectors(path):
+    """What was acknowledged is there, nothing is torn or there twice, and putting goes on where it stopped."""
+    turns = 60
+    store = await open_store(f"sqlite:///{path}", options=NORMAL)
+    for number in range(turns):
+        await store.log.append(done(f"turn-{number}", scope=Scope("tenant", "ada", f"chat-{number % 3}")))
+    await store.close()
+    for kill in range(8):
+        receiver, sender = PROCESSES.Pipe(duplex=False)
+        process = PROCESSES.Process(target=putting.put, args=(str(path), sender), daemon=True)
+        process.start()
+        sender.close()
+        acknowledged = receiver.recv()
+        time.sleep(0.003 * kill)
+        process.kill()
+        process.join()
+        receiver.close()
+        await check_whole(path, acknowledged)
+    store = await open_store(f"sqlite:///{path}", options=NORMAL)
+    home = store.vectors()
+    everything = await store.source.since(SinceRequest(putting.USER, {}, 1000))
+    for _ in range(2):
+        await home.put(putting.MAKER, [putting.row_of(turn) for turn in everything])
+        assert [turns] == [shelf.vectors for shelf in await home.shelves()]
+    await store.close()
+
+
+async def check_whole(path, acknowledged):
+    store = await open_store(f"sqlite:///{path}", options=NORMAL)
+    home = store.vectors()
+    found = await home.search(putting.MAKER, putting.USER, putting.vector_of("turn-1"), 1000)
+    ids = [near.turn_id for near in found]
+    assert set(acknowledged) <= set(ids)
+    assert len(set(ids)) == len(ids)
+    for turn_id in ids:
+        best, *_ = await home.search(putting.MAKER, putting.USER, putting.vector_of(turn_id), 1)
+        assert turn_id == best.turn_id
+        assert pytest.approx(1, abs=2e-3) == best.likeness
+    await store.close()
