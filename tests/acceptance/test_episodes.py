@@ -163,7 +163,7 @@ async def test_neither_side_of_a_long_turn_vanishes(memory):
 
 async def test_the_windows_of_a_tool_loop_are_the_same(tmp_path):
     """What was chosen for a turn stays, though vectors come in and turns are written elsewhere meanwhile."""
-    settings = Settings(window_tokens=SMALL)
+    settings = Settings(window_tokens=SMALL, recent_turns=4, checkpoints="manual")
     async with Memory.open(
         f"sqlite:///{tmp_path}/a.db", settings=settings, embedder=HashingEmbedder()
     ) as memory:

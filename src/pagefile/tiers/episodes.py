@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import anyio
 import anyio.to_thread
@@ -47,8 +47,9 @@ WINDOW_PATIENCE_S = 1.0
 _CHOICES = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class _Key:
+class _Key(NamedTuple):
+    """A turn and where it stands; thousands of them are looked up for a question, so it is a plain tuple."""
+
     conversation: str
     seq: int
     turn_id: str
