@@ -221,6 +221,7 @@ class BlockingMemory(_Blocking[Memory]):
     retract = _blocking(Memory.retract)
     fact_revisions = _blocking(Memory.fact_revisions)
     undo = _blocking(Memory.undo)
+    import_facts = _blocking(Memory.import_facts)
     pages = _blocking(Memory.pages)
     search_tool_history = _blocking(Memory.search_tool_history)
     purge = _blocking(Memory.purge)

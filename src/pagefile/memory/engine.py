@@ -1,6 +1,6 @@
 """`Memory`: one open database, its tiers, and what concerns more than one conversation."""
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from os import PathLike
@@ -11,6 +11,7 @@ import anyio
 from pagefile.errors import InvalidTurnError, SettingsError
 from pagefile.memory.asking import at_least, moment
 from pagefile.memory.conversation import Conversation
+from pagefile.memory.fact_import import import_memory
 from pagefile.memory.house import House
 from pagefile.memory.transfer import export_to, import_from
 from pagefile.models.chat import OpenAIChat
@@ -39,6 +40,7 @@ from pagefile.records import (
     Head,
     Hit,
     JsonObject,
+    JsonValue,
     Listing,
     Page,
     PageHit,
@@ -263,6 +265,21 @@ class Memory:
         scope = Scope(_tenant(tenant), checked_id(user_id, "user_id"))
         number = None if revision is None else at_least(1, revision, "revision")
         return await self.house.facts.book.undo(scope, number)
+
+    async def import_facts(
+        self,
+        source: str | PathLike[str] | Mapping[str, JsonValue],
+        *,
+        user_id: str,
+        tenant: str | None = None,
+    ) -> dict[str, int]:
+        """Remember the facts and the profile of a deer-flow `memory.json`, given as a path or as data.
+
+        Counts what became of them: stored, duplicate, superseded, rejected (blank, no text, or a secret).
+        """
+        self.house.check_open()
+        scope = Scope(_tenant(tenant), checked_id(user_id, "user_id"))
+        return await import_memory(self.house.facts.book, source, scope)
 
     async def settle(self) -> None:
         """Wait until background work has caught up."""

@@ -16,14 +16,29 @@ from pagefile.standalone.conversation_store import (
 )
 from pagefile.standalone.conversation_summarizer import SUMMARY_PROMPT, ConversationSummarizer
 from pagefile.standalone.episodic_memory import ConversationEpisodicMemory
+from pagefile.standalone.fact_injection import (
+    FactRanker,
+    _count_tokens,
+    format_memory_for_injection,
+    get_memory_data,
+    memory_data_of,
+)
 from pagefile.standalone.general_prompt import PromptMessage, build_general_prompt
 from pagefile.standalone.history_text import format_prompt
 from pagefile.standalone.hybrid_history import ConversationContext, ConversationHistory
+from pagefile.standalone.memory_middleware import (
+    MEMORY_NAME,
+    MemoryMiddleware,
+    _extract_conversation_context,
+    extract_text,
+    memory_config,
+)
 from pagefile.standalone.queries import (
     defaultMemoryRecentTurns,
     defaultMemoryTokenThresholdRatio,
     defaultModelContextWindow,
 )
+from pagefile.standalone.remembering import REMEMBER_TOOL, answer_remember, remember_schema
 from pagefile.standalone.session import (
     FULL_HISTORY,
     SESSION_KEY,
@@ -60,6 +75,8 @@ __all__ = [
     "ARCHIVE_THRESHOLD",
     "FULL_HISTORY",
     "HISTORY_TOOL_PROMPT",
+    "MEMORY_NAME",
+    "REMEMBER_TOOL",
     "SESSION_KEY",
     "SUMMARY_N",
     "SUMMARY_PROMPT",
@@ -77,9 +94,11 @@ __all__ = [
     "ConversationStore",
     "ConversationSummarizer",
     "ConversationSummary",
+    "FactRanker",
     "FlowContext",
     "GlobalState",
     "MemoryContext",
+    "MemoryMiddleware",
     "MemoryModeFullHistory",
     "MemoryModeSummaryN",
     "MemoryQueryRequest",
@@ -98,13 +117,22 @@ __all__ = [
     "ToolResultManager",
     "ToolRule",
     "UserProfile",
+    "_count_tokens",
+    "_extract_conversation_context",
+    "answer_remember",
     "build_general_prompt",
     "defaultMemoryRecentTurns",
     "defaultMemoryTokenThresholdRatio",
     "defaultModelContextWindow",
+    "extract_text",
+    "format_memory_for_injection",
     "format_messages",
     "format_prompt",
+    "get_memory_data",
     "load_tool_history_schema",
+    "memory_config",
+    "memory_data_of",
+    "remember_schema",
     "search_tool_history_schema",
     "tool_schemas",
 ]

@@ -61,7 +61,7 @@ class Facts(Tier):
         held = await self.book.held(Scope(occasion.scope.tenant, occasion.scope.user))
         about = conversation_context(occasion.view.turns, occasion.query, self._rules.context_turns)
         ranked = await self.ranked(held, about, occasion.note)
-        return self._within(ranked, occasion)
+        return self._within(ranked)
 
     async def ranked(self, held: Held, about: str, note: Note) -> list[tuple[Fact, float]]:
         """Everything held about a user with its score, best first; without a topic, the surest first."""
@@ -104,7 +104,7 @@ class Facts(Tier):
             self._vectors.popitem(last=False)
         return np.asarray([usual if vector is None else float(vector @ asked) for vector in found])
 
-    def _within(self, ranked: Sequence[tuple[Fact, float]], occasion: Occasion) -> list[Candidate]:
+    def _within(self, ranked: Sequence[tuple[Fact, float]]) -> list[Candidate]:
         offered: list[Candidate] = []
         tokens, beyond = 0, 0
         for rank, (fact, score) in enumerate(ranked):
@@ -117,7 +117,7 @@ class Facts(Tier):
                 beyond += tokens > self._rules.budget_tokens
                 tokens += candidate.tokens
         if len(offered) < len(ranked):
-            occasion.note(f"{len(ranked) - len(offered)} facts of lower rank were beyond the budget of facts")
+            offered.append(_rest(len(ranked) - len(offered), len(ranked)))
         return offered
 
     def _candidate(self, fact: Fact, score: float, rank: int) -> Candidate:
@@ -126,6 +126,11 @@ class Facts(Tier):
         tokens = _LINE_TOKENS + (self._counter.count(shown) if stored is None else stored)
         block = "corrections" if fact.category == CORRECTION else "facts"
         return Candidate(f"fact:{fact.id}", block, (Form(tokens, text=f"- {shown}"),), rank, score)
+
+
+def _rest(number: int, rank: int) -> Candidate:
+    """What stands so far down that the budget cannot reach it: named once, not each."""
+    return Candidate("facts:rest", "facts", (), rank, note=f"{number} facts of lower rank")
 
 
 def conversation_context(turns: Sequence[Turn], query: str | None, max_turns: int) -> str:

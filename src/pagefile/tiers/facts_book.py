@@ -225,7 +225,7 @@ class FactBook:
             id=str(uuid4()),
             scope=Scope(owner.tenant, owner.user, draft.conversation),
             text=text,
-            category=draft.category,
+            category=None if draft.category is None else checked_text(draft.category, "category"),
             confidence=coerced_confidence(draft.confidence),
             valid_from=now if draft.valid_from is None else min(utc(draft.valid_from), now),
             valid_to=None,

@@ -1,0 +1,74 @@
+"""Takes over the facts of another system: deer-flow's `memory.json` (document 004)."""
+
+import json
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from os import PathLike
+from typing import cast
+
+import anyio
+
+from pagefile.errors import InvalidTurnError, TransferError
+from pagefile.records import JsonValue, Scope
+from pagefile.text.facts_data import given_facts, sections
+from pagefile.tiers.facts_book import Draft, FactBook
+
+#: How sure a summary of a profile is: a model wrote it.
+_PROFILE_CONFIDENCE = 0.8
+
+
+async def import_memory(
+    book: FactBook, source: str | PathLike[str] | Mapping[str, JsonValue], scope: Scope
+) -> dict[str, int]:
+    """Remember every fact and every summary of a memory file; counts what became of them."""
+    data = source if isinstance(source, Mapping) else await _read(source)
+    if not isinstance(data.get("facts", []), list | tuple) or not data.keys() & {"facts", "user", "history"}:
+        raise TransferError("This is no memory file: it has no list of facts, no user and no history.")
+    counts = dict.fromkeys(("stored", "duplicate", "superseded", "rejected"), 0)
+    raw = cast("list[JsonValue]", data.get("facts") or [])
+    drafts = list(_drafts(data))
+    counts["rejected"] = sum(1 for fact in raw if not given_facts({"facts": [fact]}))
+    for draft in drafts:
+        try:
+            fact = await book.remember(scope, draft)
+        except InvalidTurnError:
+            counts["rejected"] += 1
+        else:
+            counts[fact.outcome or "stored"] += 1
+    return counts
+
+
+async def _read(path: str | PathLike[str]) -> Mapping[str, JsonValue]:
+    try:
+        data: object = json.loads(await anyio.Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise TransferError(f"Cannot read {str(path)!r} as a memory file: {error}.") from error
+    if not isinstance(data, dict):
+        raise TransferError(f"{str(path)!r} is no memory file: it holds no JSON object.")
+    return cast("dict[str, JsonValue]", data)
+
+
+def _drafts(data: Mapping[str, JsonValue]) -> Iterator[Draft]:
+    for section in sections(data):
+        yield Draft(
+            section.text,
+            category="context",
+            confidence=_PROFILE_CONFIDENCE,
+            subject="profile",
+            attribute=f"{section.part}.{section.name}",
+        )
+    for fact in given_facts(data):
+        yield Draft(
+            fact.text,
+            category=fact.category,
+            confidence=fact.confidence,
+            source_turn=fact.source,
+            valid_from=_moment(fact.created_at),
+        )
+
+
+def _moment(text: str | None) -> datetime | None:
+    try:
+        return datetime.fromisoformat(text) if text else None
+    except ValueError:
+        return None

@@ -1,0 +1,245 @@
+"""Document 004 alone: which facts stand in the prompt, within an exact number of tokens, without a store.
+
+`format_memory_for_injection` is pure: the same data and the same conversation give the same text, byte for byte.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+
+from pagefile.errors import TransferError
+from pagefile.records import Fact
+from pagefile.text.clip import clip
+from pagefile.text.facts import (
+    CONFIDENCE_WEIGHT,
+    SIMILARITY_WEIGHT,
+    FactIndex,
+    Floats,
+    blended,
+    diverse,
+    scores,
+)
+from pagefile.text.facts_data import GivenFact, given_facts, sections
+from pagefile.text.tokens import CachedCounter, open_counter
+from pagefile.window.render import escape
+
+#: Corrections have so many tokens of their own, whatever else there is.
+GUARANTEED_TOKENS = 500
+CORRECTION = "correction"
+#: So many facts that do not fit are passed over for shorter ones.
+_MOST_MISSES = 20
+#: A profile is not cut to less than this.
+_LEAST_CHARS = 24
+
+#: Cosines of a conversation with each of some texts, by meaning.
+Similarities = Callable[[str, Sequence[str]], Sequence[float]]
+MemoryData = Mapping[str, Any]
+
+
+def _count_tokens(text: str) -> int:
+    """The tokens of a text in cl100k_base (GPT-4 and 3.5), exact, without a network."""
+    return open_counter("cl100k_base").count(text)
+
+
+@cache
+def _lines_counted() -> CachedCounter:
+    """The same facts come before every model call: each line is counted once."""
+    return CachedCounter(open_counter("cl100k_base"))
+
+
+class FactRanker:
+    """Ranks the facts of one user call after call; only what is new is read."""
+
+    def __init__(self) -> None:
+        self._index: FactIndex[str] = FactIndex()
+        self._texts: frozenset[str] = frozenset()
+
+    def similarities(self, context: str, texts: Sequence[str]) -> Floats:
+        """The TF-IDF cosine of the conversation with each text."""
+        wanted = frozenset(texts)
+        self._index.remove(sorted(self._texts - wanted))
+        self._index.add((text, text) for text in dict.fromkeys(texts) if text not in self._texts)
+        self._texts = wanted
+        return self._index.similarity_array(context, texts)
+
+
+def format_memory_for_injection(
+    memory_data: MemoryData | None,
+    max_tokens: int = 2000,
+    current_context: str | None = None,
+    *,
+    similarity_weight: float = SIMILARITY_WEIGHT,
+    confidence_weight: float = CONFIDENCE_WEIGHT,
+    guaranteed_tokens: int = GUARANTEED_TOKENS,
+    similarities: Similarities | None = None,
+    ranker: FactRanker | None = None,
+) -> str:
+    """The text of a memory block: profile, corrections, and the facts that matter now; never more than `max_tokens`.
+
+    Args:
+        memory_data: deer-flow's `memory.json`: `user`, `history` and `facts`; whatever is damaged in it is left out.
+        max_tokens: counted exactly, in cl100k_base.
+        current_context: what the conversation is about; without it, the surest facts come first.
+        guaranteed_tokens: corrections have so many tokens of their own.
+        similarities: also compares by meaning, for instance with embeddings: 测试 is near `testing`.
+        ranker: keeps what it knows of the facts between calls.
+    """
+    facts = given_facts(memory_data)
+    ranked = _ranked(facts, current_context, (similarity_weight, confidence_weight), similarities, ranker)
+    sheet = _Sheet(max_tokens)
+    sheet.fill("Corrections", _lines(ranked, corrections=True), min(guaranteed_tokens, max_tokens))
+    plain = _lines(ranked, corrections=False)
+    _fill_profile(sheet, memory_data, sheet.left // 2 if plain else sheet.left)
+    sheet.fill("Facts", plain, sheet.left)
+    return sheet.text()
+
+
+def memory_data_of(facts: Sequence[Fact]) -> dict[str, Any]:
+    """Facts of a `Memory` in the shape of document 004."""
+    return {
+        "facts": [
+            {
+                "id": fact.id,
+                "content": fact.text,
+                "category": fact.category,
+                "confidence": fact.confidence,
+                "createdAt": fact.recorded.isoformat(),
+                "source": fact.source_turn,
+            }
+            for fact in facts
+        ]
+    }
+
+
+def get_memory_data(source: object = None) -> MemoryData:
+    """The memory data of a source: a `memory.json`, a function that gives the data, the data itself, or nothing.
+
+    A file that is not there yet is an empty memory; one that is damaged raises `TransferError`.
+    """
+    if callable(source):
+        source = source()
+    if source is None:
+        return {"user": {}, "history": {}, "facts": []}
+    if isinstance(source, Mapping):
+        return cast("MemoryData", source)
+    path = Path(cast("str", source))
+    try:
+        data: object = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return get_memory_data()
+    except (OSError, ValueError) as error:
+        raise TransferError(f"{str(path)!r} is not a memory file ({error}).") from error
+    if not isinstance(data, Mapping):
+        raise TransferError(f"{str(path)!r} is not a memory file: it holds no object.")
+    return cast("MemoryData", data)
+
+
+def _ranked(
+    facts: Sequence[GivenFact],
+    context: str | None,
+    weights: tuple[float, float],
+    similarities: Similarities | None,
+    ranker: FactRanker | None,
+) -> list[GivenFact]:
+    texts = [fact.text for fact in facts]
+    found: Floats | None = None
+    if context and context.strip() and texts:
+        words = (ranker or FactRanker()).similarities(context, texts)
+        dense = None if similarities is None else np.asarray(similarities(context, texts), dtype=np.float64)
+        found = words if dense is None else blended(words, dense)
+    values = scores(
+        found,
+        [fact.confidence for fact in facts],
+        similarity_weight=weights[0],
+        confidence_weight=weights[1],
+    )
+    order = sorted(range(len(facts)), key=lambda i: -values[i])  # stable: equals stay in the file's order
+    if found is not None:
+        order = [order[place] for place in diverse([texts[i] for i in order])]
+    return [facts[i] for i in order]
+
+
+def _lines(ranked: Sequence[GivenFact], *, corrections: bool) -> list[str]:
+    return [_line(fact) for fact in ranked if (fact.category == CORRECTION) is corrections]
+
+
+def _line(fact: GivenFact) -> str:
+    kind = f"[{escape(' '.join(fact.category.split()))}] " if fact.category else ""
+    return f"- {kind}{escape(' '.join(fact.text.split()))}"
+
+
+def _fill_profile(sheet: "_Sheet", data: MemoryData | None, budget: int) -> None:
+    for section in sections(data):
+        line = f"- {section.label}: {escape(section.text)}"
+        took = sheet.fill(section.title, [line], budget)
+        if not took:
+            took = sheet.fill(section.title, [_cut(line, budget - _cost(section.title) - 3)], budget)
+        budget -= took
+
+
+def _cut(line: str, tokens: int) -> str:
+    """The head and tail of a line that is too long, in at most so many tokens; empty when nothing is left."""
+    chars = len(line)
+    while chars >= _LEAST_CHARS:
+        chars = min(chars - 1, max(int(chars * 0.8), _LEAST_CHARS - 1))
+        cut = " ".join(clip(line, chars).split())
+        if _cost(cut) <= tokens:
+            return cut
+    return ""
+
+
+def _cost(line: str) -> int:
+    """Tokens of a line and its break."""
+    return _lines_counted().count(line) + 1
+
+
+class _Sheet:
+    """Titled lines within a budget."""
+
+    def __init__(self, max_tokens: int) -> None:
+        self._max = max_tokens
+        self._sections: dict[str, list[str]] = {}
+        self.left = max(0, max_tokens)
+
+    def fill(self, title: str, lines: Sequence[str], budget: int) -> int:
+        """Add the lines that fit, in order; returns what they take. Corrections stand behind the profile when shown."""
+        took, misses = 0, 0
+        for line in lines:
+            opening = 0 if title in self._sections else _cost(f"{title}:") + 1
+            cost = _cost(line) + opening if line else 0
+            if not line or took + cost > min(budget, self.left):
+                misses += 1
+                if misses == _MOST_MISSES:
+                    break
+                continue
+            self._sections.setdefault(title, []).append(line)
+            took += cost
+            self.left -= cost
+        return took
+
+    def text(self) -> str:
+        """The whole text. Counted once more in one piece: parts may take less than they do together."""
+        while True:
+            text = self._joined()
+            if not text or _count_tokens(text) <= self._max:
+                return text
+            self._drop_last()
+
+    def _joined(self) -> str:
+        order = ("User Context", "History", "Corrections", "Facts")
+        groups = [
+            "\n".join([f"{title}:", *self._sections[title]]) for title in order if title in self._sections
+        ]
+        return "\n\n".join(groups)
+
+    def _drop_last(self) -> None:
+        for title in ("Facts", "History", "User Context", "Corrections"):
+            if title in self._sections:
+                self._sections[title].pop()
+                if not self._sections[title]:
+                    del self._sections[title]
+                return

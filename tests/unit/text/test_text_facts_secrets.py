@@ -1,0 +1,60 @@
+"""What must never be kept as a fact."""
+
+import pytest
+
+from pagefile.text.facts_secrets import passes_luhn, secret_in
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("My password is hunter2", "a password"),
+        ("我的密码是 abc123", "a password"),
+        ("wifi 密码：Tiger#1", "a password"),
+        ("pays with 4111 1111 1111 1111", "a card number"),
+        ("卡号４１１１１１１１１１１１１１１１", "a card number"),
+        ("card 5500-0000-0000-0004", "a card number"),
+        ("身份证号 11010519491231002X", "an identity number"),
+        ("uses sk-abcdefghijklmnopqrstuv", "an access key"),
+        ("token eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.abc", "an access key"),
+        ("AKIAIOSFODNN7EXAMPLE", "an access key"),
+        ("-----BEGIN RSA PRIVATE KEY-----", "a private key"),
+        ("postgres://ada:secret@db/prod", "a password in an address"),
+        ("api key: A1b2c3d4e5", "a secret"),
+        ("密钥是 a8f5f167f44f", "a secret"),
+        ("PIN is 1234", "a code"),
+        ("验证码是 482913", "a code"),
+        ("uses dGhpcyBpcyBhIHNlY3JldCBrZXkgMTIz0Q", "a key"),
+    ],
+)
+def test_secrets_are_named(text, what):
+    """In Chinese and English, whatever the width of the digits."""
+    assert secret_in(text) == what
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "用户喜欢密码学",
+        "Prefers password managers",
+        "Token budget is 2000",
+        "order 4111 1111 1111 1112",
+        "电话 13800138000",
+        "commit 9fceb02d0ae598e95dc970b74767f19372d61af8",
+        "id 123e4567-e89b-42d3-a456-426614174000",
+        "secret key management matters to the user",
+        "likes https://example.com/docs/guide",
+        "0000 0000 0000 0000",
+        "用户的密码记性很差",
+    ],
+)
+def test_what_only_looks_like_one_is_kept(text):
+    """Ordinary talk about passwords, numbers and addresses."""
+    assert secret_in(text) is None
+
+
+def test_luhn():
+    """The check digit of payment cards."""
+    assert passes_luhn("79927398713") is False  # eleven digits are no card
+    assert passes_luhn("4012888888881881") is True
+    assert passes_luhn("4012888888881882") is False
