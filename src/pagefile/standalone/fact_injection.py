@@ -168,7 +168,8 @@ def _lines(ranked: Sequence[GivenFact], *, corrections: bool) -> list[str]:
 
 
 def _line(fact: GivenFact) -> str:
-    kind = f"[{escape(' '.join(fact.category.split()))}] " if fact.category else ""
+    told = fact.category and fact.category != CORRECTION  # corrections stand under their own title
+    kind = f"[{escape(' '.join((fact.category or '').split()))}] " if told else ""
     return f"- {kind}{escape(' '.join(fact.text.split()))}"
 
 

@@ -141,8 +141,10 @@ def test_what_nearly_repeats_a_better_one_stands_behind():
         (7, 1.0),
         ("0.25", 0.25),
         ("high", 1.0),
-    ]
-    + [(True, 1.0), ([], 1.0), (10**400, 1.0)],
+        (True, 1.0),
+        ([], 1.0),
+        (10**400, 1.0),
+    ],
 )
 def test_confidence_is_coerced(given, expected):
     """What is no number counts as stated without doubt; the rest is clamped."""
