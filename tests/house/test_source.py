@@ -59,6 +59,7 @@ HIDDEN_IMPORTS: dict[str, str] = {
     "text/encodings.py::_from_tiktoken": "asked only when rs-bpe cannot count; its import is slow",
     "models/embedders/encoder.py::_encoder": "loads megabytes, which nobody needs who asks for no vector; ships no types",
     "models/embedders/endpoint.py::_openai": "the extra openai, and a second that nobody needs who has no endpoint",
+    "models/extractors.py::_parsed": "pydantic, which importing Pagefile must not load; nobody needs it who has no model",
     "models/chat.py::_openai": "the extra openai, and a second that nobody needs who has no model",
     "text/words.py::_cut": "reads a dictionary for a quarter of a second, which English never needs",
     "text/words.py::_Stemmers.__init__": "PyStemmer ships no types; the protocol beside it stands for them",

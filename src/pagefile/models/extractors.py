@@ -3,15 +3,16 @@
 import json
 import re
 from collections.abc import Sequence
-from typing import Annotated
-
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from typing import TYPE_CHECKING
 
 from pagefile.errors import ModelOutputError
 from pagefile.models.prompts import prompt
 from pagefile.ports import ChatModel, FactExtractor, Proposal, Said
 from pagefile.text.facts_rules import stated
 from pagefile.text.scripts import language
+
+if TYPE_CHECKING:
+    from pagefile.models.fact_schema import FoundFacts
 
 _FENCE = re.compile(r"\A\s*```(?:json)?\s*\n(.*?)\n?```\s*\Z", re.DOTALL)
 #: A model is given the head of a longer message.
@@ -36,26 +37,6 @@ class RuleExtractor(FactExtractor):
             for one in said
             for found in stated(one.text)
         ]
-
-
-class _Found(BaseModel):
-    """What a model may say of one statement; anything else is refused."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-    turn: Annotated[int, Field(ge=1)]
-    quote: Annotated[str, Field(min_length=1, max_length=2000)]
-    text: Annotated[str, Field(min_length=1, max_length=500)]
-    category: Annotated[str, Field(max_length=40)] | None = None
-    subject: Annotated[str, Field(min_length=1, max_length=80)] | None = None
-    attribute: Annotated[str, Field(min_length=1, max_length=80)] | None = None
-    confidence: Annotated[float, Field(ge=0, le=1)] | None = None
-
-
-class _Answer(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-    facts: list[_Found]
 
 
 class ChatExtractor(FactExtractor):
@@ -93,11 +74,13 @@ class ChatExtractor(FactExtractor):
         ]
 
 
-def _parsed(text: str) -> _Answer:
+def _parsed(text: str) -> "FoundFacts":
+    from pagefile.models import fact_schema  # noqa: PLC0415 - pydantic, which importing Pagefile must not load
+
     fenced = _FENCE.match(text)
     try:
-        return _Answer.model_validate_json(fenced[1] if fenced else text.strip())
-    except ValidationError as error:
+        return fact_schema.FoundFacts.model_validate_json(fenced[1] if fenced else text.strip())
+    except fact_schema.ValidationError as error:
         raise ModelOutputError(
             f"The model's facts do not have the form that was asked for ({error.error_count()} problems)."
         ) from error
