@@ -84,6 +84,8 @@ async def test_pages_and_hits_are_remembered(memory):
         return {"content": "拆除顺序相反" + "。" * 12_000, "source": "angui_2024 P86"}
 
     first = await agent.run("接地线怎么挂？", conversation_id="c")
+    notes = memory.conversation("c", user_id="ada").workspace().notes
+    assert "接地线怎么挂？" == notes.current_query
     assert "挂接地线应先接接地端" in script.sent[1].memory
     assert script.sent[0].memory == ""
     await agent.run("那拆除呢？", conversation_id="c", message_history=reloaded(first.all_messages()))
@@ -192,9 +194,16 @@ async def test_a_run_without_history_sees_the_turns_before_it(memory):
 async def test_memory_at_the_head(memory):
     """placement="head": behind the instructions, and not in the history either."""
     await memory.remember("用户对青霉素过敏", user_id="ada")
-    script = Script("好")
+    script = Script(("get_toc", {}), "好")
     agent = script.agent(PagefileMemory(memory, user_id="ada", placement="head"), instructions="BASE")
+
+    @agent.tool_plain
+    def get_toc() -> dict:
+        return TOC
+
     result = await agent.run("我对什么过敏？")
+    assert [1, 1] == [sent.instructions.count("<memory>") for sent in script.sent]
+    assert "第1章 安全措施" in script.sent[1].instructions
     assert script.sent[0].instructions.startswith("BASE\n\n")
     assert "青霉素" in script.sent[0].instructions
     assert ["我对什么过敏？"] == script.sent[0].said

@@ -2,11 +2,12 @@
 
 import asyncio
 import logging
+from contextvars import ContextVar
 from dataclasses import dataclass
 
 import pytest
 
-from pagefile import Memory
+from pagefile import BlockingMemory, Memory
 from pagefile.errors import SettingsError
 from pagefile.integrations.pydantic_ai import PagefileMemory
 
@@ -143,6 +144,55 @@ async def test_whoever_cannot_be_named_has_no_memory(memory, caplog):
     assert ["", ""] == [sent.memory for sent in script.sent]
     assert 1 == len(caplog.records)
     assert [] == await memory.conversation("c").turns()
+
+
+async def test_a_function_that_finds_nobody(memory):
+    """Nobody is not everybody: such a run has no memory at all."""
+    script = Script("好")
+    agent = script.agent(PagefileMemory(memory, user_id=lambda ctx: None, conversation_id="c"))
+    await agent.run("我喜欢什么茶？")
+    assert 1 == memory.house.failures["pydantic_ai"]
+    assert [] == await memory.conversation("c").turns()
+
+
+async def test_another_users_conversation_cannot_be_entered(memory):
+    """A conversation's id is no key: whoever brings another's sees nothing of it and writes nothing into it."""
+    await memory.remember("用户的暗号是芝麻", user_id="ada")
+    script = Script(("get_toc", {}), "暗号是芝麻", ("get_toc", {}), "不知道")
+    agent = shared(memory, script)
+
+    @agent.tool
+    def get_toc(ctx) -> dict:
+        return {"reg_id": ctx.deps.user_id, "items": [{"title": f"{ctx.deps.user_id}的章"}]}
+
+    await agent.run("记住暗号", deps=Deps("ada"), conversation_id="a")
+    await agent.run("暗号是什么？", deps=Deps("eve"), conversation_id="a")
+    for sent in script.sent[2:]:
+        assert "芝麻" not in sent.text
+        assert "ada的章" not in sent.text
+    assert ["记住暗号"] == [turn.user for turn in await memory.conversation("a", user_id="ada").turns()]
+
+
+current_user: ContextVar[str] = ContextVar("current_user")
+
+
+def test_the_current_user_of_a_web_framework(tmp_path):
+    """A function that looks at a context variable finds the caller's, although the memory lives in another thread."""
+    with BlockingMemory.open(f"sqlite:///{tmp_path}/agent.db") as memory:
+        script = Script("好", "好")
+        agent = script.agent(PagefileMemory(memory, user_id=lambda ctx: current_user.get()))
+
+        async def serve(user):
+            current_user.set(user)
+            await agent.run("你好", conversation_id=user)
+
+        async def both():
+            await asyncio.gather(serve("ada"), serve("eve"))
+
+        asyncio.run(both())
+        for user in ("ada", "eve"):
+            (head,) = memory.conversations(user_id=user)
+            assert user == head.scope.conversation
 
 
 async def test_the_tools_you_want(memory):

@@ -37,15 +37,18 @@ async def test_old_exchanges_leave(memory):
 
     history = None
     for n in range(30):
-        result = await agent.run(f"问题{n}", message_history=history, conversation_id="c")
+        said = "我的工号是 A-4711" if n == 0 else f"问题{n}"
+        result = await agent.run(said, message_history=history, conversation_id="c")
         history = reloaded(result.all_messages())
+        await memory.settle()
     assert 120 == len(history)
     last = script.sent[-1]
     assert all(tokens(memory, sent) <= 4000 for sent in script.sent)
     assert all(pairs_are_whole(sent.messages) for sent in script.sent)
     assert "问题29" == last.said[-1]
     assert "问题28" in last.said
-    assert "问题0" not in last.said
+    assert "我的工号是 A-4711" not in last.said
+    assert "A-4711" in last.instructions.partition("<summary>")[2]
     assert "轮对话未包含在本次请求中" in last.said[0]
     assert all(1 == sent.text.count("SYS") for sent in script.sent)
     assert isinstance(last.messages[0].parts[0], SystemPromptPart)

@@ -1,7 +1,9 @@
 """`PagefileMemory`: the hooks, each handing its work to the memory of its run."""
 
 from collections.abc import Callable, Collection, Iterable
+from contextvars import Context, copy_context
 from copy import copy
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -15,7 +17,7 @@ from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset
 
 from pagefile.blocking import BlockingMemory
-from pagefile.errors import SettingsError
+from pagefile.errors import InvalidTurnError, SettingsError
 from pagefile.integrations.failing import FailOpen
 from pagefile.integrations.pydantic_ai.parts import asked_last, prompt_text
 from pagefile.integrations.pydantic_ai.run import Options, RunMemory
@@ -28,7 +30,7 @@ from pagefile.window.placeholder import LOAD_TOOL
 from pagefile.window.render import Placement
 
 #: A value, or how to find it for a run: from its dependencies, its metadata …
-Given = str | Callable[[RunContext[Any]], str | None] | None
+Given = str | Callable[[RunContext[Any]], str] | None
 
 
 class PagefileMemory(AbstractCapability[Any]):
@@ -39,7 +41,7 @@ class PagefileMemory(AbstractCapability[Any]):
     Args:
         memory: where everything is kept.
         user_id: whose memory it is, or a function from the run's context to it: `lambda ctx: ctx.deps.user_id`. Without one, nothing
-            is shared between conversations.
+            is shared between conversations. A run for which a function finds nobody has no memory.
         conversation_id: which conversation; unless said otherwise, the run's own `conversation_id`.
         tenant: whose user; unless said otherwise, the default tenant.
         window_tokens: no request is made larger than this by what is shown in it; the memory's setting unless said otherwise.
@@ -111,7 +113,8 @@ class PagefileMemory(AbstractCapability[Any]):
     # -- hooks ----------------------------------------------------------------------------------------------------------
 
     async def for_run(self, ctx: RunContext[Any]) -> "PagefileMemory":
-        run = await self._edge.attempt("finding whose memory it is", partial(self._opened, ctx), None)
+        find = _Finder(ctx, copy_context())
+        run = await self._edge.attempt("finding whose memory it is", partial(self._opened, find), None)
         return self._for(run)
 
     def get_toolset(self) -> AbstractToolset[Any] | None:
@@ -159,25 +162,43 @@ class PagefileMemory(AbstractCapability[Any]):
         mine._run = run  # noqa: SLF001 - a copy of its own
         return mine
 
-    async def _opened(self, ctx: RunContext[Any]) -> RunMemory:
+    async def _opened(self, find: "_Finder") -> RunMemory:
         """The memory of a run; whoever cannot be named has none, rather than somebody else's."""
-        conversation = _found(self._conversation, ctx) or ctx.conversation_id or str(ctx.run_id)
-        chat = self._edge.memory.conversation(
+        ctx, memory = find.ctx, self._edge.memory
+        conversation = find("conversation_id", self._conversation) or ctx.conversation_id or str(ctx.run_id)
+        chat = memory.conversation(
             conversation,
-            user_id=_found(self._user, ctx),
-            tenant=_found(self._tenant, ctx),
+            user_id=find("user_id", self._user),
+            tenant=find("tenant", self._tenant),
             agent=ctx.agent.name if ctx.agent is not None else None,
         )
         self._served.pop(chat.scope, None)
         self._served[chat.scope] = None
-        while len(self._served) > self._edge.memory.house.settings.workspace.max_runs:
+        while len(self._served) > memory.house.settings.workspace.max_runs:
             del self._served[next(iter(self._served))]
         question = prompt_text(ctx.prompt) or asked_last(ctx.messages)
         return RunMemory(self._edge, chat, self._options, str(ctx.run_id), question)
 
 
-def _found(given: Given, ctx: RunContext[Any]) -> str | None:
-    return given(ctx) if callable(given) else given
+@dataclass(frozen=True, slots=True)
+class _Finder:
+    """Asks the user's functions about a run, with the context variables of whoever started it.
+
+    The memory may live in another thread, where a web framework's notion of the current user is not known.
+    """
+
+    ctx: RunContext[Any]
+    context: Context
+
+    def __call__(self, name: str, given: Given) -> str | None:
+        if not callable(given):
+            return given
+        found = self.context.run(given, self.ctx)
+        if not found:
+            raise InvalidTurnError(
+                f"The function given as {name} found nothing for this run: it has to return an id."
+            )
+        return found
 
 
 def _tool_names(tools: bool | Collection[str]) -> frozenset[str]:

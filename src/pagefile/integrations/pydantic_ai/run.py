@@ -71,7 +71,7 @@ class Known:
         system = str(prefix[0]["content"]) if prefix and prefix[0]["role"] == "system" else ""
         said = [str(message["content"]) for message in tail if message["role"] == "user"]
         memory = said[0] if len(said) > 1 else ""
-        return cls(without_chunks(system), without_chunks(memory), earlier_messages(prefix))
+        return cls(system, without_chunks(memory), earlier_messages(prefix))
 
 
 NOTHING_KNOWN = Known("", "", ())
@@ -232,11 +232,13 @@ class RunMemory:
         return await self.edge.attempt("preparing a request", work, request, always=True)
 
     async def _recalled(self) -> Known:
+        if self.options.workspace:
+            self.workspace.ask(self.question)
         window = await self.chat.context(
             None if self.turn is not None else self.question,
             turn=self.turn,
             window_tokens=self.options.window_tokens,
-            placement=self.options.placement,
+            placement="tail",  # one block by itself, whichever place it gets here
         )
         return Known.of(window)
 
