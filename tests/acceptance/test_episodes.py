@@ -423,3 +423,45 @@ async def test_a_process_killed_while_indexing_leaves_nothing_missing_and_nothin
         await memory.settle()
         assert await indexed(memory) == done
         assert memory.house.indexer.vectors.embedder.embedded < 2 * 320 - 100
+
+
+TOGETHER = """
+import sys, anyio
+from pagefile import Memory
+from pagefile.testing import HashingEmbedder
+
+async def main():
+    async with Memory.open(sys.argv[1], embedder=HashingEmbedder()) as memory:
+        for n in range(60):
+            await memory.conversation(f"c{n % 4}", user_id="u").record(f"第{n}件事", id=f"{sys.argv[2]}-{n:02}")
+            if n % 15 == 0:
+                await memory.settle()
+        await memory.settle()
+
+anyio.run(main)
+"""
+
+
+async def test_processes_on_one_database_do_not_fight(tmp_path):
+    """Three of them write to the same conversations and index them: each turn ends with one vector."""
+    place = f"sqlite:///{tmp_path}/a.db"
+    workers = [
+        subprocess.Popen([sys.executable, "-c", TOGETHER, place, name], env=os.environ) for name in "abc"
+    ]
+    assert [worker.wait() for worker in workers] == [0, 0, 0]
+    async with Memory.open(place, embedder=HashingEmbedder()) as memory:
+        await memory.settle()
+        assert await indexed(memory) == sorted(f"{name}-{n:02}" for name in "abc" for n in range(60))
+
+
+async def test_indexing_may_be_left_to_another_process(tmp_path):
+    """`indexing="manual"`: nothing is made until somebody asks; words find everything meanwhile."""
+    place = f"sqlite:///{tmp_path}/a.db"
+    embedder = HashingEmbedder()
+    async with Memory.open(place, embedder=embedder, settings=Settings(indexing="manual")) as memory:
+        await memory.conversation("c", user_id="u").record(*FILMS, id="film")
+        await memory.settle()
+        assert embedder.embedded == 0
+        assert [hit.id for hit in await memory.recall("科幻电影", user_id="u")] == ["film"]
+        assert await memory.rebuild() == {"terms": 1, "vectors": 1, "dropped": 0}
+        assert await indexed(memory) == ["film"]

@@ -56,24 +56,24 @@ SET id = excluded.id, embedding = excluded.embedding, created_at = excluded.crea
 DELETE FROM conversation_episodes
 WHERE conversation_id = :conversation AND tenant = :tenant AND maker = :maker AND seq = :seq
 
--- fragment: near
+-- fragment: by_distance
 SELECT e.conversation_id, e.seq, e.id, e.embedding OPERATOR({extension}.<=>) CAST(:vector AS {extension}.halfvec) AS distance
 FROM conversations AS c
 JOIN conversation_episodes AS e ON e.conversation_id = c.conversation_id AND e.tenant = c.tenant AND e.maker = :maker
 
 -- name: episodes_near_user
-{near}
+{by_distance}
 WHERE c.tenant = :tenant AND c.user_id = :user
 ORDER BY distance, e.conversation_id, e.seq LIMIT :limit
 
 -- name: episodes_near_conversation
-{near}
+{by_distance}
 WHERE c.tenant = :tenant AND c.conversation_id = :conversation
 AND (:user IS NULL OR c.user_id IS NULL OR c.user_id = :user)
 ORDER BY distance, e.conversation_id, e.seq LIMIT :limit
 
 -- name: episodes_near_tenant
-{near}
+{by_distance}
 WHERE c.tenant = :tenant
 ORDER BY distance, e.conversation_id, e.seq LIMIT :limit
 
