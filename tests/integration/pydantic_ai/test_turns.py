@@ -1,7 +1,9 @@
 """The turn is in the log however the run ends."""
 
 import asyncio
+import sys
 from dataclasses import dataclass
+from pathlib import Path
 
 import anyio
 import pytest
@@ -19,6 +21,7 @@ from pagefile.integrations.pydantic_ai import PagefileMemory
 from .agents import Script, dumped
 
 LONG = "超长结果" * 5000
+ROOT = Path(__file__).parents[3]
 
 
 @dataclass
@@ -117,6 +120,25 @@ class Slow:
 
     def __getattr__(self, name):
         return self._verbs.get(name) or getattr(self._port, name)
+
+
+async def test_killed(tmp_path):
+    """A process that is killed in its second tool: the question, the first step and its page are on disk."""
+    url = f"sqlite:///{tmp_path}/killed.db"
+    command = [sys.executable, "-m", "tests.integration.pydantic_ai.killed_process", url]
+    process = await asyncio.create_subprocess_exec(*command, cwd=ROOT, stdout=asyncio.subprocess.PIPE)
+    assert b"hanging\n" == await process.stdout.readline()
+    process.kill()
+    await process.wait()
+    async with Memory.open(url) as memory:
+        (turn,) = await turns(memory)
+        assert ("问题", "open", ["fetch"]) == (turn.user, turn.status, [step.tool for step in turn.steps])
+        chat = memory.conversation("c", user_id="ada")
+        assert LONG == await chat.load(turn.steps[0].page)
+        # And the conversation goes on.
+        script = Script("好")
+        await script.agent(PagefileMemory(memory, user_id="ada")).run("还在吗？", conversation_id="c")
+        assert ["还在吗？"] == [done.user for done in await turns(memory) if done.status == "done"]
 
 
 async def test_a_tool_that_raises(memory):
