@@ -145,9 +145,11 @@ class VectorHome(ABC):
 
     @abstractmethod
     async def put(self, maker: Maker, rows: Sequence[VectorRow]) -> None:
-        """Write vectors, each in place of the one its turn had. A vector of another dimension raises `VectorHomeError`.
+        """Write vectors, each in place of the one its turn had, and prepare what was not prepared.
 
-        What was put is found by the next search of this process.
+        A vector of another dimension, or one with what is no number, raises `VectorHomeError`, and nothing of the call is
+        written. One of zeros only takes away the one before. What was put is found by the next search of this process. A
+        conversation that got its owner late is that user's at the latest when the next vector is put for them.
         """
 
     @abstractmethod
@@ -155,7 +157,8 @@ class VectorHome(ABC):
         """The `limit` nearest turns of a scope, nearest first, or all there are if they are fewer.
 
         A scope with a user gives that user's turns, with a conversation those of that one, with both those that are
-        both; never anything of another user or tenant. Vectors need not be of unit length. A vector of zeros is near nothing.
+        both; never anything of another user or tenant. A conversation that nobody owns is given where it is named. Vectors
+        need not be of unit length; one of zeros is near nothing. A maker that is unknown has nothing.
         """
 
     @abstractmethod

@@ -88,8 +88,7 @@ def filter_of(scope: Scope) -> tuple[str, Callable[[Mapping[str, str]], bool]]:
 
 def clipped(text: str, size: int) -> str:
     """The text in so many bytes; the whole of it is in the log."""
-    raw = text.encode("utf-8", "replace")
-    return text if len(raw) == len(text) <= size else raw[:size].decode("utf-8", "ignore")
+    return text.encode("utf-8", "replace")[:size].decode("utf-8", "ignore")
 
 
 def _equal(field: str, value: str) -> tuple[str, Callable[[Mapping[str, str]], bool]]:

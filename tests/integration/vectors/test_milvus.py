@@ -1,0 +1,125 @@
+"""Milvus: files that are opened again, servers that go away, rows that other programs read."""
+
+import asyncio
+
+import pytest
+from pymilvus import MilvusClient
+
+from pagefile.errors import StoreUnavailableError
+from pagefile.ports import Maker
+from pagefile.records import Scope
+from pagefile.stores import InMemoryStore, open_vectors
+from pagefile.stores.milvus import MilvusVectors, Place
+from pagefile.stores.milvus.home import MilvusOptions
+from pagefile.testing.contracts.vectors import MAKER, said, seqs, vector
+from pagefile.testing.drafts import AT, CHAT
+
+from .serving import emptied, milvus
+
+USER = Scope("tenant", "ada")
+QUERY = vector(1, 0, 0, 0)
+
+
+@pytest.fixture
+async def store(clock):
+    store = InMemoryStore(clock)
+    yield store
+    await store.close()
+
+
+@pytest.fixture
+def url(tmp_path):
+    return f"milvus:///{tmp_path}/vectors.db"
+
+
+async def test_a_file_is_there_when_it_is_opened_again(store, url):
+    """Vectors, makers and counts; nobody has to prepare anything."""
+    home = open_vectors(url, store)
+    await home.prepare(Maker("empty", 3))
+    await home.put(MAKER, [await said(store, CHAT, 1, (1, 0, 0, 0))])
+    await home.close()
+    again = open_vectors(url, store)
+    assert [1] == seqs(await again.search(MAKER, USER, QUERY, 10))
+    assert [("empty", 3, 0), (MAKER.name, 4, 1)] == [
+        (shelf.maker.name, shelf.maker.dimension, shelf.vectors) for shelf in await again.shelves()
+    ]
+    assert 1 == await again.erase(USER)
+    await again.close()
+
+
+async def test_rows_have_the_fields_of_the_document(store, url, tmp_path):
+    """For other programs to read; texts are clipped, never refused."""
+    home = open_vectors(url, store)
+    await home.put(MAKER, [await said(store, CHAT, 1, (3, 4, 0, 0), text="高血压" * 30_000)])
+    await home.close()
+    client = MilvusClient(f"{tmp_path}/vectors.db")
+    (name,) = client.list_collections()
+    client.load_collection(name)
+    (row,) = client.query(name, filter='conversation_id == "chat"', output_fields=["*"])
+    client.close()
+    assert name.startswith("conversation_episodes")
+    assert {"tenant": "tenant", "user_id": "ada", "seq": 1, "turn_id": "turn-1"}.items() <= row.items()
+    assert ("answer", int(AT.timestamp())) == (row["assistant_message"], row["created_at"])
+    assert 65_535 == len(row["user_message"].encode())
+    assert pytest.approx([0.6, 0.8, 0, 0]) == list(row["embedding"])
+
+
+async def test_what_left_the_memory_of_the_server_is_brought_back(store, url):
+    """Somebody released the collection, or dropped it."""
+    home = open_vectors(url, store)
+    row = await said(store, CHAT, 1, (1, 0, 0, 0))
+    await home.put(MAKER, [row])
+    await home._driver.run(lambda client: client.release_collection(client.list_collections()[0]))
+    assert [1] == seqs(await home.search(MAKER, USER, QUERY, 10))
+    await home._driver.run(lambda client: client.drop_collection(client.list_collections()[0]))
+    await home.put(MAKER, [row])
+    assert [1] == seqs(await home.search(MAKER, USER, QUERY, 10))
+    await home._driver.run(lambda client: client.drop_collection(client.list_collections()[0]))
+    assert [] == await home.search(Maker(MAKER.name, 4), Scope("tenant", "bob"), QUERY, 10)
+    await home.close()
+
+
+async def test_a_folder_that_is_missing_is_named(store, tmp_path):
+    """With the command that makes it."""
+    home = open_vectors(f"milvus:///{tmp_path}/no/vectors.db", store)
+    with pytest.raises(StoreUnavailableError, match="mkdir -p"):
+        await home.prepare(MAKER)
+    await home.close()
+
+
+async def test_nobody_listens(store):
+    """The first call fails soon, those after it at once."""
+    home = open_vectors("milvus://127.0.0.1:1", store)
+    with pytest.raises(StoreUnavailableError, match="check that the server runs"):
+        await home.search(MAKER, USER, QUERY, 10)
+    with pytest.raises(StoreUnavailableError, match="left alone"):
+        await home.put(MAKER, [await said(store, CHAT, 1, (1, 0, 0, 0))])
+    await home.close()
+
+
+@pytest.mark.slow
+async def test_a_server_that_comes_back_is_used_again(store):
+    """Killed and started again: nothing that was put is lost, and nobody has to open anything anew."""
+    server, now = milvus(), [0.0]
+    options = MilvusOptions(read_timeout_s=2, write_timeout_s=5)
+    home = MilvusVectors(Place.of(server.url), options=options, monotonic=lambda: now[0])
+    await emptied(home)
+    await home.put(MAKER, [await said(store, CHAT, 1, (1, 0, 0, 0))])
+    server.stop("KILL")
+    with pytest.raises(StoreUnavailableError, match="cannot be reached"):
+        await home.search(MAKER, USER, QUERY, 10)
+    with pytest.raises(StoreUnavailableError, match="left alone"):
+        await home.search(MAKER, USER, QUERY, 10)
+    server.start()
+    for _ in range(60):
+        now[0] += 60
+        try:
+            found = await home.search(MAKER, USER, QUERY, 10)
+        except StoreUnavailableError:
+            await asyncio.sleep(0.5)
+            continue
+        if found:
+            break
+        await asyncio.sleep(0.5)
+    assert [1] == seqs(found)
+    await home.close()
