@@ -1,10 +1,11 @@
-"""`pagefile bench recall`: how much of what answers a question is found, on public sets, beside plain BM25."""
+"""`pagefile bench recall`: how much of what answers a question is found, on public sets, beside plain BM25 and others' stores."""
 
 import json
 import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean, median
@@ -13,13 +14,21 @@ import anyio
 
 from pagefile.bench.corpus import url_of
 from pagefile.bench.recall_data import Asked, Corpus, read_set, set_files
+from pagefile.bench.recall_peers import open_peers
 from pagefile.bench.recall_rankers import PagefileRanker, PlainRanker, Ranker
-from pagefile.bench.recall_scoring import DEPTH, FIGURES, MAIN
+from pagefile.bench.recall_scoring import DEPTH, FIGURES, MAIN, Difference, difference
+from pagefile.bench.recall_vectors import Remembered
 from pagefile.bench.report import machine_facts
 from pagefile.errors import NotFoundError
 from pagefile.memory import Memory
+from pagefile.models.embedders import UniversalSentenceEncoder
+from pagefile.ports import Embedder
 from pagefile.records import JsonObject
 from pagefile.settings import Settings
+
+#: Whom the others are measured against, and the same without vectors.
+OURS = "pagefile"
+WORDS_ONLY = "words only"
 
 NO_DATA = "There is nothing to measure recall on: name a folder of data with --data or $PAGEFILE_BENCH_DATA."
 
@@ -79,6 +88,13 @@ class Measured:
             if one.ranker == ranker and kind in {None, one.asked.kind}
         )
 
+    def ahead(self, figure: str, of: str) -> Difference:
+        """How far Pagefile is ahead of another ranker."""
+        ours, theirs = (
+            [one.figures[figure] for one in self.answered if one.ranker == ranker] for ranker in (OURS, of)
+        )
+        return difference(ours, theirs)
+
     def milliseconds(self, ranker: str) -> float:
         """What a question takes, p50, once the index is built; it grows with how many turns are asked for."""
         return 1000 * median(one.seconds for one in self.answered if one.ranker == ranker)
@@ -95,6 +111,11 @@ class Measured:
                 ranker: {figure: round(self.mean(figure, ranker), 4) for figure in FIGURES[self.set]}
                 for ranker in self.rankers
             },
+            "ahead of": {
+                ranker: {figure: _bounds(self.ahead(figure, ranker)) for figure in FIGURES[self.set]}
+                for ranker in self.rankers
+                if ranker != OURS
+            },
             "by kind": {
                 "figure": main,
                 **{
@@ -106,6 +127,10 @@ class Measured:
         }
 
 
+def _bounds(ahead: Difference) -> JsonObject:
+    return {"mean": round(ahead.mean, 4), "low": round(ahead.low, 4), "high": round(ahead.high, 4)}
+
+
 @dataclass(frozen=True, slots=True)
 class RecallReport:
     """Every set that was there."""
@@ -114,6 +139,9 @@ class RecallReport:
     machine: JsonObject
     quick: bool
     seconds: float
+    embedder: str
+    #: Why somebody who was to be compared was not.
+    left_out: Sequence[str] = ()
 
     def to_json(self) -> JsonObject:
         """The report as plain JSON."""
@@ -121,6 +149,8 @@ class RecallReport:
             "quick": self.quick,
             "seconds": round(self.seconds, 1),
             "machine": self.machine,
+            "embedder": self.embedder,
+            "left out": [*self.left_out],
             "sets": [one.to_json() for one in self.sets],
         }
 
@@ -145,50 +175,90 @@ _QUICK = {
 }
 
 
-def run(data: Path | None, quick: bool = False, progress: Progress | None = None) -> RecallReport:
-    """Measure in a temporary folder; `data` names the folder of the sets, which are only read."""
+def run(
+    data: Path | None,
+    quick: bool = False,
+    progress: Progress | None = None,
+    *,
+    peers: bool = False,
+    embedder: Embedder | None = None,
+) -> RecallReport:
+    """Measure in a temporary folder; `data` names the folder of the sets, which are only read.
+
+    Others' stores are compared if `peers` is true; everybody has vectors of the same embedder, the one of Pagefile unless
+    another is given.
+    """
     if data is None:
         raise NotFoundError(NO_DATA)
     began = time.perf_counter()
     files = set_files(data)
     tell = progress or _silent
+    vectors = Remembered(embedder or UniversalSentenceEncoder())
     sets: list[Measured] = []
+    left_out: dict[str, None] = {}
     for name, path in files.items():
         tell(f"reading {name}")
         effort = _QUICK[name] if quick else _Effort()
         corpora = read_set(name, path)[: effort.users]
         with tempfile.TemporaryDirectory(prefix="pagefile-bench-") as folder:
-            sets.append(anyio.run(_measure, name, corpora, effort, Path(folder) / "recall.db", tell))
-    return RecallReport(sets, machine_facts("none"), quick, time.perf_counter() - began)
+            bench = _Bench(name, effort, Path(folder), vectors, peers, tell, left_out)
+            sets.append(anyio.run(bench.measured, corpora))
+    seconds = time.perf_counter() - began
+    return RecallReport(sets, machine_facts("none"), quick, seconds, vectors.name, tuple(left_out))
 
 
-async def _measure(
-    name: str, corpora: Sequence[Corpus], effort: _Effort, database: Path, tell: Progress
-) -> Measured:
-    answered: dict[str, list[Answered]] = defaultdict(list)
-    settings = Settings(synchronous="normal")
-    async with Memory.open(url_of(database), settings=settings) as memory:
-        rankers: list[Ranker] = [PagefileRanker(memory), PlainRanker()]
-        for number, corpus in enumerate(corpora, 1):
-            for ranker in rankers:
-                tell(f"{name}: {ranker.name}, user {number} of {len(corpora)}")
-                await ranker.take(corpus)
-                answered[ranker.name] += await _answers(name, ranker, corpus, effort.questions)
-    turns = sum(len(corpus.said) for corpus in corpora)
-    return Measured(name, turns, [one for those in answered.values() for one in those])
+@dataclass(frozen=True, slots=True)
+class _Bench:
+    """One set and everybody who is asked its questions."""
 
+    set: str
+    effort: _Effort
+    folder: Path
+    vectors: Remembered
+    peers: bool
+    tell: Progress
+    left_out: dict[str, None]
 
-async def _answers(name: str, ranker: Ranker, corpus: Corpus, questions: int | None) -> list[Answered]:
-    session_of = {one.id: one.session for one in corpus.said}
-    answered: list[Answered] = []
-    for asked in corpus.asked[:questions]:
-        began = time.perf_counter()
-        turns = await ranker.rank(asked.text, DEPTH[name])
-        seconds = time.perf_counter() - began
-        sessions = list(dict.fromkeys(session_of[turn] for turn in turns))
-        figures = {figure: scored(asked, turns, sessions) for figure, scored in FIGURES[name].items()}
-        answered.append(Answered(name, ranker.name, asked, figures, turns[:10], seconds))
-    return answered
+    async def measured(self, corpora: Sequence[Corpus]) -> Measured:
+        """Each user's memory in turn, for everybody."""
+        settings = Settings(synchronous="normal")
+        answered: dict[str, list[Answered]] = defaultdict(list)
+        async with AsyncExitStack() as opened:
+            memories = [
+                await opened.enter_async_context(
+                    Memory.open(url_of(self.folder / f"{number}.db"), embedder=embedder, settings=settings)
+                )
+                for number, embedder in enumerate((self.vectors, "none"))
+            ]
+            rankers: list[Ranker] = [
+                PagefileRanker(OURS, memories[0]),
+                PagefileRanker(WORDS_ONLY, memories[1]),
+                PlainRanker(),
+            ]
+            if self.peers:
+                rankers += open_peers(self.vectors, self.folder, self._leave_out)
+            for number, corpus in enumerate(corpora, 1):
+                for ranker in rankers:
+                    self.tell(f"{self.set}: {ranker.name}, user {number} of {len(corpora)}")
+                    await ranker.take(corpus)
+                    answered[ranker.name] += await self._answers(ranker, corpus)
+        turns = sum(len(corpus.said) for corpus in corpora)
+        return Measured(self.set, turns, [one for those in answered.values() for one in those])
+
+    def _leave_out(self, why: str) -> None:
+        self.left_out[why] = None
+
+    async def _answers(self, ranker: Ranker, corpus: Corpus) -> list[Answered]:
+        session_of = {one.id: one.session for one in corpus.said}
+        answered: list[Answered] = []
+        for asked in corpus.asked[: self.effort.questions]:
+            began = time.perf_counter()
+            turns = await ranker.rank(asked, DEPTH[self.set])
+            seconds = time.perf_counter() - began
+            sessions = list(dict.fromkeys(session_of[turn] for turn in turns))
+            figures = {figure: scored(asked, turns, sessions) for figure, scored in FIGURES[self.set].items()}
+            answered.append(Answered(self.set, ranker.name, asked, figures, turns[:10], seconds))
+        return answered
 
 
 def _silent(_: str) -> None:

@@ -5,7 +5,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, cast
 
@@ -40,6 +40,8 @@ class Asked:
     kind: str
     turns: frozenset[str]
     sessions: frozenset[str]
+    #: When it is asked, from which "last week" is seen.
+    at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +71,13 @@ def locomo(path: Path) -> Iterator[Corpus]:
             for number in numbers
             for utterance in talk[f"session_{number}"]
         ]
-        yield Corpus(
-            sample["sample_id"], said, _locomo_questions(sample, {one.id: one.session for one in said})
-        )
+        yield Corpus(sample["sample_id"], said, _locomo_questions(sample, said))
 
 
-def _locomo_questions(sample: Any, session_of: dict[str, str]) -> list[Asked]:
+def _locomo_questions(sample: Any, said: Sequence[Said]) -> list[Asked]:
+    """Questions with evidence that is there, asked after everything was said."""
+    session_of = {one.id: one.session for one in said}
+    last = max(one.at for one in said)
     asked: list[Asked] = []
     for number, question in enumerate(sample["qa"]):
         found = re.findall(r"D(\d+):(\d+)", " ".join(question.get("evidence") or ()))
@@ -82,9 +85,8 @@ def _locomo_questions(sample: Any, session_of: dict[str, str]) -> list[Asked]:
         if evidence:
             sessions = frozenset(session_of[turn] for turn in evidence)
             name = f"{sample['sample_id']}-{number}"
-            asked.append(
-                Asked(name, question["question"], str(question["category"]), frozenset(evidence), sessions)
-            )
+            kind = str(question["category"])
+            asked.append(Asked(name, question["question"], kind, frozenset(evidence), sessions, last))
     return asked
 
 
@@ -105,7 +107,10 @@ def longmemeval(path: Path) -> Iterator[Corpus]:
             for turn, pair in enumerate(_pairs(messages))
         ]
         gold = frozenset[str](sample["answer_session_ids"])
-        asked = Asked(sample["question_id"], sample["question"], sample["question_type"], frozenset(), gold)
+        at = _time(sample["question_date"], "%Y/%m/%d (%a) %H:%M")
+        asked = Asked(
+            sample["question_id"], sample["question"], sample["question_type"], frozenset(), gold, at
+        )
         yield Corpus(sample["question_id"], said, [asked])
 
 
@@ -145,6 +150,7 @@ def lifebench(path: Path) -> Iterator[Corpus]:
                 query["question_type"],
                 frozenset(query["evidence"]) & known,
                 frozenset(),
+                _month_end(query["ask_time"]),
             )
             for query in person["queries"]
         ]
@@ -184,6 +190,12 @@ def read_set(name: str, path: Path) -> list[Corpus]:
 def _read(path: Path) -> list[Any]:
     with gzip.open(path, "rt", encoding="utf-8") as file:
         return cast("list[Any]", json.load(file))
+
+
+def _month_end(month: str) -> datetime:
+    """A question is asked in a month such as 2025-03: after it."""
+    first = _time(month[:7], "%Y-%m")
+    return (first + timedelta(days=31)).replace(day=1) - timedelta(days=1)
 
 
 def _time(text: str, pattern: str) -> datetime:

@@ -1,4 +1,4 @@
-"""What is compared on recall: Pagefile through its own `recall`, and plain BM25 as anybody would write it."""
+"""What is compared on recall: Pagefile through its own `recall`, with and without vectors, and BM25 as anybody would write it."""
 
 import re
 from abc import ABC, abstractmethod
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from itertools import groupby
 
-from pagefile.bench.recall_data import Corpus, Said
+from pagefile.bench.recall_data import Asked, Corpus, Said
 from pagefile.memory import Memory
 from pagefile.records import Scope, Turn
 from pagefile.text.ranking import WordIndex
@@ -25,16 +25,15 @@ class Ranker(ABC):
         """Take in everything that was said."""
 
     @abstractmethod
-    async def rank(self, question: str, limit: int) -> list[str]:
+    async def rank(self, asked: Asked, limit: int) -> list[str]:
         """The ids of the best turns of the user taken in last, best first."""
 
 
 class PagefileRanker(Ranker):
     """`memory.recall` over a database."""
 
-    name = "pagefile"
-
-    def __init__(self, memory: Memory) -> None:
+    def __init__(self, name: str, memory: Memory) -> None:
+        self.name = name
         self._memory = memory
         self._user = ""
 
@@ -44,10 +43,12 @@ class PagefileRanker(Ranker):
             # An import: what is measured is what is found, not how fast single turns are written.
             scope = Scope("default", corpus.user, f"{corpus.user}/{conversation}")
             await self._memory.house.store.log.restore(_turns(scope, list(said)))
+        self._memory.house.indexer.look()
+        await self._memory.settle()
         await self._memory.recall("builds the index", user_id=corpus.user, limit=1)
 
-    async def rank(self, question: str, limit: int) -> list[str]:
-        hits = await self._memory.recall(question, user_id=self._user, limit=limit)
+    async def rank(self, asked: Asked, limit: int) -> list[str]:
+        hits = await self._memory.recall(asked.text, user_id=self._user, limit=limit, at=asked.at)
         return [str(hit.metadata["said"]) for hit in hits]
 
 
@@ -66,8 +67,8 @@ class PlainRanker(Ranker):
         for number, one in enumerate(corpus.said):
             self._index.add(number, plain_terms(one.text))
 
-    async def rank(self, question: str, limit: int) -> list[str]:
-        return [self._ids[found.key] for found in self._index.search(plain_terms(question), limit)]
+    async def rank(self, asked: Asked, limit: int) -> list[str]:
+        return [self._ids[found.key] for found in self._index.search(plain_terms(asked.text), limit)]
 
 
 def plain_terms(text: str) -> list[str]:

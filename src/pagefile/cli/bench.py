@@ -128,6 +128,12 @@ def recall(
         Path | None,
         typer.Option(metavar="FILE", help="Write every question and how it was answered, as JSON lines."),
     ] = None,
+    peers: Annotated[
+        bool,
+        typer.Option(
+            "--peers", help="Beside mem0, Chroma and LangGraph's store too, those that are installed."
+        ),
+    ] = False,
     speed: Annotated[
         bool,
         typer.Option("--speed", help="How fast, instead of how well; exit code 1 when a limit is not kept."),
@@ -141,8 +147,13 @@ def recall(
         return
     with err().status("Measuring…") as status:
         report = recall_bench.run(
-            data or bench_data(), quick=quick, progress=lambda step: status.update(visible(step))
+            data or bench_data(),
+            quick=quick,
+            progress=lambda step: status.update(visible(step)),
+            peers=peers,
         )
+    for why in report.left_out:
+        warn(why)
     if out is not None:
         report.write(out)
     if as_json:
@@ -280,6 +291,18 @@ def _show_recall(sets: Sequence[recall_bench.Measured]) -> None:
             *times,
             f"p50 for the best {DEPTH[measured.set]}; {measured.questions:,} questions, {measured.turns:,} turns",
         )
+    print_table(made)
+    say(
+        f"\nHow far {recall_bench.OURS} is ahead, and the bounds of 95 % of paired resamples of the questions:"
+    )
+    numbers = ("ahead", "low", "high")
+    made = table(*numbers, "of", "figure", right=numbers)
+    for measured in sets:
+        for ranker in measured.rankers:
+            for figure in FIGURES[measured.set] if ranker != recall_bench.OURS else ():
+                ahead = measured.ahead(figure, ranker)
+                bounds = (f"{value:+.3f}" for value in (ahead.mean, ahead.low, ahead.high))
+                made.add_row(*bounds, ranker, f"{measured.set} {figure}")
     print_table(made)
 
 

@@ -2,18 +2,25 @@
 
 import gzip
 import json
+import random
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import anyio
+import anyio.to_thread
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from pagefile.bench import recall
+from pagefile.bench import recall, recall_peers
 from pagefile.bench.recall_data import Asked, lifebench, locomo, longmemeval, read_set, set_files
 from pagefile.bench.recall_rankers import plain_terms
-from pagefile.bench.recall_scoring import FIGURES, first_rank, share
+from pagefile.bench.recall_scoring import FIGURES, difference, first_rank, share
+from pagefile.bench.recall_vectors import Remembered
 from pagefile.cli.bench import app
 from pagefile.errors import NotFoundError, TransferError
+from pagefile.testing import HashingEmbedder
 
 TALK: dict[str, Any] = {
     "sample_id": "talk",
@@ -44,6 +51,7 @@ def haystack(name: str) -> dict[str, Any]:
         "question_id": name,
         "question_type": "single-session-user",
         "question": "Where do I keep my skates?",
+        "question_date": "2023/05/30 (Tue) 23:40",
         "answer_session_ids": ["answer_1"],
         "haystack_session_ids": ["other", "answer_1", "other"],
         "haystack_dates": ["2023/05/20 (Sat) 07:47"] * 3,
@@ -68,8 +76,20 @@ LIFE = {
         {"id": "note:1", "datetime": "2025-01-03", "text": "[笔记] 同一个编号"},
     ],
     "queries": [
-        {"id": "q0", "question": "3月去哪里爬山？", "question_type": "a", "evidence": ["sms:1", "sms:404"]},
-        {"id": "q1", "question": "没有证据", "question_type": "b", "evidence": ["sms:404"]},
+        {
+            "id": "q0",
+            "question": "3月去哪里爬山？",
+            "question_type": "a",
+            "ask_time": "2025-12",
+            "evidence": ["sms:1", "sms:404"],
+        },
+        {
+            "id": "q1",
+            "question": "没有证据",
+            "question_type": "b",
+            "ask_time": "2025-04",
+            "evidence": ["sms:404"],
+        },
     ],
 }
 
@@ -97,6 +117,7 @@ def test_locomo_is_read(data: Path):
     assert [({"D1:3", "D1:1"}, {"1"}, "1"), ({"D2:1"}, {"2"}, "4")] == [
         (asked.turns, asked.sessions, asked.kind) for asked in corpus.asked
     ]
+    assert {"2023-06-12"} == {str(asked.at.date()) for asked in corpus.asked}
 
 
 def test_longmemeval_is_read(data: Path):
@@ -110,20 +131,23 @@ def test_longmemeval_is_read(data: Path):
     ] == [(one.user, one.assistant) for one in corpus.said[2:5]]
     assert 3 == len({one.conversation for one in corpus.said})
     assert all("answer" not in one.conversation + one.id + one.text for one in corpus.said)
+    assert ["2023-05-30"] == [str(asked.at.date()) for asked in corpus.asked]
 
 
 def test_lifebench_is_read(data: Path):
     """In order of time; a question without evidence that is there is left out."""
     [corpus] = lifebench(data / "lifebench-zh-own.json.gz")
     assert ["note:1", "note:1", "sms:1"] == [one.id for one in corpus.said]
-    assert [("q0", {"sms:1"})] == [(asked.id, asked.turns) for asked in corpus.asked]
+    assert [("q0", {"sms:1"}, "2025-12-31")] == [
+        (asked.id, asked.turns, str(asked.at.date())) for asked in corpus.asked
+    ]
 
 
 def test_the_figures():
     """Shares of what answers, by place."""
     assert (0.5, 1.0) == (share({"a", "b"}, ["a", "x", "b"], 2), share({"a", "b"}, ["a", "x", "b"], 3))
     assert (0.5, 0.0) == (first_rank({"a"}, ["x", "a"]), first_rank({"a"}, ["x"]))
-    asked = Asked("q", "?", "k", frozenset({"t1", "t2"}), frozenset({"s1", "s2"}))
+    asked = Asked("q", "?", "k", frozenset({"t1", "t2"}), frozenset({"s1", "s2"}), datetime.now(UTC))
     turns, sessions = ["x"] * 6 + ["t1"], ["s1", "x", "x", "x", "x", "s2"]
     scored = {
         name: {figure: made(asked, turns, sessions) for figure, made in figures.items()}
@@ -134,6 +158,71 @@ def test_the_figures():
     assert [1, 0.5] == list(scored["LifeBench-zh"].values())
 
 
+def test_a_difference_has_bounds():
+    """Between the bounds lies the mean; who always wins is surely ahead; the same input gives the same bounds."""
+    rng = random.Random(3)
+    theirs = [rng.random() for _ in range(200)]
+    noisy = difference([one + rng.uniform(-1, 1) for one in theirs], theirs)
+    assert noisy.low < noisy.mean < noisy.high
+    assert noisy.low < 0 < noisy.high
+    ahead = difference([one + 0.1 for one in theirs], theirs)
+    assert [pytest.approx(0.1)] * 3 == [ahead.mean, ahead.low, ahead.high]
+    assert difference(theirs, theirs[::-1]) == difference(theirs, theirs[::-1])
+
+
+async def test_each_text_is_embedded_once():
+    """Whoever asks, and however often; the rows stand in the order of the texts."""
+    embedder = HashingEmbedder()
+    remembered = Remembered(embedder)
+    texts = ["one", "two", "one", "", "three"] * 10
+    rows = await remembered.embed(texts)
+    assert (50, remembered.dimension) == rows.shape
+    assert 4 == embedder.embedded
+    assert np.array_equal(rows, await embedder.embed(texts))
+    alone = await anyio.to_thread.run_sync(remembered.now, ["two"])
+    assert np.allclose(rows[1], alone[0])
+    assert (0, remembered.dimension) == (await remembered.embed([])).shape
+
+
+def test_a_peer_that_is_not_there_is_named(data: Path, monkeypatch: pytest.MonkeyPatch):
+    """Loudly, with the reason; one that would phone home is left out as well."""
+
+    class Missing(recall_peers.PeerRanker):
+        name = "missing"
+
+        def start(self) -> None:
+            raise ImportError("No module named 'missing'")
+
+    class Talking(recall_peers.PeerRanker):
+        name = "talking"
+
+        def start(self) -> None:
+            raise RuntimeError("it phones home")
+
+    monkeypatch.setattr(recall_peers, "PEERS", (Missing, Talking))
+    report = recall.run(data, quick=True, peers=True, embedder=HashingEmbedder())
+    assert ["missing is left out: No module", "talking is left out: it phones home"] == [
+        why[: len(start)]
+        for why, start in zip(
+            report.left_out,
+            ("missing is left out: No module", "talking is left out: it phones home"),
+            strict=True,
+        )
+    ]
+    assert [*report.left_out] == report.to_json()["left out"]
+
+
+def test_langgraphs_store_is_asked(data: Path, monkeypatch: pytest.MonkeyPatch):
+    """A peer that is installed here: it answers every question, with the same vectors."""
+    pytest.importorskip("langgraph.store.memory")
+    monkeypatch.setattr(recall_peers, "PEERS", (recall_peers.LangGraphRanker,))
+    report = recall.run(data, peers=True, embedder=HashingEmbedder())
+    assert () == report.left_out
+    for measured in report.sets:
+        assert "LangGraph store" == measured.rankers[-1]
+        assert 1.0 == max(measured.mean(figure, "LangGraph store") for figure in FIGURES[measured.set])
+
+
 def test_plain_terms():
     """Nothing is stemmed or left out."""
     assert ["the", "cats", "高血", "血压", "吃", "500", "mg"] == plain_terms("The cats 高血压 吃 500 mg")
@@ -141,14 +230,19 @@ def test_plain_terms():
 
 @pytest.mark.parametrize("quick", [True, False])
 def test_a_run_says_everything(data: Path, tmp_path: Path, quick: bool):
-    """Every set, both rankers, every question; what is easy is found."""
+    """Every set, every ranker, every question; what is easy is found."""
     told: list[str] = []
-    report = recall.run(data, quick=quick, progress=told.append)
+    report = recall.run(data, quick=quick, progress=told.append, embedder=HashingEmbedder())
     assert list(FIGURES) == [measured.set for measured in report.sets]
     assert [2, 1, 1] == [measured.questions for measured in report.sets]
     said = json.loads(json.dumps(report.to_json()))
     for measured in said["sets"]:
-        assert ["pagefile", "plain BM25"] == list(measured["figures"])
+        assert ["pagefile", "words only", "plain BM25"] == list(measured["figures"])
+        assert ["words only", "plain BM25"] == list(measured["ahead of"])
+        for figure, ahead in measured["ahead of"]["plain BM25"].items():
+            ours, theirs = (measured["figures"][ranker][figure] for ranker in ("pagefile", "plain BM25"))
+            assert pytest.approx(ours - theirs, abs=1e-3) == ahead["mean"]
+            assert ahead["low"] <= ahead["mean"] <= ahead["high"]
         assert list(FIGURES[measured["set"]]) == list(measured["figures"]["pagefile"])
         assert 1.0 == max(measured["figures"]["pagefile"].values())
     assert {"figure": "turn share@10", "pagefile": {"1": 1.0, "4": 1.0}} == {
@@ -156,7 +250,7 @@ def test_a_run_says_everything(data: Path, tmp_path: Path, quick: bool):
     }
     report.write(tmp_path / "out.jsonl")
     lines = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text("utf-8").splitlines()]
-    assert 8 == len(lines)
+    assert 12 == len(lines)
     assert ("LoCoMo", "pagefile", "talk-0") == tuple(lines[0][key] for key in ("set", "ranker", "id"))
     assert told
 
@@ -187,7 +281,7 @@ def test_the_command_prints_a_table_and_json(data: Path, tmp_path: Path):
     """The same numbers in both, and the answers in a file."""
     out = tmp_path / "answers.jsonl"
     shown = CliRunner().invoke(app, ["recall", "--data", str(data), "--quick", "--out", str(out)])
-    assert (0, 8) == (shown.exit_code, len(out.read_text("utf-8").splitlines()))
+    assert (0, 12) == (shown.exit_code, len(out.read_text("utf-8").splitlines()))
     assert "LoCoMo turn share@10" in shown.output
     shown = CliRunner().invoke(app, ["recall", "--data", str(data), "--json"])
     assert 3 == len(json.loads(shown.stdout)["sets"])
