@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+import anyio.to_thread
+
 from pagefile.errors import HandleNotFoundError, PagefileError
 from pagefile.ports import Clock
 from pagefile.records import JsonValue, Page, Scope, Step
@@ -28,6 +30,8 @@ from pagefile.window.wording import WORDINGS, Wording
 
 #: A text that could not be archived is held for an equal call up to this length.
 HELD_CHARS = 400_000
+#: From so many characters on, reading a result would hold up the event loop.
+_THREAD_FROM_CHARS = 50_000
 #: Tables of contents at hand in one run; the oldest goes first.
 MAX_TOCS = 32
 #: Characters of outline in the shorter forms of the hint, and of content in the shorter form of a chunk.
@@ -165,10 +169,14 @@ class Workspace:
     ) -> Absorbed:
         """Remember of a result what its rule says, and archive it when it is long.
 
-        `archive_uuid` names the page of a result that was archived already, and nothing is archived again. A chunk with
-        the `call_id` of a step is left out of windows that show the step itself.
+        `archive_uuid` names the page of a result that was archived already: nothing is archived again, and the text comes
+        back whole. A chunk with the `call_id` of a step is left out of windows that show the step itself.
         """
-        got, rule = Result.of(tool, input, result), self.rule(tool)
+        rule = self.rule(tool)
+        if isinstance(result, str) and len(result) >= _THREAD_FROM_CHARS:
+            got = await anyio.to_thread.run_sync(Result.of, tool, input, result)
+        else:
+            got = Result.of(tool, input, result)
         if _is_ours(got.text):
             return Absorbed(rule.remembers, 0, got.text, whole=False, archive_uuid=placeholder_uuid(got.text))
         uuid, page = archive_uuid, None
