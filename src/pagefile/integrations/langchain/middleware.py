@@ -246,7 +246,7 @@ class PagefileMiddleware(
         earlier = found[:-1]
         if not earlier and not preamble:
             return logged_history(shown.turns)
-        return native_history(earlier, [talk.stored(exchange) for exchange in earlier], shown.turns)
+        return native_history(earlier, [talk.done(exchange) for exchange in earlier], shown.turns)
 
     def _request(self, request: ModelRequest[ContextT], view: View | None) -> ModelRequest[ContextT]:
         """The request within its window, with memory or, when that failed, without."""

@@ -6,17 +6,22 @@ and may be resumed; so its turn stays open, which keeps it out of every window, 
 it was given up: then it is aborted, or completed if the thread has its answer after all.
 """
 
-from collections.abc import Sequence
+import hashlib
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from uuid import uuid4
 
 from pagefile.errors import ConflictError
-from pagefile.integrations.langchain.reading import Exchange, ToolUse
+from pagefile.integrations.langchain.reading import Exchange, ToolUse, turn_id
 from pagefile.memory import Conversation
 from pagefile.records import Turn
 from pagefile.tiers.archive import LOADING_TOOLS
 
-#: How much of the log is looked at beyond the turns that the thread has.
-_LOOK_BACK = 50
+#: How much of the log is looked at beyond the turns that are new to this process.
+_LOOK_BACK = 20
+#: What tells an answer that was made anew from the first one to the same message.
+_VERSION = re.compile(r"~[0-9a-f]{8}$")
 
 
 @dataclass(slots=True)
@@ -24,13 +29,15 @@ class Talk:
     """One conversation as this process knows it."""
 
     chat: Conversation
-    #: The turns of the log that were looked at or written, by id.
+    #: The newest turns of the log, by id.
     turns: dict[str, Turn] = field(default_factory=dict[str, Turn])
     #: The turn that is being answered, and the id of the message it answers.
     running: Turn | None = None
     answers: str | None = None
     #: Messages whose run raised here.
     failed: set[str] = field(default_factory=set[str])
+    #: The done turn of each exchange that needs no more looking at; None for one that was given up.
+    settled: dict[tuple[str, int], str | None] = field(default_factory=dict[tuple[str, int], "str | None"])
 
     # -- one turn, from its beginning to its end ------------------------------------------------------------------------
 
@@ -43,7 +50,6 @@ class Talk:
             return await self._still_running()
         current = found[-1]
         if self.running is None or self.answers != current.id or self.running.status != "open":
-            await self._look(len(found))
             await self._settle(found)
             self.running = await self._opened(current)
             self.answers = current.id
@@ -68,28 +74,16 @@ class Talk:
             # Somebody ended it meanwhile: what was said is kept all the same.
             if not found:
                 raise
-            await self._look(len(found))
-            done = self._keep(await self._recorded(found[-1], answer))
+            done = await self._recorded(found[-1], answer)
         if self.running is not None and self.running.id == turn.id:
             self.running, self.answers = None, None
+        if found:
+            self.settled[_key(found[-1])] = done.id
         return done
 
-    def stored(self, exchange: Exchange) -> Turn | None:
-        """The turn that holds this exchange: by its id, else by its words, for clients whose messages get new ids each time."""
-        versions = self._versions(exchange.id)
-        for turn in versions:
-            if (
-                turn.status == "open"
-                or exchange.answer is None
-                or turn.assistant == (exchange.answer or None)
-            ):
-                return turn
-        if versions:
-            return None
-        words = (exchange.user, exchange.answer)
-        return next(
-            (t for t in self.turns.values() if t.status == "done" and (t.user, t.assistant) == words), None
-        )
+    def done(self, exchange: Exchange) -> str | None:
+        """The id of the done turn that holds an earlier exchange; None when the log has none."""
+        return self.settled.get(_key(exchange))
 
     # -- inside ---------------------------------------------------------------------------------------------------------
 
@@ -105,48 +99,55 @@ class Talk:
 
     async def _settle(self, found: Sequence[Exchange]) -> None:
         """Bring the log up to what the thread tells of earlier turns."""
-        for exchange in found[:-1]:
-            turn = self.stored(exchange)
-            if turn is None and exchange.answer is not None:
-                self._keep(await self._recorded(exchange, exchange.answer))
-            elif turn is not None and turn.status == "open":
-                await self._ended(turn, exchange)
-        given_up = {human.id for exchange in found for human in exchange.humans[:-1]} | self.failed
-        for turn in [self.turns[id_] for id_ in given_up - {found[-1].id} if id_ in self.turns]:
-            if turn.status == "open":
-                self._keep(await self.chat.abort(turn))
+        new = [exchange for exchange in found[:-1] if _key(exchange) not in self.settled]
+        await self._look(len(new))
+        known = _Index(self.turns.values())
+        for exchange in new:
+            self.settled[_key(exchange)] = await self._ended(exchange, known.find(exchange))
+        given_up = {turn_id(human) for exchange in found for human in exchange.humans[:-1]} | self.failed
+        for message_id in given_up - {found[-1].id}:
+            for turn in known.versions(message_id):
+                if self.turns[turn.id].status == "open":
+                    self._keep(await self.chat.abort(turn))
         self.failed &= {found[-1].id}
+        present = {_key(exchange) for exchange in found}
+        self.settled = {key: turn for key, turn in self.settled.items() if key in present}
 
-    async def _ended(self, turn: Turn, exchange: Exchange) -> None:
+    async def _ended(self, exchange: Exchange, turn: Turn | None) -> str | None:
+        """End the turn of an earlier exchange as the thread tells; the id of the done turn, if it is done."""
+        if turn is None:
+            return None if exchange.answer is None else (await self._recorded(exchange, exchange.answer)).id
+        if turn.status != "open":
+            return turn.id if turn.status == "done" else None
         if exchange.answer is None:
             self._keep(await self.chat.abort(turn))
-            return
+            return None
         for use in self._unwritten(turn, exchange.uses):
             turn = await self.add(turn, use)
-        self._keep(await self.chat.complete(turn, exchange.answer))
+        return self._keep(await self.chat.complete(turn, exchange.answer)).id
 
     async def _opened(self, exchange: Exchange) -> Turn:
-        versions = self._versions(exchange.id)
+        versions = _Index(self.turns.values()).versions(exchange.id)
         still_open = next((turn for turn in versions if turn.status == "open"), None)
         if still_open is not None:
             return still_open
-        return self._keep(await self.chat.begin(exchange.user, id=self._new_id(exchange.id)))
+        try:
+            begun = await self.chat.begin(exchange.user, id=exchange.id)
+            if begun.status == "open":
+                return self._keep(begun)
+        except ConflictError:
+            pass
+        # The message was answered before: this run answers it anew, from an earlier point of the thread.
+        return self._keep(await self.chat.begin(exchange.user, id=f"{exchange.id}~{uuid4().hex[:8]}"))
 
     async def _recorded(self, exchange: Exchange, answer: str | None) -> Turn:
         steps = [use.step() for use in exchange.uses]
-        return await self.chat.record(
-            exchange.user, answer, steps=steps, id=self._new_id(exchange.id), metadata={"source": "langchain"}
-        )
-
-    def _versions(self, message_id: str) -> list[Turn]:
-        """The turns that answer a message: more than one when it was answered anew from an earlier point of the thread."""
-        return [
-            turn for id_, turn in self.turns.items() if id_ == message_id or id_.startswith(f"{message_id}~")
-        ]
-
-    def _new_id(self, message_id: str) -> str:
-        count = len(self._versions(message_id))
-        return message_id if not count else f"{message_id}~{count + 1}"
+        try:
+            return self._keep(await self.chat.record(exchange.user, answer, steps=steps, id=exchange.id))
+        except ConflictError:
+            words = hashlib.sha256((answer or "").encode("utf-8", "replace")).hexdigest()
+            version = f"{exchange.id}~{words[:8]}"
+            return self._keep(await self.chat.record(exchange.user, answer, steps=steps, id=version))
 
     def _unwritten(self, turn: Turn, uses: Sequence[ToolUse]) -> list[ToolUse]:
         return [use for use in uses if step_of(turn, use) is None]
@@ -156,6 +157,40 @@ class Talk:
         if self.running is not None and self.running.id == turn.id:
             self.running = turn
         return turn
+
+
+class _Index:
+    """Turns by the message they answer, and by their words."""
+
+    def __init__(self, turns: Iterable[Turn]) -> None:
+        self._by_message: dict[str, list[Turn]] = {}
+        self._by_words: dict[tuple[str | None, str | None], Turn] = {}
+        for turn in turns:
+            for name in {turn.id, _VERSION.sub("", turn.id)}:
+                self._by_message.setdefault(name, []).append(turn)
+            if turn.status == "done":
+                self._by_words[turn.user, turn.assistant] = turn
+
+    def versions(self, message_id: str) -> Sequence[Turn]:
+        """The turns that answer a message: more than one when it was answered anew from an earlier point of the thread."""
+        return self._by_message.get(message_id, ())
+
+    def find(self, exchange: Exchange) -> Turn | None:
+        """The turn of an exchange: by its id, else by its words, for clients whose messages get new ids each time."""
+        versions = self.versions(exchange.id)
+        if not versions:
+            return self._by_words.get((exchange.user, exchange.answer or None))
+        same = [
+            turn for turn in versions if turn.status == "done" and turn.assistant == (exchange.answer or None)
+        ]
+        open_ = [turn for turn in versions if turn.status == "open"]
+        unanswered = versions if exchange.answer is None else ()
+        return next((turn for turn in (*same, *open_, *unanswered)), None)
+
+
+def _key(exchange: Exchange) -> tuple[str, int]:
+    """An exchange with the answer it has: another answer to the same message is another turn."""
+    return exchange.id, hash(exchange.answer)
 
 
 def step_of(turn: Turn, use: ToolUse) -> int | None:

@@ -142,19 +142,19 @@ def plain_view(system: SystemMessage | None, messages: Sequence[BaseMessage]) ->
 
 
 def native_history(
-    earlier: Sequence[Exchange], stored: Sequence[Turn | None], shown: Sequence[ShownTurn]
+    earlier: Sequence[Exchange], done: Sequence[str | None], shown: Sequence[ShownTurn]
 ) -> list[tuple[BaseMessage, ...]]:
     """The thread's own earlier turns that the window shows, with what it shows for their results.
 
-    A turn that the log does not have (it was given up, or could not be written) stays as long as no newer one had to go.
+    `done` names the turn of each. One that the log does not have (it was given up) stays as long as no newer one had to go.
     """
     by_id = {one.turn.id: one for one in shown}
     groups: list[tuple[BaseMessage, ...]] = []
-    for exchange, turn in zip(reversed(earlier), reversed(stored), strict=True):
-        one = by_id.get(turn.id) if turn is not None else None
+    for exchange, turn_id in zip(reversed(earlier), reversed(done), strict=True):
+        one = by_id.get(turn_id) if turn_id is not None else None
         if one is not None:
             groups.append(_as_shown(exchange, one))
-        elif turn is None or turn.status != "done":
+        elif turn_id is None:
             groups.append(_without_loose_ends(exchange.messages))
         else:
             break
