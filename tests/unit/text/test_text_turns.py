@@ -6,7 +6,21 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
-from pagefile.text.turns import NEIGHBOURS, SITTING, Found, Placed, TurnIndex
+from pagefile.text.speech import said_terms
+from pagefile.text.turns import (
+    ASKING_TURN,
+    MEANING,
+    NEIGHBOURS,
+    NOT_NEAR,
+    SITTING,
+    SITTING_MEANING,
+    SITTING_TURNS,
+    SPEAKER,
+    SPEAKER_TURNS,
+    Found,
+    Placed,
+    TurnIndex,
+)
 from pagefile.text.words import terms
 
 NOON = datetime(2025, 6, 18, 12, tzinfo=UTC)
@@ -15,7 +29,7 @@ NOON = datetime(2025, 6, 18, 12, tzinfo=UTC)
 def placed(
     key: str, text: str, *, at: datetime = NOON, conversation: str = "c", aside: str = ""
 ) -> Placed[str]:
-    return Placed(key, conversation, at, terms(text), terms(aside) if aside else ())
+    return Placed(key, conversation, at, said_terms(text), terms(aside) if aside else ())
 
 
 def index_of(*turns: Placed[str]) -> TurnIndex[str]:
@@ -43,7 +57,8 @@ def test_the_answer_beside_the_question_is_found():
     assert "asked" == found[0].key
     assert {"asked", "told", "hm", "later", "far"} == set(keys(found))
     by_key = {one.key: one for one in found}
-    own = by_key["asked"].parts["words"]
+    # What only asks counts less itself, and lends all it has.
+    own = by_key["asked"].parts["words"] / (1 - ASKING_TURN)
     assert 0 == by_key["told"].parts["words"] == by_key["told"].parts["coverage"]
     assert pytest.approx(NEIGHBOURS[0] * own) == by_key["told"].parts["neighbours"]
     assert pytest.approx(NEIGHBOURS[1] * own) == by_key["later"].parts["neighbours"]
@@ -75,6 +90,76 @@ def test_a_turn_is_found_by_what_it_means():
     assert ["dog"] == keys(found)
     assert (0.0, 0.8) == (found[0].parts["coverage"], found[0].parts["likeness"])
     assert [] == index.search("pet illness", 9) == index.search("pet illness", 9, meaning={})
+
+
+def test_a_sitting_near_in_meaning_lends_its_weight():
+    """Of two turns that are equally near, the one whose sitting is about the same comes first; what has nothing stays out."""
+    evening = NOON + timedelta(hours=8)
+    index = index_of(
+        placed("m0", "x"),
+        placed("m1", "x"),
+        placed("e0", "x", at=evening),
+        placed("e1", "x", at=evening),
+        placed("e2", "x", at=evening),
+    )
+    found = index.search("pets", 9, meaning={"m0": 0.5, "e0": 0.5, "e1": 0.4})
+    assert ["e0", "e1", "m0"] == keys(found)
+    by_key = {one.key: one.parts["meaning"] for one in found}
+    assert pytest.approx(MEANING * 0.5 + SITTING_MEANING * 0.9 / SITTING_TURNS) == by_key["e0"]
+    assert pytest.approx(MEANING * 0.5 + SITTING_MEANING * 0.5 / SITTING_TURNS) == by_key["m0"]
+
+
+def test_a_turn_that_is_not_among_the_nearest_is_not_taken_for_far():
+    """Its words keep it beside those that are: it counts half of the least near one, and says so nowhere else."""
+    index = index_of(*(placed(str(number), "zebra", conversation=str(number)) for number in range(4)))
+    found = {one.key: one for one in index.search("zebra", 9, meaning={"0": 0.8, "1": 0.6})}
+    meant = {key: one.parts["meaning"] for key, one in found.items()}
+    # Each stands in a sitting of its own, which lends nothing to those that were not near.
+    lent = 1 + SITTING_MEANING / SITTING_TURNS / MEANING
+    assert pytest.approx(meant["0"] / meant["2"]) == 0.8 * lent / (NOT_NEAR * 0.6)
+    assert meant["0"] > meant["1"] > meant["2"] == meant["3"] > 0
+    assert 0.0 == found["2"].parts["likeness"]
+
+
+def test_who_is_named_counts_more():
+    """Words of the speaker the question names are worth more, the other's not; a name that stands there once is nobody's."""
+    said = [
+        (f"{name}{number}", f"{name}: zebra") for number in range(SPEAKER_TURNS) for name in ("Mia", "Tom")
+    ]
+    marked = index_of(*(placed(key, text, conversation=key) for key, text in [*said, ("n", "Note: zebra")]))
+    plain = index_of(*(Placed(key, key, NOON, terms(text)) for key, text in [*said, ("n", "Note: zebra")]))
+    assert ({"mia", "tom"}, set()) == (marked.speakers, plain.speakers)
+    worth, as_words = (
+        {one.key: one.parts["words"] for one in index.search("Which zebra did Mia note?", 99)}
+        for index in (marked, plain)
+    )
+    assert pytest.approx((1 + SPEAKER) * as_words["Mia0"]) == worth["Mia0"]
+    assert pytest.approx(as_words["Tom0"]) == worth["Tom0"]
+    assert pytest.approx(as_words["n"]) == worth["n"]
+
+
+def test_who_only_asks_counts_less():
+    """A question holds the words of another question and answers nothing; every part of it shrinks alike."""
+    index = index_of(
+        placed("told", "红烧肉 用五花肉"),
+        placed("asked", "红烧肉 用五花肉？", conversation="d"),
+        placed("x", "x", conversation="e"),
+    )
+    told, asked = index.search("红烧肉用什么肉", 2)
+    assert ("told", "asked") == (told.key, asked.key)
+    for name in ("words", "neighbours", "sitting", "meaning", "time"):
+        assert pytest.approx((1 - ASKING_TURN) * told.parts[name]) == asked.parts[name]
+    assert told.parts["coverage"] == asked.parts["coverage"]
+
+
+def test_words_that_make_a_question_count_less():
+    """Who asks how many different doctors there were wants doctors, not differences."""
+    index = index_of(
+        placed("differ", "many different kinds", conversation="a"),
+        placed("doctor", "doctor", conversation="b"),
+        placed("other", "something else", conversation="c"),
+    )
+    assert "doctor" == keys(index.search("how many different doctors", 3))[0]
 
 
 def test_a_time_is_seen_from_the_day_of_the_question():
