@@ -300,3 +300,51 @@ async def test_structured_output(memory):
     assert Report(city="Oslo") == out["structured_response"]
     ((user, _, status, _),) = await turns_of(memory)
     assert ("Report", "done") == (user, status)
+
+
+async def test_two_runs_of_one_conversation_at_the_same_time(memory):
+    """Each has its own turn and its own memory; both are recorded."""
+    await memory.remember("The user likes oolong tea.", user_id="ada")
+    meeting = asyncio.Barrier(2)
+
+    @tool
+    async def meet(name: str) -> str:
+        """Wait for the other."""
+        await meeting.wait()
+        return f"{name} was there"
+
+    def play(messages):
+        if messages[-1].type == "human":
+            return calls_tool("meet", {"name": messages[-1].text}, f"c-{messages[-1].text}")
+        return AIMessage(f"Seen: {messages[-1].text}")
+
+    model = Recorder(play=play)
+    agent = create_agent(model, [meet], middleware=[PagefileMiddleware(memory)])
+    await asyncio.gather(*(agent.ainvoke(ask(f"tea {name}"), THREAD) for name in ("one", "two")))
+    found = await turns_of(memory)
+    assert {(f"tea {name}", f"Seen: tea {name} was there", "done", 1) for name in ("one", "two")} == set(
+        found
+    )
+    for request in model.calls:
+        check_order(request)
+        assert 1 == len(memories(request))
+
+
+async def test_a_thread_that_goes_on_after_an_unanswered_call(memory):
+    """The tool raised, the thread keeps its call; the next request has no loose end."""
+
+    @tool
+    def broken() -> str:
+        """Fails."""
+        raise RuntimeError("no")
+
+    model = Recorder(script=[calls_tool("broken"), AIMessage("Here.")])
+    agent = create_agent(
+        model, [broken], middleware=[PagefileMiddleware(memory)], checkpointer=InMemorySaver()
+    )
+    with pytest.raises(RuntimeError):
+        await agent.ainvoke(ask("one"), THREAD)
+    await agent.ainvoke(ask("two"), THREAD)
+    check_order(model.calls[1])
+    assert ["one", "two"] == [m.text for m in model.calls[1][1:]]
+    assert [("one", None, "aborted", 0), ("two", "Here.", "done", 0)] == await turns_of(memory)
