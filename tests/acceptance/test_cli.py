@@ -283,6 +283,32 @@ def test_json_is_pure(arguments: tuple[str, ...]):
     assert "\\u" not in said.out
 
 
+def test_facts_change_and_change_back(tmp_path):
+    """Superseded, listed as of a time, undone, retracted, imported; `facts USER` lists."""
+    for city in ("杭州", "上海"):
+        said = pagefile("remember", f"用户住在{city}", "--user-id", "李雷", "--attribute", "residence")
+    assert said.out.startswith("Remembered in the place of what was held before")
+    assert ["用户住在上海"] == [fact["text"] for fact in pagefile("facts", "李雷", "--json").json]
+    assert 2 == len(pagefile("facts", "李雷", "--history", "--json").json)
+    assert "until" in pagefile("facts", "list", "李雷", "--history").out
+    assert 3 == pagefile("facts", "李雷", "--as-of", "2001-01-01").code
+    assert ["stored", "superseded"] == [
+        one["action"] for one in pagefile("facts", "revisions", "李雷", "--json").json
+    ]
+    assert "superseded" in pagefile("facts", "revisions", "李雷").out
+    assert "Undone" in pagefile("facts", "undo", "李雷").out
+    (fact,) = pagefile("facts", "李雷", "--json").json
+    assert "用户住在杭州" == fact["text"]
+    assert "Retracted" in pagefile("facts", "retract", fact["id"]).out
+    file = tmp_path / "memory.json"
+    file.write_text('{"facts": [{"content": "Prefers pytest"}, {"content": " "}]}', encoding="utf-8")
+    assert (
+        "1 stored, 0 duplicate, 0 superseded, 1 rejected."
+        == pagefile("facts", "import", str(file), "--user-id", "李雷").out.strip()
+    )
+    assert "password" in complaint(pagefile("remember", "my password is hunter2", "--user-id", "李雷"), 1)
+
+
 # -- exit codes -----------------------------------------------------------------------------------------------------------
 
 

@@ -156,6 +156,35 @@ async def test_checkpoint_and_reset(client):
 
 
 @pytest.mark.anyio
+async def test_facts_change_and_change_back(client):
+    """A new one takes the old one's place; undo brings it back; secrets are refused; a memory file is taken over."""
+    about = {"user_id": "用户-1", "attribute": "residence"}
+    first = await answered(client, "/v1/facts", 201, text="住在杭州", **about)
+    second = await answered(client, "/v1/facts", 201, text="住在上海", **about)
+    assert ("stored", "superseded", first["id"]) == (
+        first["outcome"],
+        second["outcome"],
+        second["supersedes"],
+    )
+    held = await listed(client, "/v1/facts", user_id="用户-1")
+    assert ["住在上海"] == [one["text"] for one in held["items"]]
+    then = await listed(client, "/v1/facts", user_id="用户-1", as_of=first["recorded"])
+    assert ["住在杭州"] == [one["text"] for one in then["items"]]
+    assert 2 == len((await listed(client, "/v1/facts", user_id="用户-1", history=True))["items"])
+    changes = (await listed(client, "/v1/facts/revisions", user_id="用户-1"))["items"]
+    assert ["stored", "superseded"] == [one["action"] for one in changes]
+    undone = await answered(client, "/v1/facts/undo", user_id="用户-1", revision=changes[-1]["number"])
+    assert "undone" == undone["action"]
+    assert ["住在杭州"] == [
+        one["text"] for one in (await listed(client, "/v1/facts", user_id="用户-1"))["items"]
+    ]
+    refused = await client.post("/v1/facts", json={"text": "密码是 abc123", "user_id": "用户-1"})
+    assert (422, "fact-rejected") == (refused.status_code, refused.json()["code"])
+    memory = {"facts": [{"content": "Prefers pytest"}, {"content": ""}]}
+    counts = await answered(client, "/v1/facts/import", user_id="用户-1", memory=memory)
+    assert {"stored": 1, "duplicate": 0, "superseded": 0, "rejected": 1} == counts
+
+
 async def test_facts_and_forgetting(client):
     """Facts are held, retracted and erased with their user; the receipt counts what went."""
     fact = await answered(client, "/v1/facts", 201, text="对青霉素过敏", user_id="用户-1", category="allergy")

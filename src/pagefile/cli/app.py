@@ -86,7 +86,6 @@ for _name, _command in {
     "context": context.context,
     "recall": recall.recall,
     "remember": facts.remember,
-    "facts": facts.facts,
     "export": transfer.export,
     "import": transfer.import_,
     "forget": forget.forget,
@@ -95,6 +94,7 @@ for _name, _command in {
     "config": config.config,
 }.items():
     app.command(_name)(_command)
+app.add_typer(facts.app, name="facts")
 app.add_typer(archive.app, name="archive")
 app.add_typer(bench.app, name="bench")
 

@@ -1,11 +1,42 @@
-"""`remember` and `facts`: lasting statements about a user."""
+"""`remember` and `facts`: lasting statements about a user, how they changed, and where else they come from."""
 
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer.core import TyperGroup
 
 from pagefile.cli.opening import AsJson, ConfigFile, Db, Tenant, loaded, run
 from pagefile.cli.output import clipped, moment, nothing, print_json, print_table, say, table, visible
+from pagefile.records import Fact, Revision
+
+_TOLD = {
+    "stored": "Remembered",
+    "duplicate": "Known already, and surer now",
+    "superseded": "Remembered in the place of what was held before",
+}
+
+
+class _ListsByDefault(TyperGroup):
+    """`pagefile facts USER` is `pagefile facts list USER`."""
+
+    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # pyright: ignore[reportIncompatibleMethodOverride] - typer hands its own context on
+        if args and args[0] not in self.commands and args[0] not in {"--help", "-h"}:
+            args = ["list", *args]
+        return super().parse_args(ctx, args)
+
+
+app = typer.Typer(cls=_ListsByDefault, no_args_is_help=True)
+
+User = Annotated[str, typer.Argument(help="The user.")]
+UserOption = Annotated[str, typer.Option(help="The user they are about.")]
+
+
+@app.callback()
+def facts() -> None:
+    """List what is held about a user (`facts USER`), how it changed; undo, retract, import."""
 
 
 def remember(
@@ -17,6 +48,12 @@ def remember(
         str | None,
         typer.Option(help="Such as preference or correction; corrections have a budget of their own."),
     ] = None,
+    attribute: Annotated[
+        str | None,
+        typer.Option(
+            help="What it speaks of, such as residence; it takes the place of what was held about it."
+        ),
+    ] = None,
     confidence: Annotated[float, typer.Option(min=0, max=1, help="How sure it is.")] = 1.0,
     tenant: Tenant = None,
     as_json: AsJson = False,
@@ -27,39 +64,149 @@ def remember(
     fact = run(
         loaded(ctx, db, config).settings,
         lambda memory: memory.remember(
-            text, user_id=user_id, tenant=tenant, category=category, confidence=confidence
+            text,
+            user_id=user_id,
+            tenant=tenant,
+            category=category,
+            attribute=attribute,
+            confidence=confidence,
         ),
         must_exist=False,
     )
     if as_json:
         print_json(fact)
     else:
-        say(f"Remembered about {clipped(user_id)}: {clipped(fact.text)} (id {fact.id})")
+        told = _TOLD[fact.outcome or "stored"]
+        say(f"{told} about {clipped(user_id)}: {clipped(fact.text)} (id {fact.id})")
 
 
-def facts(
+@app.command("list")
+def list_facts(
     ctx: typer.Context,
-    user_id: Annotated[str, typer.Argument(help="The user.")],
+    user_id: User,
     *,
+    as_of: Annotated[
+        datetime | None, typer.Option(help="What was held at this time (UTC unless it says otherwise).")
+    ] = None,
+    history: Annotated[bool, typer.Option("--history", help="Superseded and retracted ones too.")] = False,
     tenant: Tenant = None,
     as_json: AsJson = False,
     db: Db = None,
     config: ConfigFile = None,
 ) -> None:
     """List what is held about a user, oldest first."""
-    found = run(loaded(ctx, db, config).settings, lambda memory: memory.facts(user_id, tenant))
+    then = as_of.replace(tzinfo=UTC) if as_of is not None and as_of.tzinfo is None else as_of
+    found = run(
+        loaded(ctx, db, config).settings,
+        lambda memory: memory.facts(user_id, tenant, as_of=then, history=history),
+    )
     if not found:
         raise nothing(
             f"Nothing is held about {user_id!r}: `pagefile remember` writes a fact.", as_json=as_json
         )
     if as_json:
         print_json(found)
+    else:
+        _show(found, history=history)
+
+
+@app.command("revisions")
+def list_revisions(
+    ctx: typer.Context,
+    user_id: User,
+    *,
+    tenant: Tenant = None,
+    as_json: AsJson = False,
+    db: Db = None,
+    config: ConfigFile = None,
+) -> None:
+    """List every change of what is held about a user, oldest first; `undo` takes one back."""
+    found = run(loaded(ctx, db, config).settings, lambda memory: memory.fact_revisions(user_id, tenant))
+    if not found:
+        raise nothing(f"Nothing ever changed about {user_id!r}.", as_json=as_json)
+    if as_json:
+        print_json(found)
         return
-    made = table("id", "recorded", "category", "sure", "fact", right=("sure",))
+    made = table("revision", "at", "change", "fact", right=("revision",))
+    for revision in found:
+        made.add_row(str(revision.number), moment(revision.at), revision.action, _changed(revision))
+    print_table(made)
+
+
+@app.command()
+def undo(
+    ctx: typer.Context,
+    user_id: User,
+    revision: Annotated[int | None, typer.Argument(min=1, help="Which change; else the newest.")] = None,
+    *,
+    tenant: Tenant = None,
+    as_json: AsJson = False,
+    db: Db = None,
+    config: ConfigFile = None,
+) -> None:
+    """Take back a change of what is held about a user; that can be undone too."""
+    done = run(loaded(ctx, db, config).settings, lambda memory: memory.undo(user_id, revision, tenant=tenant))
+    if as_json:
+        print_json(done)
+    else:
+        say(f"Undone as revision {done.number}: {_changed(done)}")
+
+
+@app.command()
+def retract(
+    ctx: typer.Context,
+    fact_id: Annotated[str, typer.Argument(help="The fact, by its id.")],
+    *,
+    tenant: Tenant = None,
+    as_json: AsJson = False,
+    db: Db = None,
+    config: ConfigFile = None,
+) -> None:
+    """No longer hold a fact; it stays on record as retracted."""
+    fact = run(loaded(ctx, db, config).settings, lambda memory: memory.retract(fact_id, tenant=tenant))
+    if as_json:
+        print_json(fact)
+    else:
+        say(f"Retracted: {clipped(fact.text)}")
+
+
+@app.command("import")
+def import_facts(
+    ctx: typer.Context,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A deer-flow memory.json.")],
+    *,
+    user_id: UserOption,
+    tenant: Tenant = None,
+    as_json: AsJson = False,
+    db: Db = None,
+    config: ConfigFile = None,
+) -> None:
+    """Take over the facts and the profile of a memory.json; a second time changes nothing."""
+    counts = run(
+        loaded(ctx, db, config).settings,
+        lambda memory: memory.import_facts(file, user_id=user_id, tenant=tenant),
+        must_exist=False,
+    )
+    if as_json:
+        print_json(counts)
+    else:
+        say(", ".join(f"{number} {outcome}" for outcome, number in counts.items()) + ".")
+
+
+def _changed(revision: Revision) -> str:
+    return " · ".join(clipped(fact.text) for fact in revision.after)
+
+
+def _show(found: Sequence[Fact], *, history: bool) -> None:
+    made = table(
+        "id", "recorded", *(("until",) if history else ()), "category", "sure", "fact", right=("sure",)
+    )
     for fact in found:
+        ended = min((end for end in (fact.valid_to, fact.retracted) if end is not None), default=None)
         made.add_row(
             clipped(fact.id, 9),
             moment(fact.recorded),
+            *((moment(ended) if ended else "–",) if history else ()),
             clipped(fact.category or "–", 14),
             f"{fact.confidence:.2f}",
             visible(fact.text),

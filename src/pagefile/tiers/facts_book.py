@@ -127,7 +127,7 @@ class FactBook:
                 return replace(held.facts[_same_id(held, fact)], outcome=outcome)
             try:
                 revision = await self._store.revise(
-                    owner, written, action=outcome, at=self._clock.now(), expected=held.stamp[0]
+                    owner, written, action=outcome, at=fact.recorded, expected=held.stamp[0]
                 )
             except ConflictError:
                 if await self._store.changed(owner) == held.stamp:

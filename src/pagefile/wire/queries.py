@@ -1,5 +1,6 @@
 """What a client asks for: the query strings of GET requests."""
 
+from datetime import datetime
 from typing import Annotated
 
 from pydantic import Field
@@ -68,3 +69,13 @@ class FactsParams(Params):
 
     user_id: Annotated[Id, Field(description="About whom.", examples=["user-456"])]
     tenant: Tenant = None
+    as_of: Annotated[datetime | None, Field(description="What was held at this time.")] = None
+    history: Annotated[bool, Field(description="Superseded and retracted ones too.")] = False
+
+
+class FactRevisionsParams(Params):
+    """Changes of what is held about a user."""
+
+    user_id: Annotated[Id, Field(description="About whom.", examples=["user-456"])]
+    tenant: Tenant = None
+    after: Annotated[int, Field(ge=0, description="Only changes behind this revision.")] = 0

@@ -1,5 +1,6 @@
 """What a client sends: bodies of POST requests. Each has an example that the tests send."""
 
+from datetime import datetime
 from typing import Annotated, Literal, TypeAlias
 
 from pydantic import ConfigDict, Field, JsonValue, model_validator
@@ -276,10 +277,56 @@ class RememberFact(Body):
     ] = None
     confidence: Annotated[float, Field(ge=0, le=1)] = 1.0
     source: Annotated[Id | None, Field(description="The turn it came from.")] = None
+    attribute: Annotated[
+        Id | None,
+        Field(
+            description='What it speaks of, such as "residence": it takes the place of what was held about it.'
+        ),
+    ] = None
+    subject: Annotated[Id | None, Field(description="Whom the attribute belongs to, else the user.")] = None
+    valid_from: Annotated[datetime | None, Field(description="Since when it is true, else now.")] = None
 
     model_config = ConfigDict(
         json_schema_extra={
             "examples": [{"text": "对青霉素过敏", "user_id": USER, "category": "allergy", "source": TURN}]
+        }
+    )
+
+
+class UndoFacts(Body):
+    """Take back a change of what is held about a user."""
+
+    user_id: Annotated[Id, Field(examples=[USER])]
+    revision: Annotated[int | None, Field(ge=1, description="Which change; else the newest.")] = None
+    tenant: Tenant = None
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"user_id": USER}]})
+
+
+class ImportFacts(Body):
+    """The facts and the profile of a deer-flow memory.json."""
+
+    user_id: Annotated[Id, Field(examples=[USER])]
+    memory: Annotated[dict[str, JsonValue], Field(description="What the file holds.")]
+    tenant: Tenant = None
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "user_id": USER,
+                    "memory": {
+                        "user": {"workContext": {"summary": "后端工程师"}},
+                        "facts": [
+                            {
+                                "content": "Prefers pytest for testing",
+                                "category": "preference",
+                                "confidence": 0.9,
+                            }
+                        ],
+                    },
+                }
+            ]
         }
     )
 

@@ -17,7 +17,9 @@ from pagefile.records import (
     Head,
     Hit,
     JsonObject,
+    Outcome,
     Reset,
+    Revision,
     Scope,
     Status,
     Step,
@@ -308,6 +310,12 @@ class FactOut(Answer):
     source_quote: str | None
     tokens: int
     counter: str
+    subject: str | None
+    attribute: Annotated[str | None, Field(description="What it speaks of; one fact is held for each.")]
+    supersedes: Annotated[str | None, Field(description="The fact whose place it took.")]
+    outcome: Annotated[
+        Outcome | None, Field(description="What became of it when it was given: only in the answer to that.")
+    ]
 
     @classmethod
     def of(cls, fact: Fact) -> "FactOut":
@@ -326,7 +334,46 @@ class FactOut(Answer):
             source_quote=fact.source_quote,
             tokens=fact.tokens,
             counter=fact.counter,
+            subject=fact.subject,
+            attribute=fact.attribute,
+            supersedes=fact.supersedes,
+            outcome=fact.outcome,
         )
+
+
+class RevisionOut(Answer):
+    """One change of what is held about a user."""
+
+    number: int
+    user_id: str | None
+    tenant: str
+    at: datetime
+    action: str
+    before: Annotated[
+        tuple[FactOut | None, ...], Field(description="The facts as they were, null for new ones.")
+    ]
+    after: Annotated[tuple[FactOut, ...], Field(description="The same facts as they are since.")]
+
+    @classmethod
+    def of(cls, revision: Revision) -> "RevisionOut":
+        return cls(
+            number=revision.number,
+            user_id=revision.scope.user,
+            tenant=revision.scope.tenant,
+            at=revision.at,
+            action=revision.action,
+            before=tuple(None if fact is None else FactOut.of(fact) for fact in revision.before),
+            after=tuple(FactOut.of(fact) for fact in revision.after),
+        )
+
+
+class ImportedFactsOut(Answer):
+    """What became of the facts of a memory file."""
+
+    stored: int
+    duplicate: int
+    superseded: int
+    rejected: Annotated[int, Field(description="Blank, no text, or a secret.")]
 
 
 class ErasureOut(Answer):

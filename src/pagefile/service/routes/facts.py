@@ -5,9 +5,9 @@ from typing import Annotated
 from fastapi import Query
 
 from pagefile.service.routes.common import MemoryOf, router
-from pagefile.wire.queries import FactsParams
-from pagefile.wire.requests import Forget, RememberFact, RetractFact
-from pagefile.wire.responses import ErasureOut, FactOut, Page, page_of
+from pagefile.wire.queries import FactRevisionsParams, FactsParams
+from pagefile.wire.requests import Forget, ImportFacts, RememberFact, RetractFact, UndoFacts
+from pagefile.wire.responses import ErasureOut, FactOut, ImportedFactsOut, Page, RevisionOut, page_of
 
 routes = router("Facts and forgetting")
 
@@ -22,14 +22,38 @@ async def remember(memory: MemoryOf, body: RememberFact) -> FactOut:
         category=body.category,
         confidence=body.confidence,
         source=body.source,
+        attribute=body.attribute,
+        subject=body.subject,
+        valid_from=body.valid_from,
     )
     return FactOut.of(fact)
 
 
 @routes.get("/facts")
 async def facts(memory: MemoryOf, params: Annotated[FactsParams, Query()]) -> Page[FactOut]:
-    """What is held about a user, oldest first."""
-    return page_of([FactOut.of(fact) for fact in await memory.facts(params.user_id, params.tenant)])
+    """What is held about a user, oldest first; or what was held at a time, or all there ever was."""
+    found = await memory.facts(params.user_id, params.tenant, as_of=params.as_of, history=params.history)
+    return page_of([FactOut.of(fact) for fact in found])
+
+
+@routes.get("/facts/revisions")
+async def revisions(memory: MemoryOf, params: Annotated[FactRevisionsParams, Query()]) -> Page[RevisionOut]:
+    """Every change of what is held about a user, oldest first."""
+    found = await memory.fact_revisions(params.user_id, params.tenant, after=params.after)
+    return page_of([RevisionOut.of(revision) for revision in found])
+
+
+@routes.post("/facts/undo")
+async def undo(memory: MemoryOf, body: UndoFacts) -> RevisionOut:
+    """Take back a change of what is held about a user; that can be undone too."""
+    return RevisionOut.of(await memory.undo(body.user_id, body.revision, tenant=body.tenant))
+
+
+@routes.post("/facts/import")
+async def import_facts(memory: MemoryOf, body: ImportFacts) -> ImportedFactsOut:
+    """Take over the facts and the profile of a deer-flow memory.json; a second time changes nothing."""
+    counts = await memory.import_facts(body.memory, user_id=body.user_id, tenant=body.tenant)
+    return ImportedFactsOut(**counts)
 
 
 @routes.post("/facts/retract")
