@@ -275,6 +275,24 @@ def test_a_compact_one_keeps_every_chapter_and_counts_the_rest():
     assert lines == entries(compact(lines, 5000))
 
 
+def test_a_table_of_contents_without_end_is_cut():
+    """Too many lines, too deep, blank ones: what can be read is read."""
+    assert 5_000 == len(entries({"text": "第一章\n\n" * 6_000}))
+    deep: dict = {"title": "底"}
+    for level in range(30):
+        deep = {"title": f"{level}", "children": [deep]}
+    assert 0 < len(entries(deep)) < 30
+
+
+def test_bytes_and_single_blocks_are_text():
+    """As a model reads them."""
+    assert "中" == as_text("中".encode(), "中")
+    assert "页面" == plain({"type": "text", "text": "页面"})
+    assert ["只有文字"] == [hit.content for hit in hits(plain(["只有文字", None, 3]))]
+    assert [] == hits(plain({"results": [{"no": "text"}, 7]}))
+    assert "" == page_text(plain([[[[[["too deep"]]]]]]))
+
+
 def test_documents_are_named_by_what_was_asked_for():
     """Then by what came back; then nobody knows."""
     assert "a" == document_of({"reg_id": "b"}, {"reg_id": "a"})

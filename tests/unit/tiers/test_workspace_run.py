@@ -241,6 +241,17 @@ async def test_a_page_out_of_reach_means_calling_the_tool_again(clock, verb):
     assert {"workspace": 1} == house.failures
 
 
+async def test_a_page_that_was_erased_means_calling_the_tool_again():
+    """Erased behind its back: no answer, and no failure."""
+    async with Memory.open("memory://") as memory:
+        workspace = memory.conversation("c", user_id="u").workspace()
+        await workspace.absorb("get_toc", {}, HUGE)
+        assert "1 tables of contents" in repr(workspace)
+        await memory.house.store.erase(Scope("default", "u"))
+        assert await workspace.lookup("get_toc") is None
+        assert {} == memory.house.failures
+
+
 async def test_a_purged_page_means_calling_the_tool_again():
     """A tombstone is no answer, and no failure either."""
     async with Memory.open("memory://") as memory:

@@ -51,9 +51,6 @@ class Calls:
     def __init__(self) -> None:
         self._known: OrderedDict[tuple[str, str], Call] = OrderedDict()
 
-    def __len__(self) -> int:
-        return len(self._known)
-
     def put(self, key: tuple[str, str], call: Call) -> None:
         """Remember a call, or its newer result."""
         self._known[key] = call
