@@ -52,6 +52,7 @@ HIDDEN_IMPORTS: dict[str, str] = {
     "standalone/episodic_memory.py::_data_types": "the extra milvus, and three seconds that nobody needs who has no such client",
     "standalone/memory_middleware.py::_langchain_message": "a framework, asked for only when a message is made",
     "stores/caching.py::open_sessions": "the extra redis, which nobody needs who has no such cache",
+    "stores/milvus/driver.py::_rpc_error": "the extra milvus brings it, and it takes its time",
     "stores/milvus/driver.py::_pymilvus": "the extra milvus, and three seconds of which the event loop must know nothing",
     "stores/opening.py::_open_postgres": "the extra postgres, and half a second that nobody needs who keeps a file",
     "stores/vectors/opening.py::open_vectors": "the extra milvus, which nobody needs whose vectors live in the database",

@@ -87,6 +87,26 @@ async def test_a_folder_that_is_missing_is_named(store, tmp_path):
     await home.close()
 
 
+async def test_a_call_that_takes_too_long_is_an_outage(store, tmp_path):
+    """However the driver says it."""
+    place = Place.of(f"milvus:///{tmp_path}/vectors.db")
+    home = MilvusVectors(place, options=MilvusOptions(read_timeout_s=0.001))
+    await home.put(MAKER, [await said(store, CHAT, seq, (1, seq, 0, 0)) for seq in range(1, 900)])
+    with pytest.raises(StoreUnavailableError, match="did not answer"):
+        await home.search(MAKER, USER, QUERY, 10)
+    await home.close()
+
+
+async def test_a_file_is_written_out_now_and_then(store, url):
+    """Everything is found before and after."""
+    home = open_vectors(url, store)
+    rows = [await said(store, CHAT, seq, (1, seq, 0, 0)) for seq in range(1, 1101)]
+    await home.put(MAKER, rows[:900])
+    await home.put(MAKER, rows[900:])
+    assert list(range(1, 1101)) == sorted(seqs(await home.search(MAKER, USER, QUERY, 2000)))
+    await home.close()
+
+
 async def test_nobody_listens(store):
     """The first call fails soon, those after it at once."""
     home = open_vectors("milvus://127.0.0.1:1", store)

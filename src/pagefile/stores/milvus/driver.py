@@ -42,6 +42,7 @@ class Client(Protocol):
     def delete(self, collection_name: str, **kwargs: Any) -> Any: ...
     def search(self, collection_name: str, data: Sequence[Any], **kwargs: Any) -> Any: ...
     def query(self, collection_name: str, **kwargs: Any) -> Any: ...
+    def flush(self, collection_name: str, timeout: float | None = None) -> None: ...
     def get_server_version(self, **kwargs: Any) -> str: ...
     def close(self) -> None: ...
 
@@ -117,6 +118,7 @@ class Driver:
 
     def _play(self, function: Callable[[Client], T]) -> T:
         refusal: type[Exception] = _pymilvus().MilvusException
+        lost = _rpc_error()
         try:
             with self._lock:
                 if self._client is None:
@@ -124,6 +126,12 @@ class Driver:
             return function(self._client)
         except refusal as error:
             raise _ours(cast("Any", error), self.place) from error
+        except lost as error:
+            # A call that took too long comes through as gRPC has it.
+            reason = cast("Any", error).code().name
+            raise StoreUnavailableError(
+                f"{self.place.shown} did not answer ({reason}): look at the server's load, and whether it runs."
+            ) from error
         except OSError as error:
             raise StoreUnavailableError(f"{self.place.shown} cannot be reached: {error}.") from error
 
@@ -165,6 +173,13 @@ def _pymilvus() -> Any:
     import pymilvus  # noqa: PLC0415  # pyright: ignore[reportMissingTypeStubs]
 
     return pymilvus
+
+
+def _rpc_error() -> type[Exception]:
+    # It comes with pymilvus and takes its time as well.
+    import grpc  # noqa: PLC0415
+
+    return cast("type[Exception]", grpc.RpcError)
 
 
 def _ours(error: Any, place: Place) -> Exception:
