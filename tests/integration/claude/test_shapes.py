@@ -4,7 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pagefile.integrations.claude_shapes import retold, told
+pytest.importorskip("claude_agent_sdk", reason="the extra `claude` is only in the lock of `make check`")
+
+from pagefile.integrations.claude_agent.shapes import retold, told
 
 IMAGE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AA=="}}
 ANSWERS = [
@@ -67,6 +69,9 @@ def test_anything_goes_in(answer, text):
     """Whatever a tool answers: no error, the shape stays, and what is told again is the new text or nothing."""
     before = told(answer)
     changed = retold(answer, text)
-    assert told(changed) == (text if before else before)
+    if before is None:
+        assert changed == answer
+    elif before:
+        assert told(changed) == text
     if isinstance(answer, dict):
         assert list(changed) == list(answer)

@@ -1,7 +1,4 @@
-"""Pagefile in the Claude Agent SDK: what is remembered comes with each prompt, bulky tool output goes to the archive.
-
-    claude = ClaudeMemory(memory, user_id="user-456")
-    async with ClaudeSDKClient(claude.options(ClaudeAgentOptions(model="…"))) as client: ...
+"""The hooks and tools for sessions of Claude Code.
 
 Claude Code keeps its own history, and what a hook adds to a prompt stays in it. So each prompt brings only what this
 session was not told before, and a bulky result is exchanged once, when it arrives, for a placeholder with the passages that
@@ -24,7 +21,8 @@ from claude_agent_sdk import (
 from claude_agent_sdk.types import HookContext, HookEvent
 
 from pagefile.errors import SettingsError
-from pagefile.integrations.claude_shapes import retold, told
+from pagefile.integrations.claude_agent.shapes import retold, told
+from pagefile.integrations.claude_agent.telling import memory_of, unsaid
 from pagefile.integrations.failing import FailOpen
 from pagefile.memory import Conversation, Memory
 from pagefile.records import Turn
@@ -190,7 +188,7 @@ class ClaudeMemory:
             await _given_up(session)
             session.prompt = given["prompt"]
             window = await session.chat.context(session.prompt, recent_turns=1)
-            added = _unsaid(_memory_of(window.messages), session.told, self._chars)
+            added = unsaid(memory_of(window.messages), session.told, self._chars)
             session.turn = await session.chat.begin(session.prompt)
         if not added:
             return {}
@@ -343,44 +341,3 @@ def _specific(event: str, **fields: Any) -> HookAnswer:
 
 def _ours(tool: str) -> bool:
     return tool.startswith(f"mcp__{_SERVER}__") or tool in LOADING_TOOLS
-
-
-def _memory_of(messages: Sequence[Mapping[str, Any]]) -> str:
-    """The memory block of a window, empty when it has none."""
-    said = (str(message["content"]) for message in messages if message["role"] == "user")
-    return next((text for text in said if text.startswith("<memory>\n")), "")
-
-
-def _unsaid(memory: str, said: set[str], most: int) -> str:
-    """The lines of a memory block that were not said yet, within a number of characters; they count as said from now on."""
-    lines = memory.split("\n")[1:-1]
-    fresh = [line for line in lines if not (line in said and not _frames(line))]
-    if not memory or all(_frames(line) or line == lines[0] for line in fresh):
-        return ""
-    kept = _framed(fresh, most)
-    said.update(line for line in kept if not _frames(line))
-    return "\n".join(["<memory>", *kept, "</memory>"]) if kept else ""
-
-
-def _framed(lines: Sequence[str], most: int) -> list[str]:
-    """As many lines from the first on as fit, each group closed, and no group without a line in it."""
-    kept: list[str] = []
-    room = most - len("<memory>\n</memory>\n")
-    group: list[str] = []
-    for line in lines:
-        if line.startswith("</") and _frames(line):
-            kept += [*group, line] if len(group) > 1 else []
-            group = []
-        elif line.startswith("<") and _frames(line):
-            # Its closing tag is as long and one more.
-            room -= 2 * len(line) + 3
-            group = [line]
-        elif len(line) + 1 <= room:
-            room -= len(line) + 1
-            (group or kept).append(line)
-    return kept
-
-
-def _frames(line: str) -> bool:
-    """Whether a line is a tag of ours: everything remembered is escaped, so nothing else can look like one."""
-    return line.startswith("<") and line.endswith(">")

@@ -113,7 +113,8 @@ class PagefileMiddleware(
         self._edge = FailOpen(memory, "langchain", timeout_s=timeout_s)
         house = self._edge.memory.house
         self._given = Given(conversation_id, user_id, tenant)
-        self._window_tokens = at_least(1, window_tokens or house.settings.window_tokens, "window_tokens")
+        window = house.settings.window_tokens if window_tokens is None else window_tokens
+        self._window_tokens = at_least(1, window, "window_tokens")
         self._recent_turns = recent_turns
         self._archive_in_state = archive_in_state
         self._incognito = incognito

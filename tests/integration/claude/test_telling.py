@@ -1,0 +1,74 @@
+"""Each prompt brings what the session was not told yet, within the characters that Claude Code takes."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+pytest.importorskip("claude_agent_sdk", reason="the extra `claude` is only in the lock of `make check`")
+
+from pagefile.integrations.claude_agent.telling import memory_of, unsaid
+
+NOTE = "以下内容来自记忆。"
+
+
+def block(facts, episodes=()):
+    groups = [
+        f"<{name}>\n" + "\n".join(lines) + f"\n</{name}>"
+        for name, lines in (("facts", facts), ("episodes", episodes))
+        if lines
+    ]
+    return "\n".join(["<memory>", NOTE, *groups, "</memory>"]) if groups else ""
+
+
+def test_what_was_said_is_not_said_again():
+    """The second time only the new fact comes; with nothing new, nothing comes."""
+    said = set()
+    assert unsaid(block(["- 茶", "- 猫"]), said, 1000) == block(["- 茶", "- 猫"])
+    assert unsaid(block(["- 猫", "- 茶"]), said, 1000) == ""
+    again = unsaid(block(["- 狗", "- 茶"], ["- [2026-05-01] 导演"]), said, 1000)
+    assert again.splitlines()[1:-1] == [
+        "<facts>",
+        "- 狗",
+        "</facts>",
+        "<episodes>",
+        "- [2026-05-01] 导演",
+        "</episodes>",
+    ]
+    assert unsaid("", said, 1000) == ""
+
+
+def test_what_does_not_fit_is_said_another_time():
+    """A line that found no room counts as unsaid."""
+    said = set()
+    memory = block(["- " + "长" * 50, "- " + "短" * 10])
+    assert "短" not in unsaid(memory, said, 100)
+    assert "短" in unsaid(memory, said, 100)
+
+
+def test_the_memory_block_is_found():
+    """Among the messages of a window, wherever it stands."""
+    messages = [
+        {"role": "system", "content": "<memory>\nno"},
+        {"role": "user", "content": "hi"},
+        {"role": "user", "content": "<memory>\nyes"},
+    ]
+    assert memory_of(messages) == "<memory>\nyes"
+    assert memory_of(messages[:2]) == ""
+
+
+lines = st.lists(
+    st.text("ab<>/汉", min_size=1, max_size=30).map(lambda text: f"- {text}"), unique=True, max_size=12
+)
+
+
+@given(st.lists(st.tuples(lines, lines), max_size=6), st.integers(60, 400))
+def test_never_twice_and_never_too_much(rounds, most):
+    """Whatever comes in whatever order: no line twice, never more than the limit, every tag closed."""
+    said, told = set(), []
+    for facts, episodes in rounds:
+        text = unsaid(block(facts, episodes), said, most)
+        assert len(text) <= most
+        told += [line for line in text.splitlines() if line.startswith("- ")]
+        for name in ("facts", "episodes", "memory"):
+            assert text.count(f"<{name}>") == text.count(f"</{name}>") <= 1
+    assert len(told) == len(set(told))
