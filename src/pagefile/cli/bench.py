@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from pagefile.bench import archive as archive_bench
+from pagefile.bench import facts as facts_bench
 from pagefile.bench import history as history_bench
 from pagefile.bench import recall as recall_bench
 from pagefile.bench import recall_speed as recall_speed_bench
@@ -76,6 +77,26 @@ def archive(
     else:
         _show_replayed(report.replayed or ())
         _show_scenario(report.scenario)
+        _show(report.report.rows)
+        _show_machine(report.report)
+    if not report.ok:
+        raise typer.Exit(1)
+
+
+@app.command()
+def facts(
+    *,
+    quick: Quick = False,
+    as_json: AsJson = False,
+) -> None:
+    """Measure the ranking of facts beside scikit-learn's refit, and injection within its budget; exit code 1 when a limit is not kept."""
+    with err().status("Measuring…") as status:
+        report = facts_bench.run(quick=quick, progress=lambda step: status.update(visible(step)))
+    if report.instead is not None:
+        warn(report.instead)
+    if as_json:
+        print_json(report.to_json())
+    else:
         _show(report.report.rows)
         _show_machine(report.report)
     if not report.ok:

@@ -29,7 +29,7 @@ TOP_BY_CONFIDENCE = 15
 #: Facts that share this much of what they say are the same statement twice.
 NEAR_DUPLICATE = 0.8
 #: Near-duplicates are looked for among so many: a budget of 2000 tokens holds no more.
-_DIVERSE_AMONG = 60
+_DIVERSE_AMONG = 40
 #: Runs of so many Latin letters let `pytest` meet `python` and `test`, which whole words do not.
 _RUNS = (2, 3, 4)
 #: Beyond this share of new facts the sums are worked out anew, all at once.
@@ -270,7 +270,7 @@ def diverse(texts: Sequence[str]) -> list[int]:
     seen: list[frozenset[str]] = []
     for place, text in enumerate(texts[:_DIVERSE_AMONG]):
         own = _said(text)
-        if any(_overlap(own, other) >= NEAR_DUPLICATE for other in seen):
+        if _repeats(own, seen):
             repeated.append(place)
         else:
             kept.append(place)
@@ -278,13 +278,16 @@ def diverse(texts: Sequence[str]) -> list[int]:
     return [*kept, *range(min(len(texts), _DIVERSE_AMONG), len(texts)), *repeated]
 
 
-def _overlap(one: frozenset[str], other: frozenset[str]) -> float:
-    """The share of all features of two texts that both have."""
-    small, large = sorted((len(one), len(other)))
-    if small < NEAR_DUPLICATE * large or not small:
-        return 0.0
-    shared = len(one & other)
-    return shared / (small + large - shared)
+def _repeats(own: frozenset[str], seen: Sequence[frozenset[str]]) -> bool:
+    """Whether nearly all features of a text and of one before it are shared; sets of unlike size need no look."""
+    size = len(own)
+    least, most = NEAR_DUPLICATE * size, size / NEAR_DUPLICATE
+    for other in seen:
+        if size and least <= len(other) <= most:
+            shared = len(own & other)
+            if shared >= NEAR_DUPLICATE * (size + len(other) - shared):
+                return True
+    return False
 
 
 @lru_cache(maxsize=4096)  # the same facts are ranked before every model call
