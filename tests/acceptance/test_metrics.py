@@ -43,6 +43,7 @@ async def test_one_turn_and_one_checkpoint_move_the_metrics_of_document_001():
     assert found["pagefile_store_seconds_count", (("verb", "view"),)] >= 1
     assert found["pagefile_turns_total", (("status", "done"),)] == 20
     assert found["pagefile_recalls_total", ()] >= 1
+    assert found["pagefile_indexed_turns_total", ()] == 20
 
 
 def test_every_metric_has_the_prefix_and_says_what_it_tells():

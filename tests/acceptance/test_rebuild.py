@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from pagefile import Memory, ModelUnavailableError, Settings
+from pagefile import Memory, ModelUnavailableError, Settings, SettingsError
 from pagefile.testing import HashingEmbedder
 
 from .cli_calling import pagefile
@@ -155,3 +155,10 @@ def test_the_command_line_rebuilds(tmp_path):
     recall = next(check for check in checks if check["name"] == "recall")
     assert recall["state"] == "ok"
     assert "1 vector" in recall["found"]
+
+
+async def test_a_home_that_nobody_knows_is_refused_at_once(tmp_path):
+    """Before anything is asked of it; the database is let go."""
+    with pytest.raises(SettingsError, match="milvus://"):
+        async with Memory.open(f"sqlite:///{tmp_path}/a.db", vectors="qdrant://host"):
+            pass

@@ -24,7 +24,6 @@ BROAD_EXCEPTS: dict[str, str] = {
     "integrations/failing.py::FailOpen.attempt_blocking": "the same edge for hooks without an event loop; it logs with traceback",
     "memory/indexing.py::Indexer._keep_terms": "nobody waits for it, and a later round tries again; it logs with traceback",
     "memory/indexing.py::Indexer._make_vectors": "whatever an embedder raises; it is told, and a later round tries again",
-    "models/embedders/langchain.py::LangChainEmbedder.embed": "whatever a caller's object raises becomes an error of ours",
     "tiers/meaning.py::Meaning.near": "whatever an embedder raises; words are still there, and the receipt says so",
     "memory/background.py::CallWriter._write": "nobody waits for it, and the memory must go on; it logs with traceback",
     "memory/background.py::PageRetention.run": "nobody waits for it, and the next round tries again; it logs with traceback",

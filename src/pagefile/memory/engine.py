@@ -8,7 +8,7 @@ from typing import cast
 
 import anyio
 
-from pagefile.errors import InvalidTurnError, SettingsError
+from pagefile.errors import InvalidTurnError, PagefileError, SettingsError
 from pagefile.memory.asking import at_least, moment
 from pagefile.memory.conversation import Conversation
 from pagefile.memory.fact_import import import_memory
@@ -107,12 +107,13 @@ class Memory:
             url or settings.url, clock=clock, options=StoreOptions(synchronous=settings.synchronous)
         )
         embedding = embedder if isinstance(embedder, Embedder) else _embedder(settings.embedder, embedder)
+        home = await _home(vectors if vectors is not None else settings.vectors, store)
         house = House.build(
             store,
             settings,
             clock,
             counter,
-            vectors=_home(vectors if vectors is not None else settings.vectors, store),
+            vectors=home,
             embedder=embedding,
             extractor=_extractor(settings, model or own_model),
             summarizer=writer,
@@ -470,8 +471,14 @@ def _embedder(settings: EmbedderSettings, name: str | None) -> Embedder | None:
     )
 
 
-def _home(given: str | VectorHome | None, store: Store) -> VectorHome | None:
-    return given if isinstance(given, VectorHome) else open_vectors(given, store)
+async def _home(given: str | VectorHome | None, store: Store) -> VectorHome | None:
+    if isinstance(given, VectorHome):
+        return given
+    try:
+        return open_vectors(given, store)
+    except PagefileError:
+        await store.close()
+        raise
 
 
 def _describe(settings: Settings, model: ChatModel | None) -> ChatSynopsis | None:

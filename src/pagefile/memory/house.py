@@ -247,7 +247,7 @@ def _indexer(
     reader = Reader(store.source, store.watermarks)
     made = None if home is None or embedder is None else TurnVectors(home, embedder, store.watermarks)
     return Indexer(
-        reader, store.watermarks, Terms(store.terms), made, Health(meter), by_itself=by_itself
+        reader, store.watermarks, Terms(store.terms), made, Health(meter), meter, by_itself=by_itself
     )
 
 

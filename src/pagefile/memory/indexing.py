@@ -13,7 +13,7 @@ import anyio
 import anyio.lowlevel
 
 from pagefile.errors import PagefileError
-from pagefile.ports import Behind, Watermarks
+from pagefile.ports import Behind, Meter, Watermarks
 from pagefile.records import JsonObject, Scope
 from pagefile.tiers.indexing import Derived, Plan, Reader, Terms, TurnVectors, tier_of
 from pagefile.tiers.meaning import Health
@@ -56,9 +56,11 @@ class Indexer:
         terms: Terms,
         vectors: TurnVectors | None,
         health: Health,
+        meter: Meter,
         *,
         by_itself: bool,
     ) -> None:
+        self._meter = meter
         self._by_itself = by_itself
         self.reader = reader
         self.vectors = vectors
@@ -190,6 +192,8 @@ class Indexer:
             self._sweep_within(self.health.rest_s)
         else:
             self._owed = False
+            if made:
+                self._meter.count("pagefile_indexed_turns_total", made)
             if made or not ready:
                 self.health.well()
 

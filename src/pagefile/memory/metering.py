@@ -45,6 +45,7 @@ METRICS: tuple[Metric, ...] = (
     Metric("pagefile_window_tokens", "histogram", "Tokens of the windows handed out.", (), _TOKENS),
     Metric("pagefile_turns_total", "counter", "Turns written.", ("status",)),
     Metric("pagefile_recalls_total", "counter", "Recalls asked for."),
+    Metric("pagefile_indexed_turns_total", "counter", "Turns whose vectors were made in the background."),
     Metric("pagefile_page_faults_total", "counter", "Archived pages loaded."),
     Metric(
         "pagefile_degraded_total",

@@ -7,14 +7,15 @@ from typing import Literal
 #: "auto": what passes the bar; "always": the best few that have anything in common with the question; "never": nothing.
 Gate = Literal["auto", "always", "never"]
 
-#: A turn passes that holds this share of the question's weight, or is this near in meaning.
+#: A turn passes that holds this share of the question's weight, or is this near in meaning. Likeness is the encoder's: of a
+#: LoCoMo conversation, a question finds 0.2 % of the turns above this, 3 % above the lower bar, and a quarter above the last.
 MIN_COVERAGE = 0.5
 MIN_LIKENESS = 0.55
 #: The bar for a question that points back: who asks for "that one from before" names little of it, and the pointing words count.
 BACK_COVERAGE = 0.1
-BACK_LIKENESS = 0.35
+BACK_LIKENESS = 0.42
 #: Below this, what two texts have in common is that both are texts.
-SOME_LIKENESS = 0.25
+SOME_LIKENESS = 0.3
 
 _BACK = re.compile(
     r"之前|以前|刚才|刚刚|上次|上回|上一次|前面|先前|早些时候|那时|当时|那次|那个|那部|那位|那家|那件|你说过|我说过|说过的|提到过?的|提过|聊过|"
