@@ -301,30 +301,30 @@ def _recall_speed(*, quick: bool, as_json: bool) -> None:
 
 
 def _show_recall(sets: Sequence[recall_bench.Measured]) -> None:
-    rankers = list(dict.fromkeys(ranker for measured in sets for ranker in measured.rankers))
-    made = table(*rankers, "figure", right=rankers)
+    """A line for each figure and ranker: there may be many rankers, and a terminal is narrow."""
+    numbers = ("mean", "ahead", "low", "high")
     for measured in sets:
-        for figure in FIGURES[measured.set]:
-            means = [f"{measured.mean(figure, ranker):.3f}" for ranker in rankers]
-            made.add_row(*means, f"{measured.set} {figure}")
-        times = [f"{measured.milliseconds(ranker):.1f} ms" for ranker in rankers]
-        made.add_row(
-            *times,
-            f"p50 for the best {DEPTH[measured.set]}; {measured.questions:,} questions, {measured.turns:,} turns",
+        say(
+            f"{measured.set}, {measured.questions:,} questions, {measured.turns:,} turns; how far {recall_bench.OURS} is "
+            "ahead, and the bounds of 95 % of paired resamples of the questions:"
         )
-    print_table(made)
-    say(
-        f"\nHow far {recall_bench.OURS} is ahead, and the bounds of 95 % of paired resamples of the questions:"
-    )
-    numbers = ("ahead", "low", "high")
-    made = table(*numbers, "of", "figure", right=numbers)
-    for measured in sets:
+        made = table(*numbers, "ranker", "figure", right=numbers)
+        for figure in FIGURES[measured.set]:
+            for ranker in measured.rankers:
+                made.add_row(*_recall_cells(measured, figure, ranker), ranker, figure)
         for ranker in measured.rankers:
-            for figure in FIGURES[measured.set] if ranker != recall_bench.OURS else ():
-                ahead = measured.ahead(figure, ranker)
-                bounds = (f"{value:+.3f}" for value in (ahead.mean, ahead.low, ahead.high))
-                made.add_row(*bounds, ranker, f"{measured.set} {figure}")
-    print_table(made)
+            best = f"ms p50 for the best {DEPTH[measured.set]}"
+            made.add_row(f"{measured.milliseconds(ranker):.1f}", "", "", "", ranker, best)
+        print_table(made)
+        say()
+
+
+def _recall_cells(measured: recall_bench.Measured, figure: str, ranker: str) -> list[str]:
+    mean = f"{measured.mean(figure, ranker):.3f}"
+    if ranker == recall_bench.OURS:
+        return [mean, "", "", ""]
+    ahead = measured.ahead(figure, ranker)
+    return [mean, *(f"{value:+.3f}" for value in (ahead.mean, ahead.low, ahead.high))]
 
 
 def _show_replayed(lines: Sequence[Replayed]) -> None:

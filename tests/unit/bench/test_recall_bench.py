@@ -3,6 +3,7 @@
 import gzip
 import json
 import random
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -282,6 +283,8 @@ def test_the_command_prints_a_table_and_json(data: Path, tmp_path: Path):
     out = tmp_path / "answers.jsonl"
     shown = CliRunner().invoke(app, ["recall", "--data", str(data), "--quick", "--out", str(out)])
     assert (0, 12) == (shown.exit_code, len(out.read_text("utf-8").splitlines()))
-    assert "LoCoMo turn share@10" in shown.output
+    assert "LoCoMo, 2 questions, 4 turns" in shown.output
+    for ranker in ("pagefile", "words only", "plain BM25"):
+        assert re.search(rf"^ *[01]\.\d{{3}} .*{ranker} +turn share@10 *$", shown.output, re.MULTILINE)
     shown = CliRunner().invoke(app, ["recall", "--data", str(data), "--json"])
     assert 3 == len(json.loads(shown.stdout)["sets"])
