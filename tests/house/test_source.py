@@ -60,6 +60,7 @@ HIDDEN_IMPORTS: dict[str, str] = {
     "models/embedders/encoder.py::_encoder": "loads megabytes, which nobody needs who asks for no vector; ships no types",
     "models/embedders/endpoint.py::_openai": "the extra openai, and a second that nobody needs who has no endpoint",
     "models/extractors.py::_parsed": "pydantic, which importing Pagefile must not load; nobody needs it who has no model",
+    "models/streaming.py::_errors": "the extra openai brings both, and a second that nobody needs who has no model",
     "models/chat.py::_openai": "the extra openai, and a second that nobody needs who has no model",
     "text/words.py::_cut": "reads a dictionary for a quarter of a second, which English never needs",
     "text/words.py::_Stemmers.__init__": "PyStemmer ships no types; the protocol beside it stands for them",

@@ -1,10 +1,12 @@
 """Any chat model behind an OpenAI-compatible endpoint."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
 from typing import Any, cast
 
 from pagefile.errors import MissingExtraError, ModelOutputError, ModelUnavailableError
-from pagefile.ports import ChatModel
+from pagefile.models.streaming import streamed
+from pagefile.ports import ChatModel, Spoken
 from pagefile.records import JsonValue
 
 
@@ -35,6 +37,13 @@ class OpenAIChat(ChatModel):
         if not text or not text.strip():
             raise ModelOutputError(f"The model {self.model!r} gave an empty answer.")
         return text
+
+    async def stream(
+        self, messages: Sequence[Mapping[str, JsonValue]], *, tools: Sequence[Mapping[str, JsonValue]] = ()
+    ) -> AsyncGenerator[Spoken]:
+        async with aclosing(streamed(self._open(), self.model, messages, tools)) as pieces:
+            async for piece in pieces:
+                yield piece
 
     async def close(self) -> None:
         """Let go of the connections."""

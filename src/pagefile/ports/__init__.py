@@ -60,8 +60,10 @@ from pagefile.ports.world import (
     Clock,
     Embedder,
     Meter,
+    Spoken,
     Summarizer,
     SummaryRequest,
+    ToolCall,
 )
 
 __all__ = [
@@ -98,10 +100,12 @@ __all__ = [
     "SessionStore",
     "Shelf",
     "SinceRequest",
+    "Spoken",
     "Store",
     "Summarizer",
     "SummaryRequest",
     "TermStore",
+    "ToolCall",
     "TurnChange",
     "TurnDraft",
     "TurnLog",

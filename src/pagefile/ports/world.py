@@ -1,7 +1,7 @@
 """What is not a store: the clock, measurements, models."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
@@ -51,12 +51,47 @@ class Summarizer(ABC):
         return 24_000
 
 
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """What a model wants a tool to do."""
+
+    id: str
+    name: str
+    #: As the model wrote them: JSON, if it did well.
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """A piece of an answer."""
+
+    text: str = ""
+    #: Each of them whole; they come with the last piece.
+    calls: tuple[ToolCall, ...] = ()
+    #: Why the answer ends with this piece ("stop", "length", "tool_calls" …); None for all but the last.
+    finish: str | None = None
+
+
+#: The longest answer of a model that cannot stream, in tokens.
+UNSTREAMED_TOKENS = 4096
+
+
 class ChatModel(ABC):
     """A model that answers messages with text."""
 
     @abstractmethod
     async def complete(self, messages: Sequence[Mapping[str, JsonValue]], *, max_tokens: int) -> str:
         """The answer. Raises `ModelUnavailableError` when it cannot be reached, `ModelOutputError` for no answer."""
+
+    async def stream(
+        self, messages: Sequence[Mapping[str, JsonValue]], *, tools: Sequence[Mapping[str, JsonValue]] = ()
+    ) -> AsyncGenerator[Spoken]:
+        """The answer piece by piece; the last one says why it ends. Whoever stops before that must close the generator.
+
+        `tools` are JSON schemas with `name`, `description` and `parameters`. A model that cannot stream answers in one piece and
+        calls none of them. Raises as `complete` does, also in the middle of an answer.
+        """
+        yield Spoken(await self.complete(messages, max_tokens=UNSTREAMED_TOKENS), finish="stop")
 
 
 class Embedder(ABC):

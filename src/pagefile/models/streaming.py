@@ -1,0 +1,105 @@
+"""An answer of an OpenAI-compatible endpoint, piece by piece.
+
+What can go wrong in the middle of a stream is told here in our own errors: the endpoint reports an error between two
+pieces, the connection breaks, a piece is no JSON, or the answer just ends without saying so.
+"""
+
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from dataclasses import dataclass, field
+from json import JSONDecodeError
+from typing import Any
+from uuid import uuid4
+
+from pagefile.errors import ModelOutputError, ModelUnavailableError
+from pagefile.ports import Spoken, ToolCall
+from pagefile.records import JsonValue
+
+
+async def streamed(
+    client: Any,
+    model: str,
+    messages: Sequence[Mapping[str, JsonValue]],
+    tools: Sequence[Mapping[str, JsonValue]] = (),
+) -> AsyncGenerator[Spoken]:
+    """What the model says, through an `AsyncOpenAI` client; leaving the generator ends the request."""
+    asked = {"tools": [{"type": "function", "function": dict(tool)} for tool in tools]} if tools else {}
+    answer = _Answer(model)
+    try:
+        stream = await client.chat.completions.create(
+            model=model, messages=[dict(message) for message in messages], stream=True, **asked
+        )
+        async with stream:
+            async for chunk in stream:
+                for text in answer.take(chunk):
+                    yield Spoken(text)
+    except _errors() as error:
+        what = "broke off its answer" if answer.begun else "did not answer"
+        raise ModelUnavailableError(f"The model {model!r} {what} ({type(error).__name__}).") from error
+    yield answer.last()
+
+
+@dataclass(slots=True)
+class _Call:
+    """A tool call that comes in pieces."""
+
+    id: str = ""
+    name: str = ""
+    arguments: str = ""
+
+
+@dataclass(slots=True)
+class _Answer:
+    """What came so far."""
+
+    model: str
+    begun: bool = False
+    spoke: bool = False
+    finish: str | None = None
+    calls: dict[int, _Call] = field(default_factory=dict[int, _Call])
+
+    def take(self, chunk: Any) -> list[str]:
+        """The texts in a chunk; calls are kept until they are whole."""
+        self.begun = True
+        # The chunk that tells the usage has no choices at all.
+        if not chunk.choices:
+            return []
+        choice = chunk.choices[0]
+        self.finish = choice.finish_reason or self.finish
+        delta = choice.delta
+        if delta is None:
+            return []
+        for piece in delta.tool_calls or ():
+            self._call(piece)
+        if not delta.content:
+            return []
+        self.spoke = self.spoke or bool(delta.content.strip())
+        return [delta.content]
+
+    def last(self) -> Spoken:
+        """The end of the answer."""
+        if self.finish is None:
+            raise ModelOutputError(
+                f"The answer of the model {self.model!r} stopped without an end: what came is not the whole of it."
+            )
+        if not self.spoke and not self.calls:
+            raise ModelOutputError(f"The model {self.model!r} gave an empty answer.")
+        calls = (call for _, call in sorted(self.calls.items()))
+        whole = tuple(ToolCall(call.id or f"call_{uuid4().hex}", call.name, call.arguments) for call in calls)
+        return Spoken(calls=whole, finish=self.finish)
+
+    def _call(self, piece: Any) -> None:
+        # Some servers leave the index out and send each call in one piece.
+        index = len(self.calls) if piece.index is None else piece.index
+        call = self.calls.setdefault(index, _Call())
+        call.id = piece.id or call.id
+        if piece.function is not None:
+            call.name += piece.function.name or ""
+            call.arguments += piece.function.arguments or ""
+
+
+def _errors() -> tuple[type[Exception], ...]:
+    """What the client raises: its own errors, and in the middle of a stream those of what it is made of."""
+    import httpx  # noqa: PLC0415 - the extra openai brings both
+    import openai  # noqa: PLC0415 - likewise, and slow to import
+
+    return openai.OpenAIError, httpx.HTTPError, JSONDecodeError
