@@ -29,12 +29,32 @@ def test_every_example_is_run_here():
     assert [
         "agent_loop.py",
         "conversation_history.py",
+        "fact_memory.py",
         "langchain_agent.py",
         "pydantic_ai_agent.py",
         "short_term_memory.py",
         "workspace.py",
         "yongce_dialogue.py",
     ] == sorted(path.name for path in EXAMPLES.glob("*.py") if path.name not in ELSEWHERE)
+
+
+def test_the_conversation_of_document_004(told, monkeypatch):
+    """What the conversation is about is shown, Docker is not; a change is kept, undone, and a secret refused (S4-08)."""
+    monkeypatch.setattr("sys.argv", ["fact_memory.py"])
+    (taken,), first, second, third, end = told("fact_memory.py")
+    assert "taken over: {'stored': 4, 'duplicate': 0, 'superseded': 0, 'rejected': 0}" == taken
+    assert "用户: 怎么写测试？" == third[0]
+    for turn in (second, third):
+        assert "- Expert in Python and FastAPI" == turn[1]
+        assert "- Uses Docker for containerization" not in turn
+        assert "- 用户住在杭州" in turn
+    assert "- 用户住在杭州" not in first
+    assert [
+        "superseded: 用户住在上海",
+        "记录: ['用户住在杭州（已过去）', '用户住在上海']",
+        "撤销后: ['用户住在杭州']",
+    ] == end[:3]
+    assert "a password" in end[3]
 
 
 def test_the_dialogue_of_document_000(told):

@@ -44,6 +44,9 @@ METRICS: tuple[Metric, ...] = (
     ),
     Metric("pagefile_window_tokens", "histogram", "Tokens of the windows handed out.", (), _TOKENS),
     Metric("pagefile_turns_total", "counter", "Turns written.", ("status",)),
+    Metric(
+        "pagefile_facts_total", "counter", "Facts read out of turns, and what became of them.", ("outcome",)
+    ),
     Metric("pagefile_recalls_total", "counter", "Recalls asked for."),
     Metric("pagefile_indexed_turns_total", "counter", "Turns whose vectors were made in the background."),
     Metric("pagefile_page_faults_total", "counter", "Archived pages loaded."),
