@@ -54,6 +54,21 @@ async def test_an_interrupted_run_goes_on_where_it_was(memory):
     assert [m.content for m in model.calls[0]] == [m.content for m in model.calls[1][: len(model.calls[0])]]
 
 
+async def test_a_call_that_a_person_refuses_is_a_step_too(memory):
+    """Its result comes from no tool; the log has it as the model saw it."""
+    model = Recorder(script=[calls_tool("weather", {"city": "Oslo"}), AIMessage("As you wish.")])
+    gate = HumanInTheLoopMiddleware(interrupt_on={"weather": {"allowed_decisions": ["approve", "reject"]}})
+    agent = create_agent(
+        model, [weather], middleware=[PagefileMiddleware(memory), gate], checkpointer=InMemorySaver()
+    )
+    await agent.ainvoke(ask("Weather?"), THREAD)
+    await agent.ainvoke(Command(resume={"decisions": [{"type": "reject", "message": "not now"}]}), THREAD)
+    (turn,) = await memory.conversation("t", user_id="ada").turns()
+    refused = model.calls[1][-1].text
+    assert "not now" in refused
+    assert [("weather", {"city": "Oslo"}, refused)] == [(s.tool, s.input, s.result) for s in turn.steps]
+
+
 async def test_an_interrupt_inside_a_tool_records_its_result_once(memory):
     """The tool runs again from its beginning when it is resumed; the turn has one step."""
     asked = []

@@ -119,6 +119,14 @@ def test_a_turn_that_was_given_up_leaves_no_loose_ends():
     assert loose[:3] == list(group)
 
 
+def test_nothing_stands_before_a_turn_that_had_to_go():
+    """A history has no holes: what is older than a turn left out is left out too, given up or not."""
+    talk = [m for n in range(3) for m in (HumanMessage(f"q{n}", id=f"m{n}"), AIMessage(f"a{n}"))]
+    _, found = exchanges(talk)
+    assert [] == native_history(found, [None, "m1", "m2"], [])
+    assert [(talk[4], talk[5])] == native_history(found, [None, "m1", None], [])
+
+
 def test_a_system_message_in_blocks_keeps_its_blocks():
     """What a provider was told to cache stays where it was."""
     block = {"type": "text", "text": "BASE", "cache_control": {"type": "ephemeral"}}
