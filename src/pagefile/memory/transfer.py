@@ -5,7 +5,7 @@ and checkpoints; what is there already is left as it is.
 """
 
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from os import PathLike
@@ -37,10 +37,10 @@ async def export_to(store: Store, path: str | PathLike[str], scope: Scope) -> di
     counts: dict[str, int] = {}
     try:
         async with await anyio.open_file(partial, "w", encoding="utf-8", newline="\n") as file:
-            await file.write(_line({"type": FORMAT, "version": VERSION}))
-            async for record in _records(store, scope):
-                counts[str(record["type"])] = counts.get(str(record["type"]), 0) + 1
-                await file.write(_line(record))
+            async for kind, line in export_lines(store, scope):
+                if kind != FORMAT:
+                    counts[kind] = counts.get(kind, 0) + 1
+                await file.write(line)
         await anyio.to_thread.run_sync(partial.replace, target)
     except OSError as error:
         raise StoreUnavailableError(f"Cannot write the export to {str(target)!r}: {error}.") from error
@@ -48,6 +48,13 @@ async def export_to(store: Store, path: str | PathLike[str], scope: Scope) -> di
         with anyio.CancelScope(shield=True):
             await anyio.Path(partial).unlink(missing_ok=True)
     return counts
+
+
+async def export_lines(store: Store, scope: Scope) -> AsyncGenerator[tuple[str, str]]:
+    """The lines of an export, each with the kind of its record; the first says what it is."""
+    yield FORMAT, _line({"type": FORMAT, "version": VERSION})
+    async for record in _records(store, scope):
+        yield str(record["type"]), _line(record)
 
 
 async def _records(store: Store, scope: Scope) -> AsyncIterator[dict[str, JsonValue]]:

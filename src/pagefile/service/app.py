@@ -63,6 +63,7 @@ def create_app(settings: Settings) -> FastAPI:
                 Gate,
                 names=allowed_names(settings.service.host),
                 max_body_bytes=settings.service.max_body_bytes,
+                max_import_bytes=settings.service.max_import_bytes,
             ),
         ],
         exception_handlers={

@@ -6,6 +6,7 @@ Plain ASGI, because a framework middleware that wraps bodies would copy every re
 import logging
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from time import perf_counter
 from urllib.parse import unquote_to_bytes
 
@@ -29,6 +30,9 @@ SECURITY_HEADERS: Mapping[str, str] = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }
+
+#: The one route whose body is kept on disk while it comes in, and may be larger.
+UPLOAD = "/v1/import"
 
 _ESCAPED = re.compile(rb"%[89a-fA-F]")
 #: How long a body that is too large is read on, in seconds.
@@ -75,16 +79,20 @@ class LastHandler:
 class Gate:
     """Turns away what no route should see: another host's name, a body too large, a query that is no text."""
 
-    def __init__(self, app: ASGIApp, *, names: frozenset[str], max_body_bytes: int) -> None:
+    def __init__(
+        self, app: ASGIApp, *, names: frozenset[str], max_body_bytes: int, max_import_bytes: int
+    ) -> None:
         self._app = app
         self._names = names
-        self._max = max_body_bytes
+        self._sizes = _Size("service.max_body_bytes", max_body_bytes)
+        self._uploads = _Size("service.max_import_bytes", max_import_bytes)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         headers = Headers(scope=scope)
+        size = self._uploads if scope["path"] == UPLOAD else self._sizes
         refusal = None
         if host_name(headers.get("host", "")) not in self._names:
             refusal = answered(
@@ -92,41 +100,51 @@ class Gate:
             )
         elif not _is_text(scope["query_string"]):
             refusal = answered(told("invalid-query"))
-        elif _announced(headers) > self._max:
-            await self._drain(receive)
-            refusal = answered(told("body-too-large", self._too_large()), {"Connection": "close"})
+        elif _announced(headers) > size.most:
+            await _drain(receive, size)
+            refusal = answered(told("body-too-large", size.exceeded()), {"Connection": "close"})
         if refusal is not None:
             await refusal(scope, receive, send)
             return
-        await self._app(scope, self._counted(receive), send)
+        await self._app(scope, _counted(receive, size), send)
 
-    def _counted(self, receive: Receive) -> Receive:
-        total = 0
 
-        async def received() -> Message:
-            nonlocal total
+@dataclass(frozen=True, slots=True)
+class _Size:
+    """How large a body may be, and which setting says so."""
+
+    setting: str
+    most: int
+
+    def exceeded(self) -> str:
+        return f"The body has more than {self.most:,} bytes: split it, or raise the setting {self.setting}."
+
+
+def _counted(receive: Receive, size: _Size) -> Receive:
+    total = 0
+
+    async def received() -> Message:
+        nonlocal total
+        message = await receive()
+        total += len(message.get("body", b""))
+        if total > size.most:
+            if message.get("more_body"):
+                await _drain(receive, size)
+            raise HTTPException(413, size.exceeded(), {"Connection": "close"})
+        return message
+
+    return received
+
+
+async def _drain(receive: Receive, size: _Size) -> None:
+    """Read on for a while without keeping anything: a client that is cut off while sending never sees the answer."""
+    drained = 0
+    with anyio.move_on_after(_DRAIN_S):
+        while drained <= 2 * size.most:
             message = await receive()
-            total += len(message.get("body", b""))
-            if total > self._max:
-                if message.get("more_body"):
-                    await self._drain(receive)
-                raise HTTPException(413, self._too_large(), {"Connection": "close"})
-            return message
-
-        return received
-
-    async def _drain(self, receive: Receive) -> None:
-        """Read on for a while without keeping anything: a client that is cut off while sending never sees the answer."""
-        drained = 0
-        with anyio.move_on_after(_DRAIN_S):
-            while drained <= 2 * self._max:
-                message = await receive()
-                drained += len(message.get("body", b""))
-                if not message.get("more_body"):
-                    return
-
-    def _too_large(self) -> str:
-        return f"The body has more than {self._max:,} bytes: split it, or raise the setting service.max_body_bytes."
+            drained += len(message.get("body", b""))
+            if not message.get("more_body"):
+                return
 
 
 def _announced(headers: Headers) -> int:

@@ -157,6 +157,8 @@ class ServiceSettings:
     port: Annotated[int, Limit(least=1, most=65535)] = 8780
     #: The largest request body, in bytes.
     max_body_bytes: Positive = 32_000_000
+    #: The largest export that may be imported, in bytes; it is kept on disk while it comes in.
+    max_import_bytes: Positive = 1_000_000_000
 
     def __post_init__(self) -> None:
         _check(self, "service.")
