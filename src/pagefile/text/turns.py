@@ -200,9 +200,10 @@ class TurnIndex(Generic[K]):
         own, near = own * worth, near * worth
         sitting = self._sittings(matches, discount, near)
         scale = near.max() or 1.0
-        meaning = scale * MEANING * _filled(likeness, near > 0)
+        meaning = scale * MEANING * _filled(likeness, near > 0) * (1 + TIME * timely)
         surroundings = scale * SITTING_MEANING * self._sittings_likeness(likeness) * (near + likeness > 0)
-        time = TIME * timely * (near + sitting + meaning) + TIME_ALONE * (timely == 1)
+        # What the time adds to the meaning is told as meaning: who has neither words nor the time has nothing of it.
+        time = TIME * timely * (near + sitting) + TIME_ALONE * (timely == 1)
         weight = 1 - ASKING_TURN * _copied(self._asks, np.int8)
         return {
             "words": weight * own,

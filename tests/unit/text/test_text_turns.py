@@ -186,6 +186,21 @@ def test_a_time_alone_finds_its_turns():
     assert [0, 0] == [one.parts["coverage"] for one in found]
 
 
+def test_a_time_beside_the_named_one_is_no_reason():
+    """A turn without words of the question has nothing of the time but inside it, however near in meaning it is."""
+    index = index_of(
+        placed("friday", "plums", at=datetime(2025, 6, 13, 9, tzinfo=UTC)),
+        placed("tuesday", "pears", at=datetime(2025, 6, 17, 9, tzinfo=UTC)),
+        placed("now", "grapes"),
+    )
+    found = {
+        one.key: one.parts
+        for one in index.search("上周吃了什么水果？", 9, meaning={"tuesday": 0.4, "friday": 0.4})
+    }
+    assert 0.0 == found["tuesday"]["time"] < found["friday"]["time"]
+    assert found["friday"]["meaning"] > found["tuesday"]["meaning"] > 0
+
+
 def test_the_time_decides_between_equals():
     """Inside the time that is named, then shortly after it, then long before."""
     index = index_of(
