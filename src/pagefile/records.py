@@ -321,6 +321,32 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
+class ApiKey:
+    """Who may use the service: for which tenant, perhaps for one user of it only. The secret itself is kept nowhere."""
+
+    id: str
+    #: What people call it.
+    name: str
+    #: The tenant and perhaps the user that it is bound to.
+    scope: Scope
+    #: A hash of the secret.
+    digest: str = field(repr=False)
+    created: datetime
+    expires: datetime | None = None
+    revoked: datetime | None = None
+    #: Kept coarsely: it may lag behind by an hour.
+    last_used: datetime | None = None
+
+    def __post_init__(self) -> None:
+        checked_id(self.id, "key id")
+        checked_id(self.name, "name")
+
+    def usable_at(self, moment: datetime) -> bool:
+        """Whether it opens anything at a moment."""
+        return self.revoked is None and (self.expires is None or moment < self.expires)
+
+
+@dataclass(frozen=True, slots=True)
 class ErasureReceipt:
     """What an erasure removed, counted table by table."""
 

@@ -17,6 +17,7 @@ from pagefile.ports.derived import (
     VectorRow,
     Watermarks,
 )
+from pagefile.ports.keys import KeyStore
 from pagefile.ports.learning import FactExtractor, Proposal, Said
 from pagefile.ports.log import (
     Abort,
@@ -81,6 +82,7 @@ __all__ = [
     "FactExtractor",
     "FactStore",
     "HeadQuery",
+    "KeyStore",
     "LogReader",
     "LogView",
     "Maker",

@@ -72,6 +72,16 @@ def no_fact(fact_id: str) -> NotFoundError:
     return NotFoundError(f"There is no fact {fact_id!r}.")
 
 
+def no_key(key_id: str) -> NotFoundError:
+    """The error for a key that is not there."""
+    return NotFoundError(f"There is no key {key_id!r}: `pagefile keys list` shows those there are.")
+
+
+def key_taken(key_id: str) -> ConflictError:
+    """The error for a second key with the id of the first."""
+    return ConflictError(f"There is a key {key_id!r} already: make one with a new id.")
+
+
 # -- pages ------------------------------------------------------------------------------------------------------------
 
 

@@ -14,7 +14,7 @@ from pagefile.ports import (
     TurnDraft,
     ViewRequest,
 )
-from pagefile.records import Call, Fact, JsonObject, JsonValue, Page, Scope, Step
+from pagefile.records import ApiKey, Call, Fact, JsonObject, JsonValue, Page, Scope, Step
 
 AT = datetime(2026, 2, 9, 8, 0, tzinfo=UTC)
 CHAT = Scope("tenant", "ada", "chat")
@@ -139,3 +139,10 @@ def call(call_id: str, *, scope: Scope = CHAT, at: datetime = AT) -> Call:
     options: JsonObject = {"window_tokens": 16000}
     receipt: JsonObject = {"verdicts": [{"kept": True, "tokens": 5}]}
     return Call(call_id, scope, at, None, "why?", options, 120, 0.25, "FULL_HISTORY", "prefix", receipt)
+
+
+def api_key(
+    key_id: str, name: str = "laptop", *, scope: Scope | None = None, created: datetime = AT
+) -> ApiKey:
+    """A key of a tenant that nobody used yet."""
+    return ApiKey(key_id, name, scope or Scope("tenant"), f"digest of {key_id}", created)

@@ -7,6 +7,7 @@ from pagefile.errors import StoreUnavailableError
 from pagefile.ports import (
     CallLog,
     FactStore,
+    KeyStore,
     LogReader,
     PageIndex,
     PageKeeper,
@@ -45,6 +46,7 @@ class FlakyStore(Store):
         self.sessions = cast("SessionStore", _FlakyPort("sessions", store.sessions, self.check))
         self.watermarks = cast("Watermarks", _FlakyPort("watermarks", store.watermarks, self.check))
         self.terms = cast("TermStore", _FlakyPort("terms", store.terms, self.check))
+        self.keys = cast("KeyStore", _FlakyPort("keys", store.keys, self.check))
 
     def vectors(self, *, cache_bytes: int | None = None) -> VectorHome | None:
         home = self._store.vectors(cache_bytes=cache_bytes)

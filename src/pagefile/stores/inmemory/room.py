@@ -8,6 +8,7 @@ from typing import TypeVar
 from pagefile.errors import ClosedError
 from pagefile.ports import Clock
 from pagefile.records import (
+    ApiKey,
     Call,
     Checkpoint,
     Entry,
@@ -107,6 +108,7 @@ class Room:
         self.watermarks: dict[tuple[str, str, str], int] = {}
         #: By tenant, conversation and place: the analyzer, and what it made of the two sides.
         self.terms: dict[tuple[str, str, int], tuple[str, str, str]] = {}
+        self.keys: dict[str, ApiKey] = {}
 
     def check_open(self) -> None:
         if self.closed:

@@ -15,6 +15,7 @@ from pagefile.records import (
 )
 from pagefile.stores.inmemory.derived import InMemoryTerms, InMemoryWatermarks
 from pagefile.stores.inmemory.facts import InMemoryFacts
+from pagefile.stores.inmemory.keys import InMemoryKeys
 from pagefile.stores.inmemory.log import InMemoryTurnLog
 from pagefile.stores.inmemory.pages import InMemoryPageIndex, InMemoryPageKeeper, InMemoryPages
 from pagefile.stores.inmemory.reader import InMemoryReader
@@ -41,6 +42,7 @@ class InMemoryStore(Store):
         self.sessions = InMemorySessions(self._room)
         self.watermarks = InMemoryWatermarks(self._room)
         self.terms = InMemoryTerms(self._room)
+        self.keys = InMemoryKeys(self._room)
 
     def vectors(self, *, cache_bytes: int | None = None) -> VectorHome:
         return InMemoryVectors(self._room)

@@ -16,7 +16,7 @@ _PART = re.compile(r"^-- (name|fragment): (\w+)$", re.MULTILINE)
 _PARAMETER = re.compile(r"(?<!:):([a-z_]+)")
 
 _NAMES_BY_TYPE = {
-    "timestamptz": "now created at since before updated last_load purged valid_from valid_to recorded retracted_at",
+    "timestamptz": "now created at since before updated last_load purged valid_from valid_to recorded retracted_at expires revoked last_used",
     "bigint": "after_seq budget covered covered_messages covered_turns keep least length seconds limit live_tokens live_turns loads"
     " max_bytes place reset_seq seq stored_bytes tokens user_tokens assistant_tokens version",
     "integer": "dimension",

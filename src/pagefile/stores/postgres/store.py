@@ -9,6 +9,7 @@ from pagefile.stores.postgres.derived import PostgresTerms, PostgresWatermarks
 from pagefile.stores.postgres.erasing import erase
 from pagefile.stores.postgres.facts import PostgresFacts
 from pagefile.stores.postgres.keeping import PostgresPageKeeper
+from pagefile.stores.postgres.keys import PostgresKeys
 from pagefile.stores.postgres.log import PostgresTurnLog
 from pagefile.stores.postgres.migrating import migrate
 from pagefile.stores.postgres.pages import PostgresPages
@@ -36,6 +37,7 @@ class PostgresStore(Store):
         self.sessions = PostgresSessions(database, clock)
         self.watermarks = PostgresWatermarks(database)
         self.terms = PostgresTerms(database)
+        self.keys = PostgresKeys(database)
 
     @classmethod
     async def open(cls, place: Place, *, clock: Clock) -> "PostgresStore":

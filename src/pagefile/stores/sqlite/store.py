@@ -14,6 +14,7 @@ from pagefile.stores.sqlite.driver import Connection
 from pagefile.stores.sqlite.erasing import erase
 from pagefile.stores.sqlite.facts import SqliteFacts
 from pagefile.stores.sqlite.keeping import SqlitePageKeeper
+from pagefile.stores.sqlite.keys import SqliteKeys
 from pagefile.stores.sqlite.lanes import Readers, Writer
 from pagefile.stores.sqlite.log import SqliteTurnLog
 from pagefile.stores.sqlite.pages import SqlitePages
@@ -50,6 +51,7 @@ class SqliteStore(Store):
         self.sessions = SqliteSessions(writer, readers, clock)
         self.watermarks = SqliteWatermarks(writer, readers)
         self.terms = SqliteTerms(writer, readers)
+        self.keys = SqliteKeys(writer, readers)
 
     @classmethod
     async def open(cls, place: Place, *, clock: Clock, readers: int = 2) -> "SqliteStore":

@@ -15,6 +15,7 @@ Subclass each class and give it a `store` fixture; the `clock` fixture is the cl
 from pagefile.testing.contracts.derived import TermStoreContract, WatermarksContract
 from pagefile.testing.contracts.house import StoreContract
 from pagefile.testing.contracts.keeping import PageIndexContract, PageKeeperContract
+from pagefile.testing.contracts.keys import KeyStoreContract
 from pagefile.testing.contracts.log import TurnLogContract
 from pagefile.testing.contracts.markers import MarkerContract
 from pagefile.testing.contracts.pages import PageStoreContract
@@ -29,6 +30,7 @@ from pagefile.testing.contracts.vectors import VectorHomeContract
 __all__ = [
     "CallLogContract",
     "FactStoreContract",
+    "KeyStoreContract",
     "LogReaderContract",
     "MarkerContract",
     "PageIndexContract",

@@ -1,0 +1,21 @@
+-- API keys.
+
+-- fragment: api_key
+k.id, k.name, k.tenant, k.user_id, k.digest, k.created, k.expires, k.revoked, k.last_used
+
+-- name: key_add
+INSERT INTO api_keys (id, name, tenant, user_id, digest, created, expires, revoked, last_used)
+VALUES (:id, :name, :tenant, :user, :digest, :created, :expires, :revoked, :last_used)
+ON CONFLICT DO NOTHING
+
+-- name: key_get
+SELECT {api_key} FROM api_keys AS k WHERE k.id = :id
+
+-- name: keys_all
+SELECT {api_key} FROM api_keys AS k ORDER BY k.created, k.id
+
+-- name: key_revoke
+UPDATE api_keys SET revoked = coalesce(revoked, :at) WHERE id = :id
+
+-- name: key_used
+UPDATE api_keys SET last_used = :at WHERE id = :id AND (last_used IS NULL OR last_used < :at)

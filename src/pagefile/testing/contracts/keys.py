@@ -1,0 +1,82 @@
+"""API keys."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from pagefile.errors import ClosedError, ConflictError, NotFoundError
+from pagefile.ports import Store
+from pagefile.records import Scope
+from pagefile.testing.contracts.base import Contract
+from pagefile.testing.drafts import AT, api_key
+
+_LATER = AT + timedelta(hours=2)
+
+
+class KeyStoreContract(Contract):
+    """`KeyStore`."""
+
+    async def test_a_key_comes_back_as_it_was_added(self, store: Store) -> None:
+        """With everything it knows, in whatever script; one that nobody added is None."""
+        key = replace(
+            api_key("k1", "门诊 laptop", scope=Scope("诊所", "李雷")),
+            expires=AT + timedelta(days=30),
+            revoked=AT + timedelta(days=2),
+            last_used=AT + timedelta(days=1, microseconds=7),
+        )
+        await store.keys.add(key)
+        assert await store.keys.get("k1") == key
+        assert await store.keys.get("k2") is None
+
+    async def test_keys_are_listed_oldest_first(self, store: Store) -> None:
+        """Those of one moment by their id."""
+        for key in (api_key("b"), api_key("c", created=AT - timedelta(days=1)), api_key("a")):
+            await store.keys.add(key)
+        assert [key.id for key in await store.keys.list()] == ["c", "a", "b"]
+
+    async def test_an_id_is_given_once(self, store: Store) -> None:
+        """`ConflictError`, and the first key stays as it was."""
+        await store.keys.add(api_key("k"))
+        with pytest.raises(ConflictError):
+            await store.keys.add(api_key("k", "thief", scope=Scope("other")))
+        assert await store.keys.list() == [api_key("k")]
+
+    async def test_a_revoked_key_stays_on_record(self, store: Store) -> None:
+        """With the first time it was revoked; an unknown one is not found."""
+        await store.keys.add(api_key("k"))
+        await store.keys.add(api_key("other"))
+        revoked = replace(api_key("k"), revoked=AT)
+        assert await store.keys.revoke("k", AT) == revoked
+        assert await store.keys.revoke("k", _LATER) == revoked == await store.keys.get("k")
+        assert await store.keys.get("other") == api_key("other")
+        with pytest.raises(NotFoundError):
+            await store.keys.revoke("nobody", AT)
+
+    async def test_the_last_use_only_rises(self, store: Store) -> None:
+        """Whoever notes an earlier one changes nothing, and an unknown key is passed over."""
+        await store.keys.add(api_key("k"))
+        for moment in (AT, _LATER, AT):
+            await store.keys.used("k", moment)
+        await store.keys.used("nobody", AT)
+        assert await store.keys.list() == [replace(api_key("k"), last_used=_LATER)]
+
+    async def test_erasing_leaves_the_keys(self, store: Store) -> None:
+        """They are the operator's: whoever erases what they said is not locked out by it."""
+        await store.keys.add(api_key("k", scope=Scope("tenant", "ada")))
+        for scope in (Scope("tenant", "ada"), Scope("tenant")):
+            await store.erase(scope)
+        assert [key.id for key in await store.keys.list()] == ["k"]
+
+    async def test_a_closed_store_knows_no_keys(self, store: Store) -> None:
+        """Every verb raises `ClosedError`."""
+        await store.close()
+        for verb in (
+            store.keys.add(api_key("k")),
+            store.keys.get("k"),
+            store.keys.list(),
+            store.keys.revoke("k", AT),
+            store.keys.used("k", AT),
+        ):
+            with pytest.raises(ClosedError):
+                await verb
