@@ -96,7 +96,9 @@ async def test_the_bare_transaction_is_that_of_record(tmp_path: Path, monkeypatc
     turn = Author(open_counter()).turns(SCOPE, 1, LONG)[0]
     database = tmp_path / "a.db"
     ran: list[str] = []
-    async with Memory.open(url_of(database), settings=Settings(checkpoints="manual")) as memory:
+    async with Memory.open(
+        url_of(database), settings=Settings(checkpoints="manual", indexing="manual")
+    ) as memory:
         chat = memory.conversation("chat", user_id="bench")
         await chat.record(user="Hello!")
         writer = opened[0]
