@@ -64,6 +64,10 @@ class CallLog(ABC):
     async def list(self, scope: Scope, *, limit: int = 100, after: str | None = None) -> list[Call]:
         """Calls of a conversation, newest first; `after` continues behind a call id."""
 
+    @abstractmethod
+    async def get(self, scope: Scope, call_id: str) -> Call:
+        """One call of a scope; unknown, no longer kept or foreign raises `NotFoundError`."""
+
 
 class SessionStore(ABC):
     """Document 001's `SessionValue`, as JSON."""

@@ -72,6 +72,13 @@ def no_fact(fact_id: str) -> NotFoundError:
     return NotFoundError(f"There is no fact {fact_id!r}.")
 
 
+def no_call(call_id: str) -> NotFoundError:
+    """The error for a recorded window that is not there, or is somebody else's."""
+    return NotFoundError(
+        f"There is no recorded call {call_id!r}: `chat.calls()` lists those that are kept (setting `calls_kept`)."
+    )
+
+
 def no_key(key_id: str) -> NotFoundError:
     """The error for a key that is not there."""
     return NotFoundError(f"There is no key {key_id!r}: `pagefile keys list` shows those there are.")

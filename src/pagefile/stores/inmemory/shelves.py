@@ -41,6 +41,13 @@ class InMemoryCalls(CallLog):
         newest = [call for call in reversed(self._room.calls.values()) if within(call.scope, scope)]
         return behind(newest, lambda call: call.id, after)[:limit]
 
+    async def get(self, scope: Scope, call_id: str) -> Call:
+        self._room.check_open()
+        call = self._room.calls.get((scope.tenant, call_id))
+        if call is None or not within(call.scope, scope):
+            raise rules.no_call(call_id)
+        return call
+
 
 class InMemorySessions(SessionStore):
     def __init__(self, room: Room) -> None:

@@ -34,6 +34,12 @@ class PostgresCalls(CallLog):
     async def list(self, scope: Scope, *, limit: int = 100, after: str | None = None) -> list[Call]:
         return await self._database.read(lambda connection: _calls(connection, scope, limit, after))
 
+    async def get(self, scope: Scope, call_id: str) -> Call:
+        row = await self._database.row("call_get", {"tenant": scope.tenant, "id": call_id})
+        if row is None or scope.user not in {None, row[1]} or scope.conversation not in {None, row[2]}:
+            raise rules.no_call(call_id)
+        return _call(row, scope.tenant)
+
 
 def _call_values(call: Call) -> Values:
     return {

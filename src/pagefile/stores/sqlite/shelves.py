@@ -35,6 +35,9 @@ class SqliteCalls(CallLog):
     async def list(self, scope: Scope, *, limit: int = 100, after: str | None = None) -> list[Call]:
         return await self._readers.run(lambda connection: _calls(connection, scope, limit, after))
 
+    async def get(self, scope: Scope, call_id: str) -> Call:
+        return await self._readers.run(lambda connection: _found(connection, scope, call_id))
+
 
 class SqliteSessions(SessionStore):
     """Session values in `sessions`."""
@@ -95,6 +98,13 @@ def _calls(connection: Connection, scope: Scope, limit: int, after: str | None) 
         place = row[0]
     values = {**keys(scope), "place": place, "limit": max(0, limit)}
     return [_call(row, scope.tenant) for row in connection.execute(sql(f"calls_of_{part_of(scope)}"), values)]
+
+
+def _found(connection: Connection, scope: Scope, call_id: str) -> Call:
+    row: Any = connection.execute(sql("call_get"), {"tenant": scope.tenant, "id": call_id}).fetchone()
+    if row is None or scope.user not in {None, row[1]} or scope.conversation not in {None, row[2]}:
+        raise rules.no_call(call_id)
+    return _call(row, scope.tenant)
 
 
 def _call(row: Row, tenant: str) -> Call:

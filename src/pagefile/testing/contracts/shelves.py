@@ -157,3 +157,16 @@ class CallLogContract(Contract):
         assert await listed(Scope("tenant", "bob", "chat")) == []
         with pytest.raises(NotFoundError):
             await listed(CHAT, after="c1")
+
+    async def test_a_call_is_found_by_its_id(self, store: Store) -> None:
+        """By whoever may list it; for others, and once it is no longer kept, it is not there."""
+        await store.calls.add([call("a"), call("b", scope=Scope("tenant", "bob", "b"))], keep=10)
+        for scope in (TENANT, ADA, CHAT):
+            assert await store.calls.get(scope, "a") == call("a")
+        strangers = (BOB, Scope("tenant", "ada", "else"), Scope("firm"))
+        for scope, call_id in [*((stranger, "a") for stranger in strangers), (CHAT, "b"), (TENANT, "c")]:
+            with pytest.raises(NotFoundError):
+                await store.calls.get(scope, call_id)
+        await store.calls.add([call("c")], keep=1)
+        with pytest.raises(NotFoundError):
+            await store.calls.get(CHAT, "a")

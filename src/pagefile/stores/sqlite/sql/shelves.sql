@@ -45,6 +45,9 @@ DELETE FROM context_calls WHERE conversation_id IS :conversation AND tenant = :t
 k.id, k.user_id, k.conversation_id, k.at, k.turn_id, k.query, k.options, k.tokens, k.ratio, k.mode, k.prefix_hash,
 k.receipt
 
+-- name: call_get
+SELECT {call} FROM context_calls AS k WHERE k.id = :id AND k.tenant = :tenant
+
 -- name: call_place
 SELECT k.place, k.user_id, k.conversation_id FROM context_calls AS k WHERE k.id = :after AND k.tenant = :tenant
 
