@@ -5,6 +5,8 @@ import logging
 from datetime import timedelta
 from functools import partial
 
+import anyio
+import numpy as np
 import pytest
 
 from pagefile import (
@@ -17,7 +19,7 @@ from pagefile import (
     TransferError,
 )
 from pagefile.errors import ModelUnavailableError
-from pagefile.ports import ChatModel
+from pagefile.ports import ChatModel, Embedder
 from pagefile.settings import MemorySettings
 from pagefile.standalone import answer_remember, remember_schema
 from pagefile.testing import FakeClock
@@ -217,6 +219,73 @@ async def test_two_processes_see_each_others_changes(open_memory, memory):
         assert "青霉素" not in str((await chat.context("能吃什么药")).messages)
         await memory.forget(user_id="u")
         assert "花生" not in str((await chat.context("能吃什么")).messages)
+
+
+async def test_whoever_writes_at_the_same_time_each_is_told_the_truth(url):
+    """Ten say the same and ten contradict one another, in two processes: one fact is stored, one residence is held."""
+    outcomes = []
+
+    async def say(memory, **fact):
+        outcomes.append((await memory.remember(user_id="u", **fact)).outcome)
+
+    async with Memory.open(url) as one, Memory.open(url) as other, anyio.create_task_group() as tasks:
+        for number in range(10):
+            memory = one if number % 2 else other
+            tasks.start_soon(partial(say, memory, text="likes tea", confidence=0.5))
+            tasks.start_soon(partial(say, memory, text=f"lives at number {number}", attribute="residence"))
+    async with Memory.open(url) as memory:
+        held = await memory.facts("u")
+        assert sorted(fact.attribute or "" for fact in held) == ["", "residence"]
+        assert len(await memory.facts("u", history=True)) == 11
+    assert sorted(outcomes) == ["duplicate"] * 9 + ["stored"] * 2 + ["superseded"] * 9
+
+
+async def test_an_export_carries_facts_and_what_became_of_them(url, tmp_path):
+    """Into an empty memory: the same facts, superseded ones too."""
+    async with Memory.open(url) as memory, Memory.open("memory://") as copy:
+        for city in ("Rome", "Oslo"):
+            await memory.remember(f"lives in {city}", user_id="u", attribute="residence")
+        await memory.export(tmp_path / "all.jsonl")
+        assert "outcome" not in (tmp_path / "all.jsonl").read_text()
+        await copy.import_(tmp_path / "all.jsonl")
+        assert await copy.facts("u", history=True) == await memory.facts("u", history=True)
+        assert (
+            await copy.remember("lives in Bern", user_id="u", attribute="residence")
+        ).outcome == "superseded"
+
+
+class Bilingual(Embedder):
+    """Knows one word in two languages; every other text points elsewhere."""
+
+    name, dimension = "bilingual", 2
+    broken = False
+
+    async def embed(self, texts):
+        if self.broken:
+            raise ModelUnavailableError
+        near = [("测试" in text or "testing" in text) for text in texts]
+        return np.array([[1, 0] if hit else [0, 1] for hit in near], dtype=np.float32)
+
+
+async def test_meaning_bridges_languages_when_asked_to(url):
+    """测试 finds testing; an embedder that is away costs meaning, not facts, and the receipt says so."""
+    embedder = Bilingual()
+    settings = Settings(memory=MemorySettings(embeddings=True))
+    async with Memory.open(url, embedder=embedder, settings=settings) as memory:
+        for text in ("Uses Docker", "Loves testing", "Plays the violin"):
+            await memory.remember(text, user_id="u", confidence=0.9)
+        chat = memory.conversation("c", user_id="u")
+        ranked = [verdict.score for verdict in await receipt(chat, "测试")]
+        assert ranked[0] > ranked[1] == ranked[2]
+        embedder.broken = True
+        window = await chat.context("测试")
+        assert any("by words alone" in note for note in window.receipt.degraded)
+        assert "testing" in str(window.messages)
+
+
+async def receipt(chat, query):
+    """The verdicts on facts."""
+    return [verdict for verdict in (await chat.context(query)).receipt if verdict.block == "facts"]
 
 
 # -- where they come from ----------------------------------------------------------------------------------------------

@@ -110,6 +110,7 @@ async def _pages(store: Store, scope: Scope) -> AsyncIterator[tuple[Page, str]]:
 def _dumped(kind: str, record: Entry | Fact | Page) -> dict[str, JsonValue]:
     fields = cast("dict[str, object]", asdict(record))
     scope = cast("dict[str, str | None]", fields.pop("scope"))
+    fields.pop("outcome", None)  # of the call that wrote a fact, not of the fact
     fields = {"type": kind, "user_id": scope["user"], "conversation_id": scope["conversation"]} | fields
     return {key: _plain(value) for key, value in fields.items()}
 

@@ -5,10 +5,13 @@ the journal. So a window costs one small query, and one new fact among ten thous
 """
 
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from uuid import uuid4
+
+import anyio
 
 from pagefile.errors import ConflictError, FactRejectedError, InvalidTurnError, NotFoundError
 from pagefile.ports import Clock, FactStore
@@ -20,7 +23,7 @@ from pagefile.tiers.base import Counter
 MAX_FACT_CHARS = 10_000
 #: Facts kept in memory, of all users together; the users seen longest ago leave first.
 MAX_CACHED = 200_000
-_MOST_ATTEMPTS = 16
+_MOST_ATTEMPTS = 64
 #: The subject of a fact that names an attribute and no subject.
 USER = "user"
 
@@ -100,6 +103,8 @@ class FactBook:
         self._counter = counter
         self._clock = clock
         self._held: OrderedDict[Scope, Held] = OrderedDict()
+        #: Who writes about a user, and how many wait to: here they queue, between processes the revision decides.
+        self._writers: dict[Scope, tuple[anyio.Lock, int]] = {}
 
     async def held(self, scope: Scope) -> Held:
         """What is held about a user now."""
@@ -119,23 +124,28 @@ class FactBook:
         Whoever else writes at the same time, each decision is made on what the store then holds.
         """
         owner = Scope(scope.tenant, scope.user)
-        fact = self._fact(owner, draft)
+        async with self._alone(owner):
+            return await self._remember(owner, draft)
+
+    async def _remember(self, owner: Scope, draft: Draft) -> Fact:
         for _ in range(_MOST_ATTEMPTS):
+            fact = self._fact(owner, draft)
             held = await self.held(owner)
-            outcome, written = decided(held, fact)
+            seen = held.stamp  # what is held may catch up while we wait
+            outcome, written = decided(held, fact, dated=draft.valid_from is not None)
             if not written:
                 return replace(held.facts[_same_id(held, fact)], outcome=outcome)
             try:
                 revision = await self._store.revise(
-                    owner, written, action=outcome, at=fact.recorded, expected=held.stamp[0]
+                    owner, written, action=outcome, at=fact.recorded, expected=seen[0]
                 )
             except ConflictError:
-                if await self._store.changed(owner) == held.stamp:
+                if await self._store.changed(owner) == seen:
                     raise  # not because others were faster
                 continue
             return replace(revision.after[-1], outcome=outcome)
         raise ConflictError(
-            f"The facts of user {scope.user!r} change faster than one more can be written: try again."
+            f"The facts of user {owner.user!r} change faster than one more can be written: try again."
         )
 
     async def retract(self, scope: Scope, fact_id: str) -> Fact:
@@ -199,11 +209,27 @@ class FactBook:
         """Drop what is kept in memory."""
         self._held.clear()
 
+    @asynccontextmanager
+    async def _alone(self, owner: Scope) -> AsyncGenerator[None]:
+        lock, waiting = self._writers.get(owner) or (anyio.Lock(), 0)
+        self._writers[owner] = lock, waiting + 1
+        try:
+            async with lock:
+                yield
+        finally:
+            waiting = self._writers[owner][1] - 1
+            if waiting:
+                self._writers[owner] = lock, waiting
+            else:
+                del self._writers[owner]
+
     async def _caught_up(self, owner: Scope, known: Held | None, stamp: tuple[int, int]) -> Held:
         if known is not None and stamp[0] > known.stamp[0]:
-            revisions = await self._store.revisions(owner, after=known.stamp[0])
-            rows = known.stamp[1] + sum(len(revision.after) for revision in revisions)
-            if revisions and (revisions[-1].number, rows) == stamp:
+            before = known.stamp
+            revisions = await self._store.revisions(owner, after=before[0])
+            rows = before[1] + sum(len(revision.after) for revision in revisions)
+            # Others may have caught up with more while we read: what we read must not stand over it.
+            if revisions and (revisions[-1].number, rows) == stamp and known.stamp == before:
                 known.take(fact for revision in revisions for fact in revision.after)
                 known.stamp = stamp
                 return known
@@ -260,10 +286,11 @@ def _same_id(held: Held, fact: Fact) -> str:
     return same.id
 
 
-def decided(held: Held, fact: Fact) -> tuple[Outcome, Sequence[Fact]]:
+def decided(held: Held, fact: Fact, *, dated: bool = False) -> tuple[Outcome, Sequence[Fact]]:
     """What becomes of a new statement, and the facts to write; the one that answers for it comes last.
 
-    Pure: the same facts and the same statement give the same decision.
+    Pure: the same facts and the same statement give the same decision. `dated` says that somebody knows since when it is true;
+    otherwise it is the newest word, whatever the clocks of two machines say.
     """
     same = held.equal_to(fact.text)
     if same is not None:
@@ -272,11 +299,14 @@ def decided(held: Held, fact: Fact) -> tuple[Outcome, Sequence[Fact]]:
     other = None if fact.attribute is None else held.about(fact.subject, fact.attribute)
     if other is None:
         return "stored", (fact,)
-    if fact.valid_from < other.valid_from:
+    if dated and fact.valid_from < other.valid_from:
         # Learnt late: it was true until what is already known came to be.
         return "stored", (replace(fact, valid_to=other.valid_from),)
-    past = replace(other, valid_to=max(fact.valid_from, other.valid_from))
-    return "superseded", (past, replace(fact, supersedes=other.id))
+    since = max(fact.valid_from, other.valid_from)
+    return "superseded", (
+        replace(other, valid_to=since),
+        replace(fact, valid_from=since, supersedes=other.id),
+    )
 
 
 def _confirmed(same: Fact, fact: Fact) -> Fact:
