@@ -136,8 +136,11 @@ class _Incoming:
     facts: dict[Scope, set[str]] = field(default_factory=dict[Scope, set[str]])
 
 
-async def import_from(store: Store, path: str | PathLike[str], tenant: str) -> dict[str, int]:
-    """Read an export line by line; each conversation is written in one piece."""
+async def import_from(
+    store: Store, path: str | PathLike[str], tenant: str, *, called: str | None = None
+) -> dict[str, int]:
+    """Read an export line by line; each conversation is written in one piece. `called` is what errors call the file."""
+    name = repr(str(path)) if called is None else called
     counts: dict[str, int] = {}
     incoming = _Incoming()
     number = 0
@@ -151,18 +154,18 @@ async def import_from(store: Store, path: str | PathLike[str], tenant: str) -> d
             await _write(store, incoming, counts)
     except UnicodeDecodeError as error:
         raise TransferError(
-            f"{str(path)!r} is not UTF-8 text near line {number + 1}: it is not a Pagefile export."
+            f"{name} is not UTF-8 text near line {number + 1}: it is not a Pagefile export."
         ) from error
     except OSError as error:
-        raise TransferError(f"Cannot read {str(path)!r}: {error}.") from error
+        raise TransferError(f"Cannot read {name}: {error}.") from error
     except (KeyError, TypeError, ValueError) as error:
         if isinstance(error, PagefileError):
             raise
         raise TransferError(
-            f"Line {number} of {str(path)!r} is damaged ({error!r}); lines before it were imported."
+            f"Line {number} of {name} is damaged ({error!r}); lines before it were imported."
         ) from error
     if number == 0:
-        raise TransferError(f"{str(path)!r} is empty: it is not a Pagefile export.")
+        raise TransferError(f"{name} is empty: it is not a Pagefile export.")
     return counts
 
 

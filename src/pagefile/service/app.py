@@ -17,7 +17,7 @@ from pagefile.service.binding import allowed_names, check_binding
 from pagefile.service.gates import Gate, LastHandler
 from pagefile.service.problems import http_error, pagefile_error, validation_error
 from pagefile.service.reference import completed
-from pagefile.service.routes import archive, conversations, facts, health, turns, windows
+from pagefile.service.routes import archive, conversations, facts, health, transfer, turns, windows
 from pagefile.service.routes.common import VERSION
 from pagefile.settings import Settings
 
@@ -76,7 +76,7 @@ def create_app(settings: Settings) -> FastAPI:
     )
     app.state.memory = None
     app.state.meter = PrometheusMeter()
-    for group in (turns, windows, archive, conversations, facts, health):
+    for group in (turns, windows, archive, conversations, facts, transfer, health):
         app.include_router(group.routes)
     app.include_router(pages.routes)
     return app

@@ -55,8 +55,9 @@ def completed(document: dict[str, Any]) -> dict[str, Any]:
     schemas |= _problem_schemas()
     examples = cast("dict[str, object]", json.loads(read("examples.json")))
     for operation in operations(document):
-        answer = operation.success["content"]["application/json"]
-        answer["example"] = examples[f"{operation.method} {operation.path}"]
+        # What is no JSON (a stream of lines or events) brings its example along.
+        if answer := operation.success["content"].get("application/json"):
+            answer["example"] = examples[f"{operation.method} {operation.path}"]
     return document
 
 
@@ -140,7 +141,10 @@ def _body(body: Mapping[str, Any] | None, schemas: Mapping[str, Any]) -> Html:
 
 
 def _content_example(label: str, content: Mapping[str, Any], schemas: Mapping[str, Any]) -> Html:
-    shape = content["application/json"]
+    media, shape = next(iter(content.items()))
+    if media != "application/json":
+        said = text(f"{label} {media}, for instance")
+        return fill(_DOCS, "example", label=said, text=str(shape["example"]))
     example = shape.get("example") or _resolved(shape["schema"], schemas)["examples"][0]
     shown = json.dumps(example, ensure_ascii=False, indent=2)
     said = Html(f"{label} {_type(shape['schema'])}, for instance")

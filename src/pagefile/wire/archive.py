@@ -68,6 +68,21 @@ class SearchPages(Body):
         return self
 
 
+class FindFetched(ConversationBody):
+    """A tool call about to be made: perhaps an equal one has been answered lately."""
+
+    tool: Annotated[Text, Field(min_length=1, max_length=100, examples=["search"])]
+    input: Annotated[JsonValue, Field(description="The tool's arguments, any JSON.")] = None
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {"conversation_id": CHAT, "user_id": USER, "tool": "guideline", "input": {"topic": "高血压"}}
+            ]
+        }
+    )
+
+
 class PinPage(ConversationBody):
     """A page that stays in every window of its conversation and out of every purge."""
 
@@ -202,6 +217,12 @@ class PageHitOut(Answer):
     @classmethod
     def of(cls, hit: PageHit) -> "PageHitOut":
         return cls(page=PageOut.of(hit.page), score=hit.score, passage=hit.passage, start=hit.start)
+
+
+class FetchedOut(Answer):
+    """The page of an equal call, if there is one that is fresh enough."""
+
+    page: PageOut | None
 
 
 class PurgeOut(Answer):

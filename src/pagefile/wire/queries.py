@@ -8,6 +8,7 @@ from pydantic import Field
 from pagefile.wire.texts import (
     MAX_INT,
     ConversationId,
+    Cursor,
     Id,
     LoadLimit,
     LoadOffset,
@@ -64,6 +65,13 @@ class ConversationsParams(Params):
     limit: Annotated[PageSize, Field(description=PAGE)] = 100
 
 
+class CheckpointsParams(ConversationParams):
+    """Checkpoints of a conversation."""
+
+    after: Annotated[int, Field(ge=0, le=MAX_INT, description=AFTER)] = 0
+    limit: Annotated[PageSize, Field(description=PAGE)] = 100
+
+
 class FactsParams(Params):
     """Facts about a user."""
 
@@ -71,6 +79,8 @@ class FactsParams(Params):
     tenant: Tenant = None
     as_of: Annotated[datetime | None, Field(description="What was held at this time.")] = None
     history: Annotated[bool, Field(description="Superseded and retracted ones too.")] = False
+    after: Annotated[Cursor | None, Field(description=AFTER)] = None
+    limit: Annotated[PageSize, Field(description=PAGE)] = 100
 
 
 class FactRevisionsParams(Params):
@@ -78,4 +88,5 @@ class FactRevisionsParams(Params):
 
     user_id: Annotated[Id, Field(description="About whom.", examples=["user-456"])]
     tenant: Tenant = None
-    after: Annotated[int, Field(ge=0, description="Only changes behind this revision.")] = 0
+    after: Annotated[int, Field(ge=0, le=MAX_INT, description="Only changes behind this revision.")] = 0
+    limit: Annotated[PageSize, Field(description=PAGE)] = 100

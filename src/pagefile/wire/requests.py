@@ -266,6 +266,14 @@ class ResetConversation(ConversationBody):
     model_config = ConfigDict(json_schema_extra={"examples": [{"conversation_id": CHAT, "user_id": USER}]})
 
 
+class Settle(Body):
+    """Wait until background work has caught up."""
+
+    timeout_s: Annotated[float, Field(gt=0, le=60, description="At most so long.")] = 10.0
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"timeout_s": 5.0}]})
+
+
 class RememberFact(Body):
     """A lasting statement about a user."""
 

@@ -398,6 +398,12 @@ class ErasureOut(Answer):
         )
 
 
+class SettledOut(Answer):
+    """Whether background work has caught up."""
+
+    settled: Annotated[bool, Field(description="False when the time was over first.")]
+
+
 class TokenizerOut(Answer):
     """What counts the tokens."""
 
@@ -414,6 +420,12 @@ class HealthOut(Answer):
     tokenizer: TokenizerOut
     tier_failures: Annotated[dict[str, int], Field(description="How often each tier failed since the start.")]
     calls_dropped: int
+
+
+class ReadyOut(Answer):
+    """The service takes requests."""
+
+    status: Literal["ready"] = "ready"
 
 
 def page_of(items: Sequence[T], following: str | None = None) -> "Page[T]":

@@ -38,9 +38,29 @@ def _given_as_text(value: object) -> datetime:
         raise ValueError("give the time in ISO 8601, for instance 2026-01-31T09:30:00Z") from error
 
 
+def _cursor(value: str) -> str:
+    moment, _, last = value.partition(" ")
+    _given_as_text(moment)
+    _visible(last)
+    return value
+
+
+def cursor_of(moment: datetime, last: str) -> str:
+    """Where a list goes on behind a record."""
+    return f"{moment.isoformat()} {last}"
+
+
+def behind(cursor: str) -> tuple[datetime, str]:
+    """What `cursor_of` was given."""
+    moment, _, last = cursor.partition(" ")
+    return _given_as_text(moment), last
+
+
 Text: TypeAlias = Annotated[str, AfterValidator(_storable)]
 Id: TypeAlias = Annotated[Text, Field(min_length=1, max_length=255), AfterValidator(_visible)]
 Moment: TypeAlias = Annotated[datetime, BeforeValidator(_given_as_text)]
+#: Where a list of facts goes on: when the last one shown was recorded, and its id.
+Cursor: TypeAlias = Annotated[Text, Field(min_length=1, max_length=300), AfterValidator(_cursor)]
 PageSize: TypeAlias = Annotated[int, Field(ge=1, le=MAX_PAGE)]
 
 ConversationId: TypeAlias = Annotated[
@@ -90,6 +110,7 @@ __all__ = [
     "Answer",
     "Body",
     "ConversationId",
+    "Cursor",
     "Id",
     "LoadLimit",
     "LoadOffset",
@@ -101,4 +122,6 @@ __all__ = [
     "Text",
     "UserId",
     "Uuid",
+    "behind",
+    "cursor_of",
 ]

@@ -13,6 +13,8 @@ from pagefile.service.routes.common import MemoryOf, chat_of, router
 from pagefile.standalone import tool_schemas
 from pagefile.wire.archive import (
     CallTool,
+    FetchedOut,
+    FindFetched,
     PageHitOut,
     PageOut,
     PageParams,
@@ -78,6 +80,13 @@ async def search(memory: MemoryOf, body: SearchPages) -> Page[PageHitOut]:
         chat = memory.conversation(body.conversation_id, user_id=body.user_id, tenant=body.tenant)
         hits = await chat.search_tool_history(body.query, body.limit)
     return page_of([PageHitOut.of(hit) for hit in hits])
+
+
+@routes.post("/pages/fetched")
+async def fetched(memory: MemoryOf, body: FindFetched) -> FetchedOut:
+    """The page of an equal call of the same user, when the setting `archive.reuse_s` allows it; null when there is none."""
+    found = await chat_of(memory, body).fetched(body.tool, body.input)
+    return FetchedOut(page=None if found is None else PageOut.of(found))
 
 
 @routes.post("/pages/pin")

@@ -4,8 +4,10 @@ from typing import Annotated
 
 from fastapi import Query
 
+from pagefile.errors import NotFoundError
+from pagefile.ports import HeadQuery
 from pagefile.service.routes.common import MemoryOf, chat_of, router
-from pagefile.wire.queries import ConversationParams, ConversationsParams
+from pagefile.wire.queries import CheckpointsParams, ConversationParams, ConversationsParams
 from pagefile.wire.requests import MakeCheckpoint, ResetConversation
 from pagefile.wire.responses import CheckpointOut, ConversationOut, Page, ResetOut, page_of
 
@@ -23,6 +25,16 @@ async def conversations(
     return page_of([ConversationOut.of(head) for head in found], found.next)
 
 
+@routes.get("/conversations/conversation")
+async def conversation(memory: MemoryOf, params: Annotated[ConversationParams, Query()]) -> ConversationOut:
+    """One conversation; 404 when nobody wrote to it, or somebody else."""
+    scope = chat_of(memory, params).scope
+    found = await memory.house.store.reader.heads(HeadQuery(scope, 1))
+    if not found:
+        raise NotFoundError("There is no such conversation: GET /v1/conversations lists them.")
+    return ConversationOut.of(found[0])
+
+
 @routes.post("/checkpoints", status_code=201)
 async def checkpoint(memory: MemoryOf, body: MakeCheckpoint) -> CheckpointOut:
     """Let a summary speak for all but the last turns; without one, it is extracted from them."""
@@ -31,12 +43,12 @@ async def checkpoint(memory: MemoryOf, body: MakeCheckpoint) -> CheckpointOut:
 
 
 @routes.get("/checkpoints")
-async def checkpoints(
-    memory: MemoryOf, params: Annotated[ConversationParams, Query()]
-) -> Page[CheckpointOut]:
+async def checkpoints(memory: MemoryOf, params: Annotated[CheckpointsParams, Query()]) -> Page[CheckpointOut]:
     """Every checkpoint of a conversation, oldest first."""
-    found = await chat_of(memory, params).checkpoints()
-    return page_of([CheckpointOut.of(made) for made in found], found.next)
+    found = [made for made in await chat_of(memory, params).checkpoints() if made.seq > params.after]
+    shown = found[: params.limit]
+    following = str(shown[-1].seq) if len(found) > params.limit else None
+    return page_of([CheckpointOut.of(made) for made in shown], following)
 
 
 @routes.post("/reset", status_code=201)

@@ -8,6 +8,7 @@ from pagefile.service.routes.common import MemoryOf, router
 from pagefile.wire.queries import FactRevisionsParams, FactsParams
 from pagefile.wire.requests import Forget, ImportFacts, RememberFact, RetractFact, UndoFacts
 from pagefile.wire.responses import ErasureOut, FactOut, ImportedFactsOut, Page, RevisionOut, page_of
+from pagefile.wire.texts import behind, cursor_of
 
 routes = router("Facts and forgetting")
 
@@ -33,14 +34,22 @@ async def remember(memory: MemoryOf, body: RememberFact) -> FactOut:
 async def facts(memory: MemoryOf, params: Annotated[FactsParams, Query()]) -> Page[FactOut]:
     """What is held about a user, oldest first; or what was held at a time, or all there ever was."""
     found = await memory.facts(params.user_id, params.tenant, as_of=params.as_of, history=params.history)
-    return page_of([FactOut.of(fact) for fact in found])
+    if params.after is not None:
+        # A fact may have left the list since, so it goes on behind a moment, not behind a fact.
+        start = behind(params.after)
+        found = [fact for fact in found if (fact.recorded, fact.id) > start]
+    shown = found[: params.limit]
+    following = cursor_of(shown[-1].recorded, shown[-1].id) if len(found) > params.limit else None
+    return page_of([FactOut.of(fact) for fact in shown], following)
 
 
 @routes.get("/facts/revisions")
 async def revisions(memory: MemoryOf, params: Annotated[FactRevisionsParams, Query()]) -> Page[RevisionOut]:
     """Every change of what is held about a user, oldest first."""
     found = await memory.fact_revisions(params.user_id, params.tenant, after=params.after)
-    return page_of([RevisionOut.of(revision) for revision in found])
+    shown = found[: params.limit]
+    following = str(shown[-1].number) if len(found) > params.limit else None
+    return page_of([RevisionOut.of(revision) for revision in shown], following)
 
 
 @routes.post("/facts/undo")

@@ -1,0 +1,143 @@
+"""A memory as a whole: out as lines, in as lines, and waiting until it has caught up."""
+
+import tempfile
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import anyio
+import anyio.to_thread
+from fastapi import Query, Request
+from fastapi.responses import StreamingResponse
+from pydantic import ValidationError
+
+from pagefile.errors import StoreFullError, TransferError
+from pagefile.memory import Memory
+from pagefile.memory.transfer import export_lines, import_from
+from pagefile.records import DEFAULT_TENANT, Scope
+from pagefile.service.routes.common import MemoryOf, router
+from pagefile.wire.requests import Settle
+from pagefile.wire.responses import SettledOut
+from pagefile.wire.transfer import LINE, LINES, ExportParams, HeaderLine, ImportOut, ImportParams
+
+routes = router("Export and import")
+
+#: How much of an export is gathered before it is sent.
+_CHUNK_CHARS = 64_000
+#: From so many bytes on, looking at a line would hold up the event loop.
+_THREAD_FROM_BYTES = 100_000
+
+_HEADER = '{"type":"pagefile-export","version":1}\n'
+_EXPORTED: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "JSON lines, one record a line; the first says what this is",
+        "content": {LINES: {"schema": {"type": "string"}, "example": _HEADER}},
+    }
+}
+_UPLOADED: Mapping[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "description": "An export, as `GET /v1/export` or `pagefile export` makes it.",
+        "content": {LINES: {"schema": {"type": "string"}, "example": _HEADER}},
+    }
+}
+
+
+@routes.get("/export", response_class=StreamingResponse, responses=_EXPORTED)
+async def export(memory: MemoryOf, params: Annotated[ExportParams, Query()]) -> StreamingResponse:
+    """A conversation, a user or a tenant as JSON lines; facts are there unless a conversation is named.
+
+    It is sent while it is read. A connection that ends before the last chunk left an export that is not whole.
+    """
+    memory.house.check_open()
+    scope = Scope(params.tenant or DEFAULT_TENANT, params.user_id, params.conversation_id)
+    headers = {"Content-Disposition": 'attachment; filename="pagefile-export.jsonl"'}
+    return StreamingResponse(_chunks(memory, scope), media_type=LINES, headers=headers)
+
+
+@routes.post("/import", openapi_extra=dict(_UPLOADED))
+async def import_(memory: MemoryOf, request: Request, params: Annotated[ImportParams, Query()]) -> ImportOut:
+    """Read an export; what is there already is left as it is.
+
+    Nothing is written unless every line has its shape. It may be larger than other bodies (`service.max_import_bytes`), and can
+    be sent again safely.
+    """
+    memory.house.check_open()
+    with tempfile.TemporaryDirectory(prefix="pagefile-import-") as folder:
+        path = Path(folder) / "upload.jsonl"
+        try:
+            async with await anyio.open_file(path, "wb") as file:
+                async for line in _checked(request.stream(), params.user_id):
+                    await file.write(line)
+        except OSError as error:
+            raise StoreFullError(f"The upload cannot be kept while it comes in: {error}.") from error
+        house = memory.house
+        counts = await import_from(house.store, path, params.tenant or DEFAULT_TENANT, called="the upload")
+        house.indexer.look()
+    return ImportOut(counts=counts)
+
+
+@routes.post("/settle")
+async def settle(memory: MemoryOf, body: Settle) -> SettledOut:
+    """Wait until background work has caught up, so that what was written can be recalled by meaning; at most so long."""
+    with anyio.move_on_after(body.timeout_s) as waiting:
+        await memory.settle()
+    return SettledOut(settled=not waiting.cancelled_caught)
+
+
+async def _chunks(memory: Memory, scope: Scope) -> AsyncGenerator[str]:
+    gathered: list[str] = []
+    size = 0
+    async for _, line in export_lines(memory.house.store, scope):
+        gathered.append(line)
+        size += len(line)
+        if size >= _CHUNK_CHARS:
+            yield "".join(gathered)
+            gathered, size = [], 0
+    yield "".join(gathered)
+
+
+async def _checked(chunks: AsyncIterator[bytes], user_id: str | None) -> AsyncGenerator[bytes]:
+    """The lines of an upload, each once it was found to have its shape and, if somebody is named, to be that user's."""
+    number = 0
+    async for line in _lines(chunks):
+        number += 1
+        if len(line) < _THREAD_FROM_BYTES:
+            _check(line, number, user_id)
+        else:
+            await anyio.to_thread.run_sync(_check, line, number, user_id)
+        yield line
+    if number == 0:
+        raise TransferError("The upload is empty: send an export, as GET /v1/export makes it.")
+
+
+async def _lines(chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
+    rest: list[bytes] = []
+    async for chunk in chunks:
+        *whole, last = chunk.split(b"\n")
+        for line in whole:
+            yield b"".join([*rest, line, b"\n"])
+            rest = []
+        rest.append(last)
+    if any(rest):
+        yield b"".join(rest)
+
+
+def _check(line: bytes, number: int, user_id: str | None) -> None:
+    try:
+        record = LINE.validate_json(line)
+    except ValidationError as error:
+        # What stands in the line is somebody's memory: only the place and the kind of the fault are told.
+        fault = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        place = "".join(f"/{part}" for part in fault["loc"])[:200]
+        raise TransferError(
+            f"Line {number} is not a record of an export{place and f' at {place}'}: {fault['msg']}."
+        ) from None
+    if (number == 1) != isinstance(record, HeaderLine):
+        raise TransferError(
+            f"Line {number}: an export begins with a line that says what it is, and has no other such line."
+        )
+    if user_id is not None and not isinstance(record, HeaderLine) and record.user_id != user_id:
+        raise TransferError(
+            f"Line {number} is not of the user {user_id!r}: only what is theirs can be imported here."
+        )

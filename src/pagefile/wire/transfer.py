@@ -1,0 +1,200 @@
+"""The lines of an export, as they may come in over HTTP.
+
+An upload is a stranger's: every line is held against its shape before any of it is written. What a line may leave out are the
+fields that came later than the format.
+"""
+
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import Field, JsonValue, TypeAdapter
+
+from pagefile.records import Outcome, Status
+from pagefile.wire.texts import (
+    MAX_INT,
+    Answer,
+    Body,
+    ConversationId,
+    Id,
+    Moment,
+    Params,
+    Tenant,
+    Text,
+    UserId,
+)
+
+LINES = "application/x-ndjson"
+
+Count: TypeAlias = Annotated[int, Field(ge=0, le=MAX_INT)]
+#: A list stays a list: the lines are only looked at.
+Texts: TypeAlias = list[Text]
+
+
+# -- asked -------------------------------------------------------------------------------------------------------------
+
+
+class ExportParams(Params):
+    """What to export: a conversation, a user, or a tenant."""
+
+    conversation_id: ConversationId | None = None
+    user_id: UserId = None
+    tenant: Tenant = None
+
+
+class ImportParams(Params):
+    """Whose memory the upload becomes."""
+
+    user_id: Annotated[
+        Id | None,
+        Field(description="Refuse the upload unless all of it is this user's.", examples=["user-456"]),
+    ] = None
+    tenant: Tenant = None
+
+
+# -- lines -------------------------------------------------------------------------------------------------------------
+
+
+class _Owned(Body):
+    user_id: Id | None
+    conversation_id: Id | None
+
+
+class HeaderLine(Body):
+    """The first line: what this is."""
+
+    type: Literal["pagefile-export"]
+    version: Literal[1]
+
+
+class ConversationLine(Body):
+    """The lines up to the next of its kind belong to this conversation."""
+
+    type: Literal["conversation"]
+    id: Id
+    user_id: Id | None
+    agent: Id | None
+
+
+class StepLine(Body):
+    """A tool call and its result."""
+
+    tool: Text
+    input: JsonValue
+    result: Text
+    call_id: Text
+    call_tokens: Count = 0
+    result_tokens: Count = 0
+    page: Id | None = None
+    whole: bool = True
+    page_tokens: Count = 0
+    page_chars: Count = 0
+    lost_chars: Count = 0
+
+
+class TurnLine(_Owned):
+    """A turn."""
+
+    type: Literal["turn"]
+    id: Id
+    seq: Annotated[int, Field(ge=1, le=MAX_INT)] | None
+    status: Status
+    user: Text | None
+    assistant: Text | None
+    steps: list[StepLine]
+    at: Moment
+    created: Moment
+    user_tokens: Count
+    assistant_tokens: Count
+    tokens: Count
+    counter: Text
+    metadata: dict[str, JsonValue] = Field(default_factory=dict[str, JsonValue])
+
+
+class CheckpointLine(_Owned):
+    """A checkpoint."""
+
+    type: Literal["checkpoint"]
+    id: Id
+    seq: Annotated[int, Field(ge=1, le=MAX_INT)]
+    version: Annotated[int, Field(ge=1, le=MAX_INT)]
+    summary: Text
+    covered_through_seq: Count
+    covered_turns: Count
+    created: Moment
+    tokens: Count
+    counter: Text
+    anchors: Texts = Field(default_factory=list[Text])
+    archive_refs: Texts = Field(default_factory=list[Text])
+
+
+class ResetLine(_Owned):
+    """A reset."""
+
+    type: Literal["reset"]
+    id: Id
+    seq: Annotated[int, Field(ge=1, le=MAX_INT)]
+    created: Moment
+
+
+class PageLine(_Owned):
+    """An archived tool result with its text."""
+
+    type: Literal["page"]
+    uuid: Annotated[Id, Field(pattern=r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")]
+    tool: Text
+    input: JsonValue
+    query_summary: Text
+    result_summary: Text
+    length: Count
+    sources: Texts
+    created: Moment
+    tokens: Count
+    counter: Text
+    content_hash: Text
+    call_hash: Text = ""
+    thread: Id | None = None
+    pinned: bool = False
+    loads: Count = 0
+    last_load: Moment | None = None
+    purged: Moment | None = None
+    stored_bytes: Count = 0
+    text: Text
+
+
+class FactLine(Body):
+    """A fact about a user."""
+
+    type: Literal["fact"]
+    user_id: Id
+    conversation_id: Id | None
+    id: Id
+    text: Text
+    category: Text | None
+    confidence: Annotated[float, Field(ge=0, le=1)]
+    valid_from: Moment
+    valid_to: Moment | None
+    recorded: Moment
+    retracted: Moment | None
+    source_turn: Id | None
+    source_quote: Text | None
+    tokens: Count
+    counter: Text
+    subject: Id | None = None
+    attribute: Id | None = None
+    supersedes: Id | None = None
+    outcome: Outcome | None = None
+
+
+ExportLine: TypeAlias = Annotated[
+    HeaderLine | ConversationLine | TurnLine | CheckpointLine | ResetLine | PageLine | FactLine,
+    Field(discriminator="type"),
+]
+LINE: TypeAdapter[ExportLine] = TypeAdapter(ExportLine)
+
+
+# -- answered ----------------------------------------------------------------------------------------------------------
+
+
+class ImportOut(Answer):
+    """What was new."""
+
+    counts: Annotated[dict[str, int], Field(description="How many of each kind were not there before.")]
