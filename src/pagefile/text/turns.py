@@ -35,7 +35,7 @@ NEIGHBOURS = (0.6, 0.36)
 SITTING = 0.3
 #: What a turn adds that means the same as the question, and a sitting that does, measured by the turn with the best words.
 MEANING = 1.0
-SITTING_MEANING = 2.5
+SITTING_MEANING = 2.0
 #: A sitting is near in meaning by so many of its turns: one alone is chance.
 SITTING_TURNS = 3
 #: What is taken for the meaning of a turn that was not among the nearest, measured by the least near that was.
