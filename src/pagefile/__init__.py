@@ -2,6 +2,7 @@
 
 from pagefile.blocking import BlockingConversation, BlockingMemory
 from pagefile.errors import (
+    AccessError,
     BudgetError,
     ClosedError,
     ConflictError,
@@ -21,7 +22,9 @@ from pagefile.errors import (
     StoreError,
     StoreFullError,
     StoreUnavailableError,
+    TooManyRequestsError,
     TransferError,
+    UnauthorizedError,
 )
 from pagefile.memory import Conversation, Memory
 from pagefile.records import (
@@ -44,6 +47,7 @@ from pagefile.settings import Settings
 from pagefile.window.receipt import Receipt, Verdict, Window
 
 __all__ = [
+    "AccessError",
     "BlockingConversation",
     "BlockingMemory",
     "BudgetError",
@@ -82,8 +86,10 @@ __all__ = [
     "StoreError",
     "StoreFullError",
     "StoreUnavailableError",
+    "TooManyRequestsError",
     "TransferError",
     "Turn",
+    "UnauthorizedError",
     "Verdict",
     "Window",
 ]

@@ -10,6 +10,9 @@ PagefileError
 │   └── HandleNotFoundError
 │       └── PagePurgedError
 ├── ClosedError
+├── AccessError
+│   └── UnauthorizedError
+├── TooManyRequestsError
 ├── StoreError
 │   ├── StoreUnavailableError
 │   ├── StoreFullError
@@ -95,6 +98,29 @@ class ClosedError(PagefileError):
     """This memory is closed: use it inside `async with Memory.open(…)`."""
 
     code = "closed"
+
+
+class AccessError(PagefileError):
+    """This key may not do that."""
+
+    code = "forbidden"
+
+
+class UnauthorizedError(AccessError):
+    """A valid API key is needed."""
+
+    code = "unauthorized"
+
+
+class TooManyRequestsError(PagefileError):
+    """Too many requests: wait a moment, then go on."""
+
+    code = "too-many-requests"
+
+    def __init__(self, message: str | None = None, *, retry_after_s: int = 1) -> None:
+        super().__init__(message)
+        #: When the next request is welcome.
+        self.retry_after_s = retry_after_s
 
 
 class StoreError(PagefileError):

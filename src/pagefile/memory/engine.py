@@ -244,10 +244,11 @@ class Memory:
             return await self.house.store.facts.list(scope, retracted=True)
         return [fact for fact in await self.house.store.facts.list(scope) if fact.valid_to is None]
 
-    async def retract(self, fact_id: str, *, tenant: str | None = None) -> Fact:
-        """No longer hold a fact; it stays on record as retracted."""
+    async def retract(self, fact_id: str, *, user_id: str | None = None, tenant: str | None = None) -> Fact:
+        """No longer hold a fact; it stays on record as retracted. Of a user that is named, only their own."""
         self.house.check_open()
-        return await self.house.facts.book.retract(Scope(_tenant(tenant)), checked_id(fact_id, "fact id"))
+        scope = Scope(_tenant(tenant), user_id)
+        return await self.house.facts.book.retract(scope, checked_id(fact_id, "fact id"))
 
     async def fact_revisions(
         self, user_id: str, tenant: str | None = None, *, after: int = 0

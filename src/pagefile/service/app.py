@@ -13,7 +13,8 @@ from pagefile.errors import PagefileError
 from pagefile.integrations.prometheus import PrometheusMeter
 from pagefile.memory import Memory
 from pagefile.service import pages
-from pagefile.service.binding import allowed_names, check_binding
+from pagefile.service.auth import Doorkeeper, unguarded
+from pagefile.service.binding import across_origins, allowed_names, check_binding, requires_keys
 from pagefile.service.gates import Gate, LastHandler
 from pagefile.service.problems import http_error, pagefile_error, validation_error
 from pagefile.service.reference import completed
@@ -38,11 +39,12 @@ class _Service(FastAPI):
 
 def create_app(settings: Settings) -> FastAPI:
     """The service, ready to be run by uvicorn; the memory is opened when it starts and drained when it stops."""
-    check_binding(settings.service.host)
+    service = settings.service
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
         async with Memory.open(settings=settings, meter=app.state.meter) as memory:
+            await check_binding(service, memory.house.store.keys)
             app.state.memory = memory
             try:
                 yield
@@ -61,9 +63,15 @@ def create_app(settings: Settings) -> FastAPI:
             Middleware(LastHandler),
             Middleware(
                 Gate,
-                names=allowed_names(settings.service.host),
-                max_body_bytes=settings.service.max_body_bytes,
-                max_import_bytes=settings.service.max_import_bytes,
+                names=allowed_names(service),
+                max_body_bytes=service.max_body_bytes,
+                max_import_bytes=service.max_import_bytes,
+            ),
+            *across_origins(service),
+            Middleware(
+                Doorkeeper,
+                require_keys=requires_keys(service),
+                requests_per_minute=service.requests_per_minute,
             ),
         ],
         exception_handlers={
@@ -79,4 +87,6 @@ def create_app(settings: Settings) -> FastAPI:
     for group in (turns, windows, archive, conversations, facts, transfer, health):
         app.include_router(group.routes)
     app.include_router(pages.routes)
+    if forgotten := list(unguarded(app)):
+        raise RuntimeError(f"These routes ask nobody for a key: {', '.join(forgotten)}. See service/auth.py.")
     return app

@@ -1,21 +1,40 @@
-"""Who may reach the service: this machine only, as long as there are no keys."""
+"""Who may reach the service: this machine only, unless there are keys."""
 
 import re
+from datetime import UTC, datetime
 from ipaddress import IPv6Address, ip_address
 
+from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
+
 from pagefile.errors import SettingsError
+from pagefile.ports import KeyStore
+from pagefile.settings import ServiceSettings
 
 LOOPBACK_NAMES = frozenset({"127.0.0.1", "localhost", "::1"})
+ANY = "*"
 
 _HOST = re.compile(r"(?:\[([0-9a-f:.]+)\]|([\w.-]+))(?::\d{0,5})?", re.ASCII)
+_ORIGIN = re.compile(r"https?://(?:\[[0-9a-f:.]+\]|[\w.-]+)(?::\d{1,5})?", re.ASCII)
+#: What a web page may send and read.
+_SENT = ("Authorization", "Content-Type", "Idempotency-Key", "Last-Event-ID", "X-API-Key")
+_READ = ("Content-Disposition", "Retry-After")
 
 
-def check_binding(host: str) -> None:
-    """Refuse to listen where other machines could reach a service that asks nobody for a key."""
-    if not is_loopback(host):
+def requires_keys(service: ServiceSettings) -> bool:
+    """Whether nobody is let in without a key: as it is set, and always where other machines can reach the service."""
+    return service.require_keys or not is_loopback(service.host)
+
+
+async def check_binding(service: ServiceSettings, keys: KeyStore) -> None:
+    """Refuse to listen where other machines could reach a service that nobody has a key for."""
+    if is_loopback(service.host):
+        return
+    now = datetime.now(UTC)
+    if not any(key.usable_at(now) for key in await keys.list()):
         raise SettingsError(
-            f"The service has no keys yet, so it does not listen on {host!r}, where other machines could read every "
-            "conversation: use 127.0.0.1, and put a reverse proxy that asks for a password in front of it."
+            f"There is no key yet, so the service does not listen on {service.host!r}, where other machines could read every "
+            "conversation: make one with `pagefile keys add NAME`, or listen on 127.0.0.1."
         )
 
 
@@ -37,10 +56,47 @@ def host_name(header: str) -> str:
     return (found[1] or found[2]) if found else ""
 
 
-def allowed_names(host: str) -> frozenset[str]:
-    """What a Host header may say to a service that listens on `host`.
+def allowed_names(service: ServiceSettings) -> frozenset[str]:
+    """What a Host header may say to the service; `*` among them stands for anything.
 
     A page of another origin can point its own name at 127.0.0.1 (DNS rebinding), and then reads what it likes; but its
-    requests still carry that name.
+    requests still carry that name. Who has to show a key is safe from that: the page does not know it.
     """
-    return LOOPBACK_NAMES | {host.strip("[]").lower()}
+    named = {name.strip("[]").lower() for name in _listed(service.hosts)}
+    if ANY in named and not requires_keys(service):
+        raise SettingsError(
+            'service.hosts is "*", which is safe only where keys are required: set service.require_keys, or name the hosts.'
+        )
+    for name in named - {ANY}:
+        if host_name(f"[{name}]" if ":" in name else name) != name:
+            raise SettingsError(
+                f"service.hosts: {name!r} is no host name: write it without https:// and without a port."
+            )
+    return LOOPBACK_NAMES | {service.host.strip("[]").lower()} | named
+
+
+def across_origins(service: ServiceSettings) -> list[Middleware]:
+    """What lets the web pages of other origins call the service, nothing unless some are named."""
+    origins = _listed(service.cors_origins)
+    for origin in origins:
+        if not _ORIGIN.fullmatch(origin.lower()):
+            raise SettingsError(
+                f"service.cors_origins: {origin!r} is no origin: write it as https://app.example.com, without a path; "
+                '"*" is not possible, for any page could read every conversation.'
+            )
+    if not origins:
+        return []
+    allowed = [origin.lower() for origin in origins]
+    return [
+        Middleware(
+            CORSMiddleware,
+            allow_origins=allowed,
+            allow_methods=["GET", "POST", "PUT", "DELETE"],
+            allow_headers=list(_SENT),
+            expose_headers=list(_READ),
+        )
+    ]
+
+
+def _listed(text: str | None) -> list[str]:
+    return [part.strip() for part in (text or "").split(",") if part.strip()]

@@ -15,7 +15,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from pagefile.service.binding import host_name
+from pagefile.service.binding import ANY, host_name
 from pagefile.service.problems import answered, internal, told
 
 logger = logging.getLogger("pagefile.service")
@@ -35,6 +35,7 @@ SECURITY_HEADERS: Mapping[str, str] = {
 UPLOAD = "/v1/import"
 
 _ESCAPED = re.compile(rb"%[89a-fA-F]")
+_MISDIRECTED = "This service answers to the names of its own machine only: an operator adds others with the setting service.hosts."
 #: How long a body that is too large is read on, in seconds.
 _DRAIN_S = 5.0
 
@@ -94,10 +95,8 @@ class Gate:
         headers = Headers(scope=scope)
         size = self._uploads if scope["path"] == UPLOAD else self._sizes
         refusal = None
-        if host_name(headers.get("host", "")) not in self._names:
-            refusal = answered(
-                told("misdirected", "This service answers to the names of its own machine only.")
-            )
+        if not self._knows(headers.get("host", "")):
+            refusal = answered(told("misdirected", _MISDIRECTED))
         elif not _is_text(scope["query_string"]):
             refusal = answered(told("invalid-query"))
         elif _announced(headers) > size.most:
@@ -107,6 +106,10 @@ class Gate:
             await refusal(scope, receive, send)
             return
         await self._app(scope, _counted(receive, size), send)
+
+    def _knows(self, host: str) -> bool:
+        name = host_name(host)
+        return name in self._names or (ANY in self._names and name != "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -159,6 +159,16 @@ class ServiceSettings:
     max_body_bytes: Positive = 32_000_000
     #: The largest export that may be imported, in bytes; it is kept on disk while it comes in.
     max_import_bytes: Positive = 1_000_000_000
+    #: Nobody is let in without a key (`pagefile keys add`). Always so where other machines can reach the service.
+    require_keys: bool = False
+    #: How many requests each key may make in a minute, counted by each worker for itself; 0 is no limit.
+    requests_per_minute: Count = 0
+    #: More names that the service answers to, such as "memory.example.com, 10.0.0.7"; "*" for any, where keys are required.
+    hosts: str | None = None
+    #: Web pages that may call the service from a browser, such as "https://app.example.com"; none unless set.
+    cors_origins: str | None = None
+    #: How many processes answer; `pagefile serve --workers`.
+    workers: Positive = 1
 
     def __post_init__(self) -> None:
         _check(self, "service.")

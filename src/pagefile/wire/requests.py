@@ -343,6 +343,7 @@ class RetractFact(Body):
     """No longer hold a fact; it stays on record as retracted."""
 
     fact_id: Id
+    user_id: Annotated[Id | None, Field(description="Only if it is this user's.", examples=[USER])] = None
     tenant: Tenant = None
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"fact_id": SOME_UUID}]})

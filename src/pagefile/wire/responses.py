@@ -412,14 +412,16 @@ class TokenizerOut(Answer):
 
 
 class HealthOut(Answer):
-    """The service works, and what it runs on."""
+    """The service lives, and what it runs on: null where the store does not answer, or a key is needed to be told."""
 
     status: Literal["ok"] = "ok"
     version: str
-    store: Json
-    tokenizer: TokenizerOut
-    tier_failures: Annotated[dict[str, int], Field(description="How often each tier failed since the start.")]
-    calls_dropped: int
+    store: Json | None = None
+    tokenizer: TokenizerOut | None = None
+    tier_failures: Annotated[
+        dict[str, int] | None, Field(description="How often each tier failed since the start.")
+    ] = None
+    calls_dropped: int | None = None
 
 
 class ReadyOut(Answer):

@@ -7,6 +7,7 @@ from fastapi import APIRouter, Depends, Request
 
 from pagefile.errors import ClosedError
 from pagefile.memory import Conversation, Memory
+from pagefile.service.auth import GuardedRouter
 from pagefile.wire.problem import MEDIA_TYPE
 
 #: As the service says it in its answers and pages.
@@ -43,8 +44,8 @@ MemoryOf: TypeAlias = Annotated[Memory, Depends(open_memory)]
 
 
 def router(tag: str) -> APIRouter:
-    """A group of routes."""
-    return APIRouter(prefix="/v1", tags=[tag], responses=PROBLEMS)
+    """A group of routes, each of which holds what it is asked for against the caller's key."""
+    return GuardedRouter(prefix="/v1", tags=[tag], responses=PROBLEMS)
 
 
 def chat_of(memory: Memory, request: NamesConversation, *, agent: str | None = None) -> Conversation:

@@ -68,7 +68,7 @@ async def import_facts(memory: MemoryOf, body: ImportFacts) -> ImportedFactsOut:
 @routes.post("/facts/retract")
 async def retract(memory: MemoryOf, body: RetractFact) -> FactOut:
     """No longer hold a fact; it stays on record as retracted."""
-    return FactOut.of(await memory.retract(body.fact_id, tenant=body.tenant))
+    return FactOut.of(await memory.retract(body.fact_id, user_id=body.user_id, tenant=body.tenant))
 
 
 @routes.post("/forget")

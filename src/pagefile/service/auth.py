@@ -1,0 +1,287 @@
+"""Who asks, and what they may see.
+
+A key is bound to a tenant, perhaps to one user of it. `Doorkeeper` finds out who asks, before any body is read; `guarded` holds
+what a request names against that, in the one place that every route of the API passes: what is left out is filled in from
+the key, what is another's is refused. Without a key, and where none is required, everything is open, as on one's own machine.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import wraps
+from http import HTTPStatus
+from inspect import Parameter, isasyncgenfunction, iscoroutinefunction, signature
+from typing import Annotated, Any, TypeVar, cast, get_args, get_origin, get_type_hints
+
+from fastapi import APIRouter, FastAPI, Request
+from fastapi.routing import iter_route_contexts
+from pydantic import BaseModel
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from pagefile import records
+from pagefile.errors import AccessError, ClosedError, PagefileError, TooManyRequestsError, UnauthorizedError
+from pagefile.memory import Memory
+from pagefile.ports import HeadQuery, KeyStore
+from pagefile.service.limits import RateLimit
+from pagefile.service.problems import Kind, answered, told
+from pagefile.stores.secrets import Presented, presented
+
+logger = logging.getLogger("pagefile.service")
+
+#: How far the time of a key's last use may lag behind.
+LAST_USED_EVERY = timedelta(hours=1)
+#: What everybody may see: pages about the API, and whether the service lives. Nothing of anybody's memory is there.
+PUBLIC = frozenset({"/", "/docs", "/style.css", "/openapi.json", "/healthz", "/readyz"})
+PUBLIC_FOLDER = "/problems/"
+#: Pages that tell more to whoever shows a key.
+TELLS_MORE = frozenset({"/healthz"})
+#: Routes that name no tenant, and why they may: nothing of anybody's memory is in their answers.
+FOR_EVERYBODY: Mapping[str, str] = {
+    "/v1/tools": "the tools to offer are the same for everybody",
+    "/v1/settle": "it only waits, and says whether it waited long enough",
+    "/metrics": "numbers of the whole service, without a name; a key is asked for where keys are required",
+}
+
+_STATE = "pagefile.principal"
+_GUARDED = "__pagefile_guarded__"
+_REQUEST = "_guarded_request"
+
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """Who asks: a key's holder, bound to a tenant and perhaps a user; or whoever is on this machine, bound to nothing."""
+
+    key_id: str | None = None
+    tenant: str | None = None
+    user: str | None = None
+    #: False: a stranger at a public page, where others show a key.
+    is_known: bool = True
+
+
+class Doorkeeper:
+    """Lets in who may come in. A key that is shown is always checked; where keys are required, nobody comes in without."""
+
+    def __init__(self, app: ASGIApp, *, require_keys: bool, requests_per_minute: int) -> None:
+        self._app = app
+        self._require = require_keys
+        self._limit = RateLimit(requests_per_minute)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        try:
+            scope[_STATE] = await self._admitted(scope)
+        except PagefileError as error:
+            await _refusal(error)(scope, receive, send)
+            return
+        await self._app(scope, receive, send)
+
+    async def _admitted(self, scope: Scope) -> Principal:
+        shown = _shown(Headers(scope=scope))
+        if is_public(scope["path"]) and (shown is None or scope["path"] not in TELLS_MORE):
+            return Principal(is_known=not self._require)
+        if shown is None and self._require:
+            raise UnauthorizedError(
+                "This service asks for a key: send `Authorization: Bearer pf_…` or `X-API-Key: pf_…`; `pagefile keys add` makes one."
+            )
+        principal = Principal() if shown is None else await _holder(_keys(scope), shown)
+        wait = self._limit.wait_s(principal.key_id or "")
+        if wait:
+            raise TooManyRequestsError(f"Too many requests: go on in {wait} s.", retry_after_s=wait)
+        return principal
+
+
+def is_public(path: str) -> bool:
+    """Whether a path is answered to everybody."""
+    return path in PUBLIC or path.startswith(PUBLIC_FOLDER)
+
+
+def principal_of(request: Request) -> Principal:
+    """Who asks. Without a doorkeeper nobody knows, and nobody is let in."""
+    return cast("Principal", request.scope[_STATE])
+
+
+def _refusal(error: PagefileError) -> ASGIApp:
+    headers: dict[str, str] = {}
+    if isinstance(error, UnauthorizedError):
+        headers = {"WWW-Authenticate": "Bearer"}
+    if isinstance(error, TooManyRequestsError):
+        headers = {"Retry-After": str(error.retry_after_s)}
+    kind = Kind.of(type(error))
+    if kind.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        problem = told(kind)
+        logger.error("%s: %s: %s", problem.instance, type(error).__name__, error)
+        return answered(problem)
+    return answered(told(kind, str(error)), headers)
+
+
+def _shown(headers: Headers) -> str | None:
+    """The key of a request; a header that holds something else than a key may be a proxy's business."""
+    scheme, _, token = headers.get("authorization", "").partition(" ")
+    named = {token.strip()} if scheme.lower() == "bearer" else set[str]()
+    if "x-api-key" in headers:
+        named.add(headers["x-api-key"].strip())
+    if len(named) > 1:
+        raise UnauthorizedError("The request shows two different keys: send one.")
+    return named.pop() if named else None
+
+
+async def _holder(keys: KeyStore, shown: str) -> Principal:
+    asked = presented(shown)
+    if asked is None:
+        raise _unknown()
+    now = datetime.now(UTC)
+    key = await _matching(keys, asked, now)
+    if key.last_used is None or now - key.last_used >= LAST_USED_EVERY:
+        try:
+            await keys.used(key.id, now)
+        except PagefileError as error:
+            # A database that can only be read still answers.
+            logger.warning("could not note that key %s was used: %s", key.id, error)
+    return Principal(key.id, key.scope.tenant, key.scope.user)
+
+
+async def _matching(keys: KeyStore, asked: Presented, now: datetime) -> records.ApiKey:
+    key = await keys.get(asked.id)
+    if not asked.is_for(key) or key is None or not key.usable_at(now):
+        raise _unknown()
+    return key
+
+
+def _unknown() -> UnauthorizedError:
+    # One answer for all: who shows a wrong key learns nothing about the right ones.
+    return UnauthorizedError("This key is not known, was revoked or has expired: `pagefile keys list` tells.")
+
+
+def _keys(scope: Scope) -> KeyStore:
+    memory = memory_in(scope["app"])
+    if memory is None:
+        raise ClosedError
+    return memory.house.store.keys
+
+
+def memory_in(app: FastAPI) -> Memory | None:
+    """The memory of a service, None before its start and after its end."""
+    return app.state.memory
+
+
+# -- what a request names ----------------------------------------------------------------------------------------------
+
+
+class GuardedRouter(APIRouter):
+    """Routes that nobody passes with another's name."""
+
+    def add_api_route(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
+        super().add_api_route(path, guarded(endpoint), **options)
+
+
+def guarded(endpoint: Callable[..., Any]) -> Callable[..., Any]:
+    """The endpoint, called only with what the caller may name."""
+    if not (iscoroutinefunction(endpoint) or isasyncgenfunction(endpoint)):
+        raise TypeError(f"{endpoint.__qualname__} must be an async function to be guarded.")
+
+    asked = _request_name(endpoint)
+
+    async def narrowed(given: dict[str, Any]) -> dict[str, Any]:
+        request = cast("Request", given[asked] if asked else given.pop(_REQUEST))
+        principal = principal_of(request)
+        if principal.tenant is None:
+            return given
+        return {name: await _narrowed(value, principal, request) for name, value in given.items()}
+
+    if isasyncgenfunction(endpoint):
+
+        @wraps(endpoint)
+        async def guard(**given: Any) -> Any:
+            async for item in endpoint(**await narrowed(given)):
+                yield item
+
+    else:
+
+        @wraps(endpoint)
+        async def guard(**given: Any) -> Any:
+            return await cast("Callable[..., Awaitable[Any]]", endpoint)(**await narrowed(given))
+
+    setattr(guard, _GUARDED, names_tenant(endpoint))
+    cast("Any", guard).__signature__ = _asking(endpoint)
+    return guard
+
+
+def names_tenant(endpoint: Callable[..., Any]) -> bool:
+    """Whether a request to this endpoint says, or leaves to the key, which tenant it speaks of."""
+    hints = get_type_hints(endpoint, include_extras=True)
+    return any(_is_model(hint) and "tenant" in _bare(hint).model_fields for hint in hints.values())
+
+
+def unguarded(app: FastAPI) -> Iterator[str]:
+    """The routes of an app that a key's holder could pass with another's name; there must be none."""
+    for route in iter_route_contexts(app.routes):
+        path = route.path or ""
+        names = cast("bool | None", getattr(route.endpoint, _GUARDED, None))
+        if not (names or is_public(path) or path in FOR_EVERYBODY):
+            yield path
+
+
+def _asking(endpoint: Callable[..., Any]) -> Any:
+    """The endpoint's signature, and the request, which tells who asks."""
+    hints = get_type_hints(endpoint, include_extras=True)
+    own = signature(endpoint)
+    known = [one.replace(annotation=hints.get(one.name, one.annotation)) for one in own.parameters.values()]
+    if _request_name(endpoint) is None:
+        known.append(Parameter(_REQUEST, Parameter.KEYWORD_ONLY, annotation=Request))
+    return own.replace(parameters=known, return_annotation=hints.get("return", own.return_annotation))
+
+
+def _request_name(endpoint: Callable[..., Any]) -> str | None:
+    """What the endpoint itself calls the request; the framework fills in one of that kind, not two."""
+    return next((name for name, hint in get_type_hints(endpoint).items() if hint is Request), None)
+
+
+async def _narrowed(value: R, principal: Principal, request: Request) -> R:
+    """What a request says, with the key's own tenant and user in it; another's is refused, whether it is there or not."""
+    if not isinstance(value, BaseModel):
+        return value
+    fields = type(value).model_fields
+    if "tenant" not in fields:
+        return value
+    mine: dict[str, str] = {"tenant": _own(value, "tenant", cast("str", principal.tenant))}
+    if principal.user is not None:
+        if "user_id" not in fields:
+            raise AccessError("This needs a key for the whole tenant; this key is one user's.")
+        mine["user_id"] = _own(value, "user_id", principal.user)
+        await _check_conversation(value, principal, request)
+    return cast("R", value.model_copy(update=mine))
+
+
+def _own(value: BaseModel, name: str, own: str) -> str:
+    said = getattr(value, name)
+    if said not in {None, own}:
+        raise AccessError(
+            f"This key is for another {name.removesuffix('_id')}: leave {name} out, or give its own."
+        )
+    return own
+
+
+async def _check_conversation(value: BaseModel, principal: Principal, request: Request) -> None:
+    """A user's key opens that user's conversations and new ones; those of others, and those of nobody, are the tenant's."""
+    conversation = getattr(value, "conversation_id", None)
+    memory = memory_in(request.app)
+    if conversation is None or memory is None:
+        return
+    whole = records.Scope(cast("str", principal.tenant), None, conversation)
+    found = await memory.house.store.reader.heads(HeadQuery(whole, limit=1))
+    if found and found[0].scope.user != principal.user:
+        raise AccessError("This key may not use this conversation: use an id of your own.")
+
+
+def _bare(hint: Any) -> Any:
+    return get_args(hint)[0] if get_origin(hint) is Annotated else hint
+
+
+def _is_model(hint: Any) -> bool:
+    return isinstance(_bare(hint), type) and issubclass(_bare(hint), BaseModel)

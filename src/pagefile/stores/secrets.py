@@ -1,0 +1,62 @@
+"""The secrets of API keys: made here, hashed here, compared here, and kept nowhere.
+
+A secret has 256 bits of chance, so there is nothing to guess and a plain hash is enough: what makes hashes of passwords slow
+makes up for passwords that can be guessed.
+"""
+
+import hashlib
+import hmac
+import re
+import secrets
+import string
+from dataclasses import dataclass
+from datetime import datetime
+
+from pagefile.records import ApiKey, Scope
+
+_ID_ALPHABET = string.ascii_lowercase + string.digits
+_ID_CHARS = 12
+_SECRET_ALPHABET = string.ascii_letters + string.digits
+#: 62 ** 43 > 2 ** 256.
+_SECRET_CHARS = 43
+_WRITTEN = re.compile(rf"pf_([a-z0-9]{{{_ID_CHARS}}})_([A-Za-z0-9]{{{_SECRET_CHARS}}})", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Presented:
+    """A key as somebody shows it."""
+
+    id: str
+    _secret: str
+
+    def __repr__(self) -> str:
+        return f"Presented({self.id!r})"
+
+    def is_for(self, key: ApiKey | None) -> bool:
+        """Whether it is this key, in a time that tells nothing; for None it takes as long to say no."""
+        expected = "" if key is None else key.digest
+        return hmac.compare_digest(digest(self._secret).encode(), expected.encode())
+
+
+def presented(written: str) -> Presented | None:
+    """A key out of its text `pf_<id>_<secret>`, None when it is none."""
+    found = _WRITTEN.fullmatch(written.strip())
+    return None if found is None else Presented(found[1], found[2])
+
+
+def new_key(
+    name: str, scope: Scope, *, created: datetime, expires: datetime | None = None
+) -> tuple[ApiKey, str]:
+    """A new key, and the text that stands for it, which nobody can tell a second time."""
+    key_id, secret = _drawn(_ID_ALPHABET, _ID_CHARS), _drawn(_SECRET_ALPHABET, _SECRET_CHARS)
+    key = ApiKey(key_id, name, Scope(scope.tenant, scope.user), digest(secret), created, expires)
+    return key, f"pf_{key_id}_{secret}"
+
+
+def digest(secret: str) -> str:
+    """What is kept of a secret."""
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def _drawn(alphabet: str, count: int) -> str:
+    return "".join(secrets.choice(alphabet) for _ in range(count))
