@@ -28,6 +28,7 @@ def test_every_example_is_run_here():
     """An example nobody runs is wrong before long."""
     assert [
         "agent_loop.py",
+        "conversation_graph.py",
         "conversation_history.py",
         "fact_memory.py",
         "langchain_agent.py",
@@ -36,6 +37,16 @@ def test_every_example_is_run_here():
         "workspace.py",
         "yongce_dialogue.py",
     ] == sorted(path.name for path in EXAMPLES.glob("*.py") if path.name not in ELSEWHERE)
+
+
+def test_a_graph_that_loops(told):
+    """Tools, a second look at the answer, and the next turn knows whom it is about (S2-53)."""
+    ((*lines,),) = told("conversation_graph.py")
+    nodes = [line.strip() for line in lines if line.startswith("  ") and ":" not in line]
+    assert ["recall", "generate", "generate", "generate", "persist", "recall", "generate", "generate", "persist"] == nodes  # fmt: skip
+    assert "  反思: 他导演了盗梦空间等。 → 请注明年份" in lines
+    assert "1. 诺兰导演过什么？ [search_films, reflect] 他导演了盗梦空间（2010）、星际穿越（2014）。" == lines[-2]
+    assert "2. 你还记得他导演过什么吗？ [search_films] 他导演了盗梦空间（2010）、星际穿越（2014）。" == lines[-1]
 
 
 def test_the_conversation_of_document_004(told, monkeypatch):

@@ -1,0 +1,46 @@
+"""Pagefile in LangGraph: document 002's conversation as a state graph. LangGraph's own store is beside this, in `langgraph_store`."""
+
+from pagefile.errors import MissingExtraError
+
+try:
+    __import__("langgraph.graph")  # asked for here once, so that every module beside this one has it
+except ImportError as error:
+    raise MissingExtraError.of("langgraph", "The conversation graph") from error
+
+from pagefile.integrations.langgraph.chat import ChatRequest, ConversationChat
+from pagefile.integrations.langgraph.graph import (
+    ChatEvent,
+    ConversationNodes,
+    build_conversation_graph,
+    conversation_builder,
+)
+from pagefile.integrations.langgraph.nodes import (
+    FactContext,
+    RecallSources,
+    generate_node,
+    persist_node,
+    recall_node,
+    retrieve_node,
+    route_node,
+)
+from pagefile.integrations.langgraph.prompt import build_prompt_from_state
+from pagefile.integrations.langgraph.state import ConversationState, NodeTrace
+
+__all__ = [
+    "ChatEvent",
+    "ChatRequest",
+    "ConversationChat",
+    "ConversationNodes",
+    "ConversationState",
+    "FactContext",
+    "NodeTrace",
+    "RecallSources",
+    "build_conversation_graph",
+    "build_prompt_from_state",
+    "conversation_builder",
+    "generate_node",
+    "persist_node",
+    "recall_node",
+    "retrieve_node",
+    "route_node",
+]

@@ -1,0 +1,189 @@
+"""The nodes put together: START → route → recall → retrieve → generate → persist → END, each with its trace."""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
+from contextlib import aclosing, contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from time import perf_counter
+from typing import Any, TypeAlias, cast
+
+from langgraph.graph import END, START, StateGraph  # pyright: ignore[reportMissingTypeStubs] - it has types, and says so for a part of it only
+from langgraph.types import StreamWriter
+
+from pagefile.integrations.langgraph.nodes import (
+    FactContext,
+    MemoryService,
+    RecallSources,
+    Retriever,
+    Router,
+    Wording,
+    generating,
+    persist_node,
+    recall_node,
+    retrieve_node,
+    route_node,
+)
+from pagefile.integrations.langgraph.speaking import AnyModel
+from pagefile.integrations.langgraph.state import ConversationState, NodeTrace
+from pagefile.memory import Memory
+from pagefile.standalone import (
+    ConversationEpisodicMemory,
+    ConversationHistory,
+    ConversationStore,
+    ConversationSummarizer,
+)
+
+#: The nodes in the order of the document.
+ORDER = ("route", "recall", "retrieve", "generate", "persist")
+_GREETING = {"zh": "你是一个有帮助的助手。", "en": "You are a helpful assistant."}
+
+#: `{"type": "turn"}` first, then `"token"`s and a `"node"` for each node that ended, then `"done"`.
+ChatEvent: TypeAlias = dict[str, Any]
+Node: TypeAlias = Callable[[ConversationState], Awaitable[ConversationState]]
+
+
+@dataclass(slots=True)
+class ConversationNodes:
+    """The five nodes over one memory, ready for a graph: the document's, or one of your own with loops.
+
+    Args:
+        model: a chat model of LangChain (with its tools bound), a `ChatModel`, or a function from messages to an answer.
+        router: says which knowledge base and which agent answer; without one, no knowledge base is asked.
+        retriever: asks the knowledge base.
+        system_message: what the model is told first.
+        memory_service: what is held about a user; the facts of the memory unless said otherwise.
+        summarizer, episodic_memory: document 002's phases 1 and 2; over the memory's own log unless said otherwise.
+        callbacks: given to a model of LangChain, for instance Langfuse's.
+        window_tokens: how many tokens a prompt may have, as in the settings unless said otherwise.
+    """
+
+    memory: Memory
+    model: AnyModel
+    router: Router | None = None
+    retriever: Retriever | None = None
+    system_message: str | None = None
+    memory_service: MemoryService | None = None
+    summarizer: ConversationSummarizer | None = None
+    episodic_memory: ConversationEpisodicMemory | None = None
+    callbacks: Sequence[Any] = ()
+    window_tokens: int | None = None
+    tenant: str | None = None
+    store: ConversationStore = field(init=False)
+    nodes: dict[str, Node] = field(init=False)
+    wording: Wording = field(init=False)
+    _running: dict[str, set[asyncio.Task[Any]]] = field(
+        init=False, default_factory=lambda: defaultdict(set[asyncio.Task[Any]])
+    )
+
+    def __post_init__(self) -> None:
+        house = self.memory.house
+        self.store = store = ConversationStore(self.memory, tenant=self.tenant)
+        history = ConversationHistory(
+            store,
+            self.summarizer or ConversationSummarizer(store=store),
+            self.episodic_memory or ConversationEpisodicMemory(store),
+        )
+        facts = self.memory_service or FactContext(self.memory, tenant=self.tenant)
+        self.wording = Wording(
+            self.system_message or _GREETING[house.settings.language],
+            self.window_tokens or house.settings.window_tokens,
+            house.counter.count,
+        )
+        self.nodes = {
+            "route": partial(route_node, router=self.router),
+            "recall": partial(recall_node, sources=RecallSources(facts, history)),
+            "retrieve": partial(retrieve_node, retriever=self.retriever),
+            "persist": partial(persist_node, store=store, history=history),
+        }
+
+    async def play(self, name: str, state: ConversationState) -> AsyncGenerator[ChatEvent]:
+        """One node: the words it speaks as they come, and last its trace with what it changes."""
+        began = perf_counter()
+        update: ConversationState = {}
+        if name != "generate":
+            update = await self.nodes[name](state)
+        else:
+            speech = generating(state, model=self.model, wording=self.wording, callbacks=self.callbacks)
+            async with aclosing(speech) as pieces:
+                async for piece in pieces:
+                    if isinstance(piece, str):
+                        yield {"type": "token", "text": piece}
+                    else:
+                        update = piece
+        (trace,) = update.pop("trace", [NodeTrace(node=name)])
+        trace["duration_ms"] = round((perf_counter() - began) * 1000, 3)
+        yield {"type": "node", **trace, "update": update}
+
+    def node(self, name: str) -> Callable[[ConversationState, StreamWriter], Awaitable[ConversationState]]:
+        """One node as LangGraph takes it: its events go to the stream of mode `custom`."""
+
+        async def run(state: ConversationState, writer: StreamWriter) -> ConversationState:
+            event: ChatEvent = {}
+            with self._known(state.get("turn_id", "")):
+                async with aclosing(self.play(name, state)) as events:
+                    async for event in events:
+                        writer(event)
+            return update_of(event)
+
+        return run
+
+    async def stop(self, turn_id: str) -> None:
+        """Cancel the nodes that still work for a turn, and wait for them.
+
+        LangGraph runs each in a task of its own. Cancelled from a task group, as every web framework does, it leaves them
+        running: its cleaning up is cancelled too.
+        """
+        running = self._running.pop(turn_id, set[asyncio.Task[Any]]()) - {asyncio.current_task()}
+        for task in running:
+            task.cancel()
+        if running:
+            await asyncio.wait(running)
+
+    @contextmanager
+    def _known(self, turn_id: str) -> Generator[None]:
+        """The task that runs here is known as long as it works."""
+        task = asyncio.current_task()
+        assert task is not None
+        self._running[turn_id].add(task)
+        try:
+            yield
+        finally:
+            if turn_id in self._running:
+                self._running[turn_id].discard(task)
+                if not self._running[turn_id]:
+                    del self._running[turn_id]
+
+
+def update_of(event: ChatEvent) -> ConversationState:
+    """What the node of an event changes in the state, with its trace."""
+    trace = {key: value for key, value in event.items() if key not in {"type", "update"}}
+    return cast("ConversationState", {**event["update"], "trace": [trace]})
+
+
+def conversation_builder(nodes: ConversationNodes) -> "StateGraph[ConversationState]":
+    """The document's graph before it is compiled, for those who add nodes and edges to it."""
+    builder: StateGraph[ConversationState] = StateGraph(ConversationState)
+    for name in ORDER:
+        builder.add_node(name, cast("Any", nodes.node(name)))  # pyright: ignore[reportUnknownMemberType] - its own overloads are partly unknown
+    for one, other in zip((START, *ORDER), (*ORDER, END), strict=True):
+        builder.add_edge(one, other)
+    return builder
+
+
+def build_conversation_graph(
+    memory: Memory,
+    *,
+    model: AnyModel,
+    router: Router | None = None,
+    retriever: Retriever | None = None,
+    checkpointer: Any = None,
+    **options: Any,
+) -> Any:
+    """The document's graph, compiled: `await graph.ainvoke({"messages": [HumanMessage(…)], "conversation_id": …})`.
+
+    `options` are those of `ConversationNodes`. Without `ConversationChat` around it, a run that fails or is cut leaves nothing in the log.
+    """
+    nodes = ConversationNodes(memory, model, router, retriever, **options)
+    return conversation_builder(nodes).compile(checkpointer=checkpointer)  # pyright: ignore[reportUnknownMemberType] - likewise

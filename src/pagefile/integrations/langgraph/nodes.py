@@ -1,0 +1,268 @@
+"""The five nodes of document 002, each a plain function from the state to what changes in it.
+
+They know nothing of LangGraph: what they work with is given to them, so that each can be tested, and used, alone.
+"""
+
+import logging
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from functools import partial
+from inspect import isawaitable
+from typing import Any, Protocol, TypeAlias, cast
+from uuid import uuid4
+
+import anyio
+from langchain_core.documents import Document
+from langchain_core.messages import AIMessage
+from langchain_core.runnables import Runnable
+
+from pagefile.errors import ConflictError, InvalidTurnError, SettingsError
+from pagefile.integrations.langgraph.prompt import build_prompt_from_state, prompt_tokens
+from pagefile.integrations.langgraph.speaking import AnyModel, spoken
+from pagefile.integrations.langgraph.state import (
+    ConversationState,
+    NodeTrace,
+    question,
+    running,
+    tool_uses,
+)
+from pagefile.memory import Memory
+from pagefile.records import Scope
+from pagefile.standalone import (
+    ConversationHistory,
+    ConversationMessage,
+    ConversationStore,
+    format_memory_for_injection,
+    memory_data_of,
+)
+from pagefile.standalone.hybrid_history import unique_relevant
+
+logger = logging.getLogger("pagefile")
+
+#: Questions with these prefixes need no knowledge base.
+NO_RETRIEVAL = ("", "general")
+
+#: An object with `route(message=…, session_id=…)`, or such a function; it returns `kb_prefix` and `agent_type`.
+Router: TypeAlias = Any
+#: An object with `retrieve(query=…, kb_prefix=…)`, such a function, or a retriever of LangChain.
+Retriever: TypeAlias = Any
+
+# -- route -------------------------------------------------------------------------------------------------------------
+
+
+async def route_node(state: ConversationState, *, router: Router | None = None) -> ConversationState:
+    """路由: which knowledge base and which agent answer; without a router, none and the one asked for."""
+    decision: Any = {}
+    if router is not None:
+        decide = getattr(router, "route", router)
+        decision = await _awaited(decide(message=question(state), session_id=state.get("session_id", "")))
+    prefix = _of(decision, "kb_prefix") or ""
+    agent = _of(decision, "agent_type") or state.get("agent_type") or "default"
+    return {"kb_prefix": prefix, "agent_type": agent, "use_retrieval": prefix not in NO_RETRIEVAL}
+
+
+# -- recall ------------------------------------------------------------------------------------------------------------
+
+
+class MemoryService(Protocol):
+    """The document's `memory_service`: what is held about a user, as text for a prompt."""
+
+    async def recall_context(self, user_id: str, query: str) -> str | None: ...
+
+
+class FactContext:
+    """Facts of a `Memory` that matter for a question, within the tokens that the settings allow."""
+
+    def __init__(self, memory: Memory, *, tenant: str | None = None) -> None:
+        self._memory = memory
+        self._tenant = tenant
+
+    async def recall_context(self, user_id: str, query: str) -> str | None:
+        """What is held about the user; None when there is nothing, or the settings want no facts."""
+        settings = self._memory.house.settings.memory
+        if not settings.enabled:
+            return None
+        facts = await self._memory.facts(user_id, self._tenant)
+        text = format_memory_for_injection(
+            memory_data_of(facts),
+            settings.max_injection_tokens,
+            query,
+            similarity_weight=settings.similarity_weight,
+            confidence_weight=settings.confidence_weight,
+        )
+        return text or None
+
+
+@dataclass(frozen=True, slots=True)
+class RecallSources:
+    """Where memory comes from: each may fail, and the others are there all the same."""
+
+    memory_service: MemoryService
+    history: ConversationHistory
+
+
+async def recall_node(state: ConversationState, *, sources: RecallSources) -> ConversationState:
+    """记忆召回: facts, the summary, past turns and recent messages, all at once. What fails is noted in the trace."""
+    asked, conversation, user = question(state), state.get("conversation_id", ""), state.get("user_id")
+    history = sources.history
+    found: dict[str, Any] = {}
+    notes: list[str] = []
+
+    async def look(part: str, work: Awaitable[Any]) -> None:
+        found[part] = await history.store.house.guarded(part, notes.append, work)
+
+    async with anyio.create_task_group() as together:
+        together.start_soon(look, "recent", _recent(history, conversation))
+        if user:
+            context = sources.memory_service.recall_context(user_id=user, query=asked)
+            together.start_soon(look, "memory", context)
+        if history.summarizer is not None:
+            together.start_soon(look, "summary", history.summarizer.get_summary(conversation))
+        if history.episodic_memory is not None:
+            recall = history.episodic_memory.recall_relevant(conversation, asked, top_k=history.top_k)
+            together.start_soon(look, "episodes", recall)
+    recent: list[ConversationMessage] = found.get("recent") or []
+    return {
+        "memory_context": found.get("memory"),
+        "conversation_summary": found.get("summary"),
+        "episodic_memory": [*unique_relevant(found.get("episodes") or [], recent), *recent],
+        "trace": [NodeTrace(node="recall", notes=notes)],
+    }
+
+
+async def _recent(history: ConversationHistory, conversation_id: str) -> list[ConversationMessage]:
+    return (await history.get_context(conversation_id))["recent_history"]
+
+
+# -- retrieve ----------------------------------------------------------------------------------------------------------
+
+
+async def retrieve_node(state: ConversationState, *, retriever: Retriever | None = None) -> ConversationState:
+    """检索: asks the knowledge base, if the route says so; what an earlier question found is let go."""
+    if not state.get("use_retrieval"):
+        return {"retrieval_results": None}
+    if retriever is None:
+        raise SettingsError(
+            f"The router wants the knowledge base {state.get('kb_prefix')!r}, but there is no retriever: give one, or "
+            "let the router answer 'general'."
+        )
+    found: Any
+    if isinstance(retriever, Runnable):
+        found = await cast("Runnable[str, Any]", retriever).ainvoke(question(state))
+    else:
+        retrieve = getattr(retriever, "retrieve", retriever)
+        found = await _awaited(retrieve(query=question(state), kb_prefix=state.get("kb_prefix")))
+    results = cast("Sequence[Any]", found or ())
+    return {"retrieval_results": [_result(one) for one in results]}
+
+
+def _result(found: Any) -> dict[str, Any]:
+    if isinstance(found, Document):
+        metadata = cast("dict[str, Any]", found.metadata)
+        return {**metadata, "content": found.page_content}
+    return dict(cast("Mapping[str, Any]", found)) if isinstance(found, Mapping) else {"content": str(found)}
+
+
+# -- generate ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """How a prompt is made: what the model is told first, and how many tokens there are."""
+
+    system_message: str
+    window_tokens: int | None = None
+    count: Callable[[str], int] = len
+
+
+async def generate_node(
+    state: ConversationState, *, model: AnyModel, wording: Wording, callbacks: Sequence[Any] = ()
+) -> ConversationState:
+    """生成: asks the model with everything that is in the state, and adds its answer to the messages."""
+    update: ConversationState = {}
+    async with aclosing(generating(state, model=model, wording=wording, callbacks=callbacks)) as pieces:
+        async for piece in pieces:
+            update = update if isinstance(piece, str) else piece
+    return update
+
+
+async def generating(
+    state: ConversationState, *, model: AnyModel, wording: Wording, callbacks: Sequence[Any] = ()
+) -> AsyncGenerator[str | ConversationState]:
+    """The same, word by word; last comes what changes in the state."""
+    prompt = build_prompt_from_state(
+        state,
+        system_message=wording.system_message,
+        window_tokens=wording.window_tokens,
+        count=wording.count,
+    )
+    told: dict[str, Any] = {"prompt_tokens": prompt_tokens(prompt, wording.count)}
+    if state.get("debug"):
+        told["prompt"] = [{"role": message.type, "content": str(message.text)} for message in prompt]
+    async with aclosing(spoken(model, prompt, callbacks=callbacks)) as pieces:
+        async for piece in pieces:
+            if isinstance(piece, str):
+                yield piece
+            else:
+                yield {"messages": [piece], "trace": [NodeTrace(node="generate", told=told)]}
+
+
+# -- persist -----------------------------------------------------------------------------------------------------------
+
+
+async def persist_node(
+    state: ConversationState, *, store: ConversationStore, history: ConversationHistory | None = None
+) -> ConversationState:
+    """持久化: both sides of the turn are on disk when this returns, once, however often it is run.
+
+    Steps of tools are written with it. The index of episodes and the summary follow in the background; what fails there costs
+    no turn.
+    """
+    asked, since = running(state)
+    answer = since[-1] if since else None
+    if not isinstance(answer, AIMessage) or answer.tool_calls:
+        raise InvalidTurnError(
+            "The last message is no answer of the model: let its tool calls be answered before the turn is persisted."
+        )
+    conversation, user = state.get("conversation_id", ""), str(asked.text)
+    chat = store.conversation(conversation, state.get("user_id") or None)
+    turn_id = state.get("turn_id") or asked.id or str(uuid4())
+    try:
+        turn = await chat.begin(user, id=turn_id)
+        for step in tool_uses(since)[len(turn.steps) :]:
+            turn = await chat.step(turn, **step)  # pyright: ignore[reportArgumentType] - a step's own keys
+    except ConflictError:
+        # Run again, it is done already: completing it with the same words changes nothing, with others it conflicts.
+        logger.debug("turn %s was persisted before", turn_id)
+    turn = await chat.complete(turn_id, str(answer.text))
+    if history is not None:
+        _index_later(history, turn.scope, turn.id, user, str(answer.text))
+    told = {"turn_id": turn.id, "seq": turn.seq, "tokens": turn.tokens}
+    return {"turn_id": turn.id, "trace": [NodeTrace(node="persist", told=told)]}
+
+
+def _index_later(history: ConversationHistory, scope: Scope, turn_id: str, user: str, answer: str) -> None:
+    conversation = scope.conversation or ""
+    if history.episodic_memory is not None:
+        index = partial(history.episodic_memory.index_episode, conversation, user, answer, turn_id=turn_id)
+
+        async def job(_: Scope) -> None:
+            await index()
+
+        history.store.house.tender.ask(scope, job)
+    if history.summarizer is not None:
+        history.summarizer.schedule_update(conversation)
+
+
+# -- what callers give -------------------------------------------------------------------------------------------------
+
+
+async def _awaited(answer: Any) -> Any:
+    return await answer if isawaitable(answer) else answer
+
+
+def _of(decision: Any, name: str) -> Any:
+    if isinstance(decision, Mapping):
+        return cast("Mapping[str, Any]", decision).get(name)
+    return getattr(decision, name, None)

@@ -1,0 +1,98 @@
+"""Document 002's state: what a conversation knows while it is being answered, instead of arguments through six layers."""
+
+from collections.abc import Mapping, Sequence
+from operator import add
+from typing import Annotated, Any, NotRequired, TypedDict
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+
+from pagefile.errors import InvalidTurnError
+from pagefile.standalone import ConversationMessage
+
+
+class NodeTrace(TypedDict):
+    """That a node ran, and for how long."""
+
+    node: str
+    duration_ms: NotRequired[float]
+    #: What failed on the way and was done without.
+    notes: NotRequired[list[str]]
+    #: Whatever else a node has to tell.
+    told: NotRequired[dict[str, Any]]
+
+
+class ConversationState(TypedDict, total=False):
+    """对话全局状态: the document's keys, and two of ours, `turn_id` and `trace`.
+
+    A node returns only what it changes: `messages` and `trace` are added to, everything else is replaced.
+    """
+
+    # 核心数据
+    messages: Annotated[list[BaseMessage], add]
+    user_id: str
+    session_id: str
+    conversation_id: str
+    # 上下文
+    memory_context: str | None
+    conversation_summary: str | None
+    #: Past turns that the question touches (`recalled`), then the recent messages.
+    episodic_memory: list[ConversationMessage] | None
+    # 决策
+    kb_prefix: str | None
+    agent_type: str
+    use_retrieval: bool
+    # 检索结果
+    retrieval_results: list[dict[str, Any]] | None
+    # 元数据
+    debug: bool
+    #: The turn in the log that is being answered, once it was begun.
+    turn_id: str
+    trace: Annotated[list[NodeTrace], add]
+
+
+#: Keys that are added to; all others are replaced.
+ADDED = frozenset({"messages", "trace"})
+
+
+def merged(state: ConversationState, update: ConversationState) -> ConversationState:
+    """The state after an update, as LangGraph makes it."""
+    after: dict[str, Any] = {**state}
+    for key, value in update.items():
+        after[key] = [*after.get(key, ()), *value] if key in ADDED else value  # pyright: ignore[reportGeneralTypeIssues] - both added keys are lists
+    return ConversationState(**after)
+
+
+def running(state: ConversationState) -> tuple[HumanMessage, Sequence[BaseMessage]]:
+    """The user's last message, and what was said since: tool calls, their results, the answer."""
+    messages = state.get("messages", [])
+    for place in range(len(messages) - 1, -1, -1):
+        message = messages[place]
+        if isinstance(message, HumanMessage):
+            return message, messages[place + 1 :]
+    raise InvalidTurnError("The state has no message of the user: begin with messages=[HumanMessage(…)].")
+
+
+def question(state: ConversationState) -> str:
+    """The words of the user's last message."""
+    return str(running(state)[0].text)
+
+
+def tool_uses(messages: Sequence[BaseMessage]) -> list[dict[str, object]]:
+    """The tool results among these messages as steps of a turn, each with the call it answers."""
+    calls: dict[str, Mapping[str, Any]] = {}
+    steps: list[dict[str, object]] = []
+    for message in messages:
+        if isinstance(message, AIMessage):
+            calls |= {str(call["id"]): call for call in message.tool_calls}
+        elif message.type == "tool":
+            call_id = str(getattr(message, "tool_call_id", ""))
+            call = calls.get(call_id, {})
+            steps.append(
+                {
+                    "tool": message.name or call.get("name") or "tool",
+                    "input": call.get("args"),
+                    "result": str(message.text),
+                    "call_id": call_id or None,
+                }
+            )
+    return steps
