@@ -45,8 +45,13 @@ def test_a_graph_that_loops(told):
     nodes = [line.strip() for line in lines if line.startswith("  ") and ":" not in line]
     assert ["recall", "generate", "generate", "generate", "persist", "recall", "generate", "generate", "persist"] == nodes  # fmt: skip
     assert "  反思: 他导演了盗梦空间等。 → 请注明年份" in lines
-    assert "1. 诺兰导演过什么？ [search_films, reflect] 他导演了盗梦空间（2010）、星际穿越（2014）。" == lines[-2]
-    assert "2. 你还记得他导演过什么吗？ [search_films] 他导演了盗梦空间（2010）、星际穿越（2014）。" == lines[-1]
+    assert (
+        "1. 诺兰导演过什么？ [search_films, reflect] 他导演了盗梦空间（2010）、星际穿越（2014）。"
+        == lines[-2]
+    )
+    assert (
+        "2. 你还记得他导演过什么吗？ [search_films] 他导演了盗梦空间（2010）、星际穿越（2014）。" == lines[-1]
+    )
 
 
 def test_the_conversation_of_document_004(told, monkeypatch):
