@@ -157,6 +157,9 @@ class BlockingConversation(_Blocking[Conversation]):
     turns = _blocking(Conversation.turns)
     checkpoints = _blocking(Conversation.checkpoints)
     calls = _blocking(Conversation.calls)
+    explain = _blocking(Conversation.explain)
+    replay = _blocking(Conversation.replay)
+    costs = _blocking(Conversation.costs)
 
 
 class BlockingMemory(_Blocking[Memory]):
@@ -222,6 +225,7 @@ class BlockingMemory(_Blocking[Memory]):
     fact_revisions = _blocking(Memory.fact_revisions)
     undo = _blocking(Memory.undo)
     import_facts = _blocking(Memory.import_facts)
+    call = _blocking(Memory.call)
     pages = _blocking(Memory.pages)
     search_tool_history = _blocking(Memory.search_tool_history)
     purge = _blocking(Memory.purge)

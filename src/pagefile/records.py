@@ -311,7 +311,7 @@ class Call:
     at: datetime
     turn_id: str | None
     query: str | None
-    #: The arguments of `context()`.
+    #: The arguments of `context()`, and under "moment" what is needed to make the window again.
     options: JsonObject
     tokens: int
     ratio: float

@@ -18,8 +18,10 @@ from pagefile.memory.drafts import (
     checked_step,
     checked_steps,
 )
+from pagefile.memory.explaining import Cost, Explanation, costs_of, explained_call, found_call
 from pagefile.memory.house import House
 from pagefile.memory.pages import call_tool, load_text
+from pagefile.memory.replaying import Replay, replayed
 from pagefile.memory.windows import make_window
 from pagefile.ports import Abort, AddStep, Complete, EntryQuery, TurnDraft
 from pagefile.records import (
@@ -27,6 +29,7 @@ from pagefile.records import (
     Checkpoint,
     Hit,
     JsonObject,
+    JsonValue,
     Listing,
     Page,
     PageHit,
@@ -297,6 +300,32 @@ class Conversation:
         count = at_least(1, limit, "limit")
         found = await self._house.store.calls.list(self._scope, limit=count + 1, after=after)
         return Listing(found[:count], found[count - 1].id if len(found) > count else None)
+
+    async def explain(self, call_id: str) -> Explanation:
+        """What the model saw in a recorded call, and why: the bill, every verdict, and the messages, made again from the log.
+
+        `exact` says that they are what was handed out, byte for byte; `why` says what is different if they are not. Nothing
+        is written.
+        """
+        self._house.check_open()
+        call = await found_call(self._house, self._scope, checked_id(call_id, "call id"))
+        return await explained_call(self._house, self._scope, call)
+
+    async def replay(self, call_id: str, **changes: JsonValue) -> Replay:
+        """A recorded call as it would have been with other settings, beside what it was. Nothing is written.
+
+        `changes` are arguments of `context()` (`window_tokens=4000`), `tokenizer`, and settings that decide what stands in a
+        window, by their names with two underscores for a dot (`archive__threshold=50_000`). Turns, facts and checkpoints are
+        those of that moment.
+        """
+        self._house.check_open()
+        call = await found_call(self._house, self._scope, checked_id(call_id, "call id"))
+        return await replayed(self._house, call, changes)
+
+    async def costs(self, *, limit: int = 50) -> list[Cost]:
+        """What the newest calls cost, oldest first, each beside what it would have cost without Pagefile."""
+        self._house.check_open()
+        return await costs_of(self._house, self._scope, at_least(1, limit, "limit"))
 
     # -- inside -------------------------------------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ import anyio
 from pagefile.errors import InvalidTurnError, PagefileError, SettingsError
 from pagefile.memory.asking import at_least, moment
 from pagefile.memory.conversation import Conversation
+from pagefile.memory.explaining import found_call
 from pagefile.memory.fact_import import import_memory
 from pagefile.memory.house import House
 from pagefile.memory.transfer import export_to, import_from
@@ -35,6 +36,7 @@ from pagefile.ports import (
 from pagefile.records import (
     DEFAULT_TENANT,
     NEVER,
+    Call,
     ErasureReceipt,
     Fact,
     Head,
@@ -306,6 +308,11 @@ class Memory:
         receipt = await self.house.erase(scope)
         self.house.forget(scope)
         return receipt
+
+    async def call(self, call_id: str, *, tenant: str | None = None) -> Call:
+        """A recorded call of whatever conversation of the tenant; `call.scope` says which."""
+        self.house.check_open()
+        return await found_call(self.house, Scope(_tenant(tenant)), checked_id(call_id, "call id"))
 
     async def pages(
         self,

@@ -51,6 +51,8 @@ R = TypeVar("R")
 
 #: Conversations looked at together.
 _BATCH = 500
+#: The trace of a tier that failed: it offered nothing.
+FAILED = "failed"
 
 
 @dataclass(slots=True)
@@ -219,7 +221,10 @@ class House:
         tiers.append(self.workspaces)
         found: list[Candidate] = []
         for tier in tiers:
-            found += await self.guarded(tier.name, occasion.note, tier.offer(occasion)) or ()
+            offered = await self.guarded(tier.name, occasion.note, tier.offer(occasion))
+            if offered is None:
+                occasion.traces[tier.name] = FAILED
+            found += offered or ()
         return found
 
     async def guarded(self, tier: str, note: Note, work: Awaitable[R]) -> R | None:

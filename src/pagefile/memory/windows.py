@@ -1,16 +1,19 @@
 """From a question to a window: read the log, let the tiers offer, compile, and write down what was handed out."""
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import partial
 from time import perf_counter
 from uuid import uuid4
 
 from pagefile.errors import ConflictError, StoreError
 from pagefile.memory.asking import Request
-from pagefile.memory.house import House
+from pagefile.memory.house import FAILED, House
+from pagefile.memory.moments import KEY as MOMENT
+from pagefile.memory.moments import moment_of
 from pagefile.ports import LogView, ViewRequest
-from pagefile.records import NEVER, Call, Head, Scope
+from pagefile.records import NEVER, Call, Head, JsonValue, Scope
 from pagefile.text.scripts import language
 from pagefile.tiers.base import Occasion
 from pagefile.tiers.checkpoints import WindowRules
@@ -18,6 +21,7 @@ from pagefile.window.budget import Budget
 from pagefile.window.candidates import Candidate, Form
 from pagefile.window.compile import Compiled, Layout, compile_window
 from pagefile.window.receipt import Receipt, Window
+from pagefile.window.render import messages_hash
 
 FULL_HISTORY = "FULL_HISTORY"
 SUMMARY_N = "SUMMARY_N"
@@ -35,6 +39,34 @@ async def make_window(house: House, scope: Scope, request: Request) -> Window:
 
 
 async def _compiled(house: House, scope: Scope, request: Request) -> Window:
+    at = house.clock.now()
+    made = await assembled(house, scope, request)
+    if not house.incognito and house.settings.calls_kept:
+        # Now, because the messages are the caller's from here on.
+        digest = hash_of(made.window)
+        house.calls.add(partial(_call, house, scope, made, request, at, digest))
+    if house.tends:
+        house.tender.read_with(scope, _rules(request), made.view.head.live_tokens)
+    return made.window
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A window, and what it was made of."""
+
+    window: Window
+    view: LogView
+    asked: str | None
+    traces: Mapping[str, JsonValue]
+
+
+def hash_of(window: Window) -> str:
+    """Equal for windows whose messages are equal."""
+    return messages_hash(window.messages, window.prefix_hash, window.prefix_messages)
+
+
+async def assembled(house: House, scope: Scope, request: Request) -> Made:
+    """The window, and nothing else: nobody is told of it."""
     notes: list[str] = []
     view = await _read(house, scope, request, notes)
     asked = view.open_turn.user if view.open_turn is not None else request.query
@@ -58,12 +90,7 @@ async def _compiled(house: House, scope: Scope, request: Request) -> Window:
     )
     layout = Layout(request.placement, language(asked or request.instructions or ""))
     compiled = compile_window(candidates, budget, house.counter.count, layout)
-    window = _finished(house, compiled, request, view, notes)
-    if not house.incognito:
-        house.calls.add(partial(_call, house, scope, window, request, asked))
-    if house.tends:
-        house.tender.read_with(scope, _rules(request), view.head.live_tokens)
-    return window
+    return Made(_finished(house, compiled, request, view, notes), view, asked, occasion.traces)
 
 
 def _rules(request: Request) -> WindowRules:
@@ -94,6 +121,7 @@ async def _with_pages(
     """The occasion with the pages that are back, and those whose turn is no longer in the window."""
     pages = await house.guarded("archive", occasion.note, house.paging.bring(occasion, request.load))
     if pages is None:
+        occasion.traces["archive"] = FAILED
         return occasion, ()
     return replace(occasion, pages=pages.earlier, running=pages.current), pages.elsewhere
 
@@ -138,14 +166,16 @@ def _finished(
     )
 
 
-def _call(house: House, scope: Scope, window: Window, request: Request, asked: str | None) -> Call:
+def _call(house: House, scope: Scope, made: Made, request: Request, at: datetime, digest: str) -> Call:
+    window = made.window
+    moment = moment_of(made.view, house.settings, made.traces, at, digest)
     return Call(
         id=window.id,
         scope=scope,
-        at=house.clock.now(),
+        at=at,
         turn_id=request.turn_id,
-        query=asked,
-        options=request.options(),
+        query=made.asked,
+        options={**request.options(), MOMENT: moment.to_json()},
         tokens=window.tokens,
         ratio=window.ratio,
         mode=window.mode,

@@ -111,6 +111,11 @@ def shown(value: object, name: str = "") -> object:
     return re.sub(r"([?&]\w*password=)[^&]*", r"\1***", without_login)
 
 
+def parsed(name: str, text: str) -> object:
+    """What a text means as the value of a setting; as it is when it means nothing, for whoever takes it to complain about."""
+    return _parsed(known_settings()[name], text)
+
+
 # -- one setting -------------------------------------------------------------------------------------------------------
 
 

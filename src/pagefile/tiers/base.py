@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from pagefile.ports import LogView
-from pagefile.records import Scope
+from pagefile.records import JsonValue, Scope
 from pagefile.window.candidates import Candidate
 from pagefile.window.forms import Text
 
@@ -44,6 +44,8 @@ class Occasion:
     running: Mapping[int, Sequence[Text]] = field(default_factory=dict[int, Sequence[Text]])
     #: The run whose workspace may be shown: the scope of the handle that asks, and the run's name.
     run: tuple[Scope, str] | None = None
+    #: What a tier found and the log cannot tell later: written down with the call, so that its window can be made again.
+    traces: dict[str, JsonValue] = field(default_factory=dict[str, JsonValue])
 
 
 class Tier(ABC):

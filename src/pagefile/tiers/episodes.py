@@ -26,7 +26,7 @@ from pagefile.ports import (
     TurnSource,
     TurnTerms,
 )
-from pagefile.records import Hit, Scope
+from pagefile.records import Hit, Scope, Turn
 from pagefile.text.gate import Gate, answers, passes, points_back
 from pagefile.text.speech import in_first_person
 from pagefile.text.turns import Found, Placed, TurnIndex
@@ -137,8 +137,9 @@ class Episodes(Tier):
                 occasion.note(ranking.note)
             found = await self._read(scope, ranking.found)
             if found is not None:
+                occasion.traces[self.name] = [[*one.key, one.score] for one in ranking.found]
                 shown = zip(found, ranking.found, strict=True)
-                return [self._candidate(near, one, rank) for rank, (near, one) in enumerate(shown)]
+                return [self.candidate(near.turn, one.score, rank) for rank, (near, one) in enumerate(shown)]
             self.forget(scope)
         return []
 
@@ -247,10 +248,10 @@ class Episodes(Tier):
             _, dropped = self._indexes.popitem(last=False)
             held -= dropped.turns.postings
 
-    def _candidate(self, near: Neighbourhood, found: Found[_Key], rank: int) -> Candidate:
-        turn = near.turn
+    def candidate(self, turn: Turn, score: float, rank: int) -> Candidate:
+        """A past turn as it may stand in a window."""
         forms = episode_forms(turn.at, turn.user, turn.assistant, self._counter.count)
-        return Candidate(f"episode:{turn.id}", "episodes", forms, rank, found.score)
+        return Candidate(f"episode:{turn.id}", "episodes", forms, rank, score)
 
 
 R = TypeVar("R")

@@ -59,6 +59,7 @@ class Facts(Tier):
         if occasion.scope.user is None:
             return []
         held = await self.book.held(Scope(occasion.scope.tenant, occasion.scope.user))
+        occasion.traces[self.name] = held.stamp[0]
         about = conversation_context(occasion.view.turns, occasion.query, self._rules.context_turns)
         ranked = await self.ranked(held, about, occasion.note)
         return self._within(ranked)
@@ -111,7 +112,7 @@ class Facts(Tier):
             correction = fact.category == CORRECTION
             if not correction and tokens > self._rules.budget_tokens and beyond >= _NEXT_IN_LINE:
                 continue
-            candidate = self._candidate(fact, score, rank)
+            candidate = self.candidate(fact, score, rank)
             offered.append(candidate)
             if not correction:
                 beyond += tokens > self._rules.budget_tokens
@@ -120,7 +121,8 @@ class Facts(Tier):
             offered.append(_rest(len(ranked) - len(offered), len(ranked)))
         return offered
 
-    def _candidate(self, fact: Fact, score: float, rank: int) -> Candidate:
+    def candidate(self, fact: Fact, score: float | None, rank: int) -> Candidate:
+        """A fact as it may stand in a window."""
         shown = escape(" ".join(fact.text.split()))
         stored = fact.tokens if shown == fact.text and fact.counter == self._counter.name else None
         tokens = _LINE_TOKENS + (self._counter.count(shown) if stored is None else stored)

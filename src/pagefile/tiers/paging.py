@@ -88,6 +88,7 @@ class Paging:
             for page in await self._keeper.pinned(occasion.scope):
                 pinned.add(page.uuid)
                 sizes[page.uuid] = page.tokens
+            occasion.traces["pinned"] = sorted(pinned)
         picked = pages_to_load(self._strategy, occasion.query or "", _hints(view))
         resident = resident_pages(
             uses,

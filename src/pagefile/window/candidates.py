@@ -5,9 +5,9 @@ knows its exact tokens, counted when the text was written and not when the windo
 """
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, cast
 
-from pagefile.records import JsonValue
+from pagefile.records import JsonObject, JsonValue
 
 #: A chat message as OpenAI's clients take it.
 Message: TypeAlias = dict[str, JsonValue]
@@ -90,3 +90,26 @@ class Candidate:
     def tokens(self) -> int:
         """Tokens of the fullest form."""
         return self.forms[0].tokens if self.forms else self.unread_tokens
+
+
+def candidate_json(candidate: Candidate) -> JsonObject:
+    """A candidate of a shared message as plain JSON."""
+    return {
+        "id": candidate.id,
+        "block": candidate.block,
+        "forms": [[form.name, form.text, form.tokens] for form in candidate.forms],
+        "position": candidate.position,
+        "score": candidate.score,
+    }
+
+
+def candidate_from(value: JsonObject) -> Candidate:
+    """What `candidate_json` wrote."""
+    given = cast("dict[str, Any]", value)
+    return Candidate(
+        given["id"],
+        given["block"],
+        tuple(Form(tokens, text=text, name=name) for name, text, tokens in given["forms"]),
+        given["position"],
+        given["score"],
+    )

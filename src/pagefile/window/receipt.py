@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any, cast
 
 from pagefile.records import JsonObject, JsonValue
 from pagefile.window.candidates import PRIORITY, Block, Message
@@ -73,6 +74,19 @@ class Receipt:
             "degraded": list(self.degraded),
             "verdicts": [_verdict_json(verdict) for verdict in self.verdicts],
         }
+
+
+def receipt_from(value: JsonObject) -> Receipt:
+    """What `Receipt.to_json` wrote."""
+    given = cast("Mapping[str, Any]", value)
+    return Receipt(
+        tuple(Verdict(**verdict) for verdict in given["verdicts"]),
+        given["budget"],
+        given["framing"],
+        given["counter"],
+        given["exact"],
+        tuple(given["degraded"]),
+    )
 
 
 def _verdict_json(verdict: Verdict) -> dict[str, JsonValue]:

@@ -130,6 +130,12 @@ def prefix_hash(messages: Iterable[Message]) -> str:
     return hashlib.blake2b("\x1f".join(fields).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
+def messages_hash(messages: Sequence[Message], prefix: str, prefix_messages: int) -> str:
+    """Of all the messages, made from the hash of the first ones, which is known already."""
+    rest = prefix_hash(messages[prefix_messages:])
+    return hashlib.blake2b(f"{prefix}{rest}".encode(), digest_size=16).hexdigest()
+
+
 # -- other shapes -----------------------------------------------------------------------------------------------------
 
 

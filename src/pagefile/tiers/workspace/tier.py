@@ -9,7 +9,7 @@ from pagefile.records import Scope, Step
 from pagefile.tiers.archive import Archive
 from pagefile.tiers.base import Counter, Occasion, Tier
 from pagefile.tiers.workspace.run import Parts, Workspace, WorkspaceRules
-from pagefile.window.candidates import Candidate
+from pagefile.window.candidates import Candidate, candidate_json
 
 #: Whose run, and its name.
 _Run: TypeAlias = tuple[Scope, str]
@@ -70,6 +70,8 @@ class Workspaces(Tier):
         for rank, (chunk, forms) in enumerate(workspace.chunk_forms(frozenset(_shown_calls(occasion))), 1):
             name = f"chunk:{chunk.chunk_type}:{chunk.source}"
             found.append(Candidate(name, "chunks", forms, rank, chunk.relevance_score))
+        # A workspace lives in this process only: no log can tell what it had at hand.
+        occasion.traces[self.name] = [candidate_json(one) for one in found]
         return found
 
     def reset(self, scope: Scope) -> None:

@@ -1,0 +1,172 @@
+"""What a model saw and why: one recorded call, with its window made again, beside what it would have cost without Pagefile."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from pagefile.errors import NotFoundError
+from pagefile.memory.house import House
+from pagefile.memory.moments import Moment, recorded_moment
+from pagefile.memory.past import turn_behind
+from pagefile.memory.replaying import OLDER, Rebuilt, rebuilt
+from pagefile.ports import EntryQuery
+from pagefile.records import Call, Scope, Step, Turn
+from pagefile.text.tokens import MESSAGE_OVERHEAD, REPLY_OVERHEAD
+from pagefile.tiers.archive import LOADING_TOOLS
+from pagefile.window.candidates import Message
+from pagefile.window.comparing import BlockBill, bill, message_tokens, shared_messages
+from pagefile.window.measure import step_tokens
+from pagefile.window.receipt import Receipt, Window, receipt_from
+
+_BATCH = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """One recorded call: the bill, the verdicts, and the messages as they were sent."""
+
+    call: Call
+    receipt: Receipt
+    #: The context bill by block, in order of priority; with `receipt.framing` it adds up to the call's tokens.
+    blocks: tuple[BlockBill, ...]
+    #: The window made again; None for a call that does not say from what it was made.
+    window: Window | None
+    #: Whether it is what was handed out, byte for byte; `why` says what is different if not.
+    exact: bool
+    why: tuple[str, ...]
+    #: The call before this one, and how much of the prompt's beginning is the same as there.
+    previous: str | None
+    shared_messages: int
+    shared_tokens: int
+    #: Every turn and every tool result in full, as an agent without Pagefile would send them; None when not known.
+    tokens_without: int | None
+
+    @property
+    def messages(self) -> Sequence[Message]:
+        """What was sent, made again."""
+        return () if self.window is None else self.window.messages
+
+    @property
+    def saved(self) -> int | None:
+        """Tokens that Pagefile left out; less than nothing while its own part costs more than that."""
+        return None if self.tokens_without is None else self.tokens_without - self.call.tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What one call cost, and what it would have cost without Pagefile."""
+
+    call_id: str
+    at: datetime
+    #: The last entry of the log at the time; None for a call that does not tell.
+    seq: int | None
+    tokens: int
+    budget: int
+    tokens_without: int | None
+    blocks: tuple[BlockBill, ...]
+
+
+async def found_call(house: House, scope: Scope, call_id: str) -> Call:
+    """A call by its id; one that was just handed out is written first."""
+    try:
+        return await house.store.calls.get(scope, call_id)
+    except NotFoundError:
+        await house.calls.settle()
+        return await house.store.calls.get(scope, call_id)
+
+
+async def explained_call(house: House, scope: Scope, call: Call) -> Explanation:
+    """Everything about a call that is known or can be made again."""
+    receipt = receipt_from(call.receipt)
+    again = await rebuilt(house, call)
+    before = await house.store.calls.list(scope, limit=1, after=call.id)
+    shared = 0
+    if before and again is not None and (earlier := await _rebuilt_or_none(house, before[0])) is not None:
+        shared = shared_messages(earlier.window.messages, again.window.messages)
+    messages = [] if again is None else again.window.messages[:shared]
+    moment = recorded_moment(call)
+    return Explanation(
+        call=call,
+        receipt=receipt,
+        blocks=bill(receipt),
+        window=None if again is None else again.window,
+        exact=again is not None and again.exact,
+        why=(OLDER,) if again is None else again.why,
+        previous=before[0].id if before else None,
+        shared_messages=shared,
+        shared_tokens=sum(message_tokens(message, house.counter.count) for message in messages),
+        tokens_without=None if moment is None else await _without(house, call, moment, receipt),
+    )
+
+
+async def _rebuilt_or_none(house: House, call: Call) -> Rebuilt | None:
+    try:
+        return await rebuilt(house, call)
+    except NotFoundError:
+        return None
+
+
+async def costs_of(house: House, scope: Scope, limit: int) -> list[Cost]:
+    """The newest calls of a conversation, oldest first, each with and without Pagefile; the log is read once."""
+    calls = list(reversed(await house.store.calls.list(scope, limit=limit)))
+    moments = {call.id: recorded_moment(call) for call in calls}
+    places = [(moment.reset_seq, moment.last_seq) for moment in moments.values() if moment is not None]
+    sums = await _sums(house, scope, max((last for _, last in places), default=0))
+    found: list[Cost] = []
+    for call in calls:
+        moment, receipt = moments[call.id], receipt_from(call.receipt)
+        without = None if moment is None else await _own(house, call, moment, receipt)
+        if moment is not None and without is not None:
+            without += sums[moment.last_seq] - sums[moment.reset_seq]
+        seq = None if moment is None else moment.last_seq
+        found.append(Cost(call.id, call.at, seq, call.tokens, receipt.budget, without, bill(receipt)))
+    return found
+
+
+async def _without(house: House, call: Call, moment: Moment, receipt: Receipt) -> int:
+    sums = await _sums(house, call.scope, moment.last_seq, moment.reset_seq)
+    return await _own(house, call, moment, receipt) + sums[moment.last_seq] - sums[moment.reset_seq]
+
+
+async def _own(house: House, call: Call, moment: Moment, receipt: Receipt) -> int:
+    """Instructions, the question and the results of the running turn."""
+    given = sum(verdict.tokens for verdict in receipt if verdict.block in {"instructions", "current"})
+    frame = MESSAGE_OVERHEAD if any(verdict.block == "instructions" for verdict in receipt) else 0
+    running = 0
+    if call.turn_id is not None and moment.steps:
+        turn = await turn_behind(house.store.reader, call.scope, call.turn_id, moment.last_seq)
+        running = sum(full_step_tokens(step) for step in turn.steps[: moment.steps]) if turn else 0
+    return REPLY_OVERHEAD + frame + given + running
+
+
+async def _sums(house: House, scope: Scope, through: int, after: int = 0) -> list[int]:
+    """What the done turns up to each place of the log take in full; by place, from 0."""
+    sums = [0] * (through + 1)
+    place = after
+    while place < through:
+        query = EntryQuery(scope, statuses=frozenset({"done"}), after_seq=place, limit=_BATCH)
+        turns = [one for one in await house.store.reader.entries(query) if isinstance(one, Turn)]
+        for turn in turns:
+            if turn.seq is not None and turn.seq <= through:
+                sums[turn.seq] = full_tokens(turn)
+        if len(turns) < _BATCH or turns[-1].seq is None:
+            break
+        place = turns[-1].seq
+    for seq in range(1, through + 1):
+        sums[seq] += sums[seq - 1]
+    return sums
+
+
+def full_tokens(turn: Turn) -> int:
+    """A turn with every tool result in full, and without the steps that only brought pages back."""
+    kept = sum(map(step_tokens, turn.steps))
+    return turn.tokens - kept + sum(map(full_step_tokens, turn.steps))
+
+
+def full_step_tokens(step: Step) -> int:
+    """A step with its result in full; nothing for one that loaded a page."""
+    if step.tool in LOADING_TOOLS:
+        return 0
+    return step_tokens(step) + (
+        0 if step.whole or step.page is None else step.page_tokens - step.result_tokens
+    )

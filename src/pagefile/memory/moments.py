@@ -1,0 +1,144 @@
+"""The moment of a window: what is written down with a call, so that its window can be made again from the log.
+
+The messages themselves are not kept: the log has every turn, every page and every change of a fact. A moment says how far each
+of them went, and holds the little that no log tells: what was chosen by likeness, pinned, or at hand in the process.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from datetime import datetime
+from typing import Any, cast
+
+from pagefile.errors import SettingsError
+from pagefile.ports import LogView
+from pagefile.records import Call, JsonObject, JsonValue
+from pagefile.settings import Settings
+from pagefile.window.wording import ZH
+
+#: Settings that decide what stands in a window; the rest is in the arguments of `context()`.
+DECIDING = (
+    "language",
+    "recall",
+    "recall_turns",
+    "memory.enabled",
+    "memory.max_injection_tokens",
+    "memory.max_context_turns",
+    "memory.similarity_weight",
+    "memory.confidence_weight",
+    "memory.embeddings",
+    "archive.threshold",
+    "archive.strategy",
+    "archive.running_tokens",
+    "workspace.enabled",
+    "workspace.max_tokens",
+)
+#: The key of a call's options under which its moment stands.
+KEY = "moment"
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """When and from what a window was made."""
+
+    at: datetime
+    #: Whose conversation it was.
+    owner: str | None
+    #: The log as it was: its last entry, the last reset, what the checkpoint in force covers, and that checkpoint's own place.
+    last_seq: int
+    reset_seq: int
+    covered_through_seq: int
+    checkpoint_seq: int | None
+    live_turns: int
+    live_tokens: int
+    #: How many steps the open turn had.
+    steps: int
+    #: Safety data of the session: it has no history.
+    profile: JsonObject | None
+    settings: Mapping[str, JsonValue]
+    #: What the tiers wrote down.
+    traces: Mapping[str, JsonValue]
+    #: Of all the messages.
+    messages_hash: str
+
+    def to_json(self) -> JsonObject:
+        """As it stands in the options of a call."""
+        return {
+            "at": self.at.isoformat(),
+            "owner": self.owner,
+            "last_seq": self.last_seq,
+            "reset_seq": self.reset_seq,
+            "covered_through_seq": self.covered_through_seq,
+            "checkpoint_seq": self.checkpoint_seq,
+            "live_turns": self.live_turns,
+            "live_tokens": self.live_tokens,
+            "steps": self.steps,
+            "profile": self.profile,
+            "settings": self.settings,
+            "traces": self.traces,
+            "messages_hash": self.messages_hash,
+        }
+
+
+def moment_of(
+    view: LogView, settings: Settings, traces: Mapping[str, JsonValue], at: datetime, messages_hash: str
+) -> Moment:
+    """The moment of a window that was made of this view."""
+    head = view.head
+    values = flat(settings)
+    return Moment(
+        at=at,
+        owner=head.scope.user,
+        last_seq=head.last_seq,
+        reset_seq=head.reset_seq,
+        covered_through_seq=head.covered_through_seq,
+        checkpoint_seq=None if view.checkpoint is None else view.checkpoint.seq,
+        live_turns=head.live_turns,
+        live_tokens=head.live_tokens,
+        steps=0 if view.open_turn is None else len(view.open_turn.steps),
+        profile={key: value for key, value in (view.profile or {}).items() if key in ZH.safety} or None,
+        settings={name: values[name] for name in DECIDING},
+        traces=traces,
+        messages_hash=messages_hash,
+    )
+
+
+def recorded_moment(call: Call) -> Moment | None:
+    """The moment of a call; None for one that was written before moments were."""
+    value = cast("Mapping[str, Any] | None", call.options.get(KEY))
+    if value is None:
+        return None
+    given: dict[str, Any] = {known.name: value.get(known.name) for known in fields(Moment)}
+    given["at"] = datetime.fromisoformat(value["at"])
+    return Moment(**given)
+
+
+def flat(section: Any, prefix: str = "") -> dict[str, JsonValue]:
+    """Every setting by its dotted name."""
+    found: dict[str, JsonValue] = {}
+    for setting in fields(section):
+        value = getattr(section, setting.name)
+        found |= flat(value, f"{setting.name}.") if is_dataclass(value) else {prefix + setting.name: value}
+    return found
+
+
+def with_settings(settings: Settings, values: Mapping[str, JsonValue]) -> Settings:
+    """The settings with other values, by dotted name; `SettingsError` says what is wrong with one."""
+    own = {name: value for name, value in values.items() if "." not in name}
+    sections: dict[str, dict[str, JsonValue]] = {}
+    for name, value in values.items():
+        if "." in name:
+            section, _, key = name.partition(".")
+            sections.setdefault(section, {})[key] = value
+    changed: dict[str, Any] = {
+        name: replace(getattr(settings, name), **cast("dict[str, Any]", inner))
+        for name, inner in sections.items()
+    }
+    try:
+        return replace(settings, **cast("dict[str, Any]", own), **changed)
+    except TypeError as error:  # a setting that this version does not have
+        raise SettingsError(str(error)) from error
+
+
+def listed(value: JsonValue) -> Sequence[Any]:
+    """A trace that is a list; empty for any other."""
+    return value if isinstance(value, Sequence) and not isinstance(value, str) else ()

@@ -1,0 +1,291 @@
+"""A store as it was at a moment, for making a window again. It answers what a window asks, and cannot be written to.
+
+Turns, checkpoints and changes of facts are never changed once they are written, so the past is read from the same tables: up to
+the place in the log, and up to the revision, that the moment names.
+"""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, TypeVar, cast
+
+from pagefile.errors import HandleNotFoundError, NotFoundError
+from pagefile.memory.moments import Moment, listed
+from pagefile.ports import (
+    CallLog,
+    EntryQuery,
+    FactStore,
+    HeadQuery,
+    KeyStore,
+    LogReader,
+    LogView,
+    Near,
+    PageIndex,
+    PageKeeper,
+    PageStore,
+    SessionStore,
+    SinceRequest,
+    Store,
+    TermStore,
+    TurnLog,
+    TurnSource,
+    TurnTerms,
+    ViewRequest,
+    Watermarks,
+)
+from pagefile.records import NEVER, Checkpoint, ErasureReceipt, Fact, Head, JsonObject, Page, Scope, Turn
+from pagefile.tiers.meaning import Meaning
+
+#: Entries read at a time, and conversations.
+_BATCH = 200
+_HEADS = 500
+#: Beyond the last turn of any conversation.
+_END = 2**62
+
+Rewrite = Callable[[Turn], Awaitable[Turn]]
+R = TypeVar("R", Turn, TurnTerms)
+
+
+class PastStore(Store):
+    """What the ports said then. A verb that no window needs is not there."""
+
+    def __init__(self, store: Store, scope: Scope, moment: Moment, turn_id: str | None) -> None:
+        self._store = store
+        #: The conversation, and whose it was.
+        self.scope = Scope(scope.tenant, moment.owner, scope.conversation)
+        self._moment = moment
+        self._turn_id = turn_id
+        self._ends: dict[str, int] | None = None
+        #: What is done to a turn before a window sees it: nothing, unless other settings would have stored it otherwise.
+        self.rewrite: Rewrite = _as_it_is
+        self.reader = cast("LogReader", _Port(view=self._view))
+        self.source = cast("TurnSource", _Port(since=self._turns_since, around=store.source.around))
+        self.terms = cast("TermStore", _Port(since=self._terms_since))
+        self.facts = cast("FactStore", _Port(changed=self._changed, list=self._facts))
+        self.pages = cast("PageStore", _Port(load=store.pages.load))
+        self.page_keeper = cast("PageKeeper", _Port(pinned=self._pinned))
+        self.log = cast("TurnLog", _Port())
+        self.page_index = cast("PageIndex", _Port())
+        self.calls = cast("CallLog", _Port())
+        self.sessions = cast("SessionStore", _Port())
+        self.watermarks = cast("Watermarks", _Port())
+        self.keys = cast("KeyStore", _Port())
+
+    async def erase(self, scope: Scope) -> ErasureReceipt:
+        raise NotImplementedError("the past cannot be erased")
+
+    async def describe(self) -> JsonObject:
+        return await self._store.describe()
+
+    async def close(self) -> None:
+        """The store behind stays open."""
+
+    # -- the log ------------------------------------------------------------------------------------------------------
+
+    async def _view(self, request: ViewRequest) -> LogView:
+        taken: list[Turn] = []
+        tokens = rewritten = 0
+        async for was in self._live():
+            turn = await self.rewrite(was)
+            tokens += turn.tokens
+            if tokens > request.budget_tokens and len(taken) >= request.min_turns:
+                break
+            taken.append(turn)
+            rewritten += turn.tokens - was.tokens
+        return LogView(
+            head=self._head(rewritten),
+            checkpoint=await self._checkpoint(),
+            turns=tuple(reversed(taken)),
+            open_turn=None if self._turn_id is None else await self._open_turn(self._turn_id),
+            profile=self._moment.profile,
+        )
+
+    def _head(self, tokens: int) -> Head:
+        moment = self._moment
+        return Head(
+            scope=self.scope,
+            agent=None,
+            created=NEVER,
+            updated=moment.at,
+            last_seq=moment.last_seq,
+            reset_seq=moment.reset_seq,
+            covered_through_seq=moment.covered_through_seq,
+            turns=moment.live_turns,
+            live_turns=moment.live_turns,
+            live_tokens=moment.live_tokens + tokens,
+        )
+
+    async def _live(self) -> AsyncIterator[Turn]:
+        """The done turns that were live then, newest first. Places in the log have no gaps, so a slice of it is counted off."""
+        least = max(self._moment.reset_seq, self._moment.covered_through_seq)
+        end = self._moment.last_seq
+        while end > least:
+            begin = max(least, end - _BATCH)
+            for turn in reversed(await self.turns(begin, end)):
+                yield turn
+            end = begin
+
+    async def turns(self, after: int, through: int) -> list[Turn]:
+        """The done turns of a slice of the log, oldest first."""
+        query = EntryQuery(self.scope, statuses=frozenset({"done"}), after_seq=after, limit=through - after)
+        found = await self._store.reader.entries(query)
+        return [turn for turn in found if isinstance(turn, Turn) and (turn.seq or _END) <= through]
+
+    async def _checkpoint(self) -> Checkpoint | None:
+        seq = self._moment.checkpoint_seq
+        if seq is None:
+            return None
+        query = EntryQuery(self.scope, kinds=frozenset({"checkpoint"}), after_seq=seq - 1, limit=1)
+        found = await self._store.reader.entries(query)
+        return next((one for one in found if isinstance(one, Checkpoint) and one.seq == seq), None)
+
+    async def _open_turn(self, turn_id: str) -> Turn:
+        """The turn that was open then, with the steps it had."""
+        found = await turn_behind(self._store.reader, self.scope, turn_id, self._moment.last_seq)
+        if found is None:
+            raise NotFoundError(f"Turn {turn_id!r}, for which this window was made, is gone.")
+        then = replace(found, seq=None, status="open", assistant=None, assistant_tokens=0)
+        return await self.rewrite(replace(then, steps=found.steps[: self._moment.steps]))
+
+    # -- facts and pages ----------------------------------------------------------------------------------------------
+
+    async def _changed(self, scope: Scope) -> tuple[int, int]:
+        return 0, 0
+
+    async def _facts(self, scope: Scope, *, retracted: bool = False) -> list[Fact]:
+        """The facts as they stood: what is there now, with every later change taken back."""
+        facts = {fact.id: fact for fact in await self._store.facts.list(scope, retracted=True)}
+        number = self._moment.traces.get("facts")
+        known = number if isinstance(number, int) else None
+        for revision in reversed(await self._store.facts.revisions(scope, after=known or 0)):
+            if known is None and revision.at <= self._moment.at:
+                break  # facts were not read then, so no revision was written down: the time must do
+            for before, after in zip(revision.before, revision.after, strict=True):
+                if before is None:
+                    facts.pop(after.id, None)
+                else:
+                    facts[before.id] = before
+        held = sorted(facts.values(), key=lambda fact: (fact.recorded, fact.id))
+        return [fact for fact in held if retracted or fact.retracted is None]
+
+    async def _pinned(self, scope: Scope) -> list[Page]:
+        found: list[Page] = []
+        for uuid in listed(self._moment.traces.get("pinned")):
+            try:
+                found.append(await self._store.page_keeper.page(scope, uuid))
+            except HandleNotFoundError:
+                continue
+        return found
+
+    # -- recall -------------------------------------------------------------------------------------------------------
+
+    async def ends(self) -> Mapping[str, int]:
+        """How far each conversation of the user went; what was written later is not known yet."""
+        if self._ends is None:
+            self._ends = await self._found_ends()
+        return self._ends
+
+    async def _turns_since(self, request: SinceRequest) -> list[Turn]:
+        return await self._since(
+            request, self._store.source.since, lambda turn: (turn.scope.conversation or "", turn.seq or 0)
+        )
+
+    async def _terms_since(self, request: SinceRequest, analyzer: str) -> list[TurnTerms]:
+        async def read(asked: SinceRequest) -> list[TurnTerms]:
+            return await self._store.terms.since(asked, analyzer)
+
+        return await self._since(request, read, lambda row: (row.conversation, row.seq))
+
+    async def _since(
+        self,
+        request: SinceRequest,
+        read: Callable[[SinceRequest], Awaitable[list[R]]],
+        place: Callable[[R], tuple[str, int]],
+    ) -> list[R]:
+        """As many as are asked for, as long as there are any that were there."""
+        ends, known = await self.ends(), dict(request.known)
+        found: list[R] = []
+        while len(found) < request.limit:
+            rows = await read(SinceRequest(request.scope, known, request.limit))
+            for row in rows:
+                name, seq = place(row)
+                if seq <= ends.get(name, 0) and len(found) < request.limit:
+                    found.append(row)
+                    known[name] = seq
+                elif len(found) < request.limit:
+                    known[name] = _END
+            if len(rows) < request.limit:
+                break
+        return found
+
+    async def _found_ends(self) -> dict[str, int]:
+        home = self.scope if self.scope.user is None else Scope(self.scope.tenant, self.scope.user)
+        ends: dict[str, int] = {}
+        after: str | None = None
+        while True:
+            heads = await self._store.reader.heads(HeadQuery(home, _HEADS, after))
+            for head in heads:
+                ends[head.scope.conversation or ""] = await self._end(head)
+            if len(heads) < _HEADS:
+                return ends
+            after = heads[-1].scope.conversation
+
+    async def _end(self, head: Head) -> int:
+        """The last entry of a conversation that was there then; entries are written in the order of their times."""
+        if head.scope.conversation == self.scope.conversation:
+            return self._moment.last_seq
+        if head.updated <= self._moment.at:
+            return head.last_seq
+        there, gone = 0, head.last_seq + 1
+        while gone - there > 1:
+            middle = (there + gone) // 2
+            created = await self._created(head.scope, middle)
+            if created is None or created > self._moment.at:
+                gone = middle
+            else:
+                there = middle
+        return there
+
+    async def _created(self, scope: Scope, seq: int) -> datetime | None:
+        every = frozenset({"turn", "checkpoint", "reset"})
+        query = EntryQuery(scope, kinds=cast("Any", every), after_seq=seq - 1, limit=1)
+        found = await self._store.reader.entries(query)
+        return found[0].created if found else None
+
+
+class PastMeaning(Meaning):
+    """Recall by meaning among the turns that were there."""
+
+    def __init__(self, past: PastStore, now: Meaning) -> None:
+        super().__init__(now.vectors, now.health)
+        self._past = past
+
+    async def near(
+        self, scope: Scope, question: str, limit: int, patience_s: float
+    ) -> tuple[Sequence[Near], str | None]:
+        # Twice as many, since some of them were not there yet.
+        found, note = await super().near(scope, question, 2 * limit, patience_s)
+        ends = await self._past.ends()
+        return [one for one in found if one.seq <= ends.get(one.conversation, 0)][:limit], note
+
+
+class _Port:
+    """Only the verbs it is given."""
+
+    def __init__(self, **verbs: Callable[..., Any]) -> None:
+        self.__dict__.update(verbs)
+
+
+async def turn_behind(reader: LogReader, scope: Scope, turn_id: str, seq: int) -> Turn | None:
+    """A turn that was open when the log went up to `seq`: it ended behind that place, or is still open."""
+    while True:
+        query = EntryQuery(scope, after_seq=seq, limit=_BATCH)
+        entries = [one for one in await reader.entries(query) if isinstance(one, Turn)]
+        found = next((turn for turn in entries if turn.id == turn_id), None)
+        if found is not None or len(entries) < _BATCH or entries[-1].seq is None:
+            return found
+        seq = entries[-1].seq
+
+
+async def _as_it_is(turn: Turn) -> Turn:
+    return turn

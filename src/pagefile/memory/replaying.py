@@ -1,0 +1,425 @@
+"""A recorded call made again: exactly as it was, or as it would have been with other settings. Nothing is written.
+
+The window is made by the same code as any other, over a store that answers as it did at that moment. What was chosen then is
+shown again, as long as nothing that decided it is changed; otherwise it is chosen anew among what was known then.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from difflib import get_close_matches
+from typing import Any, cast
+
+import anyio.to_thread
+
+from pagefile.errors import HandleNotFoundError, MissingExtraError, NotFoundError, SettingsError
+from pagefile.memory.asking import Request
+from pagefile.memory.house import FAILED, House
+from pagefile.memory.metering import NoMeter
+from pagefile.memory.moments import DECIDING, Moment, listed, recorded_moment, with_settings
+from pagefile.memory.past import PastMeaning, PastStore
+from pagefile.memory.windows import Made, assembled, hash_of
+from pagefile.ports import Clock, PageKeeper, PageStore, TurnRef
+from pagefile.records import Call, JsonObject, JsonValue, Scope, Step, Turn
+from pagefile.settings import Settings
+from pagefile.settings.sources import parsed
+from pagefile.text.tokens import CachedCounter, open_counter
+from pagefile.tiers.archive import LOADING_TOOLS
+from pagefile.tiers.base import Counter, Occasion, Tier
+from pagefile.tiers.episodes import Episodes
+from pagefile.tiers.facts import conversation_context
+from pagefile.tiers.meaning import Meaning
+from pagefile.tiers.paging import PagesIn, Paging
+from pagefile.window.candidates import PRIORITY, Block, Candidate, candidate_from
+from pagefile.window.comparing import Comparison, compared
+from pagefile.window.measure import measured_step, step_tokens
+from pagefile.window.placeholder import placeholder, placeholder_uuid
+from pagefile.window.receipt import Receipt, Verdict, Window, receipt_from
+from pagefile.window.wording import WORDINGS, Wording
+
+#: Arguments of `context()` that can be changed.
+_ARGUMENTS = (
+    "query",
+    "window_tokens",
+    "threshold",
+    "recent_turns",
+    "placement",
+    "instructions",
+    "load",
+)
+#: Everything that can be changed.
+CHANGEABLE = (*_ARGUMENTS, "tokenizer", *DECIDING)
+
+#: Why a call cannot be made again.
+OLDER = (
+    "this call was recorded by an older version of Pagefile, which did not write down what is needed to make its "
+    "window again; calls recorded since then can be"
+)
+#: What may have become of a block that is no longer what it was.
+_SINCE: Mapping[Block, str] = {
+    "steps": "their pages were purged or erased since",
+    "recent": "turns or their pages were purged or erased since",
+    "older": "turns or their pages were purged or erased since",
+    "summary": "the checkpoint was erased since",
+    "loaded": "pages were purged or erased since",
+    "facts": "facts were erased since",
+    "corrections": "facts were erased since",
+    "episodes": "the turns they come from were erased since",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """A recorded window and what it would have been: side by side, with the difference."""
+
+    call: Call
+    #: What was changed, by name.
+    changes: JsonObject
+    #: The window as it was, made again, and the other one.
+    before: Window
+    after: Window
+    #: Whether `before` is what was handed out, byte for byte; `why` says what is different if not.
+    exact: bool
+    why: tuple[str, ...]
+    comparison: Comparison
+
+
+@dataclass(frozen=True, slots=True)
+class Rebuilt:
+    """A recorded window, made again."""
+
+    made: Made
+    exact: bool
+    why: tuple[str, ...]
+
+    @property
+    def window(self) -> Window:
+        """The window itself."""
+        return self.made.window
+
+
+async def rebuilt(house: House, call: Call) -> Rebuilt | None:
+    """The window of a call, made again; None when the call does not say from what."""
+    moment = recorded_moment(call)
+    if moment is None:
+        return None
+    counter, complaint = await _counter(house.counter, str(call.receipt["counter"]))
+    settings = _settings(house.settings, moment, {})
+    then = await _Then.of(house, call, moment, settings, counter)
+    made = await then.made(_request(settings, call, {}))
+    window = replace(made.window, id=call.id)
+    made = replace(made, window=window)
+    if hash_of(window) == moment.messages_hash:
+        return Rebuilt(made, exact=True, why=())
+    return Rebuilt(made, exact=False, why=(*complaint, *_reasons(receipt_from(call.receipt), window.receipt)))
+
+
+async def replayed(house: House, call: Call, changes: Mapping[str, JsonValue]) -> Replay:
+    """The window of a call as it was, and as it would have been with other settings."""
+    changes = checked_changes(call, changes)
+    moment, before = recorded_moment(call), await rebuilt(house, call)
+    if moment is None or before is None:
+        raise NotFoundError(f"Call {call.id!r} cannot be replayed: {OLDER}.")
+    named = str(changes.get("tokenizer", call.receipt["counter"]))
+    counter, _ = await _counter(house.counter, named, must="tokenizer" in changes)
+    settings = _settings(house.settings, moment, changes)
+    then = await _Then.of(house, call, moment, settings, counter, was=before.made, changes=changes)
+    after = replace((await then.made(_request(settings, call, changes))).window, id="")
+    return Replay(
+        call, changes, before.window, after, before.exact, before.why, compared(before.window, after)
+    )
+
+
+def checked_changes(call: Call, changes: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    """The changes by their dotted names; `SettingsError` for one that cannot be made."""
+    named = {name.replace("__", "."): value for name, value in changes.items()}
+    for name in named:
+        if name not in CHANGEABLE:
+            close = next(iter(get_close_matches(name, CHANGEABLE, n=1)), None)
+            hint = f"did you mean {close!r}?" if close else f"what can be changed: {', '.join(CHANGEABLE)}."
+            raise SettingsError(f"{name!r} is nothing that a replay can change; {hint}")
+    if "query" in named and call.turn_id is not None:
+        raise SettingsError(
+            "This window was made for a turn that had begun: its question cannot be changed. "
+            "Replay a call of `context(query)` instead."
+        )
+    return named
+
+
+def change_of(name: str, text: str) -> JsonValue:
+    """The value that a text means for something that can be changed, as command lines and forms give it."""
+    key = name.replace("__", ".")
+    if key == "load":
+        return [uuid for uuid in text.replace(",", " ").split() if uuid]
+    if key in {"query", "instructions", "tokenizer"} or key not in CHANGEABLE:
+        return text
+    return cast("JsonValue", parsed(key, text))
+
+
+# -- the house as it was --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Then:
+    """The tiers over the past, with the settings of then or others."""
+
+    house: House
+    scope: Scope
+
+    @classmethod
+    async def of(
+        cls,
+        now: House,
+        call: Call,
+        moment: Moment,
+        settings: Settings,
+        counter: Counter,
+        *,
+        was: Made | None = None,
+        changes: Mapping[str, JsonValue] | None = None,
+    ) -> "_Then":
+        """`was` is the window as it was, when this one has `changes`."""
+        changes = changes or {}
+        past = PastStore(now.store, call.scope, moment, call.turn_id)
+        if "archive.threshold" in changes or "language" in changes:
+            rules = settings.archive.threshold, WORDINGS[settings.language]
+            past.rewrite = _Rewriter(now.store.pages, now.store.page_keeper, past.scope, counter, *rules)
+        embedder = now.indexer.vectors.embedder if now.indexer.vectors is not None else None
+        house = House.build(past, settings, _Stopped(moment.at), counter, embedder=embedder)
+        house.episodes = Episodes(
+            past.source,
+            past.terms,
+            PastMeaning(past, Meaning(now.indexer.vectors, now.indexer.health)),
+            counter,
+            NoMeter(),
+            house.clock,
+            gate=settings.recall,
+            turns=settings.recall_turns,
+            max_postings=settings.recall_cache_postings,
+        )
+        await _remember(house, past, call, moment, was, changes)
+        return cls(house, call.scope)
+
+    async def made(self, request: Request) -> Made:
+        """The window."""
+        return await assembled(self.house, self.scope, request)
+
+
+class _Remembered(Tier):
+    """Offers what was offered then, where that still holds; else what the tier offers anew."""
+
+    def __init__(self, anew: Tier, offered: Sequence[Candidate], holds: Callable[[Occasion], bool]) -> None:
+        self.name = anew.name
+        self._anew = anew
+        self._offered = offered
+        self._holds = holds
+
+    async def offer(self, occasion: Occasion) -> Sequence[Candidate]:
+        return self._offered if self._holds(occasion) else await self._anew.offer(occasion)
+
+
+class _NoPages:
+    """The archive as it was when it failed."""
+
+    async def bring(self, occasion: Occasion, load: Sequence[str]) -> PagesIn:
+        return PagesIn({}, {}, ())
+
+
+class _Stopped(Clock):
+    """A clock that stands still."""
+
+    def __init__(self, at: datetime) -> None:
+        self._at = at
+
+    def now(self) -> datetime:
+        return self._at
+
+
+async def _remember(
+    house: House,
+    past: PastStore,
+    call: Call,
+    moment: Moment,
+    was: Made | None,
+    changes: Mapping[str, JsonValue],
+) -> None:
+    """Let the tiers offer what they offered then, unless something that decided it is changed."""
+    # A slot of the house takes any tier: windows only ask it for its offers.
+    tiers = cast("Any", house)
+    traces = moment.traces
+
+    def holds(occasion: Occasion) -> bool:
+        return was is None or _ids(occasion.view.turns) == _ids(was.view.turns)
+
+    def speaks_of_the_same(occasion: Occasion) -> bool:
+        most = house.settings.memory.max_context_turns
+        return was is None or (
+            conversation_context(occasion.view.turns, occasion.query, most)
+            == conversation_context(was.view.turns, was.asked, most)
+        )
+
+    if "episodes" in traces and not {"query", "recall", "recall_turns"} & changes.keys():
+        tiers.episodes = _Remembered(house.episodes, await _episodes(house, past, moment), holds)
+    if "facts" in traces and not any(name == "query" or name.startswith("memory.") for name in changes):
+        tiers.facts = _Remembered(house.facts, await _facts(house, past, call, moment), speaks_of_the_same)
+    chunks = [candidate_from(one) for one in listed(traces.get("workspace"))]
+    shown = chunks if house.settings.workspace.enabled else []
+    tiers.workspaces = _Remembered(house.workspaces, shown, lambda _: True)
+    if traces.get("archive") == FAILED and not changes:
+        tiers.paging = cast("Paging", _NoPages())
+
+
+def _ids(turns: Sequence[Turn]) -> list[str]:
+    return [turn.id for turn in turns]
+
+
+async def _episodes(house: House, past: PastStore, moment: Moment) -> list[Candidate]:
+    rows = listed(moment.traces["episodes"])
+    refs = [TurnRef(conversation, seq) for conversation, seq, _, _ in rows]
+    home = past.scope if past.scope.user is None else Scope(past.scope.tenant, past.scope.user)
+    there = {near.turn.id: near.turn for near in await past.source.around(home, refs)} if refs else {}
+    return [
+        house.episodes.candidate(there[turn_id], score, rank)
+        for rank, (_, _, turn_id, score) in enumerate(rows)
+        if turn_id in there
+    ]
+
+
+async def _facts(house: House, past: PastStore, call: Call, moment: Moment) -> list[Candidate]:
+    """The facts in the order in which they stand in the receipt."""
+    if moment.traces["facts"] == FAILED or past.scope.user is None:
+        return []
+    owner = Scope(past.scope.tenant, past.scope.user)
+    held = {f"fact:{fact.id}": fact for fact in await past.facts.list(owner)}
+    offered: list[Candidate] = []
+    for rank, verdict in enumerate(receipt_from(call.receipt)):
+        if verdict.block not in {"facts", "corrections"}:
+            continue
+        if verdict.id in held:
+            offered.append(house.facts.candidate(held[verdict.id], verdict.score, rank))
+        elif not verdict.id.startswith("fact:"):
+            offered.append(Candidate(verdict.id, verdict.block, (), rank, note=verdict.note))
+    return offered
+
+
+# -- settings and texts of then ------------------------------------------------------------------------------------------
+
+
+def _settings(now: Settings, moment: Moment, changes: Mapping[str, JsonValue]) -> Settings:
+    """The settings of then, with what is changed; nothing is recorded, nothing is done in the background."""
+    known = {name: value for name, value in moment.settings.items() if name in DECIDING}
+    changed = {name: value for name, value in changes.items() if name in DECIDING}
+    quiet: dict[str, JsonValue] = {"calls_kept": 0, "checkpoints": "manual"}
+    return with_settings(now, {**known, **changed, **quiet})
+
+
+def _request(settings: Settings, call: Call, changes: Mapping[str, JsonValue]) -> Request:
+    given = cast("Mapping[str, Any]", {**call.options, **changes})
+    return Request.checked(
+        settings,
+        query=given.get("query", None if call.turn_id is not None else call.query),
+        turn_id=call.turn_id,
+        window_tokens=given["window_tokens"],
+        threshold=given["threshold"],
+        recent_turns=given["recent_turns"],
+        load=given["load"],
+        instructions=given["instructions"],
+        placement=given["placement"],
+    )
+
+
+async def _counter(own: Counter, name: str, *, must: bool = False) -> tuple[Counter, Sequence[str]]:
+    """The counter of then; our own, and a complaint, where it cannot be had."""
+    if name == own.name:
+        return own, ()
+    try:
+        return CachedCounter(await anyio.to_thread.run_sync(open_counter, name)), ()
+    except (SettingsError, MissingExtraError):
+        if must:
+            raise
+        return own, (f"tokens were counted with {name!r}, which is not here",)
+
+
+class _Rewriter:
+    """Turns as they would have been stored with another threshold or in another language."""
+
+    def __init__(
+        self,
+        pages: PageStore,
+        keeper: PageKeeper,
+        scope: Scope,
+        counter: Counter,
+        threshold: int,
+        wording: Wording,
+    ) -> None:
+        self._pages = pages
+        self._keeper = keeper
+        self._scope = scope
+        self._counter = counter
+        self._threshold = threshold
+        self._wording = wording
+
+    async def __call__(self, turn: Turn) -> Turn:
+        steps = tuple([await self._step(step) for step in turn.steps])
+        if steps == turn.steps:
+            return turn
+        added = sum(map(step_tokens, steps)) - sum(map(step_tokens, turn.steps))
+        return replace(turn, steps=steps, tokens=turn.tokens + added)
+
+    async def _step(self, step: Step) -> Step:
+        if step.page is None:
+            return step
+        try:
+            if step.tool in LOADING_TOOLS:
+                note = self._wording.loaded.format(uuid=step.page, chars=step.page_chars)
+                return step if step.whole else self._measured(step, note, whole=False)
+            if step.page_chars <= self._threshold:
+                _, text = (
+                    (None, step.result) if step.whole else await self._pages.load(self._scope, step.page)
+                )
+                return self._measured(step, text, whole=True)
+            if step.whole or placeholder_uuid(step.result):
+                page = await self._keeper.page(self._scope, step.page)
+                shown = placeholder(page, self._counter.count, self._wording)
+                return self._measured(step, shown, whole=False)
+        except HandleNotFoundError:
+            # Purged or erased since: what the turn has of it is all there is.
+            return step
+        return step
+
+    def _measured(self, step: Step, result: str, *, whole: bool) -> Step:
+        if (step.result, step.whole) == (result, whole):
+            return step
+        return measured_step(replace(step, result=result, whole=whole), self._counter.count)
+
+
+def _reasons(was: Receipt, now: Receipt) -> list[str]:
+    """Why a window is not what it was, block by block."""
+    found = [note for note in now.degraded if note not in was.degraded]
+    before, after = _by_id(was), _by_id(now)
+    for block in PRIORITY:
+        differ = [
+            name
+            for name in dict.fromkeys([*before, *after])
+            if before.get(name) != after.get(name) and _block(before.get(name), after.get(name)) == block
+        ]
+        if differ:
+            named = ", ".join(differ[:3]) + (f" and {len(differ) - 3} more" if len(differ) > 3 else "")
+            found.append(f"{block}: {_SINCE.get(block, 'not as it was')} ({named})")
+    return found or [
+        "every candidate is as it was, but the text of one is not: it was written by another version of Pagefile"
+    ]
+
+
+def _by_id(receipt: Receipt) -> dict[str, tuple[Block, bool, str | None, int]]:
+    return {verdict.id: _told(verdict) for verdict in receipt}
+
+
+def _told(verdict: Verdict) -> tuple[Block, bool, str | None, int]:
+    return verdict.block, verdict.kept, verdict.form, verdict.tokens
+
+
+def _block(
+    before: tuple[Block, bool, str | None, int] | None, after: tuple[Block, bool, str | None, int] | None
+) -> Block:
+    return cast("tuple[Block, bool, str | None, int]", before or after)[0]

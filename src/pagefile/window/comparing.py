@@ -1,0 +1,223 @@
+"""Two windows side by side: what entered, what left, what changed its form, and how the texts differ."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from itertools import takewhile
+from typing import Literal, cast
+
+from pagefile.text.tokens import MESSAGE_OVERHEAD
+from pagefile.window.candidates import PRIORITY, Block, Message
+from pagefile.window.receipt import Receipt, Verdict, Window
+
+Count = Callable[[str], int]
+#: "form": shown fuller or shorter; "block": the same text, counted elsewhere (a recent turn that became an older one).
+Change = Literal["entered", "left", "form", "block", "same"]
+#: Lines around a difference that are shown with it.
+_AROUND = 3
+
+
+@dataclass(frozen=True, slots=True)
+class BlockBill:
+    """What one block of a window costs, and how many of its candidates stand in it."""
+
+    block: Block
+    tokens: int
+    kept: int
+    dropped: int
+
+
+@dataclass(frozen=True, slots=True)
+class BlockChange:
+    """The tokens of one block in both windows."""
+
+    block: Block | Literal["framing"]
+    before: int
+    after: int
+
+    @property
+    def difference(self) -> int:
+        """More than nothing when the block grew."""
+        return self.after - self.before
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateChange:
+    """A candidate in both windows; None where it was not even offered."""
+
+    id: str
+    change: Change
+    before: Verdict | None
+    after: Verdict | None
+
+    @property
+    def block(self) -> Block:
+        """Where it stands, or stood."""
+        return cast("Verdict", self.after or self.before).block
+
+    @property
+    def difference(self) -> int:
+        """Tokens that the change costs; less than nothing when it saves some."""
+        return _kept_tokens(self.after) - _kept_tokens(self.before)
+
+
+@dataclass(frozen=True, slots=True)
+class DiffLine:
+    """A line of the texts: in both ("="), only before ("-"), only after ("+"), or how many were left out between ("…")."""
+
+    sign: Literal["=", "-", "+", "…"]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """How two windows differ. The differences of the blocks add up to that of the tokens."""
+
+    tokens_before: int
+    tokens_after: int
+    blocks: tuple[BlockChange, ...]
+    #: Every candidate of either window, those that changed first.
+    candidates: tuple[CandidateChange, ...]
+    diff: tuple[DiffLine, ...]
+
+    @property
+    def difference(self) -> int:
+        """Tokens that the second window costs more."""
+        return self.tokens_after - self.tokens_before
+
+    @property
+    def changed(self) -> tuple[CandidateChange, ...]:
+        """The candidates that entered, left, or are shown in another way."""
+        return tuple(one for one in self.candidates if one.change != "same")
+
+    @property
+    def same(self) -> bool:
+        """Whether both windows say the same, byte for byte."""
+        return not self.diff
+
+
+def bill(receipt: Receipt) -> tuple[BlockBill, ...]:
+    """The context bill: each block that had a candidate, in order of priority."""
+    found: list[BlockBill] = []
+    for block in PRIORITY:
+        mine = [verdict for verdict in receipt if verdict.block == block]
+        if mine:
+            kept = [verdict for verdict in mine if verdict.kept]
+            tokens = sum(verdict.tokens for verdict in kept)
+            found.append(BlockBill(block, tokens, len(kept), len(mine) - len(kept)))
+    return tuple(found)
+
+
+def compared(before: Window, after: Window) -> Comparison:
+    """The difference between two windows."""
+    return Comparison(
+        before.tokens,
+        after.tokens,
+        tuple(_block_changes(before.receipt, after.receipt)),
+        tuple(_candidate_changes(before.receipt, after.receipt)),
+        tuple(text_diff(before.messages, after.messages)),
+    )
+
+
+def shared_messages(before: Sequence[Message], after: Sequence[Message]) -> int:
+    """With how many equal messages both begin: what a prompt cache can use again."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(before, after, strict=False)))
+
+
+def message_tokens(message: Message, count: Count) -> int:
+    """What one message costs in a chat request, tool calls included."""
+    called = sum(count(one["name"]) + count(one["arguments"]) for one in _functions(message))
+    content = cast("str", message["content"])
+    return MESSAGE_OVERHEAD + (count(content) if content else 0) + called
+
+
+def _block_changes(before: Receipt, after: Receipt) -> Iterator[BlockChange]:
+    was, now = before.tokens_by_block(), after.tokens_by_block()
+    for block in PRIORITY:
+        if block in was or block in now:
+            yield BlockChange(block, was.get(block, 0), now.get(block, 0))
+    yield BlockChange("framing", before.framing, after.framing)
+
+
+def _candidate_changes(before: Receipt, after: Receipt) -> list[CandidateChange]:
+    was = {verdict.id: verdict for verdict in before}
+    now = {verdict.id: verdict for verdict in after}
+    found = [_changed(name, was.get(name), now.get(name)) for name in dict.fromkeys([*now, *was])]
+    rank = {block: place for place, block in enumerate(PRIORITY)}
+    return sorted(found, key=lambda one: (one.change == "same", rank[one.block]))
+
+
+def _changed(name: str, before: Verdict | None, after: Verdict | None) -> CandidateChange:
+    was, now = before is not None and before.kept, after is not None and after.kept
+    if was != now:
+        return CandidateChange(name, "entered" if now else "left", before, after)
+    if before is None or after is None or not now:
+        return CandidateChange(name, "same", before, after)
+    if (before.form, before.tokens) != (after.form, after.tokens):
+        return CandidateChange(name, "form", before, after)
+    return CandidateChange(name, "same" if before.block == after.block else "block", before, after)
+
+
+def _kept_tokens(verdict: Verdict | None) -> int:
+    return verdict.tokens if verdict is not None and verdict.kept else 0
+
+
+# -- texts ---------------------------------------------------------------------------------------------------------------
+
+
+def text_diff(before: Sequence[Message], after: Sequence[Message]) -> Iterator[DiffLine]:
+    """The lines in which two lists of messages differ, with a few around them; nothing when they are equal.
+
+    Messages are compared first, and only those that are not in both line by line: a window may have thousands of lines.
+    """
+    if list(before) == list(after):
+        return
+    was, now = [_lines(message) for message in before], [_lines(message) for message in after]
+    lines: list[DiffLine] = []
+    for tag, i, j, k, m in SequenceMatcher(None, was, now, autojunk=False).get_opcodes():
+        if tag == "equal":
+            lines += [DiffLine("=", line) for message in was[i:j] for line in message]
+        else:
+            old = [line for message in was[i:j] for line in message]
+            new = [line for message in now[k:m] for line in message]
+            lines += _line_diff(old, new)
+    yield from _shortened(lines)
+
+
+def _line_diff(old: Sequence[str], new: Sequence[str]) -> Iterator[DiffLine]:
+    for tag, i, j, k, m in SequenceMatcher(None, old, new, autojunk=True).get_opcodes():
+        if tag == "equal":
+            yield from (DiffLine("=", line) for line in old[i:j])
+        else:
+            yield from (DiffLine("-", line) for line in old[i:j])
+            yield from (DiffLine("+", line) for line in new[k:m])
+
+
+def _lines(message: Message) -> tuple[str, ...]:
+    """A message as lines: who speaks, then what is said."""
+    calls = [f"{function['name']} {function['arguments']}" for function in _functions(message)]
+    return (f"[{message['role']}]", *calls, *str(message["content"]).splitlines())
+
+
+def _functions(message: Message) -> list[Mapping[str, str]]:
+    calls = cast("Sequence[Mapping[str, Mapping[str, str]]]", message.get("tool_calls") or ())
+    return [call["function"] for call in calls]
+
+
+def _shortened(lines: Sequence[DiffLine]) -> Iterator[DiffLine]:
+    """Without the equal lines that stand far from any difference."""
+    shown: set[int] = set()
+    for place, line in enumerate(lines):
+        if line.sign != "=":
+            shown.update(range(max(0, place - _AROUND), min(len(lines), place + _AROUND + 1)))
+    left_out = 0
+    for place, line in enumerate(lines):
+        if place in shown:
+            if left_out:
+                yield DiffLine("…", str(left_out))
+                left_out = 0
+            yield line
+        else:
+            left_out += 1
+    if left_out:
+        yield DiffLine("…", str(left_out))
