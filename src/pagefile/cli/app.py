@@ -20,6 +20,7 @@ from pagefile.cli import (
     doctor,
     facts,
     forget,
+    keys,
     rebuild,
     recall,
     serve,
@@ -96,6 +97,7 @@ for _name, _command in {
     app.command(_name)(_command)
 app.add_typer(facts.app, name="facts")
 app.add_typer(archive.app, name="archive")
+app.add_typer(keys.app, name="keys")
 app.add_typer(bench.app, name="bench")
 
 

@@ -82,15 +82,15 @@ class Doorkeeper:
         await self._app(scope, receive, send)
 
     async def _admitted(self, scope: Scope) -> Principal:
-        shown = _shown(Headers(scope=scope))
-        if is_public(scope["path"]) and (shown is None or scope["path"] not in TELLS_MORE):
+        shown, public = _shown(Headers(scope=scope)), is_public(scope["path"])
+        if public and (shown is None or scope["path"] not in TELLS_MORE):
             return Principal(is_known=not self._require)
         if shown is None and self._require:
             raise UnauthorizedError(
                 "This service asks for a key: send `Authorization: Bearer pf_…` or `X-API-Key: pf_…`; `pagefile keys add` makes one."
             )
         principal = Principal() if shown is None else await _holder(_keys(scope), shown)
-        wait = self._limit.wait_s(principal.key_id or "")
+        wait = 0 if public else self._limit.wait_s(principal.key_id or "")
         if wait:
             raise TooManyRequestsError(f"Too many requests: go on in {wait} s.", retry_after_s=wait)
         return principal

@@ -1,0 +1,125 @@
+"""`keys`: who may use the service, for which tenant and which user."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Annotated
+
+import typer
+
+from pagefile.cli.opening import AsJson, ConfigFile, Db, Tenant, loaded, run
+from pagefile.cli.output import clipped, moment, nothing, print_json, print_table, say, table, visible
+from pagefile.memory import Memory
+from pagefile.records import DEFAULT_TENANT, ApiKey, Scope
+from pagefile.stores.secrets import new_key
+
+_MOST_DAYS = 36_500
+
+app = typer.Typer(no_args_is_help=True)
+
+
+@app.callback()
+def keys() -> None:
+    """Make, list and revoke the keys of the HTTP service."""
+
+
+@app.command("add")
+def add(
+    ctx: typer.Context,
+    name: Annotated[str, typer.Argument(help="What to call it, such as the program that will use it.")],
+    *,
+    tenant: Tenant = None,
+    user_id: Annotated[
+        str | None,
+        typer.Option("--user-id", "--user", help="Only this user's memory, else the whole tenant's."),
+    ] = None,
+    expires: Annotated[
+        float | None,
+        typer.Option(min=0.001, max=_MOST_DAYS, metavar="DAYS", help="It opens nothing after so many days."),
+    ] = None,
+    as_json: AsJson = False,
+    db: Db = None,
+    config: ConfigFile = None,
+) -> None:
+    """Make a key and print it: this once, for only a hash of it is kept."""
+    now = datetime.now(UTC)
+    ends = None if expires is None else now + timedelta(days=expires)
+    scope = Scope(DEFAULT_TENANT if tenant is None else tenant, user_id)
+    key, text = new_key(name, scope, created=now, expires=ends)
+    run(loaded(ctx, db, config).settings, lambda memory: memory.house.store.keys.add(key), must_exist=False)
+    if as_json:
+        print_json({**_told(key), "key": text})
+        return
+    say(text)
+    say(
+        f"\nIt opens {_whose(key)}{_until(key)}. Keep it now: it is not shown again. Send it as `Authorization: Bearer …`."
+    )
+
+
+@app.command("list")
+def list_keys(
+    ctx: typer.Context, *, as_json: AsJson = False, db: Db = None, config: ConfigFile = None
+) -> None:
+    """List the keys, oldest first; never their secrets."""
+    found = run(loaded(ctx, db, config).settings, lambda memory: memory.house.store.keys.list())
+    if not found:
+        raise nothing("There is no key yet: `pagefile keys add NAME` makes one.", as_json=as_json)
+    if as_json:
+        print_json([_told(key) for key in found])
+        return
+    now = datetime.now(UTC)
+    made = table("id", "name", "opens", "state", "last used", wraps=("name", "opens", "state"))
+    for key in found:
+        used = "never" if key.last_used is None else moment(key.last_used)
+        made.add_row(key.id, visible(key.name), _whose(key), _state(key, now), used)
+    print_table(made)
+
+
+@app.command("revoke")
+def revoke(
+    ctx: typer.Context,
+    key_id: Annotated[str, typer.Argument(metavar="ID", help="As `keys list` shows it.")],
+    *,
+    as_json: AsJson = False,
+    db: Db = None,
+    config: ConfigFile = None,
+) -> None:
+    """Let a key open nothing any more, at once. It stays on record."""
+
+    async def work(memory: Memory) -> ApiKey:
+        return await memory.house.store.keys.revoke(key_id, datetime.now(UTC))
+
+    key = run(loaded(ctx, db, config).settings, work)
+    if as_json:
+        print_json(_told(key))
+    else:
+        say(f"Revoked {key.id} ({clipped(key.name)}): it opens nothing any more.")
+
+
+def _told(key: ApiKey) -> dict[str, object]:
+    """A key for scripts; its hash is nobody's business."""
+    return {
+        "id": key.id,
+        "name": key.name,
+        "tenant": key.scope.tenant,
+        "user_id": key.scope.user,
+        "created": key.created,
+        "expires": key.expires,
+        "revoked": key.revoked,
+        "last_used": key.last_used,
+    }
+
+
+def _whose(key: ApiKey) -> str:
+    tenant = f"tenant {visible(key.scope.tenant)}"
+    return tenant if key.scope.user is None else f"user {visible(key.scope.user)} of {tenant}"
+
+
+def _until(key: ApiKey) -> str:
+    return "" if key.expires is None else f" until {moment(key.expires)}"
+
+
+def _state(key: ApiKey, now: datetime) -> str:
+    if key.revoked is not None:
+        return f"revoked {moment(key.revoked)}"
+    if not key.usable_at(now):
+        return f"expired {moment(key.expires or now)}"
+    return f"open{_until(key)}"

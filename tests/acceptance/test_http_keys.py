@@ -1,0 +1,289 @@
+"""Keys as people use them: made on the command line, shown to the service, revoked."""
+
+import logging
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import anyio
+import pytest
+
+from pagefile import Memory, Settings, SettingsError
+from pagefile.records import Scope
+from pagefile.service.app import create_app
+from pagefile.service.auth import LAST_USED_EVERY
+from pagefile.settings import ServiceSettings
+from pagefile.stores.secrets import new_key
+
+from .cli_calling import pagefile, table_widths
+from .http_serving import serving
+from .test_http_problems import check
+
+WORDS = {"user": "我对青霉素过敏。", "assistant": "已记录。"}
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def settings(**service):
+    return Settings(service=ServiceSettings(**service))
+
+
+def made(name, *options):
+    """A key out of the command line, and how to show it."""
+    said = pagefile("keys", "add", name, "--json", *options)
+    assert 0 == said.code, said.err
+    return said.json, {"Authorization": f"Bearer {said.json['key']}"}
+
+
+def keys():
+    return {key["name"]: key for key in pagefile("keys", "list", "--json").json}
+
+
+# -- the command line --------------------------------------------------------------------------------------------------
+
+
+def test_a_key_is_printed_once():
+    """`add` prints it, the list names everything but the secret, and the file does not hold it."""
+    said = pagefile("keys", "add", "门诊 laptop", "--tenant", "诊所", "--user", "李雷", "--expires", "30")
+    text = said.out.split()[0]
+    assert "user 李雷 of tenant 诊所 until" in said.words
+    secret = text.rpartition("_")[2]
+    listed = pagefile("keys", "list")
+    key = keys()["门诊 laptop"]
+    assert (key["tenant"], key["user_id"], key["revoked"], key["last_used"]) == ("诊所", "李雷", None, None)
+    assert key["id"] in listed.out
+    assert table_widths(listed.out) <= set(range(81))
+    for shown in (listed.out, str(key)):
+        assert secret not in shown
+        assert "digest" not in shown
+    files = list(Path().glob("pagefile.db*"))
+    assert files
+    assert secret.encode() not in b"".join(file.read_bytes() for file in files)
+
+
+def test_what_cannot_be_done_is_explained():
+    """Nothing to list is 3, an unknown id is 3, an empty name is 1, a bad time is 2."""
+    assert 3 == pagefile("keys", "list").code
+    made("one")
+    unknown = pagefile("keys", "revoke", "nope")
+    assert (3, True) == (unknown.code, "`pagefile keys list`" in unknown.err)
+    assert 1 == pagefile("keys", "add", " ").code
+    assert 2 == pagefile("keys", "add", "a", "--expires", "0").code
+    assert 1 == len(keys())
+
+
+# -- the door ----------------------------------------------------------------------------------------------------------
+
+
+async def test_a_key_is_bound_to_its_tenant_and_user():
+    """What is left out is the key's own; what is another's is refused, whether it is there or not."""
+    _, clinic = await anyio.to_thread.run_sync(made, "clinic", "--tenant", "clinic")
+    _, ada = await anyio.to_thread.run_sync(made, "ada", "--tenant", "clinic", "--user", "ada")
+    async with serving(settings()) as client:
+        turn = await client.post("/v1/turns", headers=ada, json={"conversation_id": "c", **WORDS})
+        assert ("clinic", "ada") == (turn.json()["tenant"], turn.json()["user_id"])
+        seen = await client.get("/v1/turns", headers=clinic, params={"conversation_id": "c"})
+        assert [turn.json()] == seen.json()["items"]
+        assert [] == (await client.get("/v1/turns", params={"conversation_id": "c"})).json()["items"]
+        for foreign in ({"tenant": "other"}, {"tenant": "default"}, {"tenant": "clinic", "user_id": "bob"}):
+            answer = await client.post(
+                "/v1/turns", headers=ada, json={"conversation_id": "d", **WORDS, **foreign}
+            )
+            check(answer, 403, "forbidden")
+        hers = await client.post("/v1/recall", headers=ada, json={"query": "青霉素", "user_id": "ada"})
+        assert ["我对青霉素过敏。"] == [hit["text"].split("\n")[0] for hit in hers.json()["items"]]
+
+
+async def test_a_user_s_key_opens_no_other_conversation():
+    """Not another user's and not one of nobody's: the same answer for both, without a name in it."""
+    _, tenant = await anyio.to_thread.run_sync(made, "tenant")
+    _, ada = await anyio.to_thread.run_sync(made, "ada", "--user", "ada")
+    async with serving(settings()) as client:
+        for name, owner in (("bobs", {"user_id": "bob"}), ("nobodys", {})):
+            await client.post("/v1/turns", headers=tenant, json={"conversation_id": name, **WORDS, **owner})
+        told = set()
+        for name in ("bobs", "nobodys"):
+            here = {"conversation_id": name}
+            for answer in (
+                await client.get("/v1/turns", headers=ada, params=here),
+                await client.post("/v1/turns", headers=ada, json={**here, **WORDS}),
+                await client.post("/v1/context", headers=ada, json={**here, "query": "?"}),
+                await client.post("/v1/forget", headers=ada, json=here),
+            ):
+                told.add(check(answer, 403, "forbidden")["detail"])
+        assert 1 == len(told)
+        left = await client.get("/v1/conversations", headers=tenant)
+        assert {("bobs", 1), ("nobodys", 1)} == {
+            (chat["conversation_id"], chat["turns"]) for chat in left.json()["items"]
+        }
+
+
+async def test_a_fact_of_another_user_cannot_be_retracted():
+    """Its id is not enough; the answer is that of a fact that is not there."""
+    _, tenant = await anyio.to_thread.run_sync(made, "tenant")
+    _, ada = await anyio.to_thread.run_sync(made, "ada", "--user", "ada")
+    async with serving(settings()) as client:
+        fact = await client.post("/v1/facts", headers=tenant, json={"user_id": "bob", "text": "likes tea"})
+        body = {"fact_id": fact.json()["id"]}
+        check(await client.post("/v1/facts/retract", headers=ada, json=body), 404, "not-found")
+        check(
+            await client.post("/v1/facts/retract", headers=ada, json={**body, "user_id": "bob"}),
+            403,
+            "forbidden",
+        )
+        assert (await client.post("/v1/facts/retract", headers=tenant, json=body)).json()["retracted"]
+
+
+async def test_a_key_can_be_shown_in_two_ways():
+    """`Authorization: Bearer` or `X-API-Key`; both only if they are the same."""
+    key, bearer = await anyio.to_thread.run_sync(made, "a")
+    other, _ = await anyio.to_thread.run_sync(made, "b")
+    async with serving(settings(require_keys=True)) as client:
+        for headers in (
+            bearer,
+            {"X-API-Key": key["key"]},
+            {"authorization": f"bearer  {key['key']} "},
+            {**bearer, "X-API-Key": key["key"]},
+            {"Authorization": "Basic Zm9vOmJhcg==", "X-API-Key": key["key"]},
+        ):
+            assert 200 == (await client.get("/v1/conversations", headers=headers)).status_code, headers
+        for headers in ({**bearer, "X-API-Key": other["key"]}, {"Authorization": "Basic Zm9vOmJhcg=="}, {}):
+            answer = await client.get("/v1/conversations", headers=headers)
+            check(answer, 401, "unauthorized")
+            assert "Bearer" == answer.headers["www-authenticate"]
+
+
+@pytest.mark.parametrize("require", [True, False])
+async def test_a_key_that_is_shown_is_always_checked(require):
+    """Wrong, revoked and expired ones open nothing, even where none is needed; and they read all the same."""
+    good, bearer = await anyio.to_thread.run_sync(made, "good")
+    gone, revoked = await anyio.to_thread.run_sync(made, "gone")
+    wrong = good["key"][:-1] + ("a" if good["key"][-1] != "a" else "b")
+    now = datetime.now(UTC)
+    expired, text = new_key("old", Scope(), created=now, expires=now - timedelta(seconds=1))
+    async with Memory.open() as memory:
+        await memory.house.store.keys.add(expired)
+    async with serving(settings(require_keys=require)) as client:
+        path = "/v1/conversations"
+        assert 200 == (await client.get(path, headers=revoked)).status_code
+        await anyio.to_thread.run_sync(pagefile, "keys", "revoke", gone["id"])
+        told = {
+            check(await client.get(path, headers=headers), 401, "unauthorized")["detail"]
+            for headers in (
+                revoked,
+                {"Authorization": f"Bearer {wrong}"},
+                {"Authorization": f"Bearer {text}"},
+                {"Authorization": "Bearer nonsense"},
+                {"X-API-Key": good["key"].replace(good["id"], "aaaaaaaaaaaa")},
+            )
+        }
+        assert 1 == len(told)
+        assert 200 == (await client.get(path, headers=bearer)).status_code
+        assert (401 if require else 200) == (await client.get(path)).status_code
+
+
+async def test_without_a_key_a_stranger_sees_only_what_the_service_is():
+    """Pages and the word that it lives; what it runs on is told to who shows a key, and so are the metrics."""
+    _, bearer = await anyio.to_thread.run_sync(made, "ops")
+    async with serving(settings(require_keys=True)) as client:
+        for path in ("/", "/docs", "/style.css", "/problems/forbidden", "/openapi.json", "/readyz"):
+            assert 200 == (await client.get(path)).status_code, path
+        assert {"status": "ok", "store": None} == {
+            key: (await client.get("/healthz")).json()[key] for key in ("status", "store")
+        }
+        assert "sqlite" == (await client.get("/healthz", headers=bearer)).json()["store"]["backend"]
+        check(await client.get("/metrics"), 401, "unauthorized")
+        assert "pagefile_turns_total" in (await client.get("/metrics", headers=bearer)).text
+        check(await client.get("/v1/nowhere"), 401, "unauthorized")
+        check(await client.post("/v1/turns", content=b"{"), 401, "unauthorized")
+
+
+async def test_the_last_use_is_kept_coarsely():
+    """The first request writes it down, the next ones write nothing for an hour."""
+    key, bearer = await anyio.to_thread.run_sync(made, "a")
+    app = create_app(settings())
+    async with app.router.lifespan_context(app):
+        store = app.state.memory.house.store
+        async with serving(settings()) as client:
+            for _ in range(2):
+                await client.get("/v1/conversations", headers=bearer)
+                first = (await store.keys.get(key["id"])).last_used
+                assert datetime.now(UTC) - first < timedelta(minutes=1)
+            await client.get("/v1/conversations", headers=bearer)
+            assert first == (await store.keys.get(key["id"])).last_used
+    assert timedelta(hours=1) == LAST_USED_EVERY
+
+
+async def test_each_key_has_a_limit_of_its_own():
+    """429 with the time to wait; another key goes on."""
+    _, one = await anyio.to_thread.run_sync(made, "one")
+    _, two = await anyio.to_thread.run_sync(made, "two")
+    async with serving(settings(requests_per_minute=3)) as client:
+        statuses = [(await client.get("/v1/tools", headers=one)).status_code for _ in range(3)]
+        answer = await client.get("/v1/tools", headers=one)
+        assert [200] * 3 == statuses
+        check(answer, 429, "too-many-requests")
+        assert 1 <= int(answer.headers["retry-after"]) <= 20
+        assert 200 == (await client.get("/v1/tools", headers=two)).status_code
+        assert 200 == (await client.get("/v1/tools")).status_code
+        assert 200 == (await client.get("/healthz", headers=one)).status_code
+
+
+async def test_secrets_are_in_no_log(caplog):
+    """Whatever happens to a request that shows one."""
+    caplog.set_level(logging.DEBUG)
+    key, bearer = await anyio.to_thread.run_sync(made, "a")
+    secret = key["key"].rpartition("_")[2]
+    wrong = {"X-API-Key": key["key"].replace(key["id"], "aaaaaaaaaaaa")}
+    async with serving(settings(require_keys=True)) as client:
+        await client.get("/v1/conversations", headers=bearer)
+        await client.get("/v1/conversations", headers=wrong)
+        await client.get("/v1/turns", headers=bearer)
+        await client.get("/nowhere", headers=bearer)
+        await client.post("/v1/turns", headers=bearer, json={"conversation_id": "c", "tenant": "x", **WORDS})
+    assert "pagefile" in caplog.text
+    assert secret not in caplog.text
+    assert key["key"] not in caplog.text
+
+
+# -- hosts and origins -------------------------------------------------------------------------------------------------
+
+
+async def test_beyond_loopback_a_key_is_needed():
+    """Without one it does not start; with one, nobody comes in without it, and only under names it knows."""
+    open_to_all = settings(host="0.0.0.0", hosts="memory.example.com")
+    with pytest.raises(SettingsError, match="pagefile keys add"):
+        async with serving(open_to_all):
+            pass
+    _, bearer = await anyio.to_thread.run_sync(made, "a")
+    async with serving(open_to_all) as client:
+        named = {"Host": "Memory.example.com:443"}
+        assert 200 == (await client.get("/v1/tools", headers={**bearer, **named})).status_code
+        check(await client.get("/v1/tools", headers=named), 401, "unauthorized")
+        stranger = {**bearer, "Host": "evil.example.com"}
+        assert (
+            "service.hosts"
+            in check(await client.get("/v1/tools", headers=stranger), 421, "misdirected")["detail"]
+        )
+
+
+async def test_other_origins_are_let_in_by_name():
+    """The pages named may call with a key; others, and everybody unless set, are told nothing."""
+    _, bearer = await anyio.to_thread.run_sync(made, "a")
+    ours, theirs = {"Origin": "https://app.example.com"}, {"Origin": "https://evil.example.com"}
+    asks = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization"}
+    allowed = "access-control-allow-origin"
+    async with serving(settings(require_keys=True, cors_origins="https://app.example.com")) as client:
+        preflight = await client.options("/v1/turns", headers={**ours, **asks})
+        assert (200, ours["Origin"]) == (preflight.status_code, preflight.headers[allowed])
+        assert "access-control-allow-credentials" not in preflight.headers
+        assert ours["Origin"] == (await client.get("/v1/tools", headers={**ours, **bearer})).headers[allowed]
+        # A page must be able to read why it is not let in.
+        assert ours["Origin"] == (await client.get("/v1/tools", headers=ours)).headers[allowed]
+        assert allowed not in (await client.options("/v1/turns", headers={**theirs, **asks})).headers
+        assert allowed not in (await client.get("/v1/tools", headers={**theirs, **bearer})).headers
+    async with serving(settings()) as client:
+        assert allowed not in (await client.get("/v1/tools", headers=ours)).headers
+        assert 405 == (await client.options("/v1/turns", headers={**ours, **asks})).status_code
