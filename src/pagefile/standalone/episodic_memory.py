@@ -24,7 +24,7 @@ from pagefile.ports.world import Embedder
 from pagefile.records import checked_id, checked_text
 from pagefile.standalone.conversation_store import ConversationMessage, ConversationStore
 from pagefile.text.clip import clip
-from pagefile.text.gate import BACK_COVERAGE, BACK_LIKENESS, passes, points_back
+from pagefile.text.gate import asking, passes
 
 COLLECTION = "conversation_episodes"
 TOP_K = 3
@@ -148,8 +148,8 @@ class _LogEpisodes(_Episodes):
     async def recall(self, conversation_id: str, query: str, top_k: int) -> list[_Episode]:
         chat = self._store.conversation(conversation_id)
         hits = await chat.recall(query, _OVER_FETCH * top_k)
-        back = points_back(query)
-        best = [hit for hit in hits if _relevant(hit.parts, back=back)][:top_k]
+        how = asking(query)
+        best = [hit for hit in hits if passes(hit.parts, "auto", how)][:top_k]
         turns = [await self._store.turn_of(hit) for hit in best]
         return [
             _Episode(
@@ -158,12 +158,6 @@ class _LogEpisodes(_Episodes):
             for turn in turns
             if turn is not None
         ]
-
-
-def _relevant(parts: Mapping[str, float], *, back: bool) -> bool:
-    """Whether a turn may come back: it passes the bar of a window, or has some of the question's words and of its meaning."""
-    both = parts.get("coverage", 0.0) >= BACK_COVERAGE and parts.get("likeness", 0.0) >= BACK_LIKENESS
-    return both or passes(parts, "auto", back=back)
 
 
 # -- Milvus ------------------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ begun, and "may" is a month only with a capital. What is not understood is left 
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 
 _DAY = timedelta(days=1)
@@ -62,6 +62,8 @@ class Period:
 
     first: date
     last: date
+    #: Counted back from a day, as people do from memory: "a week ago" is rarely seven days.
+    rough: bool = field(default=False, compare=False)
 
 
 def periods(text: str, today: date) -> tuple[list[Period], str]:
@@ -70,7 +72,7 @@ def periods(text: str, today: date) -> tuple[list[Period], str]:
 
     def taken(match: re.Match[str], read: Callable[[re.Match[str], date], Period]) -> str:
         try:
-            found.append(read(match, today))
+            found.append(replace(read(match, today), rough=read in _ROUGH))
         except (ValueError, OverflowError):  # the 31st of February, the year 0
             return match.group()
         return " "
@@ -222,6 +224,9 @@ def _near_year(match: re.Match[str], today: date) -> Period:
 def _compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.IGNORECASE)
 
+
+#: What is counted back from today instead of being named.
+_ROUGH = frozenset({_ago, _near_day, _week, _weekday, _near_month, _near_year})
 
 #: In order of precedence: what is longer and says more comes first, and what was read is gone for the rest.
 _READERS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], date], Period]], ...] = (

@@ -50,6 +50,8 @@ SPEAKER_TURNS = 5
 SPEAKER_SHARE = 0.05
 #: How much more a turn counts that stands in the time the question names.
 TIME = 1.5
+#: What of it a time is worth that was counted back ("last Saturday") instead of being named.
+ROUGH_TIME = 2 / 3
 #: So many days after that time a turn has lost two thirds of it; before it, twice as fast: things are told afterwards.
 TIME_DAYS = 7.0
 #: What a turn is worth that only has the time: less than any word.
@@ -160,16 +162,16 @@ class TurnIndex(Generic[K]):
         """The turns that answer best, best first, the latest first among equals; of one conversation if it is named.
 
         `meaning` is how near in meaning the nearest turns are to the question, 1 at best; a turn that is not named is not
-        near, and one that is not known is passed over. Times such as "last week" are seen from `today`, or else from the
-        day of the newest turn.
+        near, and one that is not known is passed over. Times such as "last week" are seen from `today`; without it, or when
+        nothing was said in the time they name, from the day of the newest turn.
         """
         with self._lock:
             if not self._keys or limit < 1:
                 return []
-            spans, rest = periods(question, today or self._today)
+            timely, rest = self._timely(question, today)
             about = _asked(terms(rest) or terms(question))
             likeness = self._likeness(meaning or {})
-            parts = self._parts(question, about, likeness, _timely(_copied(self._at, np.float64), spans))
+            parts = self._parts(question, about, likeness, timely)
             score = sum(parts.values(), np.zeros(len(self._keys)))
             if conversation is not None:
                 number, _ = self._ends.get(conversation, (-1, -1))
@@ -187,6 +189,16 @@ class TurnIndex(Generic[K]):
             for slot, key in zip(best, keys, strict=True)
         ]
 
+    def _timely(self, question: str, today: date | None) -> tuple[_Floats, str]:
+        """How well each turn stands in the times the question names, and the question without them."""
+        at = _copied(self._at, np.float64)
+        spans, rest = periods(question, today or self._today)
+        timely = _timely(at, spans)
+        if spans and today is not None and not _inside(timely).any():
+            # An old conversation is taken up again: "last week" then is the week before one stopped.
+            timely = _timely(at, periods(question, self._today)[0])
+        return timely, rest
+
     def _parts(
         self, question: str, about: Mapping[str, float], likeness: _Floats, timely: _Floats
     ) -> dict[str, _Floats]:
@@ -203,7 +215,7 @@ class TurnIndex(Generic[K]):
         meaning = scale * MEANING * _filled(likeness, near > 0) * (1 + TIME * timely)
         surroundings = scale * SITTING_MEANING * self._sittings_likeness(likeness) * (near + likeness > 0)
         # What the time adds to the meaning is told as meaning: who has neither words nor the time has nothing of it.
-        time = TIME * timely * (near + sitting) + TIME_ALONE * (timely == 1)
+        time = TIME * timely * (near + sitting) + TIME_ALONE * _inside(timely)
         weight = 1 - ASKING_TURN * _copied(self._asks, np.int8)
         return {
             "words": weight * own,
@@ -316,14 +328,19 @@ def _copied(column: "array[int] | array[float]", kind: type[np.generic]) -> npt.
 
 
 def _timely(at: _Floats, spans: Sequence[Period]) -> _Floats:
-    """How well each turn stands in the times that are named: 1 inside, less the further away."""
+    """How well each turn stands in the times that are named: 1 inside (less for a rough time), and less the further away."""
     best = np.zeros(len(at))
     for period in spans:
         first = _seconds(period.first)
         last = _seconds(period.last) + _DAY_S
         gap = np.maximum(0, np.maximum(2 * (first - at), at - last)) / _DAY_S
-        best = np.maximum(best, np.exp(-gap / TIME_DAYS))
+        best = np.maximum(best, (ROUGH_TIME if period.rough else 1) * np.exp(-gap / TIME_DAYS))
     return best
+
+
+def _inside(timely: _Floats) -> npt.NDArray[np.bool_]:
+    """Which turns stand in a time that is named, and not only near it."""
+    return np.isin(timely, (1, ROUGH_TIME))
 
 
 def _seconds(day: date) -> float:

@@ -27,7 +27,7 @@ from pagefile.ports import (
     TurnTerms,
 )
 from pagefile.records import Hit, Scope, Turn
-from pagefile.text.gate import Gate, answers, passes, points_back
+from pagefile.text.gate import Gate, answers, asking, passes
 from pagefile.text.speech import in_first_person
 from pagefile.text.turns import Found, Placed, TurnIndex
 from pagefile.text.words import terms
@@ -176,11 +176,9 @@ class Episodes(Tier):
         # Turns beside a good one are found too, and do not pass: look at more than are wanted.
         limit = 3 * self._turns + min(len(seen), 20)
         ranking = await self._ranked(index, scope, query, limit, at, WINDOW_PATIENCE_S)
-        back = points_back(query)
+        how = asking(query)
         fresh = [
-            one
-            for one in ranking.found
-            if one.key.turn_id not in seen and passes(one.parts, self._gate, back=back)
+            one for one in ranking.found if one.key.turn_id not in seen and passes(one.parts, self._gate, how)
         ]
         return _Ranking(fresh[: self._turns], ranking.note)
 

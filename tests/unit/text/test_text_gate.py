@@ -4,10 +4,14 @@ import pytest
 
 from pagefile.text.gate import (
     BACK_LIKENESS,
+    COVERED_LIKENESS,
     MIN_COVERAGE,
     MIN_LIKENESS,
+    NEARER,
+    SOME_COVERAGE,
     SOME_LIKENESS,
     answers,
+    asking,
     passes,
     points_back,
 )
@@ -41,25 +45,68 @@ def test_a_question_that_does_not(question):
 
 
 @pytest.mark.parametrize(
-    ("coverage", "likeness", "auto", "back", "always"),
+    "question",
     [
-        (MIN_COVERAGE, 0.0, True, True, True),
-        (0.0, MIN_LIKENESS, True, True, True),
-        (0.2, 0.0, False, True, True),
-        (0.0, BACK_LIKENESS, False, True, True),
-        (0.01, 0.0, False, False, True),
-        (0.0, SOME_LIKENESS, False, False, True),
-        (0.0, SOME_LIKENESS - 0.01, False, False, False),
-        (0.0, 0.0, False, False, False),
+        "我住在哪里？",
+        "我叫什么名字？",
+        "我的狗几岁了",
+        "我对什么过敏？",
+        "Where do I live?",
+        "What is my dog's name?",
+        "Which book did I finish a week ago?",
+        "Is my meeting on Monday?",
+        "How many plants have I bought?",
     ],
 )
-def test_what_passes(coverage, likeness, auto, back, always):
-    """A bar by word, a bar by meaning, lower ones for who points back; nothing passes with nothing in common."""
+def test_a_question_about_oneself(question):
+    """Who else could have told?"""
+    assert asking(question) == "self"
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "帮我写一首诗，好吗？",
+        "我该穿什么？",
+        "我想知道法国的首都是哪里",
+        "告诉我什么是量子纠缠",
+        "How do I bake bread?",
+        "What should I wear to my interview?",
+        "Can I use tabs here?",
+        "What is the capital of Australia?",
+    ],
+)
+def test_a_question_for_advice(question):
+    """It may be answered without knowing who asks."""
+    assert asking(question) == "anything"
+
+
+@pytest.mark.parametrize(
+    ("coverage", "likeness", "anything", "of_self", "back", "always"),
+    [
+        (MIN_COVERAGE, COVERED_LIKENESS, True, True, True, True),
+        (MIN_COVERAGE, 0.0, True, True, True, True),
+        (MIN_COVERAGE - 0.01, 0.0, False, False, True, True),
+        (MIN_COVERAGE, COVERED_LIKENESS - 0.01, False, False, True, True),
+        (0.0, MIN_LIKENESS, True, True, True, True),
+        (SOME_COVERAGE, NEARER, True, True, True, True),
+        (SOME_COVERAGE, COVERED_LIKENESS, False, True, True, True),
+        (SOME_COVERAGE, 0.1, False, False, True, True),
+        (0.0, BACK_LIKENESS, False, False, True, True),
+        (0.01, 0.1, False, False, False, True),
+        (0.0, SOME_LIKENESS, False, False, False, True),
+        (0.0, SOME_LIKENESS - 0.01, False, False, False, False),
+        (0.0, 0.0, False, False, False, False),
+    ],
+)
+def test_what_passes(coverage, likeness, anything, of_self, back, always):
+    """Bars by word and by meaning, lower ones for who asks of oneself or points back; nothing with nothing in common."""
     parts = {"coverage": coverage, "likeness": likeness}
-    assert passes(parts, "auto", back=False) is auto
-    assert passes(parts, "auto", back=True) is back
-    assert passes(parts, "always", back=False) is always
-    assert passes(parts, "never", back=True) is False
+    assert passes(parts, "auto") is anything
+    assert passes(parts, "auto", "self") is of_self
+    assert passes(parts, "auto", "back") is back
+    assert passes(parts, "always") is always
+    assert passes(parts, "never", "back") is False
 
 
 def test_what_answers():

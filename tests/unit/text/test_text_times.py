@@ -107,3 +107,21 @@ def test_the_29th_of_february_is_found_or_left():
     """Without a year it is this year's or none; nothing is raised."""
     assert days("2024-02-29") == periods("2月29日", date(2024, 3, 1))[0]
     assert [] == periods("2月29日", TODAY)[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "rough"),
+    [
+        ("last Saturday", True),
+        ("a week ago", True),
+        ("上周", True),
+        ("昨天", True),
+        ("May 3rd", False),
+        ("3月中旬", False),
+        ("in 2024", False),
+    ],
+)
+def test_what_is_counted_back_is_rough(text, rough):
+    """A date is named; "a week ago" is said from memory."""
+    (found,), _ = periods(text, TODAY)
+    assert found.rough is rough

@@ -173,6 +173,17 @@ def test_a_time_is_seen_from_the_day_of_the_question():
     assert ["may"] == keys(index.search("what did I say yesterday", 1, today=date(2025, 5, 21)))
 
 
+def test_an_old_conversation_is_taken_up_again():
+    """Years later nothing was said last week: then it is the week before the last turn."""
+    index = index_of(
+        placed("week", "I planted tulips", at=NOON - timedelta(days=7)),
+        placed("old", "I planted tulips", at=NOON - timedelta(days=90), conversation="d"),
+        placed("last", "Goodbye", at=NOON, conversation="e"),
+    )
+    assert "week" == keys(index.search("what did I plant last week", 1, today=date(2029, 1, 1)))[0]
+    assert "old" == keys(index.search("what did I plant last week", 1, today=date(2025, 3, 28)))[0]
+
+
 def test_a_time_alone_finds_its_turns():
     """Latest first; without words they do not cover the question."""
     index = index_of(
