@@ -20,6 +20,8 @@ COVERED_LIKENESS = 0.25
 #: One passes that holds a little of the question and is nearer than chance.
 SOME_COVERAGE = 0.1
 NEARER = 0.35
+#: What a turn must hold of a question about oneself when there are only words to go by.
+SELF_COVERAGE = 0.25
 #: The bars for a question that points back: who asks for "that one from before" names little of it.
 BACK_LIKENESS = 0.42
 #: Below this, what two texts have in common is that both are texts.
@@ -80,6 +82,6 @@ def passes(parts: Mapping[str, float], gate: Gate, how: Asking = "anything") -> 
         return True
     if not likeness:
         # It has no vector yet, or there are none: the words decide.
-        return coverage >= MIN_COVERAGE
+        return coverage >= (SELF_COVERAGE if how == "self" else MIN_COVERAGE)
     covered = coverage >= MIN_COVERAGE and likeness >= COVERED_LIKENESS
     return covered or likeness >= MIN_LIKENESS or (coverage >= SOME_COVERAGE and likeness >= NEARER)

@@ -8,6 +8,7 @@ from pagefile.text.gate import (
     MIN_COVERAGE,
     MIN_LIKENESS,
     NEARER,
+    SELF_COVERAGE,
     SOME_COVERAGE,
     SOME_LIKENESS,
     answers,
@@ -86,7 +87,8 @@ def test_a_question_for_advice(question):
     [
         (MIN_COVERAGE, COVERED_LIKENESS, True, True, True, True),
         (MIN_COVERAGE, 0.0, True, True, True, True),
-        (MIN_COVERAGE - 0.01, 0.0, False, False, True, True),
+        (SELF_COVERAGE, 0.0, False, True, True, True),
+        (SELF_COVERAGE - 0.01, 0.0, False, False, True, True),
         (MIN_COVERAGE, COVERED_LIKENESS - 0.01, False, False, True, True),
         (0.0, MIN_LIKENESS, True, True, True, True),
         (SOME_COVERAGE, NEARER, True, True, True, True),
