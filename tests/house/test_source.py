@@ -35,6 +35,7 @@ BROAD_EXCEPTS: dict[str, str] = {
     "tiers/summaries.py::summary_of": "whatever a model or a caller's function raises; a summary is extracted instead",
     "memory/engine.py::_background_work": "raised again as it is, outside of the task group that would wrap it",
     "memory/house.py::House.guarded": "a tier that fails costs context, never the answer; it stands in the receipt",
+    "service/chatting.py::ChatRun.run": "half an answer is out already: it logs where, and the stream ends with a problem",
     "service/gates.py::LastHandler.__call__": "the service's last handler: it logs and answers with a problem document",
     "stores/sqlite/lanes.py::Writer._play": "whatever a job raises belongs to the one who asked; the thread must live",
     "stores/sqlite/lanes.py::Readers._serve": "whatever a job raises belongs to the one who asked; the thread must live",

@@ -15,10 +15,11 @@ from pagefile.memory import Memory
 from pagefile.service import pages
 from pagefile.service.auth import Doorkeeper, unguarded
 from pagefile.service.binding import across_origins, allowed_names, check_binding, requires_keys
+from pagefile.service.chatting import chat_model
 from pagefile.service.gates import Gate, LastHandler
 from pagefile.service.problems import http_error, pagefile_error, validation_error
 from pagefile.service.reference import completed
-from pagefile.service.routes import archive, conversations, facts, health, transfer, turns, windows
+from pagefile.service.routes import archive, chat, conversations, facts, health, transfer, turns, windows
 from pagefile.service.routes.common import VERSION
 from pagefile.settings import Settings
 
@@ -43,7 +44,10 @@ def create_app(settings: Settings) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
-        async with Memory.open(settings=settings, meter=app.state.meter) as memory:
+        async with (
+            chat_model(settings.model) as app.state.model,
+            Memory.open(settings=settings, meter=app.state.meter) as memory,
+        ):
             await check_binding(service, memory.house.store.keys)
             app.state.memory = memory
             try:
@@ -82,9 +86,9 @@ def create_app(settings: Settings) -> FastAPI:
         # The framework would report to whatever collector the process has; nothing is sent unless somebody asks for it.
         telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
     )
-    app.state.memory = None
+    app.state.memory = app.state.model = None
     app.state.meter = PrometheusMeter()
-    for group in (turns, windows, archive, conversations, facts, transfer, health):
+    for group in (turns, windows, chat, archive, conversations, facts, transfer, health):
         app.include_router(group.routes)
     app.include_router(pages.routes)
     if forgotten := list(unguarded(app)):

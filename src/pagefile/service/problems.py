@@ -54,6 +54,7 @@ OTHER: Mapping[str, tuple[int, str]] = {
     "misdirected": (421, "The Host header names another service."),
     "validation": (422, "The request does not fit the schema."),
     "internal": (500, "Something went wrong inside the service."),
+    "no-model": (501, "No chat model is set."),
 }
 RETRY_AFTER_S = 1
 
@@ -114,11 +115,16 @@ def answered(problem: Problem, headers: Mapping[str, str] | None = None) -> Resp
 
 
 def internal(error: Exception) -> Response:
-    """The answer to what nobody foresaw. Messages of foreign errors can quote contents, so only the places are logged."""
+    """The answer to what nobody foresaw."""
+    return answered(unforeseen(error))
+
+
+def unforeseen(error: Exception) -> Problem:
+    """The problem of what nobody foresaw. Messages of foreign errors can quote contents, so only the places are logged."""
     problem = told("internal", "The log of the service says where; nothing already recorded is lost.")
     places = "".join(format_tb(error.__traceback__))
     logger.error("%s: %s at\n%s", problem.instance, type(error).__name__, places)
-    return answered(problem)
+    return problem
 
 
 # -- handlers -----------------------------------------------------------------------------------------------------

@@ -1,0 +1,251 @@
+"""One turn of a chat: the window, the model's answer word by word, the tools it calls, and the turn in the log."""
+
+import json
+import logging
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from time import perf_counter
+from typing import Any, Literal, cast
+
+from pagefile.errors import ConflictError, ModelError, ModelOutputError, NotFoundError, PagefileError
+from pagefile.memory import Conversation, Memory
+from pagefile.models import OpenAIChat
+from pagefile.ports import ChatModel, ToolCall, ViewRequest
+from pagefile.records import JsonValue, Turn
+from pagefile.service.problems import Kind, told, unforeseen
+from pagefile.service.streaming import Say
+from pagefile.settings import ModelSettings
+from pagefile.standalone import tool_schemas
+from pagefile.tiers.archive import LOADING_TOOLS
+from pagefile.window.receipt import Window
+from pagefile.wire.chat import (
+    AskChat,
+    ChatArchived,
+    ChatCheckpoint,
+    ChatDone,
+    ChatEvent,
+    ChatLoaded,
+    ChatNode,
+    ChatToken,
+    ChatTurn,
+)
+from pagefile.wire.problem import Problem
+
+logger = logging.getLogger("pagefile.service")
+
+#: A model that calls tools so often in one turn must answer with what it has.
+MAX_ROUNDS = 8
+#: Stands between what a model says before a tool call and after it.
+_PARAGRAPH = "\n\n"
+
+_Node = Literal["recall", "generate", "tools", "persist"]
+
+
+@asynccontextmanager
+async def chat_model(settings: ModelSettings) -> AsyncGenerator[ChatModel | None]:
+    """The model of the settings while the service runs, None when they name none."""
+    if not settings.name:
+        yield None
+        return
+    model = OpenAIChat(
+        settings.name, base_url=settings.base_url, api_key=settings.api_key, timeout_s=settings.timeout_s
+    )
+    try:
+        yield model
+    finally:
+        await model.close()
+
+
+@dataclass(slots=True)
+class _Answer:
+    """What the model said so far."""
+
+    texts: list[str] = field(default_factory=list[str])
+    calls: tuple[ToolCall, ...] = ()
+    finish: str = ""
+
+    @property
+    def text(self) -> str:
+        return "".join(self.texts)
+
+
+@dataclass(slots=True)
+class ChatRun:
+    """A turn that was begun, and its way to the end."""
+
+    memory: Memory
+    model: ChatModel
+    chat: Conversation
+    asked: AskChat
+    turn: Turn
+    said: _Answer = field(default_factory=_Answer)
+    window: Window | None = None
+    checkpoint_version: int = 0
+    done: bool = False
+
+    @classmethod
+    async def begun(cls, memory: Memory, model: ChatModel, chat: Conversation, asked: AskChat) -> "ChatRun":
+        """The user's message is on disk when this returns."""
+        turn = await chat.begin(asked.message, id=asked.id)
+        return cls(memory, model, chat, asked, turn)
+
+    async def run(self, say: Say) -> None:
+        """Say what happens, to the end; what goes wrong is said too, as a problem."""
+
+        async def tell(event: ChatEvent) -> None:
+            await say(event.event, event)
+
+        try:
+            await self._answered(tell)
+        except PagefileError as error:
+            await say("error", _problem(error))
+        except Exception as error:
+            await say("error", unforeseen(error))
+
+    async def end(self) -> None:
+        """A turn that was not completed is given up: it enters no window, no summary and no index."""
+        if self.done:
+            return
+        try:
+            await self.chat.abort(self.turn)
+        except (ConflictError, NotFoundError):
+            # It was completed in the last moment, by this request or another; or it was erased.
+            return
+        except PagefileError:
+            logger.exception(
+                "a turn that broke off could not be aborted; it stays open, and out of every window"
+            )
+
+    # -- one turn -------------------------------------------------------------------------------------------------------
+
+    async def _answered(self, tell: Any) -> None:
+        await tell(ChatTurn(turn_id=self.turn.id, conversation_id=self.chat.id))
+        self.checkpoint_version = (await self._checkpoint()).version
+        for step in self.asked.steps:
+            await self._step(tell, step.tool, step.input, step.result, step.call_id)
+        for number in range(MAX_ROUNDS + 1):
+            await self._recall(tell)
+            await self._generate(tell, tools=number < MAX_ROUNDS)
+            if not self.said.calls:
+                await self._persist(tell, number + 1)
+                return
+            await self._tools(tell)
+        raise ModelOutputError("The model calls tools where there are none to call, and gives no answer.")
+
+    async def _recall(self, tell: Any) -> None:
+        began = perf_counter()
+        self.window = window = await self.chat.context(
+            turn=self.turn, window_tokens=self.asked.window_tokens, instructions=self.asked.instructions
+        )
+        kept: dict[str, JsonValue] = dict(window.receipt.tokens_by_block().items())
+        about: dict[str, JsonValue] = {
+            "window_id": window.id,
+            "tokens": window.tokens,
+            "budget": window.budget,
+            "ratio": window.ratio,
+            "mode": window.mode,
+            "kept": kept,
+            "degraded": list(window.receipt.degraded),
+        }
+        await tell(_ended("recall", began, about))
+        await self._tell_checkpoint(tell)
+
+    async def _generate(self, tell: Any, *, tools: bool) -> None:
+        began = perf_counter()
+        said = self.said
+        said.calls = ()
+        schemas = tool_schemas(self.memory.house.settings.language) if tools else ()
+        messages = self.window.messages if self.window else []
+        between = _PARAGRAPH if said.text.strip() else ""
+        async with aclosing(self.model.stream(messages, tools=schemas)) as pieces:
+            async for piece in pieces:
+                if piece.text:
+                    text, between = between + piece.text, ""
+                    said.texts.append(text)
+                    await tell(ChatToken(text=text))
+                said.calls += piece.calls
+                said.finish = piece.finish or said.finish
+        await tell(_ended("generate", began))
+
+    async def _tools(self, tell: Any) -> None:
+        began = perf_counter()
+        for call in self.said.calls:
+            arguments = _arguments(call)
+            if arguments is None:
+                result = f"[参数不是 JSON 对象 / arguments are no JSON object] {call.arguments}"
+            else:
+                result = await self.chat.call_tool(call.name, arguments, turn=self.turn)
+            given: JsonValue = call.arguments if arguments is None else dict(arguments)
+            await self._step(tell, call.name, given, result, call.id)
+            await tell(ChatLoaded(tool=call.name, arguments=cast("Any", given), chars=len(result)))
+        await tell(_ended("tools", began))
+
+    async def _persist(self, tell: Any, model_calls: int) -> None:
+        began = perf_counter()
+        turn = self.turn = await self.chat.complete(self.turn, self.said.text)
+        self.done = True
+        await tell(_ended("persist", began))
+        await self._tell_checkpoint(tell)
+        await tell(
+            ChatDone(
+                turn_id=turn.id,
+                seq=turn.seq,
+                finish=self.said.finish,
+                user_tokens=turn.user_tokens,
+                assistant_tokens=turn.assistant_tokens,
+                tokens=turn.tokens,
+                window_tokens=self.window.tokens if self.window else 0,
+                model_calls=model_calls,
+            )
+        )
+
+    # -- parts of it ----------------------------------------------------------------------------------------------------
+
+    async def _step(self, tell: Any, tool: str, given: object, result: object, call_id: str | None) -> None:
+        self.turn = await self.chat.step(self.turn, tool=tool, input=given, result=result, call_id=call_id)
+        step = self.turn.steps[-1]
+        if step.page is not None and step.tool not in LOADING_TOOLS:
+            await tell(ChatArchived(uuid=step.page, tool=step.tool, chars=step.page_chars))
+
+    async def _tell_checkpoint(self, tell: Any) -> None:
+        now = await self._checkpoint()
+        if now.version > self.checkpoint_version:
+            self.checkpoint_version = now.version
+            await tell(now)
+
+    async def _checkpoint(self) -> ChatCheckpoint:
+        """The checkpoint in force; one of version 0 where there is none."""
+        view = await self.memory.house.store.reader.view(
+            ViewRequest(self.chat.scope, budget_tokens=0, min_turns=0)
+        )
+        found = view.checkpoint
+        if found is None:
+            return ChatCheckpoint(id="", version=0, covered_through_seq=0)
+        return ChatCheckpoint(
+            id=found.id, version=found.version, covered_through_seq=found.covered_through_seq
+        )
+
+
+def _ended(node: _Node, began: float, about: Mapping[str, JsonValue] | None = None) -> ChatNode:
+    duration = round((perf_counter() - began) * 1000, 3)
+    return ChatNode(node=node, duration_ms=duration, told=cast("Any", dict(about or {})))
+
+
+def _arguments(call: ToolCall) -> dict[str, JsonValue] | None:
+    try:
+        found: object = json.loads(call.arguments or "{}")
+    except ValueError:
+        return None
+    return cast("dict[str, JsonValue]", found) if isinstance(found, dict) else None
+
+
+def _problem(error: PagefileError) -> Problem:
+    """As a route would answer; what went wrong with the model is no secret of the service."""
+    kind = Kind.of(type(error))
+    if kind.status < HTTPStatus.INTERNAL_SERVER_ERROR:
+        return told(kind, str(error))
+    problem = told(kind, str(error) if isinstance(error, ModelError) else None)
+    logger.error("%s: %s: %s", problem.instance, type(error).__name__, error)
+    return problem

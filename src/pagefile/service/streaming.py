@@ -1,0 +1,94 @@
+"""Server-sent events: what a piece of work has to say as it happens, a heartbeat while it says nothing, and its end.
+
+The framework's own way runs the work in a generator, which may rest unclosed when the client goes away. Here the work is a
+task: a client that leaves cancels it, whatever it is doing, and only then is cleaned up behind it.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias
+
+import anyio
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from pydantic import BaseModel
+from starlette.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
+
+#: A comment, which every reader of such a stream passes over.
+HEARTBEAT = b": heartbeat\n\n"
+HEARTBEAT_S = 15.0
+#: Events that wait for a slow client before the work waits too.
+_WAITING = 16
+#: How long cleaning up may take.
+_CLEAN_UP_S = 5.0
+
+#: Sends an event: its name, and its data.
+Say: TypeAlias = Callable[[str, BaseModel], Awaitable[None]]
+
+
+class EventStream(StreamingResponse):
+    """A response whose body is what `work` says.
+
+    Args:
+        work: says events; it answers for its own failures.
+        clean_up: called once in the end, whatever happened, and not cancelled.
+    """
+
+    media_type = "text/event-stream"
+
+    def __init__(
+        self,
+        work: Callable[[Say], Awaitable[None]],
+        clean_up: Callable[[], Awaitable[None]],
+        *,
+        heartbeat_s: float = HEARTBEAT_S,
+    ) -> None:
+        # Proxies that buffer would hold back the words until the end.
+        super().__init__((), headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
+        self._work = work
+        self._clean_up = clean_up
+        self._heartbeat_s = heartbeat_s
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        into, out_of = anyio.create_memory_object_stream[bytes](_WAITING)
+        try:
+            async with anyio.create_task_group() as together, into, out_of:
+                together.start_soon(_until_gone, receive, together.cancel_scope)
+                together.start_soon(self._worked, into.clone())
+                into.close()
+                await self._sent(out_of, send)
+                together.cancel_scope.cancel()
+        finally:
+            with anyio.move_on_after(_CLEAN_UP_S, shield=True):
+                await self._clean_up()
+
+    async def _worked(self, into: MemoryObjectSendStream[bytes]) -> None:
+        async def say(name: str, data: BaseModel) -> None:
+            await into.send(encoded(name, data))
+
+        async with into:
+            await self._work(say)
+
+    async def _sent(self, out_of: MemoryObjectReceiveStream[bytes], send: Send) -> None:
+        start = {"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers}
+        await send(start)
+        while True:
+            data = HEARTBEAT
+            try:
+                # Only waiting is given up when it takes long, never the work.
+                with anyio.move_on_after(self._heartbeat_s):
+                    data = await out_of.receive()
+            except anyio.EndOfStream:
+                break
+            await send({"type": "http.response.body", "body": data, "more_body": True})
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+def encoded(name: str, data: BaseModel) -> bytes:
+    """An event on the wire; JSON has no line ends of its own."""
+    return f"event: {name}\ndata: {data.model_dump_json()}\n\n".encode()
+
+
+async def _until_gone(receive: Receive, scope: anyio.CancelScope) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    scope.cancel()
