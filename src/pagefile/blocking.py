@@ -23,7 +23,7 @@ R = TypeVar("R")
 Inner = TypeVar("Inner")
 
 
-class _Loop:
+class Loop:
     """The event loop in its own thread, as long as the memory is open."""
 
     def __init__(self, portal: BlockingPortal) -> None:
@@ -46,27 +46,27 @@ async def _awaited(verb: Callable[[], Awaitable[R]]) -> R:
     return await verb()
 
 
-class _Blocking(Generic[Inner]):
+class Blocking(Generic[Inner]):
     """Something asynchronous, and the loop it runs in."""
 
-    def __init__(self, inner: Inner, loop: _Loop) -> None:
+    def __init__(self, inner: Inner, loop: Loop) -> None:
         self.inner = inner
         self.loop = loop
 
 
-def _blocking(
+def blocking(
     verb: Callable[Concatenate[Inner, P], Awaitable[R]],
-) -> Callable[Concatenate[_Blocking[Inner], P], R]:
+) -> Callable[Concatenate[Blocking[Inner], P], R]:
     """The same verb, waiting for its result."""
 
     @wraps(verb)
-    def call(self: _Blocking[Inner], *args: P.args, **kwargs: P.kwargs) -> R:
+    def call(self: Blocking[Inner], *args: P.args, **kwargs: P.kwargs) -> R:
         return self.loop.wait(partial(verb, self.inner, *args, **kwargs))
 
     return call
 
 
-def _described_as(verb: Callable[..., object]) -> Callable[[Callable[P, R]], Callable[P, R]]:
+def described_as(verb: Callable[..., object]) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Speaks of a verb in the words of the async face."""
 
     def describe(function: Callable[P, R]) -> Callable[P, R]:
@@ -76,7 +76,7 @@ def _described_as(verb: Callable[..., object]) -> Callable[[Callable[P, R]], Cal
     return describe
 
 
-class BlockingWorkspace(_Blocking[Workspace]):
+class BlockingWorkspace(Blocking[Workspace]):
     """What one run has fetched and read: nothing is fetched twice, and what matters stays in view."""
 
     @property
@@ -89,35 +89,35 @@ class BlockingWorkspace(_Blocking[Workspace]):
         """Document 003's state: tables of contents, chapters, chunks, the query."""
         return self.inner.notes
 
-    @_described_as(Workspace.rule)
+    @described_as(Workspace.rule)
     def rule(self, tool: str) -> ToolRule:
         return self.inner.rule(tool)
 
-    @_described_as(Workspace.add_rules)
+    @described_as(Workspace.add_rules)
     def add_rules(self, rules: Iterable[ToolRule]) -> None:
         self.inner.add_rules(rules)
 
-    @_described_as(Workspace.ask)
+    @described_as(Workspace.ask)
     def ask(self, query: str | None) -> None:
         self.inner.ask(query)
 
-    @_described_as(Workspace.text)
+    @described_as(Workspace.text)
     def text(self, budget_tokens: int | None = None) -> str:
         return self.inner.text(budget_tokens)
 
-    @_described_as(Workspace.reset)
+    @described_as(Workspace.reset)
     def reset(self) -> None:
         self.inner.reset()
 
-    @_described_as(Workspace.reset_all)
+    @described_as(Workspace.reset_all)
     def reset_all(self) -> None:
         self.inner.reset_all()
 
-    lookup = _blocking(Workspace.lookup)
-    absorb = _blocking(Workspace.absorb)
+    lookup = blocking(Workspace.lookup)
+    absorb = blocking(Workspace.absorb)
 
 
-class BlockingConversation(_Blocking[Conversation]):
+class BlockingConversation(Blocking[Conversation]):
     """A cheap handle: making one reads and writes nothing."""
 
     def __repr__(self) -> str:
@@ -133,36 +133,36 @@ class BlockingConversation(_Blocking[Conversation]):
         """Whose memory this is."""
         return self.inner.scope
 
-    record = _blocking(Conversation.record)
-    begin = _blocking(Conversation.begin)
-    step = _blocking(Conversation.step)
-    complete = _blocking(Conversation.complete)
-    abort = _blocking(Conversation.abort)
-    context = _blocking(Conversation.context)
+    record = blocking(Conversation.record)
+    begin = blocking(Conversation.begin)
+    step = blocking(Conversation.step)
+    complete = blocking(Conversation.complete)
+    abort = blocking(Conversation.abort)
+    context = blocking(Conversation.context)
 
-    @_described_as(Conversation.workspace)
+    @described_as(Conversation.workspace)
     def workspace(self, run: str | None = None, *, rules: Iterable[ToolRule] = ()) -> BlockingWorkspace:
         return BlockingWorkspace(self.inner.workspace(run, rules=rules), self.loop)
 
-    recall = _blocking(Conversation.recall)
-    load = _blocking(Conversation.load)
-    page = _blocking(Conversation.page)
-    pages = _blocking(Conversation.pages)
-    search_tool_history = _blocking(Conversation.search_tool_history)
-    fetched = _blocking(Conversation.fetched)
-    pin = _blocking(Conversation.pin)
-    call_tool = _blocking(Conversation.call_tool)
-    checkpoint = _blocking(Conversation.checkpoint)
-    reset = _blocking(Conversation.reset)
-    turns = _blocking(Conversation.turns)
-    checkpoints = _blocking(Conversation.checkpoints)
-    calls = _blocking(Conversation.calls)
-    explain = _blocking(Conversation.explain)
-    replay = _blocking(Conversation.replay)
-    costs = _blocking(Conversation.costs)
+    recall = blocking(Conversation.recall)
+    load = blocking(Conversation.load)
+    page = blocking(Conversation.page)
+    pages = blocking(Conversation.pages)
+    search_tool_history = blocking(Conversation.search_tool_history)
+    fetched = blocking(Conversation.fetched)
+    pin = blocking(Conversation.pin)
+    call_tool = blocking(Conversation.call_tool)
+    checkpoint = blocking(Conversation.checkpoint)
+    reset = blocking(Conversation.reset)
+    turns = blocking(Conversation.turns)
+    checkpoints = blocking(Conversation.checkpoints)
+    calls = blocking(Conversation.calls)
+    explain = blocking(Conversation.explain)
+    replay = blocking(Conversation.replay)
+    costs = blocking(Conversation.costs)
 
 
-class BlockingMemory(_Blocking[Memory]):
+class BlockingMemory(Blocking[Memory]):
     """Everything the agents ever saw, and the windows made from it.
 
     Use it as `with BlockingMemory.open("sqlite:///agent.db") as memory`.
@@ -170,7 +170,7 @@ class BlockingMemory(_Blocking[Memory]):
 
     @classmethod
     @contextmanager
-    @_described_as(Memory.open)
+    @described_as(Memory.open)
     def open(
         cls,
         url: str | None = None,
@@ -198,13 +198,13 @@ class BlockingMemory(_Blocking[Memory]):
             clock=clock,
         )
         with start_blocking_portal() as portal, portal.wrap_async_context_manager(opening) as memory:
-            loop = _Loop(portal)
+            loop = Loop(portal)
             try:
                 yield cls(memory, loop)
             finally:
                 loop.closed = True
 
-    @_described_as(Memory.conversation)
+    @described_as(Memory.conversation)
     def conversation(
         self,
         id: str,  # noqa: A002 - the word users write
@@ -217,21 +217,21 @@ class BlockingMemory(_Blocking[Memory]):
         handle = self.inner.conversation(id, user_id=user_id, tenant=tenant, agent=agent, incognito=incognito)
         return BlockingConversation(handle, self.loop)
 
-    conversations = _blocking(Memory.conversations)
-    recall = _blocking(Memory.recall)
-    remember = _blocking(Memory.remember)
-    facts = _blocking(Memory.facts)
-    retract = _blocking(Memory.retract)
-    fact_revisions = _blocking(Memory.fact_revisions)
-    undo = _blocking(Memory.undo)
-    import_facts = _blocking(Memory.import_facts)
-    call = _blocking(Memory.call)
-    pages = _blocking(Memory.pages)
-    search_tool_history = _blocking(Memory.search_tool_history)
-    purge = _blocking(Memory.purge)
-    settle = _blocking(Memory.settle)
-    forget = _blocking(Memory.forget)
-    export = _blocking(Memory.export)
-    import_ = _blocking(Memory.import_)
-    rebuild = _blocking(Memory.rebuild)
-    describe = _blocking(Memory.describe)
+    conversations = blocking(Memory.conversations)
+    recall = blocking(Memory.recall)
+    remember = blocking(Memory.remember)
+    facts = blocking(Memory.facts)
+    retract = blocking(Memory.retract)
+    fact_revisions = blocking(Memory.fact_revisions)
+    undo = blocking(Memory.undo)
+    import_facts = blocking(Memory.import_facts)
+    call = blocking(Memory.call)
+    pages = blocking(Memory.pages)
+    search_tool_history = blocking(Memory.search_tool_history)
+    purge = blocking(Memory.purge)
+    settle = blocking(Memory.settle)
+    forget = blocking(Memory.forget)
+    export = blocking(Memory.export)
+    import_ = blocking(Memory.import_)
+    rebuild = blocking(Memory.rebuild)
+    describe = blocking(Memory.describe)

@@ -1,13 +1,23 @@
-"""One story, two faces: the blocking face behind `await`, so that both run the same tests."""
+"""One story, four faces: the memory and its client, each with `await` and blocking, so that all run the same tests.
+
+A blocking face stands behind `await`; a client talks to a service in a thread of its own, through a socket.
+"""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import anyio.to_thread
 
-from pagefile import BlockingConversation, BlockingMemory, Memory
+from pagefile import BlockingConversation, BlockingMemory, Memory, Settings
+from pagefile.client import BlockingClient, Client
+
+from .http_server import listening_async
+
+MEMORIES = ["async", "blocking"]
+CLIENTS = ["client", "blocking client"]
 
 
 class Awaitable:
@@ -37,7 +47,27 @@ async def opened(face: str, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
         async with Memory.open(*args, **kwargs) as memory:
             yield memory
         return
-    blocking = BlockingMemory.open(*args, **kwargs)
+    if face in CLIENTS:
+        async with _client(face, *args, **kwargs) as memory:
+            yield memory
+        return
+    async with _entered(BlockingMemory.open(*args, **kwargs)) as memory:
+        yield memory
+
+
+@asynccontextmanager
+async def _client(face: str, url: str, *, settings: Settings | None = None) -> AsyncIterator[Any]:
+    async with listening_async(replace(settings or Settings(), url=url)) as address:
+        if face == "client":
+            async with Client(address) as client:
+                yield client
+        else:
+            async with _entered(BlockingClient.open(address)) as client:
+                yield client
+
+
+@asynccontextmanager
+async def _entered(blocking: Any) -> AsyncIterator[Any]:
     memory = await anyio.to_thread.run_sync(blocking.__enter__)
     try:
         yield Awaitable(memory)

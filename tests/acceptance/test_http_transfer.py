@@ -1,6 +1,7 @@
 """A memory leaves over HTTP and comes back, whole or not at all."""
 
 import json
+import re
 
 import pytest
 
@@ -11,6 +12,9 @@ from .http_serving import serving
 
 HERE = {"conversation_id": "诊疗/2026:7", "user_id": "用户-1"}
 HEADER = '{"type":"pagefile-export","version":1}'
+RESET = (
+    '{"type":"reset","user_id":null,"conversation_id":"c","id":"r","seq":1,"created":"2026-01-01T00:00:00Z"}'
+)
 
 
 @pytest.fixture
@@ -115,8 +119,25 @@ async def test_what_is_no_export_is_refused(client, text):
     told = await imported(client, text, 422)
     assert "transfer" == told["code"]
     assert "秘密" not in told["detail"]
+    assert "elephant" not in told["detail"]
     assert "/tmp" not in told["detail"]
     assert [] == (await client.get("/v1/conversations")).json()["items"]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (HEADER.replace("1", "2"), "Line 1 .* another version .* upgrade"),
+        (HEADER + '\n{"type":"new"}', "Line 2 .* unknown type; upgrade"),
+        (HEADER + '\n{"type":"turn"}', "Line 2 .* /user_id Field required"),
+        (HEADER + "\n" + RESET, "before any conversation"),
+        ("", "empty"),
+    ],
+)
+async def test_a_refusal_says_what_to_do(client, text, words):
+    """Which line, what is wrong with it, and what helps."""
+    assert re.search(words, (await imported(client, text, 422))["detail"])
 
 
 @pytest.mark.anyio

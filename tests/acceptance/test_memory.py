@@ -1,4 +1,4 @@
-"""The verbs of a memory, told as stories, on both faces."""
+"""The verbs of a memory, told as stories, on both faces and through a service."""
 
 import json
 from datetime import UTC, datetime, timedelta, timezone
@@ -19,10 +19,10 @@ from pagefile import (
 )
 from pagefile.settings import ArchiveSettings, MemorySettings
 
-from .faces import opened
+from .faces import MEMORIES, opened
 
 
-@pytest.fixture(params=["async", "blocking"])
+@pytest.fixture(params=[*MEMORIES, "client"])
 def face(request):
     return request.param
 
@@ -332,6 +332,8 @@ async def test_small_results_stay_as_they_are(face, url):
     assert [step.page is None for step in turn.steps] == [True, False]
 
 
+# A service keeps nothing between two requests that it does not write down.
+@pytest.mark.parametrize("face", MEMORIES, indirect=True)
 async def test_an_incognito_conversation_leaves_no_trace(memory):
     """It works while the handle lives, reads nothing from elsewhere, and writes nothing."""
     await memory.remember("likes tea", user_id="u")
@@ -479,6 +481,8 @@ async def test_a_backslash_is_not_a_nul(memory):
         await memory.conversation("c").record(user="x", metadata={"a": [{"b\0": 1}]})
 
 
+# What a service says to an upload is in test_http_transfer.
+@pytest.mark.parametrize("face", MEMORIES, indirect=True)
 async def test_a_file_that_is_no_export_is_refused(memory, tmp_path):
     """With the line, and nothing half done."""
     bad = tmp_path / "bad.jsonl"

@@ -21,7 +21,7 @@ async def import_memory(
     book: FactBook, source: str | PathLike[str] | Mapping[str, JsonValue], scope: Scope
 ) -> dict[str, int]:
     """Remember every fact and every summary of a memory file; counts what became of them."""
-    data = source if isinstance(source, Mapping) else await _read(source)
+    data = source if isinstance(source, Mapping) else await read_memory(source)
     if not isinstance(data.get("facts", []), list | tuple) or not data.keys() & {"facts", "user", "history"}:
         raise TransferError("This is no memory file: it has no list of facts, no user and no history.")
     counts: dict[str, int] = {"stored": 0, "duplicate": 0, "superseded": 0, "rejected": 0}
@@ -38,7 +38,8 @@ async def import_memory(
     return counts
 
 
-async def _read(path: str | PathLike[str]) -> Mapping[str, JsonValue]:
+async def read_memory(path: str | PathLike[str]) -> Mapping[str, JsonValue]:
+    """What a memory file holds."""
     try:
         data: object = json.loads(await anyio.Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:

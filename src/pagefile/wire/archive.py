@@ -6,7 +6,7 @@ from typing import Annotated, cast
 
 from pydantic import ConfigDict, Field, JsonValue, model_validator
 
-from pagefile.records import Page, PageHit
+from pagefile.records import Page, PageHit, Scope
 from pagefile.wire.queries import AFTER, PAGE, ConversationParams
 from pagefile.wire.requests import CHAT, USER, ConversationBody
 from pagefile.wire.texts import (
@@ -170,6 +170,7 @@ class PageOut(Answer):
     tokens: int
     counter: str
     content_hash: Annotated[str, Field(description="SHA-256 of the text.")]
+    call_hash: Annotated[str, Field(description="Equal for equal calls of a tool.")]
     thread_id: str | None
     pinned: bool
     loads: Annotated[int, Field(description="How often it was loaded.")]
@@ -197,12 +198,36 @@ class PageOut(Answer):
             tokens=page.tokens,
             counter=page.counter,
             content_hash=page.content_hash,
+            call_hash=page.call_hash,
             thread_id=page.thread,
             pinned=page.pinned,
             loads=page.loads,
             last_load=page.last_load,
             purged=page.purged,
             stored_bytes=page.stored_bytes,
+        )
+
+    def record(self) -> Page:
+        return Page(
+            uuid=self.uuid,
+            scope=Scope(self.tenant, self.user_id, self.conversation_id),
+            tool=self.tool,
+            input=self.input,
+            query_summary=self.query_summary,
+            result_summary=self.result_summary,
+            length=self.length,
+            sources=self.sources,
+            created=self.created,
+            tokens=self.tokens,
+            counter=self.counter,
+            content_hash=self.content_hash,
+            call_hash=self.call_hash,
+            thread=self.thread_id,
+            pinned=self.pinned,
+            loads=self.loads,
+            last_load=self.last_load,
+            purged=self.purged,
+            stored_bytes=self.stored_bytes,
         )
 
 
@@ -217,6 +242,9 @@ class PageHitOut(Answer):
     @classmethod
     def of(cls, hit: PageHit) -> "PageHitOut":
         return cls(page=PageOut.of(hit.page), score=hit.score, passage=hit.passage, start=hit.start)
+
+    def record(self) -> PageHit:
+        return PageHit(self.page.record(), self.score, self.passage, self.start)
 
 
 class FetchedOut(Answer):

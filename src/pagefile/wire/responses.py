@@ -1,4 +1,4 @@
-"""What the service answers: the records as JSON, each made from its record in one place.
+"""What the service answers: the records as JSON, each made from its record, and for clients back into it, in one place.
 
 A scope stands flat in every answer: `conversation_id`, `user_id`, `tenant`.
 """
@@ -75,11 +75,31 @@ class StepOut(Answer):
             lost_chars=step.lost_chars,
         )
 
+    def record(self) -> Step:
+        return Step(
+            tool=self.tool,
+            input=self.input,
+            result=self.result,
+            call_id=self.call_id,
+            call_tokens=self.call_tokens,
+            result_tokens=self.result_tokens,
+            page=self.page,
+            whole=self.whole,
+            page_tokens=self.page_tokens,
+            page_chars=self.page_chars,
+            lost_chars=self.lost_chars,
+        )
+
 
 class _Scoped(Answer):
     conversation_id: str
     user_id: str | None
     tenant: str
+
+    @property
+    def scope(self) -> Scope:
+        """Whose it is."""
+        return Scope(self.tenant, self.user_id, self.conversation_id)
 
 
 class TurnOut(_Scoped):
@@ -120,6 +140,24 @@ class TurnOut(_Scoped):
             metadata=_object(turn.metadata),
         )
 
+    def record(self) -> Turn:
+        return Turn(
+            id=self.id,
+            scope=self.scope,
+            seq=self.seq,
+            status=self.status,
+            user=self.user,
+            assistant=self.assistant,
+            steps=tuple(step.record() for step in self.steps),
+            at=self.at,
+            created=self.created,
+            user_tokens=self.user_tokens,
+            assistant_tokens=self.assistant_tokens,
+            tokens=self.tokens,
+            counter=self.counter,
+            metadata=self.metadata,
+        )
+
 
 class HitOut(Answer):
     """A past turn that answers the query."""
@@ -146,6 +184,19 @@ class HitOut(Answer):
             metadata=_object(hit.metadata),
             before=None if hit.before is None else TurnOut.of(hit.before),
             after=None if hit.after is None else TurnOut.of(hit.after),
+        )
+
+    def record(self) -> Hit:
+        return Hit(
+            id=self.id,
+            conversation_id=self.conversation_id,
+            text=self.text,
+            score=self.score,
+            parts=self.parts,
+            at=self.at,
+            metadata=self.metadata,
+            before=None if self.before is None else self.before.record(),
+            after=None if self.after is None else self.after.record(),
         )
 
 
@@ -209,6 +260,22 @@ class CheckpointOut(_Scoped):
             archive_refs=checkpoint.archive_refs,
         )
 
+    def record(self) -> Checkpoint:
+        return Checkpoint(
+            id=self.id,
+            scope=self.scope,
+            seq=self.seq,
+            version=self.version,
+            summary=self.summary,
+            covered_through_seq=self.covered_through_seq,
+            covered_turns=self.covered_turns,
+            created=self.created,
+            tokens=self.tokens,
+            counter=self.counter,
+            anchors=self.anchors,
+            archive_refs=self.archive_refs,
+        )
+
 
 class ResetOut(_Scoped):
     """The point from which the conversation began anew."""
@@ -227,6 +294,9 @@ class ResetOut(_Scoped):
             seq=reset.seq,
             created=reset.created,
         )
+
+    def record(self) -> Reset:
+        return Reset(self.id, self.scope, self.seq, self.created)
 
 
 class ConversationOut(_Scoped):
@@ -257,6 +327,20 @@ class ConversationOut(_Scoped):
             turns=head.turns,
             live_turns=head.live_turns,
             live_tokens=head.live_tokens,
+        )
+
+    def record(self) -> Head:
+        return Head(
+            scope=self.scope,
+            agent=self.agent,
+            created=self.created,
+            updated=self.updated,
+            last_seq=self.last_seq,
+            reset_seq=self.reset_seq,
+            covered_through_seq=self.covered_through_seq,
+            turns=self.turns,
+            live_turns=self.live_turns,
+            live_tokens=self.live_tokens,
         )
 
 
@@ -290,6 +374,21 @@ class CallOut(_Scoped):
             mode=call.mode,
             prefix_hash=call.prefix_hash,
             receipt=_object(call.receipt),
+        )
+
+    def record(self) -> Call:
+        return Call(
+            id=self.id,
+            scope=self.scope,
+            at=self.at,
+            turn_id=self.turn_id,
+            query=self.query,
+            options=self.options,
+            tokens=self.tokens,
+            ratio=self.ratio,
+            mode=self.mode,
+            prefix_hash=self.prefix_hash,
+            receipt=self.receipt,
         )
 
 
@@ -340,6 +439,27 @@ class FactOut(Answer):
             outcome=fact.outcome,
         )
 
+    def record(self) -> Fact:
+        return Fact(
+            id=self.id,
+            scope=Scope(self.tenant, self.user_id),
+            text=self.text,
+            category=self.category,
+            confidence=self.confidence,
+            valid_from=self.valid_from,
+            valid_to=self.valid_to,
+            recorded=self.recorded,
+            retracted=self.retracted,
+            source_turn=self.source_turn,
+            source_quote=self.source_quote,
+            tokens=self.tokens,
+            counter=self.counter,
+            subject=self.subject,
+            attribute=self.attribute,
+            supersedes=self.supersedes,
+            outcome=self.outcome,
+        )
+
 
 class RevisionOut(Answer):
     """One change of what is held about a user."""
@@ -364,6 +484,16 @@ class RevisionOut(Answer):
             action=revision.action,
             before=tuple(None if fact is None else FactOut.of(fact) for fact in revision.before),
             after=tuple(FactOut.of(fact) for fact in revision.after),
+        )
+
+    def record(self) -> Revision:
+        return Revision(
+            number=self.number,
+            scope=Scope(self.tenant, self.user_id),
+            at=self.at,
+            action=self.action,
+            before=tuple(None if fact is None else fact.record() for fact in self.before),
+            after=tuple(fact.record() for fact in self.after),
         )
 
 
@@ -396,6 +526,9 @@ class ErasureOut(Answer):
             counts=dict(receipt.counts),
             total=receipt.total,
         )
+
+    def record(self) -> ErasureReceipt:
+        return ErasureReceipt(Scope(self.tenant, self.user_id, self.conversation_id), self.at, self.counts)
 
 
 class SettledOut(Answer):

@@ -4,6 +4,7 @@ from typing import Annotated, Literal, cast
 
 from pydantic import Field, JsonValue
 
+from pagefile.window.candidates import Block, Message
 from pagefile.window.receipt import Receipt, Verdict, Window
 from pagefile.window.render import anthropic, plain
 from pagefile.wire.requests import Format
@@ -14,7 +15,7 @@ class VerdictOut(Answer):
     """The decision on one candidate."""
 
     id: str
-    block: str
+    block: Block
     kept: bool
     form: Annotated[str | None, Field(description="Which form was taken; null when dropped.")]
     tokens: int
@@ -33,6 +34,18 @@ class VerdictOut(Answer):
             reason=verdict.reason,
             score=verdict.score,
             note=verdict.note,
+        )
+
+    def record(self) -> Verdict:
+        return Verdict(
+            id=self.id,
+            block=self.block,
+            kept=self.kept,
+            form=self.form,
+            tokens=self.tokens,
+            reason=self.reason,
+            score=self.score,
+            note=self.note,
         )
 
 
@@ -57,6 +70,16 @@ class ReceiptOut(Answer):
             verdicts=tuple(VerdictOut.of(verdict) for verdict in receipt.verdicts),
         )
 
+    def record(self) -> Receipt:
+        return Receipt(
+            verdicts=tuple(verdict.record() for verdict in self.verdicts),
+            budget=self.budget,
+            framing=self.framing,
+            counter=self.counter,
+            exact=self.exact,
+            degraded=self.degraded,
+        )
+
 
 class WindowOut(Answer):
     """What to send to the model, and how it came about."""
@@ -79,6 +102,7 @@ class WindowOut(Answer):
     mode: Literal["FULL_HISTORY", "SUMMARY_N"]
     should_checkpoint: bool
     prefix_hash: Annotated[str, Field(description="Equal while a prompt cache can be reused.")]
+    prefix_messages: Annotated[int, Field(description="How many OpenAI-style messages that prefix has.")]
     receipt: ReceiptOut
 
     @classmethod
@@ -100,5 +124,21 @@ class WindowOut(Answer):
             mode=cast("Literal['FULL_HISTORY', 'SUMMARY_N']", window.mode),
             should_checkpoint=window.should_checkpoint,
             prefix_hash=window.prefix_hash,
+            prefix_messages=window.prefix_messages,
             receipt=ReceiptOut.of(window.receipt),
+        )
+
+    def record(self) -> Window:
+        """The window, whose messages are OpenAI-style: other formats are made from those."""
+        return Window(
+            messages=cast("list[Message]", list(self.messages or ())),
+            tokens=self.tokens,
+            budget=self.budget,
+            ratio=self.ratio,
+            mode=self.mode,
+            should_checkpoint=self.should_checkpoint,
+            prefix_hash=self.prefix_hash,
+            prefix_messages=self.prefix_messages,
+            receipt=self.receipt.record(),
+            id=self.id,
         )

@@ -127,12 +127,7 @@ def _check(line: bytes, number: int, user_id: str | None) -> None:
     try:
         record = LINE.validate_json(line)
     except ValidationError as error:
-        # What stands in the line is somebody's memory: only the place and the kind of the fault are told.
-        fault = error.errors(include_url=False, include_input=False, include_context=False)[0]
-        place = "".join(f"/{part}" for part in fault["loc"])[:200]
-        raise TransferError(
-            f"Line {number} is not a record of an export{place and f' at {place}'}: {fault['msg']}."
-        ) from None
+        raise TransferError(f"Line {number} is not a record of an export: {_fault(error)}.") from None
     if (number == 1) != isinstance(record, HeaderLine):
         raise TransferError(
             f"Line {number}: an export begins with a line that says what it is, and has no other such line."
@@ -141,3 +136,14 @@ def _check(line: bytes, number: int, user_id: str | None) -> None:
         raise TransferError(
             f"Line {number} is not of the user {user_id!r}: only what is theirs can be imported here."
         )
+
+
+def _fault(error: ValidationError) -> str:
+    """What is wrong with a line. What stands in it is somebody's memory: only the place and the kind of the fault are told."""
+    fault = error.errors(include_url=False, include_input=False, include_context=False)[0]
+    if fault["type"] == "union_tag_invalid":
+        return "it has an unknown type; upgrade Pagefile"
+    if fault["loc"][-2:] == ("pagefile-export", "version"):
+        return "the export has another version than this Pagefile reads; upgrade Pagefile"
+    place = "".join(f"/{part}" for part in fault["loc"][1:])
+    return f"{place[:200]} {fault['msg']}".strip()

@@ -1,0 +1,17 @@
+"""A client of the HTTP service with the verbs and the records of `Memory`.
+
+`async with Client("http://127.0.0.1:8780") as memory:` and, without an event loop, `with BlockingClient.open(…) as memory:`.
+"""
+
+from importlib.util import find_spec
+
+from pagefile.errors import MissingExtraError
+
+if find_spec("httpx") is None:
+    raise MissingExtraError.of("client", "The HTTP client")
+
+from pagefile.client.blocking import BlockingClient, BlockingClientConversation
+from pagefile.client.conversation import ClientConversation
+from pagefile.client.remote import Client
+
+__all__ = ["BlockingClient", "BlockingClientConversation", "Client", "ClientConversation"]

@@ -1,0 +1,105 @@
+"""`BlockingClient`: the same client for callers without an event loop, and no logic of its own."""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+
+import httpx
+from anyio.from_thread import start_blocking_portal
+
+from pagefile.blocking import Blocking, Loop, blocking, described_as
+from pagefile.client.conversation import ClientConversation
+from pagefile.client.remote import Client
+from pagefile.records import Scope
+
+
+class BlockingClientConversation(Blocking[ClientConversation]):
+    """A cheap handle: making one sends nothing."""
+
+    def __repr__(self) -> str:
+        return f"Blocking{self.inner!r}"
+
+    @property
+    def id(self) -> str:
+        """The conversation's id."""
+        return self.inner.id
+
+    @property
+    def scope(self) -> Scope:
+        """Whose memory this is, as far as it was named here: a key may stand for another tenant and for a user."""
+        return self.inner.scope
+
+    record = blocking(ClientConversation.record)
+    begin = blocking(ClientConversation.begin)
+    step = blocking(ClientConversation.step)
+    complete = blocking(ClientConversation.complete)
+    abort = blocking(ClientConversation.abort)
+    context = blocking(ClientConversation.context)
+    recall = blocking(ClientConversation.recall)
+    load = blocking(ClientConversation.load)
+    page = blocking(ClientConversation.page)
+    pages = blocking(ClientConversation.pages)
+    search_tool_history = blocking(ClientConversation.search_tool_history)
+    fetched = blocking(ClientConversation.fetched)
+    pin = blocking(ClientConversation.pin)
+    call_tool = blocking(ClientConversation.call_tool)
+    checkpoint = blocking(ClientConversation.checkpoint)
+    reset = blocking(ClientConversation.reset)
+    turns = blocking(ClientConversation.turns)
+    checkpoints = blocking(ClientConversation.checkpoints)
+    calls = blocking(ClientConversation.calls)
+
+
+class BlockingClient(Blocking[Client]):
+    """A memory that a service keeps, with the verbs and the records of `BlockingMemory`.
+
+    Use it as `with BlockingClient.open("http://127.0.0.1:8780") as memory`.
+    """
+
+    @classmethod
+    @contextmanager
+    def open(
+        cls,
+        url: str,
+        *,
+        api_key: str | None = None,
+        timeout_s: float = 30.0,
+        retries: int = 2,
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> Generator["BlockingClient"]:
+        """A client for the length of a `with` block; the arguments are those of `Client`."""
+        client = Client(url, api_key=api_key, timeout_s=timeout_s, retries=retries, transport=transport)
+        with start_blocking_portal() as portal, portal.wrap_async_context_manager(client):
+            loop = Loop(portal)
+            try:
+                yield cls(client, loop)
+            finally:
+                loop.closed = True
+
+    @described_as(Client.conversation)
+    def conversation(
+        self,
+        id: str,  # noqa: A002 - the word users write
+        *,
+        user_id: str | None = None,
+        tenant: str | None = None,
+        agent: str | None = None,
+    ) -> BlockingClientConversation:
+        handle = self.inner.conversation(id, user_id=user_id, tenant=tenant, agent=agent)
+        return BlockingClientConversation(handle, self.loop)
+
+    conversations = blocking(Client.conversations)
+    recall = blocking(Client.recall)
+    remember = blocking(Client.remember)
+    facts = blocking(Client.facts)
+    retract = blocking(Client.retract)
+    fact_revisions = blocking(Client.fact_revisions)
+    undo = blocking(Client.undo)
+    import_facts = blocking(Client.import_facts)
+    pages = blocking(Client.pages)
+    search_tool_history = blocking(Client.search_tool_history)
+    purge = blocking(Client.purge)
+    settle = blocking(Client.settle)
+    forget = blocking(Client.forget)
+    export = blocking(Client.export)
+    import_ = blocking(Client.import_)
+    describe = blocking(Client.describe)

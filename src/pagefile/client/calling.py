@@ -1,0 +1,174 @@
+"""Requests and answers: what is sent twice when a connection breaks, and what an answer that is no success means."""
+
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TypeVar
+from uuid import uuid4
+
+import anyio
+import httpx
+from pydantic import BaseModel, ValidationError
+
+from pagefile.client.problems import code_of, error_of
+from pagefile.errors import ClosedError, SettingsError, StoreError, StoreUnavailableError
+
+Out = TypeVar("Out", bound=BaseModel)
+Json = Mapping[str, object]
+#: Makes what is uploaded anew for every attempt.
+Content = Callable[[], AsyncIterator[bytes]]
+
+#: A connection that broke says nothing of what became of the request; the key makes it safe to send again.
+KEY_HEADER = "Idempotency-Key"
+#: The service is asked again when it says so, unless it asks for more patience than this.
+MAX_WAIT_S = 5.0
+
+_FIRST_WAIT_S = 0.1
+_LATER = frozenset({429, 503})
+_RUNNING = "idempotency-running"
+
+
+class Caller:
+    """One service, and how often and how long it is asked."""
+
+    def __init__(
+        self,
+        url: str,
+        api_key: str | None,
+        *,
+        timeout_s: float,
+        retries: int,
+        transport: httpx.AsyncBaseTransport | None,
+    ) -> None:
+        if not url.startswith(("http://", "https://")):
+            raise SettingsError(
+                f"{url!r} is no address of a service: give one such as 'http://127.0.0.1:8780'."
+            )
+        if retries < 0:
+            raise SettingsError(f"retries is {retries}: it must be at least 0.")
+        headers = {} if api_key is None else {"Authorization": f"Bearer {api_key}"}
+        # Proxies and certificates of the environment are the caller's business: nothing is read from there.
+        self._http = httpx.AsyncClient(
+            base_url=url, headers=headers, timeout=timeout_s, transport=transport, trust_env=False
+        )
+        self._url = url
+        self._retries = retries
+        self._closed = False
+
+    def check_open(self) -> None:
+        """Refuse to go on after the end."""
+        if self._closed:
+            raise ClosedError("This client is closed: use it inside `async with Client(…)`.")
+
+    async def close(self) -> None:
+        """Let go; twice is the same as once."""
+        self._closed = True
+        await self._http.aclose()
+
+    async def get(self, path: str, params: Json, out: type[Out]) -> Out:
+        """Ask for something."""
+        return await self._answered(_Call("GET", path, params=params), out)
+
+    async def ask(self, path: str, body: Json, out: type[Out]) -> Out:
+        """Ask for something with a body; nothing is changed by asking twice."""
+        return await self._answered(_Call("POST", path, body=body), out)
+
+    async def change(self, path: str, body: Json, out: type[Out]) -> Out:
+        """Change something, once, however often it must be sent."""
+        return await self._answered(_Call("POST", path, body=body, key=uuid4().hex), out)
+
+    async def upload(self, path: str, params: Json, content: Content, out: type[Out]) -> Out:
+        """Send something large; what is there already is left as it is, so it may be sent twice."""
+        return await self._answered(_Call("POST", path, params=params, content=content), out)
+
+    @asynccontextmanager
+    async def stream(
+        self, method: str, path: str, *, params: Json | None = None, body: Json | None = None
+    ) -> AsyncGenerator[httpx.Response]:
+        """An answer that is read while it comes in; it is asked for once."""
+        self.check_open()
+        answer: httpx.Response | None = None
+        try:
+            request = _Call(method, path, params=params, body=body).built(self._http)
+            answer = await self._http.send(request, stream=True)
+            if not answer.is_success:
+                await answer.aread()
+                raise error_of(answer)
+            yield answer
+        except httpx.HTTPError as error:
+            raise self._away(error) from error
+        finally:
+            if answer is not None:
+                with anyio.CancelScope(shield=True):
+                    await answer.aclose()
+
+    async def _answered(self, call: "_Call", out: type[Out]) -> Out:
+        wait = _FIRST_WAIT_S
+        for left in range(self._retries, -1, -1):
+            self.check_open()
+            try:
+                answer = await self._http.send(call.built(self._http))
+            except httpx.ReadTimeout as error:
+                # It may well be at work on it still: asking again would only add to that.
+                raise self._away(error) from error
+            except httpx.TransportError as error:
+                if not left:
+                    raise self._away(error) from error
+                pause = wait
+            else:
+                if answer.is_success:
+                    return self._read(answer, out)
+                pause = _asked_to_wait(answer)
+                if not left or pause is None:
+                    raise error_of(answer)
+            await anyio.sleep(pause)
+            wait *= 2
+        raise AssertionError("the last attempt returns or raises")
+
+    def _read(self, answer: httpx.Response, out: type[Out]) -> Out:
+        try:
+            return out.model_validate_json(answer.content)
+        except ValidationError as error:
+            raise StoreError(
+                f"The service at {self._url} answered with something else than a {out.__name__}: is it Pagefile, and as new as "
+                "this client?"
+            ) from error
+
+    def _away(self, error: Exception) -> StoreUnavailableError:
+        said = str(error) or type(error).__name__
+        return StoreUnavailableError(f"The service at {self._url} cannot be reached: {said}.")
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """What is sent, each time anew."""
+
+    method: str
+    path: str
+    params: Json | None = None
+    body: Json | None = None
+    content: Content | None = None
+    key: str | None = None
+
+    def built(self, http: httpx.AsyncClient) -> httpx.Request:
+        return http.build_request(
+            self.method,
+            self.path,
+            params={name: _param(value) for name, value in (self.params or {}).items() if value is not None},
+            json=None if self.body is None else {n: v for n, v in self.body.items() if v is not None},
+            content=None if self.content is None else self.content(),
+            headers=None if self.key is None else {KEY_HEADER: self.key},
+        )
+
+
+def _asked_to_wait(answer: httpx.Response) -> float | None:
+    """How long to wait before the same is sent again; None where that would not help."""
+    if answer.status_code not in _LATER and code_of(answer) != _RUNNING:
+        return None
+    said = answer.headers.get("retry-after", "")
+    wait = float(said) if said.isdecimal() else _FIRST_WAIT_S
+    return wait if wait <= MAX_WAIT_S else None
+
+
+def _param(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

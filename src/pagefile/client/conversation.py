@@ -1,0 +1,312 @@
+"""A handle on one conversation of a service."""
+
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import cast
+from uuid import uuid4
+
+from pagefile.client.calling import Caller
+from pagefile.errors import InvalidTurnError
+from pagefile.memory import Conversation
+from pagefile.memory.asking import Request, at_least, moment, turn_id_of
+from pagefile.memory.drafts import (
+    StepLike,
+    checked_json,
+    checked_message,
+    checked_metadata,
+    checked_step,
+    checked_steps,
+)
+from pagefile.records import (
+    Call,
+    Checkpoint,
+    Hit,
+    JsonObject,
+    Listing,
+    Page,
+    PageHit,
+    Reset,
+    Scope,
+    Step,
+    Turn,
+    checked_id,
+    checked_text,
+)
+from pagefile.settings import Settings
+from pagefile.window.receipt import Window
+from pagefile.window.render import Placement
+from pagefile.wire import responses
+from pagefile.wire.archive import FetchedOut, PageHitOut, PageOut, ToolAnswer
+from pagefile.wire.responses import CallOut, CheckpointOut, HitOut, LoadOut, ResetOut, TurnOut
+from pagefile.wire.windows import WindowOut
+
+#: How long texts may be is for the service to say.
+_ANY = sys.maxsize
+_UNLIMITED = Settings(max_message_chars=_ANY, max_result_chars=_ANY)
+
+
+class ClientConversation:
+    """A cheap handle: making one sends nothing. Arguments are checked here, in the words of `Memory`."""
+
+    def __init__(
+        self, caller: Caller, scope: Scope, *, agent: str | None = None, tenant: str | None = None
+    ) -> None:
+        self._caller = caller
+        self._scope = scope
+        # Unnamed it stays unnamed: with a key, the service knows whose it is.
+        self._tenant = tenant
+        self._agent = None if agent is None else checked_id(agent, "agent")
+        self._open_turn: Turn | None = None
+
+    def __repr__(self) -> str:
+        return f"ClientConversation({self.id!r}, user_id={self._scope.user!r}, tenant={self._scope.tenant!r})"
+
+    @property
+    def id(self) -> str:
+        """The conversation's id."""
+        return cast("str", self._scope.conversation)
+
+    @property
+    def scope(self) -> Scope:
+        """Whose memory this is, as far as it was named here: a key may stand for another tenant and for a user."""
+        return self._scope
+
+    # -- turns in -------------------------------------------------------------------------------------------------
+
+    async def record(
+        self,
+        user: str | None = None,
+        assistant: str | None = None,
+        *,
+        steps: Iterable[StepLike] = (),
+        id: str | None = None,  # noqa: A002 - the word users write
+        at: datetime | None = None,
+        metadata: JsonObject | None = None,
+    ) -> Turn:
+        user, assistant = checked_message(user, "user", _ANY), checked_message(assistant, "assistant", _ANY)
+        if user is None and assistant is None:
+            raise InvalidTurnError(
+                "A turn needs a user message or an assistant message: both are missing or blank."
+            )
+        turn_id = str(uuid4()) if id is None else checked_id(id, "turn id")
+        body = {
+            **self._new_turn(turn_id, at, metadata),
+            "user": user,
+            "assistant": assistant,
+            "steps": [_sent(step) for step in checked_steps(steps, turn_id, _ANY)],
+        }
+        return (await self._caller.change("/v1/turns", body, TurnOut)).record()
+
+    async def begin(
+        self,
+        user: str,
+        *,
+        id: str | None = None,  # noqa: A002 - the word users write
+        at: datetime | None = None,
+        metadata: JsonObject | None = None,
+    ) -> Turn:
+        turn_id = str(uuid4()) if id is None else checked_id(id, "turn id")
+        said = checked_message(user, "user", _ANY)
+        if said is None:
+            raise InvalidTurnError(
+                "A turn needs a user message or an assistant message: both are missing or blank."
+            )
+        body = {**self._new_turn(turn_id, at, metadata), "user": said}
+        self._open_turn = (await self._caller.change("/v1/turns/begin", body, TurnOut)).record()
+        return self._open_turn
+
+    async def step(
+        self,
+        turn: Turn | str,
+        *,
+        tool: str,
+        input: object = None,  # noqa: A002 - the word users write
+        result: object = None,
+        call_id: str | None = None,
+    ) -> Turn:
+        turn_id = turn_id_of(turn)
+        number = len(turn.steps) if isinstance(turn, Turn) else uuid4().int % 1_000_000_000
+        given = {"tool": tool, "input": input, "result": result, "call_id": call_id}
+        step = checked_step(given, turn_id, number, _ANY)
+        return await self._advanced("/v1/turns/step", turn_id, _sent(step))
+
+    async def complete(self, turn: Turn | str, assistant: str | None) -> Turn:
+        text = checked_message(assistant, "assistant", _ANY)
+        return await self._advanced("/v1/turns/complete", turn_id_of(turn), {"assistant": text})
+
+    async def abort(self, turn: Turn | str) -> Turn:
+        return await self._advanced("/v1/turns/abort", turn_id_of(turn), {})
+
+    # -- windows out ----------------------------------------------------------------------------------------------
+
+    async def context(
+        self,
+        query: str | None = None,
+        *,
+        turn: Turn | str | None = None,
+        window_tokens: int | None = None,
+        threshold: float | None = None,
+        recent_turns: int | None = None,
+        load: Sequence[str] = (),
+        instructions: str | None = None,
+        placement: Placement | None = None,
+    ) -> Window:
+        request = Request.checked(
+            _UNLIMITED,
+            query=query,
+            turn_id=self._current_turn_id(query, turn),
+            window_tokens=window_tokens,
+            threshold=threshold,
+            recent_turns=recent_turns,
+            load=load,
+            instructions=instructions,
+            placement=placement,
+        )
+        body = {
+            **self._here(),
+            "query": request.query,
+            "turn_id": request.turn_id,
+            "window_tokens": window_tokens,
+            "threshold": threshold,
+            "recent_turns": recent_turns,
+            "load": request.load,
+            "instructions": request.instructions,
+            "placement": placement,
+        }
+        return (await self._caller.ask("/v1/context", body, WindowOut)).record()
+
+    async def recall(self, query: str, limit: int = 10, *, at: datetime | None = None) -> list[Hit]:
+        body = {
+            **self._here(),
+            "query": checked_text(query, "query"),
+            "limit": at_least(1, limit, "limit"),
+            "at": None if at is None else moment(at).isoformat(),
+        }
+        found = await self._caller.ask("/v1/recall", body, responses.Page[HitOut])
+        return [hit.record() for hit in found.items]
+
+    # -- archived pages -------------------------------------------------------------------------------------------
+
+    async def load(
+        self, uuid: str, *, query: str | None = None, offset: int = 0, limit: int | None = None
+    ) -> str:
+        body = {**self._here(), "uuid": str(uuid), "query": query, "offset": offset, "limit": limit}
+        return (await self._caller.ask("/v1/load", body, LoadOut)).text
+
+    async def page(self, uuid: str) -> Page:
+        return (await self._caller.get("/v1/pages/page", {**self._here(), "uuid": uuid}, PageOut)).record()
+
+    async def pages(self, *, limit: int = 100, after: str | None = None) -> Listing[Page]:
+        params = {**self._here(), "limit": at_least(1, limit, "limit"), "after": after}
+        found = await self._caller.get("/v1/pages", params, responses.Page[PageOut])
+        return Listing([page.record() for page in found.items], found.next)
+
+    async def search_tool_history(self, query: str, limit: int = 5) -> list[PageHit]:
+        body = {
+            **self._here(),
+            "query": checked_text(query, "query"),
+            "limit": at_least(1, limit, "limit"),
+        }
+        found = await self._caller.ask("/v1/pages/search", body, responses.Page[PageHitOut])
+        return [hit.record() for hit in found.items]
+
+    async def fetched(self, tool: str, input: object = None) -> Page | None:  # noqa: A002 - the word users write
+        body = {
+            **self._here(),
+            "tool": checked_text(tool, "tool"),
+            "input": checked_json(input, "input"),
+        }
+        found = (await self._caller.ask("/v1/pages/fetched", body, FetchedOut)).page
+        return None if found is None else found.record()
+
+    async def pin(self, uuid: str, *, pinned: bool = True) -> Page:
+        body = {**self._here(), "uuid": uuid, "pinned": pinned}
+        return (await self._caller.change("/v1/pages/pin", body, PageOut)).record()
+
+    async def call_tool(self, name: str, arguments: Mapping[str, object], *, turn: Turn | None = None) -> str:
+        asking = turn or self._open_turn
+        body = {
+            **self._here(),
+            "name": name,
+            "arguments": checked_json(dict(arguments), "arguments"),
+            "turn_id": None if asking is None else asking.id,
+        }
+        return (await self._caller.ask("/v1/tools/call", body, ToolAnswer)).text
+
+    # -- checkpoints and listings ---------------------------------------------------------------------------------
+
+    async def checkpoint(self, summary: str | None = None, *, recent_turns: int | None = None) -> Checkpoint:
+        keep = None if recent_turns is None else at_least(0, recent_turns, "recent_turns")
+        body = {**self._here(), "summary": summary, "recent_turns": keep}
+        return (await self._caller.change("/v1/checkpoints", body, CheckpointOut)).record()
+
+    async def reset(self) -> Reset:
+        return (await self._caller.change("/v1/reset", self._here(), ResetOut)).record()
+
+    async def turns(self, *, after: int | str = 0, limit: int = 100, newest: bool = False) -> Listing[Turn]:
+        number = int(after) if isinstance(after, str) and after.isdecimal() else after
+        params = {
+            **self._here(),
+            "after": at_least(0, number, "after"),
+            "limit": at_least(1, limit, "limit"),
+            "newest": newest,
+        }
+        found = await self._caller.get("/v1/turns", params, responses.Page[TurnOut])
+        return Listing([turn.record() for turn in found.items], found.next)
+
+    async def checkpoints(self) -> Listing[Checkpoint]:
+        made: list[Checkpoint] = []
+        after: str | None = None
+        while True:
+            params = {**self._here(), "limit": 1000, "after": after}
+            found = await self._caller.get("/v1/checkpoints", params, responses.Page[CheckpointOut])
+            made += [checkpoint.record() for checkpoint in found.items]
+            after = found.next
+            if after is None:
+                return Listing(made)
+
+    async def calls(self, *, limit: int = 50, after: str | None = None) -> Listing[Call]:
+        params = {**self._here(), "limit": at_least(1, limit, "limit"), "after": after}
+        found = await self._caller.get("/v1/calls", params, responses.Page[CallOut])
+        return Listing([call.record() for call in found.items], found.next)
+
+    # -- inside ---------------------------------------------------------------------------------------------------
+
+    def _here(self) -> dict[str, object]:
+        return {
+            "conversation_id": self._scope.conversation,
+            "user_id": self._scope.user,
+            "tenant": self._tenant,
+        }
+
+    def _new_turn(self, turn_id: str, at: datetime | None, metadata: JsonObject | None) -> dict[str, object]:
+        return {
+            **self._here(),
+            "id": turn_id,
+            "at": None if at is None else moment(at).isoformat(),
+            "metadata": checked_metadata(metadata),
+            "agent": self._agent,
+        }
+
+    async def _advanced(self, path: str, turn_id: str, more: Mapping[str, object]) -> Turn:
+        body = {**self._here(), "turn_id": turn_id, **more}
+        changed = (await self._caller.change(path, body, TurnOut)).record()
+        if self._open_turn is not None and self._open_turn.id == changed.id:
+            self._open_turn = changed if changed.status == "open" else None
+        return changed
+
+    def _current_turn_id(self, query: str | None, turn: Turn | str | None) -> str | None:
+        if turn is not None:
+            return turn_id_of(turn)
+        mine = self._open_turn
+        return mine.id if mine is not None and query in {None, mine.user} else None
+
+
+def _sent(step: Step) -> dict[str, object]:
+    return {"tool": step.tool, "input": step.input, "result": step.result, "call_id": step.call_id}
+
+
+for _verb, _function in vars(ClientConversation).items():
+    if callable(_function) and not _verb.startswith("_"):
+        _function.__doc__ = getattr(Conversation, _verb).__doc__

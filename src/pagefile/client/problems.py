@@ -1,0 +1,68 @@
+"""From a problem document back to the error that the service raised."""
+
+from http import HTTPStatus
+from typing import Protocol
+
+from pydantic import ValidationError
+
+from pagefile.errors import (
+    ClosedError,
+    InvalidTurnError,
+    NotFoundError,
+    PagefileError,
+    SettingsError,
+    StoreUnavailableError,
+)
+from pagefile.wire.problem import Problem
+
+#: What a code means that belongs to no error class: the request was refused for what it says, or went to the wrong place.
+_OTHER: dict[str, type[PagefileError]] = {
+    "validation": InvalidTurnError,
+    "invalid-json": InvalidTurnError,
+    "invalid-query": InvalidTurnError,
+    "media-type": InvalidTurnError,
+    "body-too-large": InvalidTurnError,
+    "route-not-found": NotFoundError,
+    "misdirected": SettingsError,
+    # The service is starting or stopping: for whoever calls, it is away for a moment.
+    ClosedError.code: StoreUnavailableError,
+}
+_AWAY = frozenset({HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT})
+
+
+class Answered(Protocol):
+    """What came back."""
+
+    @property
+    def status_code(self) -> int: ...
+    @property
+    def content(self) -> bytes: ...
+
+
+def error_of(answer: Answered) -> PagefileError:
+    """The error an answer stands for; one that is no problem document came from somebody in between."""
+    try:
+        problem = Problem.model_validate_json(answer.content)
+    except ValidationError:
+        known = StoreUnavailableError if answer.status_code in _AWAY else PagefileError
+        return known(
+            f"The service answered with {answer.status_code} and no problem document: is it Pagefile?"
+        )
+    known = _classes().get(problem.code, PagefileError)
+    return known(problem.detail)
+
+
+def code_of(answer: Answered) -> str | None:
+    """The code of a problem, None when the answer is none."""
+    try:
+        return Problem.model_validate_json(answer.content).code
+    except ValidationError:
+        return None
+
+
+def _classes() -> dict[str, type[PagefileError]]:
+    return {known.code: known for known in _family(PagefileError)} | _OTHER
+
+
+def _family(known: type[PagefileError]) -> list[type[PagefileError]]:
+    return [known, *(member for child in known.__subclasses__() for member in _family(child))]
