@@ -105,7 +105,9 @@ class CallWriter:
 
     async def flush(self) -> None:
         """Write what is waiting now."""
-        self._wake = anyio.Event()
+        if self._wake.is_set():
+            # One that is not set may be waited for: whoever replaced it would wake nobody.
+            self._wake = anyio.Event()
         batch = [make() for make in self._waiting]
         self._waiting.clear()
         if batch:

@@ -1,0 +1,23 @@
+"""Recorded windows are written, whatever else asks for that meanwhile."""
+
+import anyio
+
+from pagefile.memory.background import CallWriter
+from pagefile.stores import InMemoryStore
+from pagefile.testing import FakeClock
+from pagefile.testing.drafts import CHAT, call
+
+
+async def test_who_flushes_an_idle_writer_does_not_put_it_to_sleep():
+    """As an erasure does: the windows after it are still written."""
+    store = InMemoryStore(FakeClock())
+    writer = CallWriter(store.calls, keep=10)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(writer.run)
+        await anyio.wait_all_tasks_blocked()
+        await writer.flush()
+        writer.add(lambda: call("a"))
+        with anyio.fail_after(5):
+            await writer.settle()
+        tasks.cancel_scope.cancel()
+    assert ["a"] == [found.id for found in await store.calls.list(CHAT)]
