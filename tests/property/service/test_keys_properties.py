@@ -217,7 +217,12 @@ def test_a_key_never_reaches_another_s(holder: Scope, order: list[tuple[int, Wis
 def test_every_route_is_tried_with_another_s_names():
     """The tenant, the user and the ids of somebody else, at each route once, by both kinds of key."""
     for holder in (Scope("红"), Scope("红", "ada")):
-        for wish in (Wish("blue", "bob", 4, 20), Wish(None, None, 1, 8), Wish("红", "bob", 2, 12)):
+        for wish in (
+            Wish("blue", "bob", 4, 20),
+            Wish(None, None, 1, 8),
+            Wish(None, None, 2, 9),
+            Wish("红", "bob", 2, 12),
+        ):
             anyio.run(tried, holder, every_route(wish))
 
 
