@@ -1,0 +1,1 @@
+"""The inspector: see what the model saw."""

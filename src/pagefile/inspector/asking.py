@@ -1,0 +1,76 @@
+"""What a page is asked for: whose memory, and the rest of the query string."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from urllib.parse import urlencode
+
+from pagefile.errors import InvalidTurnError, NotFoundError
+from pagefile.memory import Conversation, Memory
+from pagefile.ports import HeadQuery
+from pagefile.records import DEFAULT_TENANT, Head, Scope
+
+_NOTHING: Mapping[str, str] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request to the inspector. The three names were held against the caller's key before they came here."""
+
+    tenant: str | None = None
+    user_id: str | None = None
+    conversation_id: str | None = None
+    values: Mapping[str, str] = field(default_factory=lambda: _NOTHING)
+    #: Names that the caller's key has settled: there is nothing to choose.
+    bound: frozenset[str] = frozenset()
+
+    @property
+    def scope(self) -> Scope:
+        """Whose memory, as far as it is named."""
+        return Scope(self.tenant or DEFAULT_TENANT, self.user_id, self.conversation_id)
+
+    def text(self, name: str) -> str | None:
+        """A value without the blanks around it, None when it is empty."""
+        return self.values.get(name, "").strip() or None
+
+    def whole(self, name: str, default: int, *, least: int = 0, most: int = 10_000_000) -> int:
+        """A whole number within its bounds."""
+        given = self.text(name)
+        if given is None:
+            return default
+        if not given.isdecimal() or len(given) > 12 or not given.isascii():
+            raise InvalidTurnError(f"{name} must be a whole number, not {given[:40]!r}.")
+        return max(least, min(most, int(given)))
+
+    def choice(self, name: str, *known: str) -> str:
+        """One of the words that are known, the first unless another is given."""
+        given = self.text(name)
+        return given if given in known else known[0]
+
+    def flag(self, name: str) -> bool:
+        """Whether a box is ticked."""
+        return self.text(name) is not None
+
+    def to(self, path: str, **values: object) -> str:
+        """A link on this site, for the same tenant."""
+        tenant = {} if self.tenant in {None, DEFAULT_TENANT} else {"tenant": self.tenant}
+        given = {key: str(value) for key, value in {**tenant, **values}.items() if value not in {None, ""}}
+        return f"{path}?{urlencode(given)}" if given else path
+
+    def here(self, path: str, **values: object) -> str:
+        """A link about the same user and conversation."""
+        return self.to(path, **{"user_id": self.user_id, "conversation_id": self.conversation_id, **values})
+
+
+def chat_of(memory: Memory, asked: Asked) -> Conversation:
+    """The handle on the conversation that is asked for."""
+    if asked.conversation_id is None:
+        raise InvalidTurnError("Which conversation? Choose one from the list.")
+    return memory.conversation(asked.conversation_id, user_id=asked.user_id, tenant=asked.tenant)
+
+
+async def head_of(memory: Memory, asked: Asked) -> Head:
+    """The state of the conversation that is asked for."""
+    found = await memory.house.store.reader.heads(HeadQuery(chat_of(memory, asked).scope, 1))
+    if not found:
+        raise NotFoundError("There is no such conversation: the list of conversations shows those there are.")
+    return found[0]

@@ -1,0 +1,250 @@
+"""Writes the demo into a database, as the agents would have, and takes it out again.
+
+Its users and conversations have ids that begin with `demo-`, and nothing else is touched. Every person is written whole or not at
+all: what an interrupted run left of one is erased before it is written again, and what is complete is left as it is.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from pagefile.errors import ConflictError, InvalidTurnError
+from pagefile.inspector.demo.people import PEOPLE
+from pagefile.inspector.demo.script import Learnt, Person, Said, Talk
+from pagefile.memory import Conversation, Memory
+from pagefile.records import JsonValue, Turn
+from pagefile.settings import Settings
+
+PREFIX = "demo-"
+Progress = Callable[[int, int], None]
+#: Windows kept of each conversation: as many as there are, so that the inspector shows how it grew.
+_CALLS_KEPT = 100
+#: Users whose conversations are looked at before anything is erased.
+_LISTED = 100
+
+
+@dataclass(frozen=True, slots=True)
+class DemoReport:
+    """What was written."""
+
+    conversations: int
+    turns: int
+    facts: int
+    windows: int
+
+    @property
+    def added(self) -> int:
+        """Nothing when everything was there already."""
+        return self.turns
+
+
+class DemoClock:
+    """Shows the time of the turn that is being written."""
+
+    def __init__(self) -> None:
+        self._at = PEOPLE[0].talks[0].began
+
+    def now(self) -> datetime:
+        """A little later each time: in a conversation no two things happen at once."""
+        self._at += timedelta(milliseconds=40)
+        return self._at
+
+    def set(self, moment: datetime) -> None:
+        """Jump to a moment; another conversation may have begun earlier."""
+        self._at = moment
+
+
+async def fill_demo(
+    settings: Settings, progress: Progress | None = None, *, people: Sequence[Person] = PEOPLE
+) -> DemoReport:
+    """Write what is missing of the demo into the database that the settings name, and wait until it is indexed.
+
+    It opens the database by itself, with a clock of its own, so that its turns are spread over months.
+    """
+    if settings.url.startswith("memory:") or settings.url in {"sqlite://", "sqlite:///:memory:"}:
+        raise InvalidTurnError(
+            f"The demo needs a database that others can open, not {settings.url!r}: name a file, "
+            "for instance sqlite:///pagefile.db."
+        )
+    total = sum(len(talk.turns()) for person in people for talk in person.talks)
+    told = _Counted(progress, total)
+    reports: list[DemoReport] = []
+    clock = DemoClock()
+    for language in ("en", "zh"):
+        mine = [person for person in people if person.language == language]
+        async with Memory.open(settings=_demo_settings(settings, language), clock=clock) as memory:
+            reports += [await _written(memory, clock, person, told) for person in mine]
+            await memory.settle()
+    return DemoReport(
+        sum(report.conversations for report in reports),
+        sum(report.turns for report in reports),
+        sum(report.facts for report in reports),
+        sum(report.windows for report in reports),
+    )
+
+
+async def demo_present(memory: Memory) -> bool:
+    """Whether the whole demo is there."""
+    return all([await _complete(memory, person) for person in PEOPLE])
+
+
+async def remove_demo(memory: Memory) -> dict[str, int]:
+    """Erase the demo; counts what went, table by table."""
+    counts: dict[str, int] = {}
+    for person in PEOPLE:
+        for name, count in (await _erased(memory, person)).items():
+            counts[name] = counts.get(name, 0) + count
+    return counts
+
+
+def _demo_settings(settings: Settings, language: str) -> Settings:
+    # Checkpoints before the window that needs them, so that the demo is the same each time it is written.
+    return replace(
+        settings,
+        language=language,
+        checkpoints="sync",
+        synchronous="normal",
+        indexing="background",
+        recall="auto",
+        calls_kept=_CALLS_KEPT,
+        memory=replace(settings.memory, enabled=True, extract="off"),
+        archive=replace(settings.archive, retention_days=0, max_bytes=0, synopsis="extract"),
+    )
+
+
+class _Counted:
+    """Tells how far the writing is."""
+
+    def __init__(self, progress: Progress | None, total: int) -> None:
+        self._progress = progress
+        self._total = total
+        self._done = 0
+
+    def add(self, turns: int) -> None:
+        self._done += turns
+        if self._progress is not None:
+            self._progress(self._done, self._total)
+
+
+async def _complete(memory: Memory, person: Person) -> bool:
+    """Whether the last turn of the person's last conversation is there: it is written last of all."""
+    last = person.talks[-1]
+    newest = await memory.conversation(last.id).turns(limit=1, newest=True)
+    return bool(newest) and newest[0].id == _turn_id(last, len(last.turns()) - 1)
+
+
+def _turn_id(talk: Talk, number: int) -> str:
+    return f"{talk.id}-{number:04}"
+
+
+async def _erased(memory: Memory, person: Person) -> dict[str, int]:
+    """Erase a person of the demo, unless somebody else uses the name."""
+    heads = await memory.conversations(user_id=person.user_id, limit=_LISTED)
+    ours = {talk.id for talk in person.talks}
+    foreign = [head.scope.conversation for head in heads if head.scope.conversation not in ours]
+    if foreign:
+        raise ConflictError(
+            f"User {person.user_id!r} has conversations that are not the demo's ({', '.join(map(str, foreign[:3]))}): "
+            "erase or export them first; nothing was changed for this user."
+        )
+    return dict((await memory.forget(user_id=person.user_id)).counts)
+
+
+async def _written(memory: Memory, clock: DemoClock, person: Person, told: _Counted) -> DemoReport:
+    if await _complete(memory, person):
+        told.add(sum(len(talk.turns()) for talk in person.talks))
+        return DemoReport(0, 0, 0, 0)
+    await _erased(memory, person)
+    writer = _Writer(memory, clock, person)
+    for talk in person.talks:
+        await writer.talk(talk, told)
+    return DemoReport(len(person.talks), writer.turns, writer.facts, writer.windows)
+
+
+class _Writer:
+    """One person's agents at work."""
+
+    def __init__(self, memory: Memory, clock: DemoClock, person: Person) -> None:
+        self._memory = memory
+        self._clock = clock
+        self._person = person
+        self.turns = self.facts = self.windows = 0
+
+    async def talk(self, talk: Talk, told: _Counted) -> None:
+        """Write a conversation, turn by turn."""
+        chat = self._memory.conversation(talk.id, user_id=self._person.user_id, agent=talk.agent)
+        said = talk.turns()
+        pause = timedelta(days=talk.days) / max(1, len(said) - 1)
+        for number, one in enumerate(said):
+            # Turns of a sitting follow one another; sittings are days apart.
+            sitting, place = divmod(number, 5)
+            self._clock.set(talk.began + sitting * 5 * pause + place * timedelta(minutes=7))
+            await self._turn(chat, talk, one, _turn_id(talk, number))
+            if number == 0 and self._person.snapshot:
+                await self._keep_snapshot(chat)
+            self.turns += 1
+            told.add(1)
+        await self._memory.house.calls.settle()
+
+    async def _turn(self, chat: Conversation, talk: Talk, said: Said, turn_id: str) -> None:
+        turn = await chat.begin(said.user, id=turn_id, at=self._clock.now())
+        if said.window:
+            await self._window(chat, talk)
+        for number, tool in enumerate(said.tools):
+            call_id = f"{turn_id}-{number}"
+            turn = await chat.step(
+                turn, tool=tool.name, input=tool.input, result=tool.result, call_id=call_id
+            )
+            if said.window:
+                await self._window(chat, talk)
+        if said.loads is not None:
+            turn = await self._loaded(chat, turn, said.loads, said.user)
+            await self._window(chat, talk)
+        if said.aborted:
+            await chat.abort(turn)
+        else:
+            await chat.complete(turn, said.assistant)
+        for learnt in said.learnt:
+            await self._learn(learnt, turn_id)
+        if said.resets:
+            await chat.reset()
+
+    async def _window(self, chat: Conversation, talk: Talk) -> None:
+        await chat.context(window_tokens=talk.window_tokens, instructions=talk.instructions)
+        self.windows += 1
+
+    async def _loaded(self, chat: Conversation, turn: Turn, tool: str, query: str) -> Turn:
+        """The model asks for an archived result again."""
+        page = next((page for page in await chat.pages() if page.tool == tool), None)
+        if page is None:
+            return turn
+        asked: dict[str, JsonValue] = {"uuid": page.uuid, "query": query}
+        text = await chat.call_tool("load_tool_history", asked, turn=turn)
+        return await chat.step(
+            turn, tool="load_tool_history", input=asked, result=text, call_id=f"{turn.id}-load"
+        )
+
+    async def _learn(self, learnt: Learnt, turn_id: str) -> None:
+        user_id = self._person.user_id
+        if learnt.kind == "wrong":
+            held = await self._memory.facts(user_id)
+            for fact in held:
+                if fact.text == learnt.text:
+                    await self._memory.retract(fact.id)
+            return
+        await self._memory.remember(
+            learnt.text,
+            user_id=user_id,
+            category=learnt.category,
+            confidence=learnt.confidence,
+            attribute=learnt.attribute,
+            source=turn_id,
+        )
+        self.facts += 1
+
+    async def _keep_snapshot(self, chat: Conversation) -> None:
+        sessions = self._memory.house.sessions
+        value = dict(await sessions.get(chat.scope) or {})
+        known = value.get("user_snapshot")
+        value["user_snapshot"] = {**(known if isinstance(known, dict) else {}), **self._person.snapshot}
+        await sessions.put(chat.scope, value)

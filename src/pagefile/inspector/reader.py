@@ -1,0 +1,102 @@
+"""Who looks at a page: their language and theme, and how numbers, sizes and times are told to them."""
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache
+from importlib.resources import files
+from typing import Literal
+
+from pagefile.inspector.asking import Asked
+from pagefile.inspector.markup import Element, el
+
+Language = Literal["en", "zh"]
+Theme = Literal["auto", "light", "dark"]
+
+_MINUTE, _HOUR, _DAY = 60, 3600, 86400
+
+
+@cache
+def words() -> Mapping[str, Sequence[str]]:
+    """Every text of the pages: a key, then English and Chinese side by side, so that neither can be forgotten."""
+    text = files("pagefile.inspector").joinpath("words.toml").read_text(encoding="utf-8")
+    return tomllib.loads(text)
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Tells things to a person."""
+
+    asked: Asked
+    now: datetime
+    language: Language = "en"
+    theme: Theme = "auto"
+    #: The path of the page, for links to itself.
+    path: str = "/"
+    #: Proves that a form comes from a page of ours.
+    token: str = ""
+    #: Whether somebody is signed in with a key.
+    signed_in: bool = False
+
+    def say(self, key: str, **values: object) -> str:
+        """A text in the reader's language."""
+        text = words()[key][0 if self.language == "en" else 1]
+        return text.format(**values) if values else text
+
+    def number(self, value: float) -> str:
+        """A number with its thousands apart, and no more digits than anybody reads."""
+        if isinstance(value, int) or value.is_integer():
+            return f"{int(value):,}"
+        return f"{value:,.3f}" if abs(value) < 10 else f"{value:,.1f}"
+
+    def signed(self, value: int) -> str:
+        """A difference."""
+        return f"{value:+,}".replace("-", "−") if value else "±0"
+
+    def percent(self, share: float) -> str:
+        """A share of a whole."""
+        return f"{share:.1%}" if 0 < share < 0.1 else f"{share:.0%}"
+
+    def count(self, key: str, value: int) -> str:
+        """So many of something: `1 turn`, `2 turns`, `2 轮`."""
+        one = self.language == "en" and value == 1
+        return self.say(f"{key}.one" if one else key, n=self.number(value))
+
+    def size(self, size: int) -> str:
+        """Bytes for people."""
+        if size < 1000:
+            return f"{size} B"
+        for unit in ("kB", "MB", "GB"):
+            size_in = size / 1000
+            if size_in < 999.5 or unit == "GB":
+                return f"{size_in:.1f} {unit}" if size_in < 99.5 else f"{size_in:,.0f} {unit}"
+            size = round(size_in)
+        return str(size)
+
+    def ago(self, at: datetime) -> str:
+        """How long ago, in one word or two."""
+        past = (self.now - at).total_seconds()
+        if past < _MINUTE:
+            return self.say("time.now" if past > -_MINUTE else "time.later")
+        for seconds, key in ((_DAY, "time.days"), (_HOUR, "time.hours"), (_MINUTE, "time.minutes")):
+            if past >= seconds:
+                number = int(past // seconds)
+                return self.say(key, n=f"{number:,}") if number < 30 or seconds < _DAY else self.day(at)
+        return self.day(at)
+
+    def day(self, at: datetime) -> str:
+        """A date."""
+        at = at.astimezone(UTC)
+        return f"{at.year}年{at.month}月{at.day}日" if self.language == "zh" else f"{at.day} {at:%b %Y}"
+
+    def time(self, at: datetime, *, exact: bool = False) -> Element:
+        """A time for people, with the exact one for machines and for whoever points at it."""
+        at = at.astimezone(UTC)
+        full = f"{self.day(at)} {at:%H:%M}"
+        shown = full if exact else self.ago(at)
+        return el("time", shown, datetime=at.isoformat(), title=f"{at:%Y-%m-%d %H:%M:%S} UTC")
+
+    def link(self, path: str, *inside: object, **values: object) -> Element:
+        """A link on this site, for the same tenant."""
+        return el("a", *(str(one) if not isinstance(one, Element) else one for one in inside), href=self.asked.to(path, **values))
