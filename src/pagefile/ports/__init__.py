@@ -17,6 +17,7 @@ from pagefile.ports.derived import (
     VectorRow,
     Watermarks,
 )
+from pagefile.ports.items import ItemKey, ItemStore, ItemVectors, ItemWrite, Namespace, StoredItem
 from pagefile.ports.keys import KeyStore
 from pagefile.ports.learning import FactExtractor, Proposal, Said
 from pagefile.ports.log import (
@@ -82,11 +83,16 @@ __all__ = [
     "FactExtractor",
     "FactStore",
     "HeadQuery",
+    "ItemKey",
+    "ItemStore",
+    "ItemVectors",
+    "ItemWrite",
     "KeyStore",
     "LogReader",
     "LogView",
     "Maker",
     "Meter",
+    "Namespace",
     "Near",
     "Neighbourhood",
     "PageDraft",
@@ -104,6 +110,7 @@ __all__ = [
     "SinceRequest",
     "Spoken",
     "Store",
+    "StoredItem",
     "Summarizer",
     "SummaryRequest",
     "TermStore",

@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 
 from pagefile.ports.derived import TermStore, VectorHome, Watermarks
+from pagefile.ports.items import ItemStore
 from pagefile.ports.keys import KeyStore
 from pagefile.ports.log import LogReader, TurnLog, TurnSource
 from pagefile.ports.pages import PageIndex, PageKeeper, PageStore
@@ -25,6 +26,7 @@ class Store(ABC):
     watermarks: Watermarks
     terms: TermStore
     keys: KeyStore
+    items: ItemStore
 
     def vectors(self, *, cache_bytes: int | None = None) -> VectorHome | None:
         """The home of vectors in this database, None where it can have none. It opens nothing; close it before the store.

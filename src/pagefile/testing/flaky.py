@@ -7,6 +7,7 @@ from pagefile.errors import StoreUnavailableError
 from pagefile.ports import (
     CallLog,
     FactStore,
+    ItemStore,
     KeyStore,
     LogReader,
     PageIndex,
@@ -47,6 +48,7 @@ class FlakyStore(Store):
         self.watermarks = cast("Watermarks", _FlakyPort("watermarks", store.watermarks, self.check))
         self.terms = cast("TermStore", _FlakyPort("terms", store.terms, self.check))
         self.keys = cast("KeyStore", _FlakyPort("keys", store.keys, self.check))
+        self.items = cast("ItemStore", _FlakyPort("items", store.items, self.check))
 
     def vectors(self, *, cache_bytes: int | None = None) -> VectorHome | None:
         home = self._store.vectors(cache_bytes=cache_bytes)

@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pagefile.errors import ClosedError
-from pagefile.ports import Clock
+from pagefile.ports import Clock, ItemKey
 from pagefile.records import (
     ApiKey,
     Call,
@@ -109,6 +109,8 @@ class Room:
         #: By tenant, conversation and place: the analyzer, and what it made of the two sides.
         self.terms: dict[tuple[str, str, int], tuple[str, str, str]] = {}
         self.keys: dict[str, ApiKey] = {}
+        #: By tenant and user, then by namespace and key; what they are is the business of the port alone.
+        self.items: dict[tuple[str, str], dict[ItemKey, Any]] = {}
 
     def check_open(self) -> None:
         if self.closed:

@@ -15,6 +15,7 @@ from pagefile.records import (
 )
 from pagefile.stores.inmemory.derived import InMemoryTerms, InMemoryWatermarks
 from pagefile.stores.inmemory.facts import InMemoryFacts
+from pagefile.stores.inmemory.items import InMemoryItems
 from pagefile.stores.inmemory.keys import InMemoryKeys
 from pagefile.stores.inmemory.log import InMemoryTurnLog
 from pagefile.stores.inmemory.pages import InMemoryPageIndex, InMemoryPageKeeper, InMemoryPages
@@ -43,6 +44,7 @@ class InMemoryStore(Store):
         self.watermarks = InMemoryWatermarks(self._room)
         self.terms = InMemoryTerms(self._room)
         self.keys = InMemoryKeys(self._room)
+        self.items = InMemoryItems(self._room)
 
     def vectors(self, *, cache_bytes: int | None = None) -> VectorHome:
         return InMemoryVectors(self._room)
@@ -74,6 +76,7 @@ class InMemoryStore(Store):
             "watermarks": _drop(room.watermarks, lambda key: key[:2] in gone),
             "turn_terms": _drop(room.terms, lambda key: key[:2] in gone),
         }
+        counts["items"] = sum(len(room.items.pop(key)) for key in _owners(room, scope))
         counts["blobs"] = len(texts - room.texts())
         counts["archive_passage"] = spans - room.spans()
         counts["conversations"] = sum(room.conversations.pop(key, None) is not None for key in gone)
@@ -85,6 +88,13 @@ class InMemoryStore(Store):
 
     async def close(self) -> None:
         self._room.closed = True
+
+
+def _owners(room: Room, scope: Scope) -> list[tuple[str, str]]:
+    """Whose items go: those of no conversation, of a user, or everybody's of the tenant."""
+    if scope.conversation is not None:
+        return []
+    return [key for key in room.items if key[0] == scope.tenant and scope.user in (None, key[1])]
 
 
 def _drop(table: dict[K, T], goes: Callable[[K], bool]) -> int:

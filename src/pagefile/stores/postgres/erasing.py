@@ -14,7 +14,7 @@ _OF_CONVERSATIONS = (
     "conversations",
 )
 #: These have an owner even where nobody wrote to the conversation.
-_OF_OWNERS = ("facts", "fact_revisions", "context_calls", "archive_passage", "tool_result_archive")
+_OF_OWNERS = ("facts", "fact_revisions", "context_calls", "archive_passage", "tool_result_archive", "items")
 
 
 async def erase(connection: Connection, scope: Scope) -> dict[str, int]:

@@ -18,11 +18,11 @@ _PARAMETER = re.compile(r"(?<!:):([a-z_]+)")
 _NAMES_BY_TYPE = {
     "timestamptz": "now created at since before updated last_load purged valid_from valid_to recorded retracted_at expires revoked last_used",
     "bigint": "after_seq budget covered covered_messages covered_turns keep least length seconds limit live_tokens live_turns loads"
-    " max_bytes place reset_seq seq stored_bytes tokens user_tokens assistant_tokens version",
+    " max_bytes place reset_seq seq skip stored_bytes tokens user_tokens assistant_tokens version",
     "integer": "dimension",
     "real[]": "vector",
     "boolean": "done ended pinned retracted",
-    "double precision": "confidence ratio",
+    "double precision": "confidence ratio ttl_s",
     "json": "anchors archive_refs input metadata options receipt snapshot sources steps value",
     "bytea": "data",
     "text[]": "answered_all gone hashes ids kinds names said_all statuses terms uuids",

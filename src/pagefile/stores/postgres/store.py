@@ -8,6 +8,7 @@ from pagefile.stores.postgres.database import Database
 from pagefile.stores.postgres.derived import PostgresTerms, PostgresWatermarks
 from pagefile.stores.postgres.erasing import erase
 from pagefile.stores.postgres.facts import PostgresFacts
+from pagefile.stores.postgres.items import PostgresItems
 from pagefile.stores.postgres.keeping import PostgresPageKeeper
 from pagefile.stores.postgres.keys import PostgresKeys
 from pagefile.stores.postgres.log import PostgresTurnLog
@@ -38,6 +39,7 @@ class PostgresStore(Store):
         self.watermarks = PostgresWatermarks(database)
         self.terms = PostgresTerms(database)
         self.keys = PostgresKeys(database)
+        self.items = PostgresItems(database)
 
     @classmethod
     async def open(cls, place: Place, *, clock: Clock) -> "PostgresStore":

@@ -13,6 +13,7 @@ from pagefile.stores.sqlite.derived import SqliteTerms, SqliteWatermarks
 from pagefile.stores.sqlite.driver import Connection
 from pagefile.stores.sqlite.erasing import erase
 from pagefile.stores.sqlite.facts import SqliteFacts
+from pagefile.stores.sqlite.items import SqliteItems
 from pagefile.stores.sqlite.keeping import SqlitePageKeeper
 from pagefile.stores.sqlite.keys import SqliteKeys
 from pagefile.stores.sqlite.lanes import Readers, Writer
@@ -52,6 +53,7 @@ class SqliteStore(Store):
         self.watermarks = SqliteWatermarks(writer, readers)
         self.terms = SqliteTerms(writer, readers)
         self.keys = SqliteKeys(writer, readers)
+        self.items = SqliteItems(writer, readers)
 
     @classmethod
     async def open(cls, place: Place, *, clock: Clock, readers: int = 2) -> "SqliteStore":

@@ -14,6 +14,7 @@ Subclass each class and give it a `store` fixture; the `clock` fixture is the cl
 
 from pagefile.testing.contracts.derived import TermStoreContract, WatermarksContract
 from pagefile.testing.contracts.house import StoreContract
+from pagefile.testing.contracts.items import ItemStoreContract
 from pagefile.testing.contracts.keeping import PageIndexContract, PageKeeperContract
 from pagefile.testing.contracts.keys import KeyStoreContract
 from pagefile.testing.contracts.log import TurnLogContract
@@ -30,6 +31,7 @@ from pagefile.testing.contracts.vectors import VectorHomeContract
 __all__ = [
     "CallLogContract",
     "FactStoreContract",
+    "ItemStoreContract",
     "KeyStoreContract",
     "LogReaderContract",
     "MarkerContract",

@@ -23,6 +23,7 @@ _NOTHING = {
     "sessions": 0,
     "watermarks": 0,
     "turn_terms": 0,
+    "items": 0,
 }
 
 
@@ -59,7 +60,7 @@ class StoreContract(Contract):
         await furnish(store, other, "b")
         receipt = await store.erase(CHAT)
         one = dict.fromkeys(_NOTHING, 1)
-        assert receipt.counts == {**one, "ai_message": 3}
+        assert receipt.counts == {**one, "ai_message": 3, "items": 0}
         assert (receipt.scope, receipt.at, receipt.total) == (CHAT, clock.now(), 14)
         assert await everything(store) == []
         assert not (await head_of(store)).exists

@@ -1,0 +1,103 @@
+"""Items as a dict."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from pagefile.ports import ItemKey, ItemStore, ItemVectors, ItemWrite, Namespace, StoredItem, Vector
+from pagefile.records import Scope, utc
+from pagefile.stores.encoding import plain
+from pagefile.stores.inmemory.room import Room
+from pagefile.stores.items import data_vectors, end_of, last_writes, owner, place, vectors_data
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """An item and what it is found by."""
+
+    item: StoredItem
+    maker: str | None
+    vectors: Vector | None
+
+
+class InMemoryItems(ItemStore):
+    def __init__(self, room: Room) -> None:
+        self._room = room
+
+    async def write(self, scope: Scope, writes: Sequence[ItemWrite], *, now: datetime) -> None:
+        mine = self._mine(scope)
+        last = [
+            (place((one.namespace, one.key)), one, None if one.value is None else plain(one.value))
+            for one in last_writes(writes)
+        ]
+        await self.sweep(scope, now=now)
+        for _, one, value in last:
+            was = mine.pop((one.namespace, one.key), None)
+            if value is not None:
+                created = was.item.created if was else utc(now)
+                ttl_s = None if one.ttl_s is None else float(one.ttl_s)
+                item = StoredItem(one.namespace, one.key, value, created, utc(now), end_of(now, ttl_s), ttl_s)
+                told = vectors_data(one)
+                rows = None if told["data"] is None else data_vectors(told["data"], told["dimension"])
+                mine[one.namespace, one.key] = Kept(item, told["maker"], rows)
+
+    async def get(self, scope: Scope, keys: Sequence[ItemKey], *, now: datetime) -> list[StoredItem | None]:
+        living = {kept.item.place: kept.item for kept in self._living(scope, (), now)}
+        for key in keys:
+            place(key)
+        return [_fresh(living.get(key)) for key in keys]
+
+    async def under(
+        self, scope: Scope, prefix: Namespace, *, now: datetime, limit: int | None = None, offset: int = 0
+    ) -> list[StoredItem]:
+        found = [kept.item for kept in self._living(scope, prefix, now)]
+        return [replace(item, value=plain(item.value)) for item in found[offset:][:limit]]
+
+    async def vectors(
+        self, scope: Scope, prefix: Namespace, maker: str, *, now: datetime
+    ) -> list[ItemVectors]:
+        return [
+            ItemVectors(kept.item.namespace, kept.item.key, kept.vectors)
+            for kept in self._living(scope, prefix, now)
+            if kept.vectors is not None and kept.maker == maker
+        ]
+
+    async def namespaces(self, scope: Scope, prefix: Namespace, *, now: datetime) -> list[Namespace]:
+        return list({kept.item.namespace for kept in self._living(scope, prefix, now)})
+
+    async def touch(self, scope: Scope, keys: Sequence[ItemKey], *, now: datetime) -> None:
+        mine = self._mine(scope)
+        wanted = set(keys)
+        for kept in self._living(scope, (), now):
+            if kept.item.place in wanted and kept.item.ttl_s is not None:
+                item = replace(kept.item, expires=end_of(now, kept.item.ttl_s))
+                mine[kept.item.place] = replace(kept, item=item)
+
+    async def sweep(self, scope: Scope, *, now: datetime) -> int:
+        mine = self._mine(scope)
+        gone = [key for key, kept in mine.items() if _is_over(kept, now)]
+        for key in gone:
+            del mine[key]
+        return len(gone)
+
+    def _mine(self, scope: Scope) -> dict[ItemKey, Kept]:
+        self._room.check_open()
+        whose = owner(scope)
+        return self._room.items.setdefault((whose["tenant"], whose["user"]), {})
+
+    def _living(self, scope: Scope, prefix: Namespace, now: datetime) -> list[Kept]:
+        found = [
+            kept
+            for (namespace, _), kept in self._mine(scope).items()
+            if namespace[: len(prefix)] == prefix and not _is_over(kept, now)
+        ]
+        found.sort(key=lambda kept: tuple(place(kept.item.place).values()))
+        return sorted(found, key=lambda kept: kept.item.updated, reverse=True)
+
+
+def _is_over(kept: Kept, now: datetime) -> bool:
+    return kept.item.expires is not None and kept.item.expires <= utc(now)
+
+
+def _fresh(item: StoredItem | None) -> StoredItem | None:
+    return None if item is None else replace(item, value=plain(item.value))

@@ -1,0 +1,12 @@
+"""Values by namespace and key."""  # noqa: INP001 - found by Alembic as a file
+
+from pathlib import Path
+
+from alembic import op
+
+revision = "0005"
+down_revision = "0004"
+
+
+def upgrade() -> None:
+    op.execute(Path(__file__).with_suffix(".sql").read_text(encoding="utf-8"))

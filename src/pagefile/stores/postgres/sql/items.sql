@@ -1,0 +1,49 @@
+-- Items by namespace and key.
+
+-- fragment: item
+namespace, key, content, created, updated, expires, ttl_s
+
+-- fragment: items_of_user
+tenant = :tenant AND user_id = :user
+
+-- fragment: items_living
+(expires IS NULL OR expires > :now)
+
+-- fragment: items_within
+{items_of_user} AND namespace >= :prefix AND namespace < :beyond AND {items_living}
+
+-- name: item_put
+INSERT INTO items (tenant, user_id, namespace, key, content, created, updated, expires, ttl_s, maker, dimension, data)
+VALUES (:tenant, :user, :namespace, :key, :content, :now, :now, :expires, :ttl_s, :maker, :dimension, :data)
+ON CONFLICT (tenant, user_id, namespace, key) DO UPDATE SET
+  content = excluded.content, updated = excluded.updated, expires = excluded.expires, ttl_s = excluded.ttl_s,
+  maker = excluded.maker, dimension = excluded.dimension, data = excluded.data
+
+-- name: item_remove
+DELETE FROM items WHERE {items_of_user} AND namespace = :namespace AND key = :key
+
+-- name: item_get
+SELECT {item} FROM items WHERE {items_of_user} AND namespace = :namespace AND key = :key AND {items_living}
+
+-- name: items_under
+SELECT {item} FROM items WHERE {items_within} ORDER BY updated DESC, namespace, key LIMIT :limit OFFSET :skip
+
+-- name: items_vectors
+SELECT namespace, key, data, dimension FROM items WHERE {items_within} AND maker = :maker
+ORDER BY updated DESC, namespace, key
+
+-- name: items_namespaces
+SELECT DISTINCT namespace FROM items WHERE {items_within}
+
+-- name: item_touch
+UPDATE items SET expires = :expires
+WHERE {items_of_user} AND namespace = :namespace AND key = :key AND ttl_s IS NOT NULL AND {items_living}
+
+-- name: items_sweep
+DELETE FROM items WHERE {items_of_user} AND expires <= :now
+
+-- name: erase_items
+DELETE FROM items WHERE {items_of_user}
+
+-- name: erase_items_of_tenant
+DELETE FROM items WHERE tenant = :tenant

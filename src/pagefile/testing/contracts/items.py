@@ -1,0 +1,160 @@
+"""Items by namespace and key."""
+
+from datetime import timedelta
+
+import numpy as np
+import pytest
+
+from pagefile.errors import ClosedError, InvalidTurnError
+from pagefile.ports import ItemWrite, Store
+from pagefile.records import JsonValue, Scope
+from pagefile.testing.contracts.base import Contract
+from pagefile.testing.drafts import AT, CHAT
+
+ADA, BOB, NOBODY = Scope("tenant", "ada"), Scope("tenant", "bob"), Scope("tenant")
+NOTES = ("notes", "中文")
+LATER = AT + timedelta(minutes=1)
+
+
+class ItemStoreContract(Contract):
+    """`ItemStore`."""
+
+    async def test_an_item_comes_back_as_it_was_put(self, store: Store) -> None:
+        """Any JSON, any labels and any key."""
+        odd = ("a/b~c", "~1", "é.\u2028", "/")
+        values: dict[str, JsonValue] = {"text": "中文\u0000", "n": [1, 2.5, None, True, {"deep": {}}]}
+        await store.items.write(ADA, [ItemWrite(odd, "k/~ é", values)], now=AT)
+        (item,) = await store.items.get(ADA, [(odd, "k/~ é")], now=AT)
+        assert item is not None
+        assert (item.namespace, item.key, item.value) == (odd, "k/~ é", values)
+        assert (item.created, item.updated, item.expires, item.ttl_s) == (AT, AT, None, None)
+
+    async def test_keys_are_answered_in_their_order(self, store: Store) -> None:
+        """None for what is not there."""
+        await store.items.write(ADA, [ItemWrite(NOTES, "a", 1), ItemWrite(("notes",), "a", 2)], now=AT)
+        keys = [(("notes",), "a"), (NOTES, "b"), (NOTES, "a"), (NOTES, "a")]
+        found = await store.items.get(ADA, keys, now=AT)
+        assert [item and item.value for item in found] == [2, None, 1, 1]
+
+    async def test_a_value_is_replaced_and_keeps_its_age(self, store: Store) -> None:
+        """With everything that belongs to it; of two writes of one key the last counts, removing one too."""
+        rows = np.ones((1, 2), dtype=np.float32)
+        await store.items.write(ADA, [ItemWrite(NOTES, "a", 1, 600.0, rows, "m")], now=AT)
+        await store.items.write(ADA, [ItemWrite(NOTES, "a", 2), ItemWrite(NOTES, "a", 3)], now=LATER)
+        (item,) = await store.items.get(ADA, [(NOTES, "a")], now=LATER)
+        assert item is not None
+        assert (item.value, item.created, item.updated, item.expires) == (3, AT, LATER, None)
+        assert await store.items.vectors(ADA, (), "m", now=LATER) == []
+        await store.items.write(ADA, [ItemWrite(NOTES, "a", 4), ItemWrite(NOTES, "a", None)], now=LATER)
+        assert await store.items.get(ADA, [(NOTES, "a")], now=LATER) == [None]
+        await store.items.write(ADA, [ItemWrite(NOTES, "a", None)], now=LATER)
+
+    async def test_a_write_is_all_or_nothing(self, store: Store) -> None:
+        """One that cannot be written, and none is."""
+        for bad in (
+            ItemWrite(NOTES, "b", {"x": float("nan")}),
+            ItemWrite(("\0",), "b", 1),
+            ItemWrite(NOTES, "\0", 1),
+        ):
+            with pytest.raises(InvalidTurnError):
+                await store.items.write(ADA, [ItemWrite(NOTES, "a", 1), bad], now=AT)
+        assert await store.items.under(ADA, (), now=AT) == []
+
+    async def test_a_prefix_is_one_of_whole_labels(self, store: Store) -> None:
+        """The last updated first, those of one moment by namespace and key; a part of them when asked."""
+        early = [ItemWrite(("a",), "1", 1), ItemWrite(("a", "b"), "2", 2), ItemWrite(("ab",), "3", 3)]
+        await store.items.write(ADA, early, now=AT)
+        await store.items.write(
+            ADA, [ItemWrite(("a", "b", "c"), "4", 4), ItemWrite(("a0",), "5", 5)], now=LATER
+        )
+
+        async def listed(*prefix: str, limit: int | None = None, offset: int = 0) -> list[str]:
+            found = await store.items.under(ADA, prefix, now=LATER, limit=limit, offset=offset)
+            return [item.key for item in found]
+
+        assert await listed() == ["4", "5", "1", "2", "3"]
+        assert await listed("a") == ["4", "1", "2"]
+        assert await listed("a", "b") == ["4", "2"]
+        assert await listed("a", limit=1, offset=1) == ["1"]
+        assert await listed("a", limit=0) == []
+        assert await listed("a", offset=9) == []
+        assert await listed("b") == []
+        names = set(await store.items.namespaces(ADA, ("a",), now=LATER))
+        assert names == {("a",), ("a", "b"), ("a", "b", "c")}
+
+    async def test_nobody_sees_the_items_of_another(self, store: Store) -> None:
+        """Of another user, of nobody, or of another tenant; a conversation has none."""
+        for scope in (ADA, BOB, NOBODY, Scope("firm", "ada")):
+            await store.items.write(scope, [ItemWrite(NOTES, "a", str(scope))], now=AT)
+        for scope in (ADA, BOB, NOBODY, Scope("firm", "ada")):
+            assert [item.value for item in await store.items.under(scope, (), now=AT)] == [str(scope)]
+        with pytest.raises(InvalidTurnError):
+            await store.items.under(CHAT, (), now=AT)
+
+    async def test_an_item_that_has_expired_is_not_there(self, store: Store) -> None:
+        """In no answer; put anew, it is a new one."""
+        rows = np.ones((1, 2), dtype=np.float32)
+        await store.items.write(
+            ADA, [ItemWrite(NOTES, "a", 1, 60.0, rows, "m"), ItemWrite(NOTES, "b", 2, 61.0)], now=AT
+        )
+        assert [item.key for item in await store.items.under(ADA, (), now=AT)] == ["a", "b"]
+        assert [item.key for item in await store.items.under(ADA, (), now=LATER)] == ["b"]
+        assert await store.items.get(ADA, [(NOTES, "a")], now=LATER) == [None]
+        assert await store.items.vectors(ADA, (), "m", now=LATER) == []
+        much_later = LATER + timedelta(minutes=1)
+        assert await store.items.namespaces(ADA, (), now=much_later) == []
+        await store.items.write(ADA, [ItemWrite(NOTES, "a", 3, 60.0)], now=much_later)
+        (item,) = await store.items.get(ADA, [(NOTES, "a")], now=much_later)
+        assert item is not None
+        assert (item.created, item.expires) == (much_later, much_later + timedelta(minutes=1))
+
+    async def test_touching_begins_a_life_anew(self, store: Store) -> None:
+        """Of those that have an end and are still there."""
+        await store.items.write(ADA, [ItemWrite(NOTES, "a", 1, 90.0), ItemWrite(NOTES, "b", 2)], now=AT)
+        keys = [(NOTES, "a"), (NOTES, "b"), (NOTES, "c")]
+        await store.items.touch(ADA, keys, now=LATER)
+        one, other, _ = await store.items.get(ADA, keys, now=LATER)
+        assert one is not None
+        assert other is not None
+        assert (one.expires, other.expires) == (LATER + timedelta(seconds=90), None)
+        over = LATER + timedelta(seconds=90)
+        await store.items.touch(ADA, keys, now=over)
+        assert await store.items.get(ADA, keys[:1], now=over) == [None]
+
+    async def test_sweeping_removes_what_has_expired(self, store: Store) -> None:
+        """Once, and only the user's own."""
+        for scope in (ADA, BOB):
+            await store.items.write(scope, [ItemWrite(NOTES, "a", 1, 60.0), ItemWrite(NOTES, "b", 2)], now=AT)
+        assert await store.items.sweep(ADA, now=AT) == 0
+        assert await store.items.sweep(ADA, now=LATER) == 1
+        assert await store.items.sweep(ADA, now=LATER) == 0
+        assert await store.items.sweep(BOB, now=LATER) == 1
+
+    async def test_vectors_are_of_one_maker(self, store: Store) -> None:
+        """Row by row as they were put, ordered as the items are."""
+        one = np.array([[1, 2], [3, 4]], dtype=np.float32)
+        await store.items.write(ADA, [ItemWrite(NOTES, "a", 1, None, one, "m")], now=AT)
+        writes = [ItemWrite(NOTES, "b", 2, None, one[:1], "m"), ItemWrite(NOTES, "c", 3, None, one, "other"), ItemWrite(NOTES, "d", 4)]  # fmt: skip
+        await store.items.write(ADA, writes, now=LATER)
+        found = await store.items.vectors(ADA, ("notes",), "m", now=LATER)
+        assert [(item.key, item.rows.tolist()) for item in found] == [
+            ("b", [[1, 2]]),
+            ("a", [[1, 2], [3, 4]]),
+        ]
+        assert await store.items.vectors(ADA, ("else",), "m", now=LATER) == []
+
+    async def test_items_are_erased_with_their_user_or_tenant(self, store: Store) -> None:
+        """And counted; a conversation has none to erase."""
+        for scope in (ADA, BOB, NOBODY, Scope("firm", "ada")):
+            await store.items.write(scope, [ItemWrite(NOTES, "a", 1)], now=AT)
+        assert (await store.erase(CHAT)).counts["items"] == 0
+        assert (await store.erase(ADA)).counts["items"] == 1
+        assert await store.items.under(ADA, (), now=AT) == []
+        assert (await store.erase(NOBODY)).counts["items"] == 2
+        assert len(await store.items.under(Scope("firm", "ada"), (), now=AT)) == 1
+
+    async def test_a_closed_store_keeps_no_items(self, store: Store) -> None:
+        """It says so."""
+        await store.close()
+        with pytest.raises(ClosedError):
+            await store.items.get(ADA, [(NOTES, "a")], now=AT)
