@@ -9,6 +9,7 @@ import typer
 from pagefile.cli.opening import AsJson, ConfigFile, Db, Full, Tenant, UserId, existing, loaded, run
 from pagefile.cli.output import bar, clipped, number, print_json, print_table, say, table, visible, warn
 from pagefile.memory import Memory
+from pagefile.window.candidates import Message
 from pagefile.window.receipt import Receipt, Verdict, Window
 
 #: Longer runs of turns that fared alike are shown by their first and last.
@@ -53,8 +54,8 @@ def context(
     if as_json:
         print_json(_window_json(window))
         return
-    _show_messages(window, full=full)
-    _show_receipt(window.receipt, full=full)
+    show_messages(window.messages, full=full)
+    show_receipt(window.receipt, full=full)
     _show_totals(window)
 
 
@@ -72,9 +73,10 @@ def _window_json(window: Window) -> dict[str, object]:
     }
 
 
-def _show_messages(window: Window, *, full: bool) -> None:
+def show_messages(messages: Sequence[Message], *, full: bool) -> None:
+    """What a model gets, a row a message."""
     made = table("role", "content")
-    for message in window.messages:
+    for message in messages:
         content = str(message.get("content") or "")
         calls = "" if not message.get("tool_calls") else f"[calls tools] {message['tool_calls']}"
         text = " ".join(part for part in (content, calls) if part)
@@ -83,7 +85,8 @@ def _show_messages(window: Window, *, full: bool) -> None:
     say()
 
 
-def _show_receipt(receipt: Receipt, *, full: bool) -> None:
+def show_receipt(receipt: Receipt, *, full: bool) -> None:
+    """Every candidate, kept or not, and why."""
     made = table("block", "id", "kept", "form", "tokens", "score", "reason", right=("tokens", "score"))
     for row in _rows(receipt.verdicts, full=full):
         made.add_row(*row)

@@ -1,10 +1,11 @@
 """The clinic's follow-up assistant, in Chinese."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 
 from pagefile.inspector.demo import results
 from pagefile.inspector.demo.script import Learnt, Picks, Said, Tool
+from pagefile.records import JsonValue
 
 _DRUGS = ("氨氯地平", "缬沙坦", "二甲双胍", "阿托伐他汀", "美托洛尔")
 _FOODS = ("低盐面条", "清蒸鱼", "燕麦粥", "凉拌木耳", "番茄豆腐汤")
@@ -42,6 +43,15 @@ _CLINIC = (
 )
 
 
+def _snapshot(*allergies: str) -> Mapping[str, JsonValue]:
+    return {
+        "name": "林女士",
+        "allergies": list(allergies),
+        "history": ["高血压"],
+        "surgery_history": ["2019年阑尾切除术"],
+    }
+
+
 def _scenes() -> dict[int, Said]:
     return {
         0: Said(
@@ -52,6 +62,7 @@ def _scenes() -> dict[int, Said]:
                 Learnt("林女士患有高血压"),
                 Learnt("林女士六十三岁"),
             ),
+            snapshot=_snapshot("青霉素"),
         ),
         6: Said(
             "医生给我开了氨氯地平，每天五毫克。",
@@ -94,6 +105,7 @@ def _scenes() -> dict[int, Said]:
             "女儿帮我查过，头孢我也过敏，小时候起过疹子。",
             "非常重要，已更新过敏史：青霉素和头孢。任何抗生素都请先告知医生。",
             learnt=(Learnt("林女士对青霉素和头孢过敏", "allergy", confidence=1.0),),
+            snapshot=_snapshot("青霉素", "头孢"),
         ),
         88: Said(
             "我能吃阿莫西林吗？牙医给我开了。",

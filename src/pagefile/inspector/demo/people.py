@@ -51,12 +51,6 @@ PEOPLE: tuple[Person, ...] = (
                 clinic_turns,
             ),
         ),
-        {
-            "name": "林女士",
-            "allergies": ["青霉素"],
-            "history": ["高血压"],
-            "surgery_history": ["2019年阑尾切除术"],
-        },
     ),
     Person(
         "demo-okafor",

@@ -1,7 +1,7 @@
 """How a conversation of the demo is written down: who speaks, what is said turn by turn, and what happens beside it."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, TypeVar
 
@@ -68,6 +68,8 @@ class Said:
     learnt: tuple[Learnt, ...] = ()
     #: The conversation begins anew after this turn.
     resets: bool = False
+    #: Safety data of the session, such as allergies, from this turn on.
+    snapshot: Mapping[str, JsonValue] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,5 +93,3 @@ class Person:
     user_id: str
     language: Literal["zh", "en"]
     talks: tuple[Talk, ...]
-    #: Safety data of the session, such as allergies.
-    snapshot: Mapping[str, JsonValue] = field(default_factory=dict[str, JsonValue])

@@ -4,7 +4,7 @@ Its users and conversations have ids that begin with `demo-`, and nothing else i
 all: what an interrupted run left of one is erased before it is written again, and what is complete is left as it is.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -180,8 +180,6 @@ class _Writer:
             sitting, place = divmod(number, 5)
             self._clock.set(talk.began + sitting * 5 * pause + place * timedelta(minutes=7))
             await self._turn(chat, talk, one, _turn_id(talk, number))
-            if number == 0 and self._person.snapshot:
-                await self._keep_snapshot(chat)
             self.turns += 1
             told.add(1)
         await self._memory.house.calls.settle()
@@ -206,6 +204,8 @@ class _Writer:
             await chat.complete(turn, said.assistant)
         for learnt in said.learnt:
             await self._learn(learnt, turn_id)
+        if said.snapshot is not None:
+            await self._keep_snapshot(chat, said.snapshot)
         if said.resets:
             await chat.reset()
 
@@ -242,9 +242,9 @@ class _Writer:
         )
         self.facts += 1
 
-    async def _keep_snapshot(self, chat: Conversation) -> None:
+    async def _keep_snapshot(self, chat: Conversation, snapshot: Mapping[str, JsonValue]) -> None:
         sessions = self._memory.house.sessions
         value = dict(await sessions.get(chat.scope) or {})
         known = value.get("user_snapshot")
-        value["user_snapshot"] = {**(known if isinstance(known, dict) else {}), **self._person.snapshot}
+        value["user_snapshot"] = {**(known if isinstance(known, dict) else {}), **snapshot}
         await sessions.put(chat.scope, value)
