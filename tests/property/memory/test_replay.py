@@ -3,10 +3,12 @@
 from contextlib import suppress
 
 import anyio
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pagefile import InvalidTurnError, Memory, Settings
+from tests.integration.postgres.serving import fresh_url
 
 SETTINGS = Settings(
     on_tier_error="raise", drain_s=0, calls_kept=1000, window_tokens=1500, checkpoints="manual"
@@ -184,3 +186,11 @@ def test_on_disk_too(tmp_path_factory, before, after):
     """SQLite reads its own past."""
     url = f"sqlite:///{tmp_path_factory.mktemp('replay')}/replay.db"
     anyio.run(lambda: played(url, before, after, embedder="none"))
+
+
+@pytest.mark.slow
+@given(before=ACTIONS, after=ACTIONS)
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_on_postgresql_too(before, after):
+    """And so does PostgreSQL; each example has a schema of its own."""
+    anyio.run(lambda: played(fresh_url(), before, after, embedder="none"))
