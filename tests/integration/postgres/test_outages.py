@@ -1,5 +1,6 @@
 """A server that goes away and comes back, connections that die, and what is said about it."""
 
+import anyio
 import asyncpg
 import pytest
 
@@ -9,6 +10,7 @@ from pagefile.records import Scope
 from pagefile.stores import open_store
 from pagefile.stores.postgres.driver import translating
 from pagefile.stores.postgres.place import Place
+from pagefile.stores.postgres.rows import keys
 from pagefile.testing.drafts import CHAT, completed, done, fact, page, reset, view
 from pagefile.testing.drafts import opened as open_turn
 from pagefile.testing.postgres import PostgresServer
@@ -167,3 +169,19 @@ async def test_without_the_extra_the_url_says_what_to_install(monkeypatch):
     )
     with pytest.raises(MissingExtraError, match=r"pip install 'pagefile\[postgres\]'"):
         await open_store("postgresql://host/db")
+
+
+async def test_cancelled_work_leaves_no_transaction_open(store, caplog):
+    """Whoever gives up in the middle gives the connection back clean: nothing is written, nothing is said."""
+
+    async def slow(connection):
+        await connection.count("watermark_advance", {**keys(CHAT), "tier": "t", "seq": 1})
+        await anyio.sleep(30)
+
+    await store.log.append(done("a"))
+    with anyio.move_on_after(0.2) as scope:
+        await store._database.write(slow)
+    assert scope.cancelled_caught
+    assert await store.watermarks.known(CHAT, "t") == {}
+    await store.log.append(done("b"))
+    assert [] == [record.getMessage() for record in caplog.records]

@@ -2,9 +2,11 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, suppress
 from itertools import count
 from typing import Generic, TypeVar
+
+from anyio import CancelScope
 
 from pagefile.errors import ClosedError
 from pagefile.stores.postgres.driver import (
@@ -43,10 +45,23 @@ class _Work(Generic[T]):
         async with pool.acquire(timeout=self._patience_s) as raw:
             if not in_transaction:
                 return await self._function(Connection(raw))
-            async with raw.transaction():
-                result = await self._function(Connection(raw))
-                self.done = True
-            return result
+            return await self._all_or_nothing(raw)
+
+    async def _all_or_nothing(self, raw: RawConnection) -> T:
+        """A transaction that also ends when its task is cancelled: a rollback that is cancelled too would leave it open."""
+        transaction = raw.transaction()
+        await transaction.start()
+        try:
+            result = await self._function(Connection(raw))
+            self.done = True
+        except BaseException:
+            with CancelScope(shield=True), suppress(Exception):
+                # What went wrong first is what the caller wants to know.
+                await transaction.rollback()
+            raise
+        with CancelScope(shield=True):
+            await transaction.commit()
+        return result
 
 
 class Database:
