@@ -22,7 +22,7 @@ from pagefile.memory.windows import Made, assembled, hash_of
 from pagefile.ports import Clock, PageKeeper, PageStore, TurnRef
 from pagefile.records import Call, JsonObject, JsonValue, Scope, Step, Turn
 from pagefile.settings import Settings
-from pagefile.settings.sources import parsed
+from pagefile.settings.parsing import parsed
 from pagefile.text.tokens import CachedCounter, open_counter
 from pagefile.tiers.archive import LOADING_TOOLS
 from pagefile.tiers.base import Counter, Occasion, Tier

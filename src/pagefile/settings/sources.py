@@ -13,12 +13,13 @@ from dataclasses import dataclass, fields, is_dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any, cast, get_args, get_origin
+from typing import Any, cast
 
 import yaml
 
 from pagefile.errors import SettingsError
 from pagefile.settings.model import Settings, known_settings, problem
+from pagefile.settings.parsing import parsed_as
 
 FILE_NAMES = ("pagefile.toml", "pagefile.yaml", "pagefile.yml")
 PREFIX = "PAGEFILE_"
@@ -101,6 +102,14 @@ def bench_data(environ: Mapping[str, str] | None = None) -> Path | None:
     return Path(named) if named else None
 
 
+def handed_down(name: str, value: str | None) -> None:
+    """Set a variable for the processes that this one starts, or take it away: some libraries listen to nothing else."""
+    if value is None:
+        os.environ.pop(name, None)
+    else:
+        os.environ[name] = value
+
+
 def shown(value: object, name: str = "") -> object:
     """A setting as it may be printed: keys, and passwords inside an address, are left out."""
     if not isinstance(value, str):
@@ -111,11 +120,6 @@ def shown(value: object, name: str = "") -> object:
     return re.sub(r"([?&]\w*password=)[^&]*", r"\1***", without_login)
 
 
-def parsed(name: str, text: str) -> object:
-    """What a text means as the value of a setting; as it is when it means nothing, for whoever takes it to complain about."""
-    return _parsed(known_settings()[name], text)
-
-
 # -- one setting -------------------------------------------------------------------------------------------------------
 
 
@@ -124,7 +128,7 @@ def _taken(given: _Given, values: dict[str, object], origins: dict[str, str]) ->
     known = known_settings()
     if given.key not in known:
         return f"{given.origin}: {_unknown(given, known)}"
-    value = _parsed(known[given.key], given.value) if given.origin.startswith("$") else given.value
+    value = parsed_as(known[given.key], given.value) if given.origin.startswith("$") else given.value
     what = problem(known[given.key], value)
     if what:
         named = "" if given.origin.startswith("$") else f"{given.key} "
@@ -148,32 +152,6 @@ def _unknown(given: _Given, known: Mapping[str, object]) -> str:
 
 def _variable(key: str) -> str:
     return PREFIX + key.replace(".", "__").upper()
-
-
-_BOOLEANS = {
-    "true": True,
-    "1": True,
-    "yes": True,
-    "on": True,
-    "false": False,
-    "0": False,
-    "no": False,
-    "off": False,
-}
-
-
-def _parsed(kind: Any, text: object) -> object:
-    """What a string in the environment means; as it is when it means nothing, for `problem` to complain about."""
-    kind = get_args(kind)[0] if get_origin(kind) is Annotated else kind
-    text = str(text).strip()
-    if kind is bool:
-        return _BOOLEANS.get(text.lower(), text)
-    if kind in {int, float}:
-        try:
-            return kind(text)
-        except ValueError:
-            return text
-    return text
 
 
 def _built(section: Any, values: Mapping[str, object], prefix: str = "") -> object:
