@@ -4,18 +4,17 @@ import errno
 import socket
 import sys
 from collections.abc import Callable
-from typing import Annotated, Any
+from functools import partial
+from typing import Annotated
 
 import typer
 
 from pagefile.cli.opening import ConfigFile, Db, loaded, run
-from pagefile.cli.output import say
+from pagefile.cli.output import say, warn
 from pagefile.errors import MissingExtraError, SettingsError
+from pagefile.memory import Memory
 from pagefile.settings import ServiceSettings, Settings
 from pagefile.settings.sources import shown
-
-#: How long running requests may take to end after Ctrl-C.
-_PATIENCE_S = 5
 
 
 def serve(
@@ -23,14 +22,19 @@ def serve(
     *,
     host: Annotated[str | None, typer.Option(help="Where to listen, 127.0.0.1 unless set.")] = None,
     port: Annotated[int | None, typer.Option(help="The port, 8780 unless set.")] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(min=1, help="How many processes answer, 1 unless set; more than one wants PostgreSQL."),
+    ] = None,
     db: Db = None,
     config: ConfigFile = None,
 ) -> None:
     """Start the HTTP service; Ctrl-C stops it."""
-    settings = loaded(ctx, db, config, {"service.host": host, "service.port": port}).settings
+    said = {"service.host": host, "service.port": port, "service.workers": workers}
+    settings = loaded(ctx, db, config, said).settings
     start = _server(settings)
     # A database that cannot be opened is an error to read, not a traceback of the server's start.
-    run(settings, lambda memory: memory.describe(), must_exist=False)
+    run(settings, partial(_checked, settings), must_exist=False)
     with _listening(settings.service) as listener:
         say(_greeting(settings))
         sys.stdout.flush()
@@ -43,19 +47,26 @@ def serve(
 def _server(settings: Settings) -> Callable[[socket.socket], None]:
     """What serves on a socket until it is told to stop."""
     try:
-        import uvicorn  # noqa: PLC0415 - an extra, and slow to import
+        from pagefile.service import workers  # noqa: PLC0415 - an extra, and slow to import
     except ImportError as error:
         raise MissingExtraError.of("service", "`pagefile serve`") from error
-    from pagefile.service.app import create_app  # noqa: PLC0415 - likewise
+    workers.check(settings)
+    start = workers.serve_one if settings.service.workers == 1 else workers.serve_many
+    return partial(start, settings)
 
-    config: Any = uvicorn.Config(
-        create_app(settings),
-        log_level="warning",
-        access_log=False,
-        server_header=False,
-        timeout_graceful_shutdown=_PATIENCE_S,
-    )
-    return lambda listener: uvicorn.Server(config).run(sockets=[listener])
+
+async def _checked(settings: Settings, memory: Memory) -> None:
+    from pagefile.service.binding import check_binding, requires_keys  # noqa: PLC0415 - likewise
+
+    await memory.describe()
+    keys = memory.house.store.keys
+    await check_binding(settings.service, keys)
+    if requires_keys(settings.service) and not await keys.list():
+        warn("Keys are required and there is none: `pagefile keys add NAME` makes one.")
+    if settings.service.workers > 1 and settings.url.startswith("sqlite:"):
+        warn(
+            "Several processes share one SQLite file: reads go side by side, writes take turns. PostgreSQL is made for it."
+        )
 
 
 def _listening(service: ServiceSettings) -> socket.socket:

@@ -1,5 +1,6 @@
 """Pagefile's measurements as Prometheus metrics."""
 
+from pathlib import Path
 from typing import Any
 
 from pagefile.errors import MissingExtraError
@@ -9,6 +10,7 @@ from pagefile.ports import Meter
 try:
     from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
     from prometheus_client.exposition import CONTENT_TYPE_LATEST
+    from prometheus_client.multiprocess import MultiProcessCollector
 except ImportError as error:
     raise MissingExtraError.of("service", "Prometheus metrics") from error
 
@@ -18,8 +20,10 @@ CONTENT_TYPE = CONTENT_TYPE_LATEST
 class PrometheusMeter(Meter):
     """Takes measurements into a registry of its own: `Memory.open(…, meter=PrometheusMeter())`."""
 
-    def __init__(self, registry: CollectorRegistry | None = None) -> None:
+    def __init__(self, registry: CollectorRegistry | None = None, *, shared: Path | None = None) -> None:
+        """`shared` is the folder of Prometheus' multiprocess mode, in which several processes add up what they measure."""
         self.registry = registry or CollectorRegistry()
+        self._shared = shared
         self._metrics: dict[str, Any] = {}
         for metric in METRICS:
             if metric.kind == "counter":
@@ -37,8 +41,12 @@ class PrometheusMeter(Meter):
         self._of(name, labels).observe(value)
 
     def text(self) -> bytes:
-        """Everything in Prometheus' text format."""
-        return generate_latest(self.registry)
+        """Everything in Prometheus' text format, with that of the other processes where a folder is shared."""
+        if self._shared is None:
+            return generate_latest(self.registry)
+        merged: Any = CollectorRegistry()
+        MultiProcessCollector(merged, path=str(self._shared))
+        return generate_latest(merged)
 
     def _of(self, name: str, labels: dict[str, str]) -> Any:
         metric = self._metrics[name]

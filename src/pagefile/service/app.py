@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 from fastapi import FastAPI
@@ -38,8 +39,11 @@ class _Service(FastAPI):
         return self.openapi_schema
 
 
-def create_app(settings: Settings) -> FastAPI:
-    """The service, ready to be run by uvicorn; the memory is opened when it starts and drained when it stops."""
+def create_app(settings: Settings, *, metrics: Path | None = None) -> FastAPI:
+    """The service, ready to be run by uvicorn; the memory is opened when it starts and drained when it stops.
+
+    `metrics` is the folder in which several workers add up what they measure.
+    """
     service = settings.service
 
     @asynccontextmanager
@@ -87,7 +91,7 @@ def create_app(settings: Settings) -> FastAPI:
         telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
     )
     app.state.memory = app.state.model = None
-    app.state.meter = PrometheusMeter()
+    app.state.meter = PrometheusMeter(shared=metrics)
     for group in (turns, windows, chat, archive, conversations, facts, transfer, health):
         app.include_router(group.routes)
     app.include_router(pages.routes)

@@ -1,0 +1,218 @@
+"""Several processes that answer on one socket, and the one that looks after them.
+
+Each worker opens the memory for itself; what they share is the database, the cache and, for the metrics, a folder. A worker that
+dies is replaced at once, one that keeps dying after longer and longer pauses. The workers end when the supervisor ends, however
+that came about.
+"""
+
+import os
+import signal
+import socket
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from multiprocessing import connection, get_context
+from multiprocessing.process import BaseProcess
+from multiprocessing.synchronize import Event
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import uvicorn
+from uvicorn.config import STARTUP_FAILURE
+
+from pagefile.errors import SettingsError
+from pagefile.service.app import create_app
+from pagefile.settings import Settings
+from pagefile.settings.sources import handed_down
+
+#: How long running requests may take to end after Ctrl-C.
+PATIENCE_S = 5
+#: A worker that lived so long died of something else than its start.
+_HEALTHY_S = 10.0
+_FIRST_PAUSE_S = 0.1
+_LONGEST_PAUSE_S = 5.0
+#: What a worker may need to end, beyond its requests and its background work.
+_END_S = 10.0
+_PARENT_EVERY_S = 0.5
+
+_METRICS_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
+
+
+def check(settings: Settings) -> None:
+    """Refuse what cannot be served, before a worker fails of it; and what several processes cannot share."""
+    create_app(settings)
+    if settings.service.workers == 1:
+        return
+    if settings.url.partition("?")[0].rstrip("/") in {"memory:", "sqlite:", "sqlite:///:memory:"}:
+        raise SettingsError(
+            f"Each of {settings.service.workers} workers would have a memory of its own: name a database, best PostgreSQL, or "
+            "start with one worker."
+        )
+    if (settings.vectors or "").startswith("milvus:///"):
+        raise SettingsError(
+            "A Milvus file belongs to one process: name a Milvus server, leave the vectors in the database, or start with one worker."
+        )
+
+
+def serve_one(settings: Settings, listener: socket.socket) -> None:
+    """Answer on a socket in this process, until told to stop."""
+    uvicorn.Server(_config(settings)).run(sockets=[listener])
+
+
+def _config(settings: Settings, metrics: Path | None = None) -> uvicorn.Config:
+    return uvicorn.Config(
+        partial(create_app, settings, metrics=metrics),
+        factory=True,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=PATIENCE_S,
+    )
+
+
+# -- a worker ----------------------------------------------------------------------------------------------------------
+
+
+class _Server(uvicorn.Server):
+    """Tells when it takes requests."""
+
+    def __init__(self, config: uvicorn.Config, ready: Event) -> None:
+        super().__init__(config)
+        self._ready = ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            self._ready.set()
+
+
+def _work(settings: Settings, listener: socket.socket, metrics: Path, ready: Event) -> None:
+    threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
+    with suppress(KeyboardInterrupt):
+        _Server(_config(settings, metrics), ready).run(sockets=[listener])
+
+
+def _end_with_parent(parent: int) -> None:
+    """Whoever kills the supervisor has nobody left to end the workers."""
+    while os.getppid() == parent:
+        time.sleep(_PARENT_EVERY_S)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+# -- the supervisor ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Place:
+    """One of the workers, and how its predecessors fared."""
+
+    number: int
+    process: BaseProcess | None = None
+    ready: Event | None = None
+    began: float = 0.0
+    #: When the next one may start, and the pause after it if it dies young.
+    due: float = 0.0
+    pause_s: float = _FIRST_PAUSE_S
+
+
+@dataclass(slots=True)
+class Supervisor:
+    """Keeps so many workers alive on one socket."""
+
+    settings: Settings
+    listener: socket.socket
+    #: Told what happens to the workers, a line at a time.
+    tell: Callable[[str], None]
+    _places: list[_Place] = field(init=False)
+    _stopping: bool = field(init=False, default=False)
+    #: Whether the service ever worked: if not, trying again would not help.
+    _worked: bool = field(init=False, default=False)
+
+    def __post_init__(self) -> None:
+        self._places = [_Place(number) for number in range(1, self.settings.service.workers + 1)]
+
+    def run(self) -> None:
+        """Look after the workers until told to stop; raises `SettingsError` when none of them can start."""
+        with tempfile.TemporaryDirectory(prefix="pagefile-metrics-") as folder:
+            before = {one: signal.signal(one, self._stop) for one in (signal.SIGINT, signal.SIGTERM)}
+            handed_down(_METRICS_VARIABLE, folder)
+            try:
+                self._look_after(Path(folder))
+            finally:
+                self._end()
+                handed_down(_METRICS_VARIABLE, None)
+                for one, handler in before.items():
+                    signal.signal(one, handler)
+
+    def _stop(self, _signal: int, _frame: FrameType | None) -> None:
+        self._stopping = True
+
+    def _look_after(self, metrics: Path) -> None:
+        while not self._stopping:
+            for place in self._places:
+                if place.process is None and time.monotonic() >= place.due:
+                    self._start(place, metrics)
+            connection.wait([place.process.sentinel for place in self._places if place.process], timeout=0.1)
+            for place in self._places:
+                self._check(place)
+
+    def _start(self, place: _Place, metrics: Path) -> None:
+        # Not forked: a copy of this process would begin with its threads' locks and without its threads.
+        context = get_context("spawn")
+        place.ready = context.Event()
+        place.process = context.Process(
+            target=_work,
+            args=(self.settings, self.listener, metrics, place.ready),
+            name=f"worker-{place.number}",
+        )
+        place.began = time.monotonic()
+        place.process.start()
+        self.tell(f"Worker {place.number} is process {place.process.pid}.")
+
+    def _check(self, place: _Place) -> None:
+        if place.ready is not None and not self._worked:
+            self._worked = place.ready.is_set()
+        process = place.process
+        if process is None or process.is_alive() or self._stopping:
+            return
+        process.join()
+        code, place.process = process.exitcode, None
+        if code == STARTUP_FAILURE and not self._worked:
+            raise SettingsError("The workers cannot start: the lines above say why.")
+        now = time.monotonic()
+        place.pause_s = (
+            _FIRST_PAUSE_S if now - place.began >= _HEALTHY_S else min(_LONGEST_PAUSE_S, 2 * place.pause_s)
+        )
+        place.due = now + (0 if now - place.began >= _HEALTHY_S else place.pause_s)
+        self.tell(
+            f"Worker {place.number} (process {process.pid}) ended with {code}: another takes its place."
+        )
+
+    def _end(self) -> None:
+        """Let every worker finish what it has, and end who does not."""
+        left: list[Any] = [place.process for place in self._places if place.process is not None]
+        for process in left:
+            process.terminate()
+        deadline = time.monotonic() + PATIENCE_S + self.settings.drain_s + _END_S
+        for process in left:
+            process.join(max(0.0, deadline - time.monotonic()))
+            if process.is_alive():
+                self.tell(f"Process {process.pid} did not end in time and was killed.")
+                process.kill()
+                process.join()
+
+
+def serve_many(settings: Settings, listener: socket.socket) -> None:
+    """Answer on a socket with several processes, until told to stop."""
+    Supervisor(settings, listener, _told).run()
+
+
+def _told(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()

@@ -1,0 +1,225 @@
+"""Several workers give what one gives: nothing acknowledged is lost, nothing is done twice."""
+
+import os
+import re
+import signal
+import sys
+import threading
+
+import anyio
+import numpy as np
+import pytest
+
+from pagefile import Memory, Settings
+from pagefile.ports import Maker
+from pagefile.records import Scope
+from pagefile.settings import EmbedderSettings
+from pagefile.testing.valkey import ValkeyServer
+from tests.integration.postgres.serving import fresh_url
+
+from .serving import exists, served
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform != "linux", reason="looks at processes in /proc"),
+]
+
+WORDS = "高血压患者每天食盐不超过五克，按时服药，每天早晚各测一次血压。" * 6
+#: Words are enough, and the encoder's megabytes are not needed in every worker.
+PLAIN = {"embedder__name": "none", "window_tokens": 2000, "recent_turns": 2}
+
+
+@pytest.fixture(scope="module")
+def cache():
+    with ValkeyServer() as server:
+        yield server.url
+
+
+def turns_of(service, conversation):
+    items, after = [], 0
+    while True:
+        found = service.get("/v1/turns", conversation_id=conversation, after=after, limit=1000).json()
+        items += found["items"]
+        if found["next"] is None:
+            return items
+        after = found["next"]
+
+
+def talk(service, client, turns, acknowledged, failures):
+    """A client that records into a conversation of its own and into one that all share, and asks for windows."""
+    try:
+        for number in range(turns):
+            for chat in (f"chat-{client}", "shared"):
+                body = {
+                    "conversation_id": chat,
+                    "user_id": "李雷" if chat == "shared" else f"user-{client}",
+                    "id": f"{client}-{number}",
+                    "user": f"问题 {client}-{number}",
+                    "assistant": f"{WORDS} {client}-{number}",
+                }
+                answer = service.patiently("/v1/turns", body)
+                assert answer.status_code == 201, answer.text
+                acknowledged.append((chat, body["id"]))
+            asked = {"conversation_id": f"chat-{client}", "user_id": f"user-{client}", "query": "怎么办？"}
+            answer = service.patiently("/v1/context", {**asked, "window_tokens": 2000, "recent_turns": 2})
+            assert answer.status_code == 200, answer.text
+            assert answer.json()["tokens"] <= 2000
+    except BaseException as error:
+        failures.append(error)
+        raise
+
+
+def all_talk(service, clients, turns, meanwhile=lambda acknowledged: None):
+    acknowledged, failures = [], []
+    threads = [
+        threading.Thread(target=talk, args=(service, client, turns, acknowledged, failures))
+        for client in range(clients)
+    ]
+    for thread in threads:
+        thread.start()
+    meanwhile(acknowledged)
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    return acknowledged
+
+
+def check_log(service, acknowledged):
+    """Every acknowledged turn once, no others, each conversation without a gap; checkpoints one after the other."""
+    for chat in sorted({chat for chat, _ in acknowledged}):
+        turns = turns_of(service, chat)
+        assert sorted(name for other, name in set(acknowledged) if other == chat) == sorted(
+            turn["id"] for turn in turns
+        )
+        made = service.get("/v1/checkpoints", conversation_id=chat, limit=1000).json()["items"]
+        assert [one["version"] for one in made] == list(range(1, len(made) + 1))
+        covered = [one["covered_through_seq"] for one in made]
+        assert covered == sorted(set(covered))
+        places = sorted([turn["seq"] for turn in turns] + [one["seq"] for one in made])
+        assert places == list(range(1, len(places) + 1))
+
+
+def test_workers_give_what_one_gives(tmp_path, cache):
+    """Whoever answers: the same turns, windows, hits and sums; and one process that opens the database sees the same."""
+    url = fresh_url()
+    with served(tmp_path, url, "--workers", "3", sessions=cache, memory__extract="rules", **PLAIN) as service:
+        assert len(service.started()) == 3
+        acknowledged = all_talk(service, clients=4, turns=6)
+        check_log(service, acknowledged)
+        service.post("/v1/turns", conversation_id="chat-0", user_id="user-0", user="我对青霉素过敏。")
+        for _ in range(3):
+            # Each worker looks after what it wrote itself.
+            service.post("/v1/settle", timeout_s=20)
+        asked = {"conversation_id": "chat-1", "user_id": "user-1", "query": "食盐"}
+        windows = [service.post("/v1/context", **asked, window_tokens=2000).json() for _ in range(9)]
+        assert all(windows[0]["messages"] == window["messages"] for window in windows)
+        hits = [service.post("/v1/recall", query="问题 2-3", user_id="user-2").json() for _ in range(9)]
+        assert all(hits[0] == found for found in hits)
+        assert "2-3" in hits[0]["items"][0]["text"]
+        sums = {count(service.get("/metrics").text, 'pagefile_turns_total{status="done"}') for _ in range(9)}
+        assert sums == {len(acknowledged) + 1}
+        checkpoints = sum(
+            len(service.get("/v1/checkpoints", conversation_id=chat, limit=1000).json()["items"])
+            for chat in {chat for chat, _ in acknowledged}
+        )
+        assert checkpoints == count(service.get("/metrics").text, "pagefile_checkpoints_total") > 0
+        assert service.stop() == 0, service.said
+        assert "Traceback" not in service.said
+
+    async def alone():
+        settings = Settings(
+            url=url, window_tokens=2000, recent_turns=2, embedder=EmbedderSettings(name="none")
+        )
+        async with Memory.open(settings=settings) as memory:
+            window = await memory.conversation("chat-1", user_id="user-1").context("食盐")
+            calls = await memory.conversation("chat-1", user_id="user-1").calls(limit=20)
+            return window, calls, await memory.facts("user-0")
+
+    window, calls, facts = anyio.run(alone)
+    assert list(window.messages) == windows[0]["messages"]
+    # The windows that were handed out last were written down on the way out.
+    assert len([call for call in calls if call.query == "食盐"]) == 9
+    assert ["过敏" in fact.text for fact in facts] == [True]
+
+
+def test_a_worker_killed_in_the_middle_costs_nothing(tmp_path, cache):
+    """Clients try again and nothing acknowledged is lost or written twice; another worker takes the place at once."""
+    with served(tmp_path, fresh_url(), "--workers", "3", sessions=cache, **PLAIN) as service:
+        killed = []
+
+        def kill(acknowledged):
+            for enough in (5, 25):
+                service.until(lambda enough=enough: len(acknowledged) > enough)
+                victim = next(pid for pid in service.started() if pid not in killed and exists(pid))
+                os.kill(victim, signal.SIGKILL)
+                killed.append(victim)
+
+        acknowledged = all_talk(service, clients=6, turns=8, meanwhile=kill)
+        assert len(killed) == 2
+        service.until(lambda: len(service.started()) == 5)
+        check_log(service, acknowledged)
+        # The counts of the dead are not lost either; a turn that was written and not acknowledged was counted, or not.
+        counted = count(service.get("/metrics").text, 'pagefile_turns_total{status="done"}')
+        assert counted >= len(set(acknowledged)) - len(killed) * 6
+        assert service.stop() == 0, service.said
+
+
+def test_vectors_are_made_once(tmp_path):
+    """A vector for each turn and no more, whichever workers made them."""
+    url = fresh_url()
+    with served(tmp_path, url, "--workers", "2") as service:
+        ids = []
+        for number in range(12):
+            answer = service.post(
+                "/v1/turns", conversation_id=f"c{number % 3}", user_id="u", user=f"血压 {number}"
+            )
+            ids.append(answer.json()["id"])
+        for _ in range(4):
+            service.post("/v1/settle", timeout_s=30)
+        assert service.stop() == 0, service.said
+
+    async def shelves():
+        async with Memory.open(settings=Settings(url=url)) as memory:
+            await memory.settle()
+            home = memory.house.vectors
+            return [(shelf.maker, shelf.vectors) for shelf in await home.shelves()], await found(home)
+
+    async def found(home):
+        (shelf,) = await home.shelves()
+        vector = np.full(shelf.maker.dimension, 0.1, np.float32)
+        near = await home.search(
+            Maker(shelf.maker.name, shelf.maker.dimension), Scope("default", "u"), vector, 100
+        )
+        return sorted(one.turn_id for one in near)
+
+    ((_, vectors),), near = anyio.run(shelves)
+    assert vectors == 12
+    assert near == sorted(ids)
+
+
+def test_workers_end_with_their_supervisor(tmp_path):
+    """Killed without a word, it leaves nobody behind."""
+    with served(tmp_path, "sqlite:///a.db", "--workers", "2", **PLAIN) as service:
+        workers = service.started()
+        assert len(workers) == 2
+        service.process.kill()
+        service.process.wait()
+        for _ in range(200):
+            if not any(exists(pid) for pid in workers):
+                return
+            threading.Event().wait(0.1)
+        pytest.fail(f"still there: {[pid for pid in workers if exists(pid)]}")
+
+
+def test_one_sqlite_file_for_several_workers(tmp_path):
+    """It works, and says what is better."""
+    with served(tmp_path, "sqlite:///a.db", "--workers", "2", **PLAIN) as service:
+        assert "PostgreSQL is made for it" in service.said
+        check_log(service, all_talk(service, clients=3, turns=4))
+        assert service.stop() == 0, service.said
+
+
+def count(text, name):
+    """The value of a metric."""
+    found = re.search(rf"^{re.escape(name)} (\S+)$", text, re.MULTILINE)
+    return float(found[1]) if found else 0.0
