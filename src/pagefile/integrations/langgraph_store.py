@@ -1,0 +1,432 @@
+"""LangGraph's long-term store in a Pagefile database: `graph.compile(store=PagefileStore(memory))`.
+
+It needs LangGraph's base class only, and works in every store of Pagefile alike: what a value is found by, and which
+filter it passes, is decided here and not in SQL.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar, cast
+
+import numpy as np
+
+from pagefile.blocking import BlockingMemory
+from pagefile.errors import ClosedError, MissingExtraError, ModelOutputError, SettingsError
+from pagefile.memory import Memory
+from pagefile.ports import Embedder, ItemKey, ItemWrite, Namespace, StoredItem, Vector
+from pagefile.records import DEFAULT_TENANT, JsonValue, Scope, checked_id
+
+try:
+    from langgraph.store.base import (
+        BaseStore,
+        GetOp,
+        IndexConfig,
+        InvalidNamespaceError,
+        Item,
+        ListNamespacesOp,
+        MatchCondition,
+        Op,
+        PutOp,
+        Result,
+        SearchItem,
+        SearchOp,
+        TTLConfig,
+        ensure_embeddings,
+        get_text_at_path,
+        tokenize_path,
+    )
+except ImportError as error:
+    raise MissingExtraError.of("langgraph", "LangGraph's store") from error
+
+R = TypeVar("R")
+
+_MINUTE_S = 60.0
+#: The whole value is one text.
+_EVERYTHING = "$"
+_COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
+    "$gt": lambda one, other: one > other,
+    "$gte": lambda one, other: one >= other,
+    "$lt": lambda one, other: one < other,
+    "$lte": lambda one, other: one <= other,
+}
+
+
+class PagefileStore(BaseStore):
+    """LangGraph's `BaseStore` over an open memory: durable, with search by meaning, and an end for what should not stay.
+
+    Args:
+        memory: with a `Memory`, make the store inside the event loop that it was opened in; a `BlockingMemory` serves everywhere.
+        user_id: keeps everything as this user's: nobody else's store sees it, and `memory.forget(user_id=…)` erases it. Without
+            one it is the tenant's.
+        index: search by meaning, as LangGraph has it; `{}` embeds whole values with the memory's own embedder, `fields` and `embed`
+            say otherwise. Without it, `query` is refused.
+        ttl: when things end; minutes, as LangGraph has it. What has ended is never shown, whether it was swept or not.
+    """
+
+    supports_ttl = True
+
+    def __init__(
+        self,
+        memory: Memory | BlockingMemory,
+        *,
+        user_id: str | None = None,
+        tenant: str | None = None,
+        index: IndexConfig | None = None,
+        ttl: TTLConfig | None = None,
+    ) -> None:
+        self._memory = memory.inner if isinstance(memory, BlockingMemory) else memory
+        self._loop = memory.loop.wait(_this_loop) if isinstance(memory, BlockingMemory) else _running_loop()
+        user = None if user_id is None else checked_id(user_id, "user_id")
+        self._scope = Scope(DEFAULT_TENANT if tenant is None else checked_id(tenant, "tenant"), user)
+        self.index_config = index
+        self.ttl_config = ttl
+        self._index = None if index is None else _Index(self._memory, index)
+
+    # -- both faces -----------------------------------------------------------------------------------------------------
+
+    def batch(self, ops: Iterable[Op]) -> list[Result]:
+        asked = _checked(ops)
+        return self._waited(lambda: self._done(asked))
+
+    async def abatch(self, ops: Iterable[Op]) -> list[Result]:
+        asked = _checked(ops)
+        return await self._awaited(lambda: self._done(asked))
+
+    def sweep_ttl(self) -> int:
+        """Remove what has ended, and say how many items that were; every write does so too."""
+        return self._waited(self._swept)
+
+    async def asweep_ttl(self) -> int:
+        """The same, asynchronously."""
+        return await self._awaited(self._swept)
+
+    def _waited(self, work: Callable[[], Awaitable[R]]) -> R:
+        if self._loop is None or self._loop is _running_loop():
+            raise SettingsError(
+                "A synchronous call would hold up the event loop that this memory lives on: use the asynchronous one "
+                "(`await store.aput(…)`), or give a BlockingMemory."
+            )
+        loop = self._open_loop()
+        running = asyncio.run_coroutine_threadsafe(_begun(work), loop)
+        try:
+            return running.result()
+        except BaseException:
+            running.cancel()
+            raise
+
+    async def _awaited(self, work: Callable[[], Awaitable[R]]) -> R:
+        if self._loop is None:
+            self._loop = asyncio.get_running_loop()
+        if self._loop is asyncio.get_running_loop():
+            return await work()
+        loop = self._open_loop()
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(_begun(work), loop))
+
+    def _open_loop(self) -> asyncio.AbstractEventLoop:
+        assert self._loop is not None
+        if self._loop.is_closed() or self._memory.house.closed:
+            raise ClosedError
+        return self._loop
+
+    # -- one batch ------------------------------------------------------------------------------------------------------
+
+    async def _done(self, ops: Sequence[Op]) -> list[Result]:
+        """Reads see what was there before the batch, as in LangGraph's own stores; then everything is written at once."""
+        self._memory.house.check_open()
+        results: list[Result] = [None] * len(ops)
+        gets = [(place, op) for place, op in enumerate(ops) if isinstance(op, GetOp)]
+        for (place, _), item in zip(gets, await self._got([op for _, op in gets]), strict=True):
+            results[place] = item
+        for place, op in enumerate(ops):
+            if isinstance(op, SearchOp):
+                results[place] = cast("list[Item]", await self._found(op))
+            elif isinstance(op, ListNamespacesOp):
+                results[place] = await self._listed(op)
+        await self._put([op for op in ops if isinstance(op, PutOp)])
+        return results
+
+    async def _got(self, ops: Sequence[GetOp]) -> list[Item | None]:
+        if not ops:
+            return []
+        keys = [(op.namespace, op.key) for op in ops]
+        found = await self._items.get(self._scope, keys, now=self._now())
+        lasting = [
+            item.place
+            for op, item in zip(ops, found, strict=True)
+            if item is not None and op.refresh_ttl and item.ttl_s is not None
+        ]
+        await self._touched(lasting)
+        return [None if item is None else Item(**_fields(item)) for item in found]
+
+    async def _put(self, ops: Sequence[PutOp]) -> None:
+        last = list({(op.namespace, op.key): op for op in ops}.values())
+        if not last:
+            return
+        vectors: Mapping[ItemKey, Vector] = {}
+        if self._index is not None:
+            vectors = await self._index.vectors_of([op for op in last if op.value is not None])
+        maker = None if self._index is None else self._index.maker
+        writes = [
+            ItemWrite(
+                op.namespace,
+                op.key,
+                cast("JsonValue", op.value),
+                None if op.ttl is None else op.ttl * _MINUTE_S,
+                vectors.get((op.namespace, op.key)),
+                maker,
+            )
+            for op in last
+        ]
+        await self._items.write(self._scope, writes, now=self._now())
+
+    async def _listed(self, op: ListNamespacesOp) -> list[Namespace]:
+        known = await self._items.namespaces(self._scope, (), now=self._now())
+        conditions = op.match_conditions or ()
+        kept = (name for name in known if all(_matches(condition, name) for condition in conditions))
+        cut = {name if op.max_depth is None else name[: op.max_depth] for name in kept}
+        return sorted(cut)[op.offset : op.offset + op.limit]
+
+    # -- searching ------------------------------------------------------------------------------------------------------
+
+    async def _found(self, op: SearchOp) -> list[SearchItem]:
+        if op.query and self._index is None:
+            raise SettingsError(
+                "This store has no index to search by meaning: make it with PagefileStore(memory, index={}), or search without query."
+            )
+        ranked = await (self._ranked(op, self._index) if op.query and self._index else self._newest(op))
+        if op.refresh_ttl:
+            await self._touched([item.place for item, _ in ranked if item.ttl_s is not None])
+        return [SearchItem(**_fields(item), score=score) for item, score in ranked]
+
+    async def _newest(self, op: SearchOp) -> list[tuple[StoredItem, float | None]]:
+        if not op.filter:
+            found = await self._items.under(
+                self._scope, op.namespace_prefix, now=self._now(), limit=op.limit, offset=op.offset
+            )
+            return [(item, None) for item in found]
+        passed = await self._passing(op)
+        return [(item, None) for item in passed[op.offset : op.offset + op.limit]]
+
+    async def _ranked(self, op: SearchOp, index: "_Index") -> list[tuple[StoredItem, float | None]]:
+        """The likest first, each by the best of its texts; behind them what has no vector, so that a search misses nothing."""
+        asked = await index.embedded([op.query or ""])
+        now = self._now()
+        near = await self._items.vectors(self._scope, op.namespace_prefix, index.maker, now=now)
+        scores = {(one.namespace, one.key): float(np.max(one.rows @ asked[0])) for one in near}
+        best = sorted(scores, key=lambda key: -scores[key])
+        end = op.offset + op.limit
+        if op.filter or len(best) < end:
+            passed = {item.place: item for item in await self._passing(op)}
+            order = [key for key in best if key in passed] + [key for key in passed if key not in scores]
+            return [(passed[key], scores.get(key)) for key in order[op.offset : end]]
+        found = await self._items.get(self._scope, best[op.offset : end], now=now)
+        return [(item, scores[item.place]) for item in found if item is not None]
+
+    async def _passing(self, op: SearchOp) -> list[StoredItem]:
+        every = await self._items.under(self._scope, op.namespace_prefix, now=self._now())
+        return [item for item in every if _passes(item.value, op.filter or {})]
+
+    # -- parts ----------------------------------------------------------------------------------------------------------
+
+    async def _swept(self) -> int:
+        return await self._items.sweep(self._scope, now=self._now())
+
+    async def _touched(self, keys: Sequence[ItemKey]) -> None:
+        if keys:
+            await self._items.touch(self._scope, keys, now=self._now())
+
+    @property
+    def _items(self) -> Any:
+        return self._memory.house.store.items
+
+    def _now(self) -> Any:
+        return self._memory.house.clock.now()
+
+
+class _Index:
+    """Turns the texts of values into vectors."""
+
+    def __init__(self, memory: Memory, config: IndexConfig) -> None:
+        given = config.get("embed")
+        self._own: Embedder | None = None
+        self._given: Any = None
+        if given is None:
+            vectors = memory.house.indexer.vectors
+            if vectors is None:
+                raise SettingsError(
+                    "This memory has no embedder to search by meaning with: open it with one, or give index={'embed': …}."
+                )
+            self._own = vectors.embedder
+        else:
+            self._given = ensure_embeddings(given)
+        self._dims = config.get("dims")
+        self._fields = config.get("fields") or [_EVERYTHING]
+
+    @property
+    def maker(self) -> str:
+        """What its vectors are known by: those of another cannot be compared with them."""
+        if self._own is not None:
+            return f"{self._own.name}:{self._own.dimension}"
+        kind = cast("type[Any]", type(self._given))
+        return f"{kind.__module__}.{kind.__qualname__}:{self._dims}"
+
+    async def vectors_of(self, ops: Sequence[PutOp]) -> dict[ItemKey, Vector]:
+        """What each value is found by; those that say nothing, or are not to be found, are left out."""
+        texts = {(op.namespace, op.key): self._texts(op) for op in ops}
+        flat = [text for found in texts.values() for text in found]
+        if not flat:
+            return {}
+        rows = await self.embedded(flat)
+        vectors: dict[ItemKey, Vector] = {}
+        start = 0
+        for key, found in texts.items():
+            if found:
+                vectors[key] = rows[start : start + len(found)]
+                start += len(found)
+        return vectors
+
+    async def embedded(self, texts: Sequence[str]) -> Vector:
+        """A row of unit length for each text."""
+        if self._own is not None:
+            made = await self._own.embed(texts)
+        else:
+            made = await self._given.aembed_documents(list(texts))
+        rows: Vector = np.asarray(made, dtype=np.float32).reshape(len(texts), -1)
+        if self._dims is not None and rows.shape[1] != self._dims:
+            raise ModelOutputError(
+                f"The embedder makes vectors of {rows.shape[1]} numbers, and the index has dims={self._dims}: give dims={rows.shape[1]}."
+            )
+        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+        return (rows / np.where(lengths == 0, 1, lengths)).astype(np.float32)
+
+    def _texts(self, op: PutOp) -> list[str]:
+        if op.index is False:
+            return []
+        paths = self._fields if op.index is None else op.index
+        found: list[str] = []
+        for path in paths:
+            tokens = path if path == _EVERYTHING else tokenize_path(path)
+            found += [text for text in get_text_at_path(op.value, tokens) if text]
+        return found
+
+
+# -- what an operation may say --------------------------------------------------------------------------------------------
+
+
+def _checked(ops: Iterable[Op]) -> list[Op]:
+    asked = list(ops)
+    for op in asked:
+        if isinstance(op, GetOp | PutOp):
+            _check_labels(op.namespace)
+        elif isinstance(op, SearchOp):
+            _check_labels(op.namespace_prefix)
+        elif isinstance(op, ListNamespacesOp):  # pyright: ignore[reportUnnecessaryIsInstance] - callers are not type-checked
+            for condition in op.match_conditions or ():
+                _check_labels(condition.path)
+        else:
+            raise ValueError(f"Unknown operation type: {type(op).__name__}")  # noqa: TRY004 - what LangGraph's own stores raise
+    return asked
+
+
+def _check_labels(namespace: Iterable[object]) -> None:
+    for label in namespace:
+        if not isinstance(label, str) or not label or "." in label or "\0" in label:
+            raise InvalidNamespaceError(
+                f"A label of a namespace is {label!r}: it must be text of at least one character, without periods and NUL."
+            )
+
+
+def _matches(condition: MatchCondition, namespace: Namespace) -> bool:
+    path = condition.path
+    if len(namespace) < len(path):
+        return False
+    if condition.match_type not in {"prefix", "suffix"}:
+        raise ValueError(f"Unsupported match type: {condition.match_type}")
+    part = (
+        namespace[: len(path)]
+        if condition.match_type == "prefix"
+        else namespace[len(namespace) - len(path) :]
+    )
+    return all(wanted in {"*", label} for wanted, label in zip(path, part, strict=True))
+
+
+def _passes(value: Any, wanted: Mapping[str, Any]) -> bool:
+    """Whether a value has what a filter names."""
+    return isinstance(value, Mapping) and all(
+        _equal(_at(cast("Mapping[str, Any]", value), key), condition) for key, condition in wanted.items()
+    )
+
+
+def _at(value: Mapping[str, Any], key: str) -> Any:
+    """What stands at a key; one with periods that is not there as it is written leads inwards."""
+    if key in value:
+        return value[key]
+    outer, period, inner = key.partition(".")
+    further = value.get(outer)
+    return _at(cast("Mapping[str, Any]", further), inner) if period and isinstance(further, Mapping) else None
+
+
+def _equal(value: Any, wanted: Any) -> bool:
+    if isinstance(wanted, Mapping):
+        conditions = cast("Mapping[str, Any]", wanted)
+        if any(key.startswith("$") for key in conditions):
+            return all(_compared(value, name, other) for name, other in conditions.items())
+        return _passes(value, conditions)
+    if isinstance(wanted, list | tuple):
+        others = cast("Sequence[Any]", wanted)
+        return (
+            isinstance(value, list)
+            and len(cast("list[Any]", value)) == len(others)
+            and all(_equal(one, other) for one, other in zip(cast("list[Any]", value), others, strict=True))
+        )
+    # In JSON, true is no number.
+    return isinstance(value, bool) == isinstance(wanted, bool) and value == wanted
+
+
+def _compared(value: Any, name: str, wanted: Any) -> bool:
+    if name == "$eq":
+        return _equal(value, wanted)
+    if name == "$ne":
+        return not _equal(value, wanted)
+    compare = _COMPARISONS.get(name)
+    if compare is None:
+        raise ValueError(f"Unsupported operator: {name}")
+    if isinstance(value, str) and isinstance(wanted, str):
+        return compare(value, wanted)
+    one, other = _number(value), _number(wanted)
+    return one is not None and other is not None and compare(one, other)
+
+
+def _number(value: Any) -> float | None:
+    """A number, also one that is written as text; None for what is none."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    try:
+        return float(value)
+    except ValueError:
+        return None
+
+
+def _fields(item: StoredItem) -> dict[str, Any]:
+    return {
+        "namespace": item.namespace,
+        "key": item.key,
+        "value": item.value,
+        "created_at": item.created,
+        "updated_at": item.updated,
+    }
+
+
+async def _begun(work: Callable[[], Awaitable[R]]) -> R:
+    return await work()
+
+
+async def _this_loop() -> asyncio.AbstractEventLoop:
+    return asyncio.get_running_loop()
+
+
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
