@@ -90,9 +90,11 @@ async def demo_present(memory: Memory) -> bool:
 
 async def remove_demo(memory: Memory) -> dict[str, int]:
     """Erase the demo; counts what went, table by table."""
+    for person in PEOPLE:
+        await _check_ours(memory, person)
     counts: dict[str, int] = {}
     for person in PEOPLE:
-        for name, count in (await _erased(memory, person)).items():
+        for name, count in (await memory.forget(user_id=person.user_id)).counts.items():
             counts[name] = counts.get(name, 0) + count
     return counts
 
@@ -137,24 +139,24 @@ def _turn_id(talk: Talk, number: int) -> str:
     return f"{talk.id}-{number:04}"
 
 
-async def _erased(memory: Memory, person: Person) -> dict[str, int]:
-    """Erase a person of the demo, unless somebody else uses the name."""
+async def _check_ours(memory: Memory, person: Person) -> None:
+    """Somebody else may use the name, who must not be erased."""
     heads = await memory.conversations(user_id=person.user_id, limit=_LISTED)
     ours = {talk.id for talk in person.talks}
     foreign = [head.scope.conversation for head in heads if head.scope.conversation not in ours]
     if foreign:
         raise ConflictError(
             f"User {person.user_id!r} has conversations that are not the demo's ({', '.join(map(str, foreign[:3]))}): "
-            "erase or export them first; nothing was changed for this user."
+            "erase them first, or keep the demo in a database of its own; nothing was changed."
         )
-    return dict((await memory.forget(user_id=person.user_id)).counts)
 
 
 async def _written(memory: Memory, clock: DemoClock, person: Person, told: _Counted) -> DemoReport:
     if await _complete(memory, person):
         told.add(sum(len(talk.turns()) for talk in person.talks))
         return DemoReport(0, 0, 0, 0)
-    await _erased(memory, person)
+    await _check_ours(memory, person)
+    await memory.forget(user_id=person.user_id)
     writer = _Writer(memory, clock, person)
     for talk in person.talks:
         await writer.talk(talk, told)
