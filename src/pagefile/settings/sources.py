@@ -110,14 +110,6 @@ def handed_down(name: str, value: str | None) -> None:
         os.environ[name] = value
 
 
-def handed_down(name: str, value: str | None) -> None:
-    """Set a variable for the processes that this one starts, or take it away: some libraries listen to nothing else."""
-    if value is None:
-        os.environ.pop(name, None)
-    else:
-        os.environ[name] = value
-
-
 def shown(value: object, name: str = "") -> object:
     """A setting as it may be printed: keys, and passwords inside an address, are left out."""
     if not isinstance(value, str):
