@@ -27,6 +27,8 @@ from pagefile.errors import (
     UnauthorizedError,
 )
 from pagefile.memory import Conversation, Memory
+from pagefile.memory.explaining import Cost, Explanation
+from pagefile.memory.replaying import Replay
 from pagefile.records import (
     Call,
     Checkpoint,
@@ -44,6 +46,7 @@ from pagefile.records import (
     Turn,
 )
 from pagefile.settings import Settings
+from pagefile.window.comparing import Comparison
 from pagefile.window.receipt import Receipt, Verdict, Window
 
 __all__ = [
@@ -54,9 +57,12 @@ __all__ = [
     "Call",
     "Checkpoint",
     "ClosedError",
+    "Comparison",
     "ConflictError",
     "Conversation",
+    "Cost",
     "ErasureReceipt",
+    "Explanation",
     "Fact",
     "FactRejectedError",
     "HandleNotFoundError",
@@ -75,6 +81,7 @@ __all__ = [
     "PagePurgedError",
     "PagefileError",
     "Receipt",
+    "Replay",
     "Reset",
     "Revision",
     "SchemaVersionError",
