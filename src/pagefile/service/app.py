@@ -18,6 +18,7 @@ from pagefile.service.auth import Doorkeeper, unguarded
 from pagefile.service.binding import across_origins, allowed_names, check_binding, requires_keys
 from pagefile.service.chatting import chat_model
 from pagefile.service.gates import Gate, LastHandler
+from pagefile.service.once import Once
 from pagefile.service.problems import http_error, pagefile_error, validation_error
 from pagefile.service.reference import completed
 from pagefile.service.routes import archive, chat, conversations, facts, health, transfer, turns, windows
@@ -81,6 +82,7 @@ def create_app(settings: Settings, *, metrics: Path | None = None) -> FastAPI:
                 require_keys=requires_keys(service),
                 requests_per_minute=service.requests_per_minute,
             ),
+            Middleware(Once),
         ],
         exception_handlers={
             PagefileError: pagefile_error,

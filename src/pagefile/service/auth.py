@@ -103,7 +103,12 @@ def is_public(path: str) -> bool:
 
 def principal_of(request: Request) -> Principal:
     """Who asks. Without a doorkeeper nobody knows, and nobody is let in."""
-    return cast("Principal", request.scope[_STATE])
+    return principal_in(request.scope)
+
+
+def principal_in(scope: Scope) -> Principal:
+    """The same, for what stands between the doorkeeper and the routes."""
+    return cast("Principal", scope[_STATE])
 
 
 def _refusal(error: PagefileError) -> ASGIApp:

@@ -53,6 +53,15 @@ OTHER: Mapping[str, tuple[int, str]] = {
     "media-type": (415, "The body must be sent as application/json."),
     "misdirected": (421, "The Host header names another service."),
     "validation": (422, "The request does not fit the schema."),
+    "idempotency-running": (
+        409,
+        "The first request with this Idempotency-Key is still at work: ask again in a moment.",
+    ),
+    "idempotency-key": (422, "An Idempotency-Key has 1 to 255 visible ASCII characters."),
+    "idempotency-reused": (
+        422,
+        "This Idempotency-Key was used for another request: make a new one for each.",
+    ),
     "internal": (500, "Something went wrong inside the service."),
     "no-model": (501, "No chat model is set."),
 }

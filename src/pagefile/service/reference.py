@@ -9,11 +9,19 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from pagefile.service.html import Html, fill, joined, read, text
+from pagefile.service.once import HEADER
 from pagefile.service.problems import kinds
 from pagefile.wire.problem import Problem
 from pagefile.wire.texts import MAX_INT
 
 _DOCS = "docs.html"
+_KEY: Mapping[str, Any] = {
+    "name": HEADER,
+    "in": "header",
+    "required": False,
+    "description": "Makes the request safe to send again: for a day, the same key with the same body gets the same answer.",
+    "schema": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$"},
+}
 _BOUNDS: Mapping[str, str] = {
     "format": "",
     "minimum": "≥ ",
@@ -30,7 +38,7 @@ class Operation:
 
     method: str
     path: str
-    spec: Mapping[str, Any]
+    spec: dict[str, Any]
 
     @property
     def anchor(self) -> str:
@@ -55,6 +63,10 @@ def completed(document: dict[str, Any]) -> dict[str, Any]:
     schemas |= _problem_schemas()
     examples = cast("dict[str, object]", json.loads(read("examples.json")))
     for operation in operations(document):
+        if operation.method == "POST":
+            # A middleware's, so no route names it; the three that make an id of it do.
+            known = operation.spec.setdefault("parameters", [])
+            known[:] = [*(one for one in known if one["name"] != HEADER), _KEY]
         # What is no JSON (a stream of lines or events) brings its example along.
         if answer := operation.success["content"].get("application/json"):
             answer["example"] = examples[f"{operation.method} {operation.path}"]

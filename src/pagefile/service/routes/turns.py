@@ -1,9 +1,10 @@
 """Turns go in."""
 
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
-from fastapi import Query
+from fastapi import Header, Query
 
+from pagefile.service.once import HEADER, made_id
 from pagefile.service.routes.common import MemoryOf, chat_of, router
 from pagefile.wire.queries import TurnsParams
 from pagefile.wire.requests import AbortTurn, AddStep, BeginTurn, CompleteTurn, RecordTurn
@@ -11,20 +12,22 @@ from pagefile.wire.responses import Page, TurnOut, page_of
 
 routes = router("Turns")
 
+Key: TypeAlias = Annotated[str | None, Header(alias=HEADER)]
+
 
 @routes.post("/turns", status_code=201)
-async def record(memory: MemoryOf, body: RecordTurn) -> TurnOut:
+async def record(memory: MemoryOf, body: RecordTurn, key: Key = None) -> TurnOut:
     """Write one done turn; when the answer comes, it is on disk.
 
     The same id with the same text answers with the stored turn, with another text it is a conflict (409): a request
-    with an id can be repeated safely.
+    with an id can be repeated safely. Without one, an `Idempotency-Key` stands for it.
     """
     chat = chat_of(memory, body, agent=body.agent)
     turn = await chat.record(
         body.user,
         body.assistant,
         steps=[step.model_dump() for step in body.steps],
-        id=body.id,
+        id=body.id or made_id(key, body.tenant, body.conversation_id),
         at=body.at,
         metadata=body.metadata,
     )
@@ -32,18 +35,23 @@ async def record(memory: MemoryOf, body: RecordTurn) -> TurnOut:
 
 
 @routes.post("/turns/begin", status_code=201)
-async def begin(memory: MemoryOf, body: BeginTurn) -> TurnOut:
+async def begin(memory: MemoryOf, body: BeginTurn, key: Key = None) -> TurnOut:
     """Write the user's message before the answer is there; the turn stays open until it is completed or aborted."""
     chat = chat_of(memory, body, agent=body.agent)
-    return TurnOut.of(await chat.begin(body.user, id=body.id, at=body.at, metadata=body.metadata))
+    turn_id = body.id or made_id(key, body.tenant, body.conversation_id)
+    return TurnOut.of(await chat.begin(body.user, id=turn_id, at=body.at, metadata=body.metadata))
 
 
 @routes.post("/turns/step")
-async def step(memory: MemoryOf, body: AddStep) -> TurnOut:
+async def step(memory: MemoryOf, body: AddStep, key: Key = None) -> TurnOut:
     """Add a tool call and its result to an open turn; a bulky result is archived on the way."""
     chat = chat_of(memory, body)
     turn = await chat.step(
-        body.turn_id, tool=body.tool, input=body.input, result=body.result, call_id=body.call_id
+        body.turn_id,
+        tool=body.tool,
+        input=body.input,
+        result=body.result,
+        call_id=body.call_id or made_id(key, body.turn_id),
     )
     return TurnOut.of(turn)
 

@@ -1,0 +1,195 @@
+"""Idempotency keys: a request that is sent twice is carried out once.
+
+A client that lost a connection cannot know what became of its request. With the header `Idempotency-Key` it may send the same again
+and gets the same answer. Answers are kept in this process only, for a day and within a bound: they hold what people said, and an
+erasure must not leave copies on a disk. What must outlive the process has an id of its own: a turn takes it from the key.
+"""
+
+import hashlib
+import json
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, cast
+from uuid import NAMESPACE_URL, uuid5
+
+from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from pagefile.service.auth import principal_in
+from pagefile.service.problems import answered, told
+
+HEADER = "Idempotency-Key"
+REPLAYED = "Idempotency-Replayed"
+KEPT_S = 24 * 3600.0
+MAX_KEPT = 10_000
+MAX_BYTES = 32_000_000
+MAX_KEY_CHARS = 255
+
+#: Answered piece by piece, or larger than should be kept; sent twice they do no harm.
+_NOT_KEPT = frozenset({"/v1/import", "/v1/chat/stream"})
+_ERASES = "/v1/forget"
+_FAILED = 500
+_RATE_LIMITED = 429
+
+
+def made_id(key: str | None, *names: str | None) -> str | None:
+    """The id that a key stands for among these names: the same after a restart and in every worker; None without a key."""
+    return None if key is None else str(uuid5(NAMESPACE_URL, json.dumps(["pagefile", key, *names])))
+
+
+@dataclass(slots=True)
+class _Kept:
+    """What was asked with a key; the answer once there is one."""
+
+    asked: bytes
+    began: float
+    messages: list[Message] = field(default_factory=list[Message])
+    done: bool = False
+
+    @property
+    def size(self) -> int:
+        return sum(len(message.get("body", b"")) for message in self.messages)
+
+
+class Once:
+    """Keeps answers by key, and gives them again."""
+
+    def __init__(self, app: ASGIApp, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._app = app
+        self._clock = clock
+        #: By who asked and the key they gave, the oldest first.
+        self._kept: OrderedDict[tuple[str, str], _Kept] = OrderedDict()
+        self._bytes = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        key = Headers(scope=scope).get(HEADER) if scope["type"] == "http" else None
+        if key is None or scope["method"] != "POST" or scope["path"] in _NOT_KEPT:
+            await self._app(scope, receive, self._watched(scope, send))
+            return
+        if not (0 < len(key) <= MAX_KEY_CHARS and key.isprintable()):
+            await answered(told("idempotency-key"))(scope, receive, send)
+            return
+        try:
+            body = await _whole(receive)
+        except HTTPException as error:
+            await answered(told("body-too-large", error.detail), error.headers)(scope, receive, send)
+            return
+        if body is None:
+            return
+        place = (principal_in(scope).key_id or "", key)
+        asked = _digest(scope, body)
+        self._drop_old()
+        known = self._kept.get(place)
+        if known is not None:
+            await _again(known, asked, scope, receive, send)
+            return
+        await self._first(place, asked, body, scope, receive, send)
+
+    async def _first(
+        self,
+        place: tuple[str, str],
+        asked: bytes,
+        body: bytes,
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+    ) -> None:
+        kept = self._kept[place] = _Kept(asked, self._clock())
+
+        async def sent(message: Message) -> None:
+            kept.messages.append(
+                {**message, "headers": list(message["headers"])} if "headers" in message else message
+            )
+            await send(message)
+
+        try:
+            await self._app(scope, _given(body, receive), self._watched(scope, sent))
+            kept.done = _worth_keeping(kept.messages)
+        finally:
+            if not kept.done:
+                self._kept.pop(place, None)
+        if kept.done and place in self._kept:
+            self._bytes += kept.size
+            self._drop_old()
+
+    def _watched(self, scope: Scope, send: Send) -> Send:
+        """An erasure takes the answers along: they may hold what was erased."""
+        if scope["type"] != "http" or scope["path"] != _ERASES:
+            return send
+
+        async def sent(message: Message) -> None:
+            if message["type"] == "http.response.start" and message["status"] < 300:
+                for place in [place for place, kept in self._kept.items() if kept.done]:
+                    self._drop(place)
+            await send(message)
+
+        return sent
+
+    def _drop_old(self) -> None:
+        end = self._clock() - KEPT_S
+        while self._kept:
+            place, oldest = next(iter(self._kept.items()))
+            full = len(self._kept) > MAX_KEPT or self._bytes > MAX_BYTES
+            if not oldest.done or (oldest.began > end and not full):
+                return
+            self._drop(place)
+
+    def _drop(self, place: tuple[str, str]) -> None:
+        kept = self._kept.pop(place)
+        self._bytes -= kept.size if kept.done else 0
+
+
+async def _again(known: _Kept, asked: bytes, scope: Scope, receive: Receive, send: Send) -> None:
+    if known.asked != asked:
+        await answered(told("idempotency-reused"))(scope, receive, send)
+        return
+    if not known.done:
+        await answered(told("idempotency-running"), {"Retry-After": "1"})(scope, receive, send)
+        return
+    for message in known.messages:
+        if message["type"] == "http.response.start":
+            headers = [*message["headers"], (REPLAYED.lower().encode(), b"true")]
+            await send({**message, "headers": headers})
+        else:
+            await send(message)
+
+
+def _worth_keeping(messages: list[Message]) -> bool:
+    """Whether the answer is whole and would be the same; a failure of the service is better tried again."""
+    if not messages or messages[-1].get("more_body"):
+        return False
+    status = cast("int", messages[0]["status"])
+    return status < _FAILED and status != _RATE_LIMITED
+
+
+def _digest(scope: Scope, body: bytes) -> bytes:
+    asked = hashlib.blake2b(digest_size=16)
+    for part in (scope["path"].encode("utf-8", "surrogatepass"), scope["query_string"], body):
+        asked.update(len(part).to_bytes(8, "big"))
+        asked.update(part)
+    return asked.digest()
+
+
+async def _whole(receive: Receive) -> bytes | None:
+    """The body; None when the client left before it was there."""
+    parts: list[bytes] = []
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return None
+        parts.append(message.get("body", b""))
+        if not message.get("more_body"):
+            return b"".join(parts)
+
+
+def _given(body: bytes, receive: Receive) -> Receive:
+    """The body once more, and then whatever comes, such as the end of the connection."""
+    waiting: list[Any] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def received() -> Message:
+        return waiting.pop() if waiting else await receive()
+
+    return received
