@@ -255,6 +255,18 @@ async def older_call(memory):
     assert [cost.tokens_without is None for cost in await chat.costs()] == [False, True]
 
 
+async def test_only_windows_that_were_handed_out_are_calls(url):
+    """A window that gave way to a checkpoint before anybody saw it is none."""
+    settings = Settings(on_tier_error="raise", checkpoints="sync", window_tokens=600)
+    async with Memory.open(url, settings=settings, embedder="none") as memory:
+        chat = memory.conversation("c", user_id="ada")
+        await talked(chat, turns=12)
+        window = await chat.context("And the invoice?")
+        await memory.settle()
+        assert window.mode == "SUMMARY_N"
+        assert [call.id for call in await chat.calls()] == [window.id]
+
+
 async def test_calls_of_others_are_not_there(memory):
     """Another user, another conversation, another tenant, an unknown id."""
     chat = memory.conversation("c", user_id="ada")

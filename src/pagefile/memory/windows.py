@@ -29,25 +29,26 @@ SUMMARY_N = "SUMMARY_N"
 
 async def make_window(house: House, scope: Scope, request: Request) -> Window:
     """The window for a request. What fails on the way is noted in the receipt; the question itself always gets through."""
-    window = await _compiled(house, scope, request)
-    if window.should_checkpoint and house.settings.checkpoints == "sync":
-        await house.checkpoints.tend(scope, _rules(request), now=True)
-        window = await _compiled(house, scope, request)
-    house.meter.observe("pagefile_window_tokens", window.tokens)
-    house.meter.observe("pagefile_token_ratio", window.ratio)
-    return window
-
-
-async def _compiled(house: House, scope: Scope, request: Request) -> Window:
     at = house.clock.now()
     made = await assembled(house, scope, request)
+    if made.window.should_checkpoint and house.settings.checkpoints == "sync":
+        await house.checkpoints.tend(scope, _rules(request), now=True)
+        at = house.clock.now()
+        made = await assembled(house, scope, request)
+    _tell(house, scope, request, made, at)
+    return made.window
+
+
+def _tell(house: House, scope: Scope, request: Request, made: "Made", at: datetime) -> None:
+    """Whoever wants to know of a window that is handed out."""
+    house.meter.observe("pagefile_window_tokens", made.window.tokens)
+    house.meter.observe("pagefile_token_ratio", made.window.ratio)
     if not house.incognito and house.settings.calls_kept:
         # Now, because the messages are the caller's from here on.
         digest = hash_of(made.window)
         house.calls.add(partial(_call, house, scope, made, request, at, digest))
     if house.tends:
         house.tender.read_with(scope, _rules(request), made.view.head.live_tokens)
-    return made.window
 
 
 @dataclass(frozen=True, slots=True)
