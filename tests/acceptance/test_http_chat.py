@@ -4,16 +4,19 @@ import json
 import re
 import socket
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 
 import anyio
 import httpx
 import pytest
 import uvicorn
 
-from pagefile import Settings
+from pagefile import Memory, Settings
+from pagefile.records import Scope
 from pagefile.service.app import create_app
 from pagefile.service.chatting import MAX_ROUNDS
-from pagefile.settings import ArchiveSettings, ModelSettings
+from pagefile.settings import ArchiveSettings, ModelSettings, ServiceSettings
+from pagefile.stores.secrets import new_key
 
 from .http_serving import serving
 from .model_stub import CUT, END, ERROR, NONSENSE, ModelStub, call
@@ -234,6 +237,30 @@ async def test_a_request_that_cannot_be_begun_is_no_stream(tmp_path):
                 assert "application/problem+json" == answer.headers["content-type"]
             assert ["done"] == [turn["status"] for turn in await turns(client)]
     assert 1 == len(stub.requests)
+
+
+async def test_a_key_chats_for_nobody_else(tmp_path):
+    """In its own tenant and for its own user; another's conversation is refused before the model is asked."""
+    with ModelStub(lambda _: ["好"]) as stub:
+        chosen = settings(tmp_path, stub.url, service=ServiceSettings(require_keys=True))
+        mine, shown = new_key("mine", Scope("clinic", "ada"), created=datetime.now(UTC))
+        async with Memory.open(settings=chosen) as memory:
+            await memory.house.store.keys.add(mine)
+            await memory.conversation("theirs", user_id="bob", tenant="clinic").record("我的秘密是 42", "好")
+        async with serving(chosen) as client:
+            body = {"conversation_id": "own", "message": "在吗？"}
+            assert 401 == (await client.post("/v1/chat/stream", json=body)).status_code
+            key = {"Authorization": f"Bearer {shown}"}
+            for other in ({"user_id": "bob"}, {"tenant": "firm"}, {"conversation_id": "theirs"}):
+                answer = await client.post("/v1/chat/stream", json={**body, **other}, headers=key)
+                assert answer.status_code in {403, 404, 409}, answer.text
+            assert [] == stub.requests
+            answer = await client.post("/v1/chat/stream", json=body, headers=key)
+            assert "done" == events_in(answer.text)[-1][0]
+    assert "42" not in json.dumps(stub.requests)
+    async with Memory.open(settings=chosen) as memory:
+        (turn,) = await memory.conversation("own", tenant="clinic").turns()
+    assert ("ada", "done") == (turn.scope.user, turn.status)
 
 
 # -- through a socket ----------------------------------------------------------------------------------------------------
