@@ -154,6 +154,28 @@ async def test_what_it_would_have_cost_without_pagefile(memory):
     ]
 
 
+async def test_a_conversation_that_was_begun_anew_costs_what_it_costs_now(open_memory):
+    """Sums over the log are kept at hand; one that was erased elsewhere is not mixed with the new one."""
+    async with open_memory() as memory, open_memory() as elsewhere:
+        chat = memory.conversation("c", user_id="ada")
+        await talked(chat, turns=20)
+        await chat.context("And the invoice?")
+        await memory.settle()
+        long = (await chat.costs())[-1].tokens_without
+        await chat.record(user="One more", assistant="Yes.")
+        await chat.context("And now?")
+        await memory.settle()
+        assert (await chat.costs())[-1].tokens_without > long
+        await elsewhere.forget(conversation_id="c")
+        for number in range(30):
+            await chat.record(user=f"anew {number}", assistant="yes")
+        window = await chat.context("And now?")
+        found = await chat.explain(window.id)
+        await chat.reset()
+        short = await chat.explain((await chat.context("And now?")).id)
+        assert short.tokens_without < found.tokens_without < long
+
+
 async def test_a_window_whose_page_was_purged_says_so(memory):
     """What cannot be made again is not made up."""
     chat = memory.conversation("c", user_id="ada")

@@ -6,19 +6,15 @@ from datetime import datetime
 
 from pagefile.errors import NotFoundError
 from pagefile.memory.house import House
+from pagefile.memory.ledger import full_step_tokens
 from pagefile.memory.moments import Moment, recorded_moment
 from pagefile.memory.past import turn_behind
 from pagefile.memory.replaying import OLDER, Rebuilt, rebuilt
-from pagefile.ports import EntryQuery
-from pagefile.records import Call, Scope, Step, Turn
+from pagefile.records import Call, Scope
 from pagefile.text.tokens import MESSAGE_OVERHEAD, REPLY_OVERHEAD
-from pagefile.tiers.archive import LOADING_TOOLS
 from pagefile.window.candidates import Message
 from pagefile.window.comparing import BlockBill, bill, message_tokens, shared_messages
-from pagefile.window.measure import step_tokens
 from pagefile.window.receipt import Receipt, Window, receipt_from
-
-_BATCH = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +106,8 @@ async def costs_of(house: House, scope: Scope, limit: int) -> list[Cost]:
     """The newest calls of a conversation, oldest first, each with and without Pagefile; the log is read once."""
     calls = list(reversed(await house.store.calls.list(scope, limit=limit)))
     moments = {call.id: recorded_moment(call) for call in calls}
-    places = [(moment.reset_seq, moment.last_seq) for moment in moments.values() if moment is not None]
-    sums = await _sums(house, scope, max((last for _, last in places), default=0))
+    places = [moment.last_seq for moment in moments.values() if moment is not None]
+    sums = await house.ledger.sums(scope, max(places, default=0))
     found: list[Cost] = []
     for call in calls:
         moment, receipt = moments[call.id], receipt_from(call.receipt)
@@ -124,7 +120,7 @@ async def costs_of(house: House, scope: Scope, limit: int) -> list[Cost]:
 
 
 async def _without(house: House, call: Call, moment: Moment, receipt: Receipt) -> int:
-    sums = await _sums(house, call.scope, moment.last_seq, moment.reset_seq)
+    sums = await house.ledger.sums(call.scope, moment.last_seq)
     return await _own(house, call, moment, receipt) + sums[moment.last_seq] - sums[moment.reset_seq]
 
 
@@ -137,36 +133,3 @@ async def _own(house: House, call: Call, moment: Moment, receipt: Receipt) -> in
         turn = await turn_behind(house.store.reader, call.scope, call.turn_id, moment.last_seq)
         running = sum(full_step_tokens(step) for step in turn.steps[: moment.steps]) if turn else 0
     return REPLY_OVERHEAD + frame + given + running
-
-
-async def _sums(house: House, scope: Scope, through: int, after: int = 0) -> list[int]:
-    """What the done turns up to each place of the log take in full; by place, from 0."""
-    sums = [0] * (through + 1)
-    place = after
-    while place < through:
-        query = EntryQuery(scope, statuses=frozenset({"done"}), after_seq=place, limit=_BATCH)
-        turns = [one for one in await house.store.reader.entries(query) if isinstance(one, Turn)]
-        for turn in turns:
-            if turn.seq is not None and turn.seq <= through:
-                sums[turn.seq] = full_tokens(turn)
-        if len(turns) < _BATCH or turns[-1].seq is None:
-            break
-        place = turns[-1].seq
-    for seq in range(1, through + 1):
-        sums[seq] += sums[seq - 1]
-    return sums
-
-
-def full_tokens(turn: Turn) -> int:
-    """A turn with every tool result in full, and without the steps that only brought pages back."""
-    kept = sum(map(step_tokens, turn.steps))
-    return turn.tokens - kept + sum(map(full_step_tokens, turn.steps))
-
-
-def full_step_tokens(step: Step) -> int:
-    """A step with its result in full; nothing for one that loaded a page."""
-    if step.tool in LOADING_TOOLS:
-        return 0
-    return step_tokens(step) + (
-        0 if step.whole or step.page is None else step.page_tokens - step.result_tokens
-    )

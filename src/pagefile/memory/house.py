@@ -10,6 +10,7 @@ from pagefile.errors import ClosedError
 from pagefile.memory.background import CallWriter, PageRetention
 from pagefile.memory.indexing import Indexer
 from pagefile.memory.learning import Learning
+from pagefile.memory.ledger import Ledger
 from pagefile.memory.metering import MeteredSessions, NoMeter
 from pagefile.memory.tending import Tender
 from pagefile.models.extractors import RuleExtractor
@@ -81,6 +82,7 @@ class House:
     learning: Learning
     workspaces: Workspaces
     calls: CallWriter
+    ledger: Ledger
     retention: PageRetention
     closed: bool = False
     #: Nothing is looked up from elsewhere and no window is written down.
@@ -149,6 +151,7 @@ class House:
             learning=_learning(store, facts, meter, extractor),
             workspaces=Workspaces(archive, counter, clock, _workspace_rules(settings)),
             calls=CallWriter(store.calls, keep=settings.calls_kept),
+            ledger=Ledger(store.reader),
             retention=PageRetention(
                 store.page_keeper,
                 clock,
@@ -169,6 +172,7 @@ class House:
         self.page_search.forget()
         self.workspaces.forget(scope)
         self.tender.forget()
+        self.ledger.forget()
 
     @property
     def tends(self) -> bool:
