@@ -50,6 +50,7 @@ HIDDEN_IMPORTS: dict[str, str] = {
     "bench/recall_peers.py::Mem0Ranker.start": "in the extra `bench`, and only asked for with --peers",
     "bench/facts.py::_vectorizer": "scikit-learn, which nobody needs who only wants to know our own time",
     "bench/servers.py::opened_place": "the servers of the dev group, which nobody needs who measures on their own",
+    "bench/service.py::_serving": "the extra service, which nobody needs who measures something else",
     "bench/short_term.py::_Bench._beside_bare": "the extra postgres, and half a second that no other command needs",
     "bench/short_term.py::_Bench._session": "the extra redis, which nobody needs who has no such cache",
     "cli/serve.py::_server": "the extra service, and half a second that no other command needs",

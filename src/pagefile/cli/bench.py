@@ -11,6 +11,7 @@ from pagefile.bench import facts as facts_bench
 from pagefile.bench import history as history_bench
 from pagefile.bench import recall as recall_bench
 from pagefile.bench import recall_speed as recall_speed_bench
+from pagefile.bench import service as service_bench
 from pagefile.bench import short_term as short_term_bench
 from pagefile.bench import workspace as workspace_bench
 from pagefile.bench.core import run
@@ -99,6 +100,24 @@ def facts(
     else:
         _show(report.report.rows)
         _show_machine(report.report)
+    if not report.ok:
+        raise typer.Exit(1)
+
+
+@app.command()
+def service(
+    *,
+    quick: Quick = False,
+    as_json: AsJson = False,
+) -> None:
+    """Measure the HTTP service beside bare FastAPI routes that store and read the same rows; exit code 1 when a limit is not kept."""
+    with err().status("Measuring…") as status:
+        report = service_bench.run(quick=quick, progress=lambda step: status.update(visible(step)))
+    if as_json:
+        print_json(report.to_json())
+    else:
+        _show(report.rows)
+        _show_machine(report)
     if not report.ok:
         raise typer.Exit(1)
 

@@ -72,7 +72,7 @@ async def _checked(settings: Settings, memory: Memory) -> None:
 def _listening(service: ServiceSettings) -> socket.socket:
     try:
         family = socket.getaddrinfo(service.host, service.port, type=socket.SOCK_STREAM)[0][0]
-        return socket.create_server((service.host, service.port), family=family)
+        listener = socket.create_server((service.host, service.port), family=family)
     except OSError as error:
         where = f"{service.host}:{service.port}"
         if error.errno == errno.EADDRINUSE:
@@ -82,6 +82,10 @@ def _listening(service: ServiceSettings) -> socket.socket:
         raise SettingsError(
             f"Cannot listen on {where} ({error}): choose another --host or --port."
         ) from error
+    # Connections inherit it; asyncio leaves it out for a socket it did not make, and then every answer to a connection that
+    # stays open waits 40 ms for the client's acknowledgement between its head and its body.
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listener
 
 
 def _greeting(settings: Settings) -> str:

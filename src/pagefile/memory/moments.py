@@ -7,6 +7,7 @@ of them went, and holds the little that no log tells: what was chosen by likenes
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, cast
 
 from pagefile.errors import SettingsError
@@ -84,7 +85,6 @@ def moment_of(
 ) -> Moment:
     """The moment of a window that was made of this view."""
     head = view.head
-    values = flat(settings)
     return Moment(
         at=at,
         owner=head.scope.user,
@@ -96,10 +96,17 @@ def moment_of(
         live_tokens=head.live_tokens,
         steps=0 if view.open_turn is None else len(view.open_turn.steps),
         profile={key: value for key, value in (view.profile or {}).items() if key in ZH.safety} or None,
-        settings={name: values[name] for name in DECIDING},
+        settings=_deciding(settings),
         traces=traces,
         messages_hash=messages_hash,
     )
+
+
+@lru_cache(maxsize=16)
+def _deciding(settings: Settings) -> Mapping[str, JsonValue]:
+    """The settings that decide what stands in a window: the same for every window of a memory."""
+    values = flat(settings)
+    return {name: values[name] for name in DECIDING}
 
 
 def recorded_moment(call: Call) -> Moment | None:

@@ -28,6 +28,7 @@ from uvicorn.config import STARTUP_FAILURE
 
 from pagefile.errors import SettingsError
 from pagefile.service.app import create_app
+from pagefile.service.heap import settle_heap
 from pagefile.settings import Settings
 from pagefile.settings.sources import handed_down
 
@@ -62,7 +63,9 @@ def check(settings: Settings) -> None:
 
 def serve_one(settings: Settings, listener: socket.socket) -> None:
     """Answer on a socket in this process, until told to stop."""
-    uvicorn.Server(_config(settings)).run(sockets=[listener])
+    server = uvicorn.Server(_config(settings))
+    settle_heap()
+    server.run(sockets=[listener])
 
 
 def _config(settings: Settings, metrics: Path | None = None) -> uvicorn.Config:
@@ -95,7 +98,9 @@ class _Server(uvicorn.Server):
 def _work(settings: Settings, listener: socket.socket, metrics: Path, ready: Event) -> None:
     threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
     with suppress(KeyboardInterrupt):
-        _Server(_config(settings, metrics), ready).run(sockets=[listener])
+        server = _Server(_config(settings, metrics), ready)
+        settle_heap()
+        server.run(sockets=[listener])
 
 
 def _end_with_parent(parent: int) -> None:

@@ -112,7 +112,8 @@ class WindowOut(Answer):
             system, messages = anthropic(window.messages)
         elif form == "text":
             messages, text = None, plain(window.messages)
-        return cls(
+        # What was made here need not be looked at again, and there can be hundreds of messages.
+        return cls.model_construct(
             id=window.id,
             format=form,
             messages=None if messages is None else cast("tuple[dict[str, JsonValue], ...]", tuple(messages)),

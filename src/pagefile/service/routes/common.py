@@ -32,8 +32,8 @@ class NamesConversation(Protocol):
     def tenant(self) -> str | None: ...
 
 
-def open_memory(request: Request) -> Memory:
-    """The memory this service was started with."""
+async def open_memory(request: Request) -> Memory:
+    """The memory this service was started with. Async, because the framework asks others in a thread."""
     memory = cast("Memory | None", request.app.state.memory)
     if memory is None:
         raise ClosedError

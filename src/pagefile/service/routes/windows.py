@@ -3,7 +3,7 @@
 from typing import Annotated
 
 import anyio
-from fastapi import Query
+from fastapi import Query, Response
 
 from pagefile.service.routes.common import MemoryOf, chat_of, router
 from pagefile.wire.queries import CallsParams
@@ -17,8 +17,8 @@ routes = router("Windows")
 _SETTLE_S = 1.0
 
 
-@routes.post("/context")
-async def context(memory: MemoryOf, body: AskContext) -> WindowOut:
+@routes.post("/context", response_model=WindowOut)
+async def context(memory: MemoryOf, body: AskContext) -> Response:
     """The messages to send to the model, within one exact token budget, with the receipt."""
     window = await chat_of(memory, body).context(
         body.query,
@@ -30,7 +30,8 @@ async def context(memory: MemoryOf, body: AskContext) -> WindowOut:
         instructions=body.instructions,
         placement=body.placement,
     )
-    return WindowOut.of(window, body.format)
+    # Written out here: the framework would look at every message again first.
+    return Response(WindowOut.of(window, body.format).model_dump_json(), media_type="application/json")
 
 
 @routes.post("/recall")
