@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 from pagefile.errors import InvalidTurnError, NotFoundError
 from pagefile.memory import Conversation, Memory
 from pagefile.ports import HeadQuery
-from pagefile.records import DEFAULT_TENANT, Head, Scope
+from pagefile.records import DEFAULT_TENANT, Head, Scope, checked_text
 
 _NOTHING: Mapping[str, str] = {}
 
@@ -30,7 +30,7 @@ class Asked:
 
     def text(self, name: str) -> str | None:
         """A value without the blanks around it, None when it is empty."""
-        return self.values.get(name, "").strip() or None
+        return checked_text(self.values.get(name, ""), name).strip() or None
 
     def whole(self, name: str, default: int, *, least: int = 0, most: int = 10_000_000) -> int:
         """A whole number within its bounds."""

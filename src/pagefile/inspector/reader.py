@@ -99,4 +99,8 @@ class Reader:
 
     def link(self, path: str, *inside: object, **values: object) -> Element:
         """A link on this site, for the same tenant."""
-        return el("a", *(str(one) if not isinstance(one, Element) else one for one in inside), href=self.asked.to(path, **values))
+        return el(
+            "a",
+            *(str(one) if not isinstance(one, Element) else one for one in inside),
+            href=self.asked.to(path, **values),
+        )

@@ -11,13 +11,15 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 
 from pagefile.errors import PagefileError
+from pagefile.inspector.filling import filling
 from pagefile.integrations.prometheus import PrometheusMeter
 from pagefile.memory import Memory
-from pagefile.service import pages
+from pagefile.service import inspecting, pages
 from pagefile.service.auth import Doorkeeper, unguarded
 from pagefile.service.binding import across_origins, allowed_names, check_binding, requires_keys
 from pagefile.service.chatting import chat_model
 from pagefile.service.gates import Gate, LastHandler
+from pagefile.service.inspector_door import InspectorDoor
 from pagefile.service.once import Once
 from pagefile.service.problems import http_error, pagefile_error, validation_error
 from pagefile.service.reference import completed
@@ -56,7 +58,8 @@ def create_app(settings: Settings, *, metrics: Path | None = None) -> FastAPI:
             await check_binding(service, memory.house.store.keys)
             app.state.memory = memory
             try:
-                yield
+                async with filling() as app.state.filling:
+                    yield
             finally:
                 app.state.memory = None
 
@@ -69,6 +72,7 @@ def create_app(settings: Settings, *, metrics: Path | None = None) -> FastAPI:
         redirect_slashes=False,
         lifespan=lifespan,
         middleware=[
+            Middleware(InspectorDoor),
             Middleware(LastHandler),
             Middleware(
                 Gate,
@@ -93,10 +97,12 @@ def create_app(settings: Settings, *, metrics: Path | None = None) -> FastAPI:
         telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
     )
     app.state.memory = app.state.model = None
+    app.state.settings = settings
     app.state.meter = PrometheusMeter(shared=metrics)
     for group in (turns, windows, chat, archive, conversations, facts, transfer, health):
         app.include_router(group.routes)
     app.include_router(pages.routes)
+    app.include_router(inspecting.routes)
     if forgotten := list(unguarded(app)):
         raise RuntimeError(f"These routes ask nobody for a key: {', '.join(forgotten)}. See service/auth.py.")
     return app

@@ -22,6 +22,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from pagefile import records
 from pagefile.errors import AccessError, ClosedError, PagefileError, TooManyRequestsError, UnauthorizedError
+from pagefile.inspector import places
 from pagefile.memory import Memory
 from pagefile.ports import HeadQuery, KeyStore
 from pagefile.service.limits import RateLimit
@@ -32,11 +33,13 @@ logger = logging.getLogger("pagefile.service")
 
 #: How far the time of a key's last use may lag behind.
 LAST_USED_EVERY = timedelta(hours=1)
+#: Where a person shows a key to the inspector, and how that looks.
+SIGNING_IN = frozenset({places.LOGIN, places.LOGOUT, places.STYLE, places.SCRIPT})
 #: What everybody may see: pages about the API, and whether the service lives. Nothing of anybody's memory is there.
-PUBLIC = frozenset({"/", "/docs", "/style.css", "/openapi.json", "/healthz", "/readyz"})
+PUBLIC = frozenset({"/", "/docs", "/style.css", "/openapi.json", "/healthz", "/readyz"}) | SIGNING_IN
 PUBLIC_FOLDER = "/problems/"
 #: Pages that tell more to whoever shows a key.
-TELLS_MORE = frozenset({"/healthz"})
+TELLS_MORE = frozenset({"/", "/healthz"})
 #: Routes that name no tenant, and why they may: nothing of anybody's memory is in their answers.
 FOR_EVERYBODY: Mapping[str, str] = {
     "/v1/tools": "the tools to offer are the same for everybody",

@@ -1,26 +1,15 @@
-"""The pages a person sees: what this is, the API, what a problem means. No script, nothing from elsewhere."""
+"""Pages about the API: the reference, what a problem means. No script, nothing from elsewhere."""
 
 from typing import cast
 
 from fastapi import APIRouter, FastAPI, Request, Response
 
 from pagefile.errors import NotFoundError
-from pagefile.service.html import fill, page, prefers_chinese, read
+from pagefile.service.html import fill, page, read
 from pagefile.service.problems import kinds
 from pagefile.service.reference import reference_page
-from pagefile.service.routes.common import VERSION
 
 routes = APIRouter(include_in_schema=False)
-
-
-@routes.get("/")
-async def home(request: Request) -> Response:
-    """What this is."""
-    language = "zh" if prefers_chinese(request.headers.get("accept-language", "")) else "en"
-    base = str(request.base_url).rstrip("/")
-    answer = page(fill(f"home.{language}.html", "page", version=VERSION, base=base), language=language)
-    answer.headers["Vary"] = "Accept-Language"
-    return answer
 
 
 @routes.get("/docs")

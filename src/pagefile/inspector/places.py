@@ -1,0 +1,29 @@
+"""Where each page of the inspector stands. Ids may hold anything, slashes too, so they travel in the query string."""
+
+HOME = "/"
+BASE = "/inspector"
+CONVERSATIONS = f"{BASE}/conversations"
+CONVERSATION = f"{BASE}/conversation"
+CALLS = f"{BASE}/calls"
+CALL = f"{BASE}/call"
+REPLAY = f"{BASE}/replay"
+RECALL = f"{BASE}/recall"
+ARCHIVE = f"{BASE}/archive"
+PAGE = f"{BASE}/page"
+FACTS = f"{BASE}/facts"
+SESSIONS = f"{BASE}/sessions"
+METRICS = f"{BASE}/metrics"
+CHAT = f"{BASE}/chat"
+ERASE = f"{BASE}/erase"
+LOGIN = f"{BASE}/login"
+LOGOUT = f"{BASE}/logout"
+DEMO = f"{BASE}/demo"
+STYLE = f"{BASE}/inspector.css"
+SCRIPT = f"{BASE}/inspector.js"
+#: The chat's own stream: as `/v1/chat/stream`, but with the scripted model where there is no other.
+STREAM = f"{BASE}/chat/stream"
+
+
+def twin(path: str) -> str:
+    """The JSON of a page."""
+    return "/index.json" if path == HOME else f"{path}.json"

@@ -1,0 +1,109 @@
+"""A model that is none: it answers in the playground where no chat model is set, says so, and pages in what it is asked for."""
+
+import json
+import re
+from collections.abc import AsyncGenerator, Mapping, Sequence
+
+import anyio
+
+from pagefile.ports import ChatModel, Spoken, ToolCall
+from pagefile.records import JsonValue
+from pagefile.text.scripts import language
+from pagefile.window.placeholder import LOAD_TOOL
+
+#: How long it "thinks" about a piece: one sees that the answer streams.
+PAUSE_S = 0.02
+_PIECE = 12
+_QUOTED = 160
+
+_UUID = re.compile(r"📎 \[[^\]\n]{0,40}?([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\]")
+_WANTS = re.compile(r"打开|加载|原文|全文|详细|详情|翻|load|open|full|detail|again|page", re.IGNORECASE)
+
+
+class ScriptedModel(ChatModel):
+    """Answers with what it sees in its window. Asked to open or load something, it calls the tool that does."""
+
+    def __init__(self, pause_s: float = PAUSE_S) -> None:
+        self._pause_s = pause_s
+
+    async def complete(self, messages: Sequence[Mapping[str, JsonValue]], *, max_tokens: int) -> str:
+        return _answer(messages)
+
+    async def stream(
+        self, messages: Sequence[Mapping[str, JsonValue]], *, tools: Sequence[Mapping[str, JsonValue]] = ()
+    ) -> AsyncGenerator[Spoken]:
+        page = _wanted(messages) if any(tool.get("name") == LOAD_TOOL for tool in tools) else None
+        if page is not None:
+            arguments = json.dumps({"uuid": page, "query": _question(messages)}, ensure_ascii=False)
+            yield Spoken(calls=(ToolCall(f"scripted-{page[:8]}", LOAD_TOOL, arguments),), finish="tool_calls")
+            return
+        text = _answer(messages)
+        for start in range(0, len(text), _PIECE):
+            await anyio.sleep(self._pause_s)
+            yield Spoken(text[start : start + _PIECE])
+        yield Spoken(finish="stop")
+
+
+def _wanted(messages: Sequence[Mapping[str, JsonValue]]) -> str | None:
+    """The newest page it was asked to open; None once a result has come back for the question."""
+    if not messages or messages[-1].get("role") != "user" or not _WANTS.search(_question(messages)):
+        return None
+    found = [uuid for one in messages for uuid in _UUID.findall(str(one.get("content") or ""))]
+    return found[-1] if found else None
+
+
+def _question(messages: Sequence[Mapping[str, JsonValue]]) -> str:
+    said = [str(one.get("content") or "") for one in messages if one.get("role") == "user"]
+    return said[-1] if said else ""
+
+
+def _answer(messages: Sequence[Mapping[str, JsonValue]]) -> str:
+    question = _question(messages)
+    chinese = language(question) == "zh"
+    chars = sum(len(str(one.get("content") or "")) for one in messages)
+    loaded = str(messages[-1].get("content") or "") if messages and messages[-1].get("role") == "tool" else ""
+    pages = len({uuid for one in messages for uuid in _UUID.findall(str(one.get("content") or ""))})
+    if chinese:
+        told = f"（我是演示用的脚本模型，没有设置真正的聊天模型。）这一窗里有 {len(messages)} 条消息、{chars:,} 个字符"
+        told += f"，其中 {pages} 个结果已换出，只留占位符。" if pages else "。"
+        if loaded:
+            return f"{told}刚刚换入的内容是这样开头的：“{_quoted(loaded)}”"
+        hint = "对我说“打开存档的原文”，就能看到换入。" if pages else "附上一份很长的工具结果，就能看到换出。"
+        return told + hint
+    told = f"(I am a scripted model: no chat model is set.) This window has {len(messages)} messages with {chars:,} characters"
+    told += f"; {pages} results are paged out and stand there as placeholders. " if pages else ". "
+    if loaded:
+        return f"{told}What was just paged in begins like this: “{_quoted(loaded)}”"
+    hint = (
+        "Say “open the archived result” to see it come back."
+        if pages
+        else "Attach a long tool result to see it go out."
+    )
+    return told + hint
+
+
+def _quoted(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _QUOTED else line[:_QUOTED].rstrip() + "…"
+
+
+def sample_result(least_chars: int, *, chinese: bool) -> str:
+    """A long, dull, made-up tool result, with one line worth finding."""
+    lines: list[str] = []
+    length = number = 0
+    while length < least_chars:
+        number += 1
+        degrees, bar = 20 + number * 7 % 13, 3 + number * 3 % 5
+        if chinese:
+            line = f"第 {number:04d} 号测点：温度 {degrees}.{number % 10} °C，压力 {bar}.{number * 7 % 10} bar，运行正常，下次巡检在 {1 + number % 28} 日。"
+        else:
+            line = f"Sensor {number:04d}: {degrees}.{number % 10} °C, {bar}.{number * 7 % 10} bar, running normally, next visit on day {1 + number % 28}."
+        if number == 42:
+            line = (
+                "第 0042 号测点：阀门 V-42 漏水，已关闭，备件编号 SP-7731。"
+                if chinese
+                else "Sensor 0042: valve V-42 leaks and was closed, spare part SP-7731."
+            )
+        lines.append(line)
+        length += len(line) + 1
+    return "\n".join(lines)

@@ -1,0 +1,63 @@
+"""Every page of the inspector and everything one can do there, in one list for whoever mounts it."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from pagefile.inspector import (
+    archive,
+    bill,
+    conversations,
+    erasing,
+    facts,
+    places,
+    playground,
+    recall,
+    replaying,
+    sessions,
+    timeline,
+)
+from pagefile.inspector.asking import Asked
+from pagefile.inspector.frame import View
+from pagefile.inspector.reader import Reader
+from pagefile.memory import Memory
+
+Gather: TypeAlias = Callable[[Memory, Asked], Awaitable[Any]]
+Show: TypeAlias = Callable[[Any, Reader], View]
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page: what it tells (that is its JSON, too), and how that looks."""
+
+    path: str
+    gather: Gather
+    show: Show
+    #: Whom it turned out to be about, where the request names only an id.
+    about: Callable[[Any, Asked], Asked] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Deed:
+    """Something that a form does; it returns where to go on."""
+
+    path: str
+    do: Callable[[Memory, Asked], Awaitable[str]]
+
+
+PAGES: tuple[Page, ...] = (
+    Page(places.CONVERSATIONS, conversations.gather, conversations.show),
+    Page(places.CONVERSATION, timeline.gather, timeline.show),
+    Page(places.CALLS, bill.gather_calls, bill.show_calls),
+    Page(places.CALL, bill.gather_call, bill.show_call, lambda data, asked: bill.about(data.call, asked)),
+    Page(places.REPLAY, replaying.gather, replaying.show, lambda data, asked: bill.about(data.call, asked)),
+    Page(places.RECALL, recall.gather, recall.show),
+    Page(places.ARCHIVE, archive.gather, archive.show),
+    Page(places.PAGE, archive.gather_page, archive.show_page),
+    Page(places.FACTS, facts.gather, facts.show),
+    Page(places.SESSIONS, sessions.gather, sessions.show),
+    Page(places.CHAT, playground.gather, playground.show),
+    Page(places.ERASE, erasing.gather, erasing.show),
+)
+
+DEEDS: tuple[Deed, ...] = (Deed(places.PAGE, archive.pin), Deed(places.FACTS, facts.change))

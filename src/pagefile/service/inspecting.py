@@ -1,0 +1,284 @@
+"""The inspector, mounted: every page at its place with its JSON beside it, behind the same keys as the API."""
+
+from collections.abc import Mapping
+from importlib.resources import files
+from typing import Annotated, Any, cast
+
+from fastapi import Query, Request, Response
+from fastapi.responses import JSONResponse
+from prometheus_client.parser import text_string_to_metric_families
+from pydantic import BaseModel, BeforeValidator, ConfigDict
+
+from pagefile.errors import AccessError, InvalidTurnError
+from pagefile.inspector import erasing, metrics, places, scripted, site, start
+from pagefile.inspector.asking import Asked, chat_of
+from pagefile.inspector.filling import Filling
+from pagefile.inspector.metrics import Measure
+from pagefile.inspector.plain import plain
+from pagefile.memory import Memory
+from pagefile.service.auth import GuardedRouter, principal_of
+from pagefile.service.chatting import ChatRun
+from pagefile.service.inspector_door import form_of, gone_to, reader_of, shown, with_key
+from pagefile.service.routes.common import VERSION, MemoryOf
+from pagefile.service.streaming import EventStream
+from pagefile.text.scripts import language
+from pagefile.wire.chat import AskChat
+from pagefile.wire.requests import StepBody
+from pagefile.wire.texts import Id
+
+routes = GuardedRouter(include_in_schema=False)
+
+_TYPES = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8"}
+
+
+def _given(value: object) -> object:
+    # A form sends its empty fields, too.
+    return None if isinstance(value, str) and not value.strip() else value
+
+
+Name = Annotated[Id | None, BeforeValidator(_given)]
+
+
+class Named(BaseModel):
+    """Whose memory a page is about. What else is in the query string is the page's own business."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    tenant: Name = None
+    user_id: Name = None
+    conversation_id: Name = None
+
+
+NamedOf = Annotated[Named, Query()]
+
+
+def _asked(request: Request, named: Named, fields: Mapping[str, str] | None = None) -> Asked:
+    principal = principal_of(request)
+    bound = {"tenant"} if principal.tenant is not None else set[str]()
+    if principal.user is not None:
+        bound.add("user_id")
+    values = {**request.query_params, **(fields or {})}
+    return Asked(named.tenant, named.user_id, named.conversation_id, values, frozenset(bound))
+
+
+# -- pages -----------------------------------------------------------------------------------------------------------------
+
+
+def _mount(page: site.Page) -> None:
+    async def html(request: Request, memory: MemoryOf, named: NamedOf) -> Response:
+        asked = _asked(request, named)
+        data = await page.gather(memory, asked)
+        reader = reader_of(request, asked if page.about is None else page.about(data, asked))
+        return shown(page.show(data, reader), reader, request)
+
+    async def twin(request: Request, memory: MemoryOf, named: NamedOf) -> Response:
+        return JSONResponse(plain(await page.gather(memory, _asked(request, named))))
+
+    routes.add_api_route(page.path, html, methods=["GET"])
+    routes.add_api_route(places.twin(page.path), twin, methods=["GET"])
+
+
+def _mount_deed(deed: site.Deed) -> None:
+    async def done(request: Request, memory: MemoryOf, named: NamedOf) -> Response:
+        return gone_to(await deed.do(memory, _asked(request, named, await form_of(request))))
+
+    routes.add_api_route(deed.path, done, methods=["POST"])
+
+
+for _page in site.PAGES:
+    _mount(_page)
+for _deed in site.DEEDS:
+    _mount_deed(_deed)
+
+
+@routes.get(places.HOME)
+async def home(request: Request, memory: MemoryOf, named: NamedOf) -> Response:
+    """What this is and what is in it; for a stranger, where others show a key, what this is."""
+    asked = _asked(request, named)
+    reader = reader_of(request, asked)
+    if not principal_of(request).is_known:
+        return shown(start.sign_in(reader, onward=places.HOME), reader, request)
+    data = await _start(request, memory, asked)
+    answer = shown(start.show(data, reader), reader, request)
+    if data.demo.running:
+        answer.headers["Refresh"] = "2"
+    return answer
+
+
+@routes.get(places.twin(places.HOME))
+async def home_twin(request: Request, memory: MemoryOf, named: NamedOf) -> Response:
+    """The same as JSON."""
+    return JSONResponse(plain(await _start(request, memory, _asked(request, named))))
+
+
+async def _start(request: Request, memory: Memory, asked: Asked) -> start.Start:
+    base = str(request.base_url).rstrip("/")
+    return await start.gather(memory, asked, version=VERSION, base=base, demo=_filling(request).state)
+
+
+def _filling(request: Request) -> Filling:
+    return cast("Filling", request.app.state.filling)
+
+
+@routes.get(places.METRICS)
+async def measured(request: Request, memory: MemoryOf, named: NamedOf) -> Response:
+    """Measurements for people."""
+    reader = reader_of(request, _asked(request, named))
+    return shown(metrics.show(await _metrics(request, memory), reader), reader, request)
+
+
+@routes.get(places.twin(places.METRICS))
+async def measured_twin(request: Request, memory: MemoryOf, named: NamedOf) -> Response:
+    """The same as JSON."""
+    return JSONResponse(plain(await _metrics(request, memory)))
+
+
+async def _metrics(request: Request, memory: Memory) -> metrics.Metrics:
+    text = request.app.state.meter.text().decode()
+    return await metrics.gather(memory, _measures(text), whole=principal_of(request).tenant is None)
+
+
+def _measures(text: str) -> list[Measure]:
+    """What Prometheus would read, series by series."""
+    found: list[Measure] = []
+    for family in text_string_to_metric_families(text):
+        if not family.name.startswith("pagefile_"):
+            continue
+        series: dict[str, list[Any]] = {}
+        for sample in family.samples:
+            if not sample.name.endswith("_created"):
+                labels = ", ".join(f"{key}={value}" for key, value in sample.labels.items() if key != "le")
+                series.setdefault(labels, []).append(sample)
+        found += [_measure(family, labels, samples) for labels, samples in series.items()]
+    return found
+
+
+def _measure(family: Any, labels: str, samples: list[Any]) -> Measure:
+    if family.type != "histogram":
+        return Measure(samples[0].name, family.documentation, labels, samples[0].value)
+    values = {one.name.removeprefix(family.name): one.value for one in samples if "le" not in one.labels}
+    buckets = [(float(one.labels["le"]), one.value) for one in samples if "le" in one.labels]
+    return Measure(
+        family.name,
+        family.documentation,
+        labels,
+        values["_count"],
+        values["_sum"],
+        metrics.quantile(buckets, 0.5),
+        metrics.quantile(buckets, 0.95),
+    )
+
+
+# -- deeds -----------------------------------------------------------------------------------------------------------------
+
+
+@routes.post(places.ERASE)
+async def erase(request: Request, memory: MemoryOf, named: NamedOf) -> Response:
+    """Erase, and show the receipt: it is kept nowhere else."""
+    asked = _asked(request, named, await form_of(request))
+    receipt = await erasing.erase(memory, asked)
+    reader = reader_of(request, Asked(asked.tenant, values={}, bound=asked.bound))
+    return shown(erasing.show_receipt(receipt, reader), reader, request)
+
+
+@routes.post(places.DEMO)
+async def demo(request: Request, named: NamedOf) -> Response:
+    """Fill the demo in, in the background."""
+    await form_of(request)
+    if principal_of(request).tenant is not None:
+        raise AccessError("The demo is filled in by whoever runs the service: `pagefile demo`.")
+    _filling(request).start(request.app.state.settings)
+    return gone_to(places.HOME)
+
+
+@routes.get(places.LOGIN)
+async def login_page(request: Request, named: NamedOf) -> Response:
+    """Asks for a key."""
+    reader = reader_of(request, Asked())
+    onward = request.query_params.get("next", places.HOME)
+    return shown(start.sign_in(reader, onward=onward), reader, request)
+
+
+@routes.post(places.LOGIN)
+async def login(request: Request, named: NamedOf) -> Response:
+    """Takes a key into a cookie that no script can read and no other site can send."""
+    fields = await form_of(request)
+    # Whether it is good is found out by the page that is read with it.
+    return with_key(gone_to(fields.get("next", places.HOME)), request, fields.get("key", "").strip())
+
+
+@routes.post(places.LOGOUT)
+async def logout(request: Request, named: NamedOf) -> Response:
+    """Forgets the key."""
+    await form_of(request)
+    return with_key(gone_to(places.HOME), request, None)
+
+
+# -- the playground ----------------------------------------------------------------------------------------------------------
+
+
+async def _run(request: Request, memory: Memory, named: Named) -> tuple[ChatRun, Asked]:
+    asked = _asked(request, named, await form_of(request))
+    message = asked.text("message")
+    if message is None:
+        raise InvalidTurnError("Say something: the message is empty.")
+    chat = chat_of(memory, asked)
+    steps: tuple[StepBody, ...] = ()
+    if asked.flag("sample"):
+        least = memory.house.settings.archive.threshold + 2_000
+        text = scripted.sample_result(least, chinese=language(message) == "zh")
+        steps = (StepBody(tool="inspect_site", input={"site": "north"}, result=text),)
+    body = AskChat(
+        conversation_id=chat.id,
+        user_id=asked.user_id,
+        tenant=asked.tenant,
+        message=message,
+        window_tokens=asked.whole("window_tokens", 4000, least=200, most=2_000_000),
+        steps=steps,
+    )
+    model = request.app.state.model or scripted.ScriptedModel()
+    return await ChatRun.begun(memory, model, chat, body), asked
+
+
+@routes.post(places.STREAM)
+async def stream(request: Request, memory: MemoryOf, named: NamedOf) -> Response:
+    """As `/v1/chat/stream`, for the playground: a scripted model answers where no other is set."""
+    run, _ = await _run(request, memory, named)
+    return EventStream(run.run, run.end)
+
+
+@routes.post(places.CHAT)
+async def chat(request: Request, memory: MemoryOf, named: NamedOf) -> Response:
+    """The same for browsers without a script: the answer is there when the page comes back."""
+    run, asked = await _run(request, memory, named)
+    failed = False
+
+    async def say(name: str, _data: BaseModel) -> None:
+        nonlocal failed
+        failed = failed or name == "error"
+
+    try:
+        await run.run(say)
+    finally:
+        await run.end()
+    return gone_to(asked.here(places.CHAT, done="failed" if failed else "recorded"))
+
+
+# -- files -------------------------------------------------------------------------------------------------------------------
+
+
+@routes.get(places.STYLE)
+async def style(named: NamedOf) -> Response:
+    """How the pages look."""
+    return _asset("inspector.css")
+
+
+@routes.get(places.SCRIPT)
+async def script(named: NamedOf) -> Response:
+    """What some pages do better with."""
+    return _asset("inspector.js")
+
+
+def _asset(name: str) -> Response:
+    text = files("pagefile.inspector").joinpath("assets", name).read_text(encoding="utf-8")
+    return Response(text, media_type=_TYPES[name[name.index(".") :]])

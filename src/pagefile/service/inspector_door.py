@@ -1,0 +1,222 @@
+"""The inspector's door: a key in a cookie, forms that prove where they come from, problems as pages.
+
+The cookie counts for the inspector's own paths only: the API asks for a header, which no other site can make a browser send.
+"""
+
+import json
+import re
+import secrets
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from hmac import compare_digest
+from typing import cast
+from urllib.parse import parse_qsl, urlsplit
+
+from fastapi import Request, Response
+from starlette.datastructures import Headers, MutableHeaders, QueryParams
+from starlette.requests import cookie_parser
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from pagefile.errors import AccessError, InvalidTurnError
+from pagefile.inspector import places
+from pagefile.inspector.asking import Asked
+from pagefile.inspector.frame import View, page
+from pagefile.inspector.reader import Language, Reader, Theme
+from pagefile.inspector.start import problem, sign_in
+from pagefile.service.html import prefers_chinese
+from pagefile.wire.problem import MEDIA_TYPE
+
+KEY, TOKEN, LANGUAGE, THEME = "pagefile_key", "pagefile_form", "pagefile_lang", "pagefile_theme"
+#: Nothing but our own style sheet; nothing is framed, and forms lead back here.
+POLICY = (
+    "default-src 'none'; style-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'self'; "
+    "frame-ancestors 'none'"
+)
+#: Pages that are better with the script may run that one file, and it may ask this service.
+SCRIPT_POLICY = f"{POLICY}; script-src 'self'; connect-src 'self'"
+
+_YEAR_S = 365 * 24 * 3600
+_MAX_FIELDS = 200
+#: What a cookie cannot hold; no key and no token of ours has any of it.
+_UNSAFE = re.compile(r"[^\w.~-]", re.ASCII)
+
+
+class InspectorDoor:
+    """Shows the cookie's key to the doorkeeper, and turns problems into pages for people."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or not is_inspector(scope["path"]):
+            await self._app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        shown = "authorization" in headers or "x-api-key" in headers
+        key = cookie_parser(headers.get("cookie", "")).get(KEY)
+        if key and not shown:
+            # What cannot be a key is no reason to fail: it is simply not known.
+            bearer = (b"authorization", b"Bearer " + key.encode("latin-1", "replace"))
+            scope = {**scope, "headers": [*scope["headers"], bearer]}
+        if not _wants_page(scope, headers):
+            await self._app(scope, receive, send)
+            return
+        await self._app(scope, receive, _Explained(scope, send).sent)
+
+
+class _Explained:
+    """Lets answers pass, and tells problems as pages."""
+
+    def __init__(self, scope: Scope, send: Send) -> None:
+        self._scope = scope
+        self._send = send
+        self._start: Message | None = None
+        self._body = b""
+
+    async def sent(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            if Headers(raw=message["headers"]).get("content-type", "").startswith(MEDIA_TYPE):
+                self._start = message
+                return
+        elif self._start is not None:
+            self._body += message.get("body", b"")
+            if not message.get("more_body"):
+                await self._explain(self._start)
+            return
+        await self._send(message)
+
+    async def _explain(self, start: Message) -> None:
+        told = cast("Mapping[str, str]", json.loads(self._body))
+        request = Request(self._scope)
+        reader = reader_of(request, Asked())
+        status = start["status"]
+        if status == 401:
+            onward = _onward(request)
+            view = sign_in(reader, onward=onward, failed=KEY in request.cookies)
+        else:
+            view = problem(told["title"], told["detail"], status, reader, code=told["code"])
+        body = page(view, reader).encode()
+        headers = MutableHeaders(raw=list(start["headers"]))
+        headers["Content-Type"] = "text/html; charset=utf-8"
+        headers["Content-Length"] = str(len(body))
+        headers["Content-Security-Policy"] = POLICY
+        headers["Content-Language"] = reader.language
+        if status == 401:
+            # A browser would ask for a key in a window of its own.
+            del headers["WWW-Authenticate"]
+            headers.append("Set-Cookie", _cookie(request, TOKEN, reader.token))
+            headers.append("Set-Cookie", _cookie(request, KEY, "", age_s=0))
+        await self._send({**start, "headers": headers.raw})
+        await self._send({"type": "http.response.body", "body": body})
+
+
+def is_inspector(path: str) -> bool:
+    """Whether a path is the inspector's."""
+    return path in {places.HOME, places.twin(places.HOME), places.BASE} or path.startswith(f"{places.BASE}/")
+
+
+def _wants_page(scope: Scope, headers: Headers) -> bool:
+    path = scope["path"]
+    return not path.endswith(".json") and path != places.STREAM and "text/html" in headers.get("accept", "")
+
+
+def _onward(request: Request) -> str:
+    query = f"?{request.url.query}" if request.url.query else ""
+    return f"{request.url.path}{query}" if request.method == "GET" else places.HOME
+
+
+# -- who reads -----------------------------------------------------------------------------------------------------------
+
+
+def reader_of(request: Request, asked: Asked) -> Reader:
+    """Language and theme: as asked for, else as remembered, else as the browser says."""
+    given, kept = request.query_params, request.cookies
+    return Reader(
+        asked,
+        datetime.now(UTC),
+        _language(given, kept, request.headers.get("accept-language", "")),
+        _theme(given, kept),
+        request.url.path.removesuffix(".json"),
+        kept.get(TOKEN) or secrets.token_urlsafe(24),
+        KEY in kept,
+    )
+
+
+def _language(given: QueryParams, kept: Mapping[str, str], accepted: str) -> Language:
+    for known in (given.get("lang"), kept.get(LANGUAGE)):
+        if known in {"en", "zh"}:
+            return cast("Language", known)
+    return "zh" if prefers_chinese(accepted) else "en"
+
+
+def _theme(given: QueryParams, kept: Mapping[str, str]) -> Theme:
+    for known in (given.get("theme"), kept.get(THEME)):
+        if known in {"auto", "light", "dark"}:
+            return cast("Theme", known)
+    return "auto"
+
+
+def shown(view: View, reader: Reader, request: Request, status: int = 200) -> Response:
+    """A page as a response; what the reader chose is remembered."""
+    answer = Response(page(view, reader), status, media_type="text/html; charset=utf-8")
+    answer.headers["Content-Security-Policy"] = SCRIPT_POLICY if view.script else POLICY
+    answer.headers["Content-Language"] = reader.language
+    answer.headers["Vary"] = "Accept-Language, Cookie"
+    if TOKEN not in request.cookies:
+        answer.headers.append("Set-Cookie", _cookie(request, TOKEN, reader.token))
+    for name, asked_for, value in ((LANGUAGE, "lang", reader.language), (THEME, "theme", reader.theme)):
+        if request.query_params.get(asked_for) == value:
+            answer.headers.append("Set-Cookie", _cookie(request, name, value, age_s=_YEAR_S))
+    return answer
+
+
+def gone_to(place: str) -> Response:
+    """To another page, which is read anew. Only places of our own: one that is not leads to the first page."""
+    ours = place.startswith("/") and not place.startswith(("//", "/\\"))
+    return Response(status_code=303, headers={"Location": place if ours else places.HOME})
+
+
+def with_key(answer: Response, request: Request, key: str | None) -> Response:
+    """Signed in with a key, or out."""
+    value = _cookie(request, KEY, key) if key else _cookie(request, KEY, "", age_s=0)
+    answer.headers.append("Set-Cookie", value)
+    return answer
+
+
+def _cookie(request: Request, name: str, value: str, age_s: int | None = None) -> str:
+    value = _UNSAFE.sub("", value)
+    age = "" if age_s is None else f"; Max-Age={age_s}"
+    secure = "; Secure" if request.url.scheme == "https" else ""
+    return f"{name}={value}; Path=/{age}; HttpOnly; SameSite=Strict{secure}"
+
+
+# -- forms ---------------------------------------------------------------------------------------------------------------
+
+
+async def form_of(request: Request) -> dict[str, str]:
+    """What a form sent, if it comes from a page of ours."""
+    _check_origin(request)
+    try:
+        text = (await request.body()).decode()
+        fields = dict(parse_qsl(text, keep_blank_values=True, max_num_fields=_MAX_FIELDS, errors="strict"))
+    except ValueError as error:
+        raise InvalidTurnError("The form cannot be read: reload the page and send it again.") from error
+    if not compare_digest(fields.pop("token", "").encode(), request.cookies.get(TOKEN, "none").encode()):
+        raise _foreign()
+    return fields
+
+
+def _check_origin(request: Request) -> None:
+    """What browsers say about where a request comes from; none of it can be forged by a page."""
+    site = request.headers.get("sec-fetch-site")
+    if site is not None and site != "same-origin":
+        raise _foreign()
+    origin = request.headers.get("origin")
+    if origin is not None and urlsplit(origin).netloc != request.headers.get("host"):
+        raise _foreign()
+
+
+def _foreign() -> AccessError:
+    return AccessError(
+        "This form does not come from a page of this service: reload the page and send it again."
+    )
