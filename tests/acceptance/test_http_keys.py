@@ -74,6 +74,22 @@ def test_what_cannot_be_done_is_explained():
     assert 1 == len(keys())
 
 
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--host", "0.0.0.0"], "`pagefile keys add NAME`, or listen on 127.0.0.1"),
+        (["--db", "memory://", "--workers", "2"], "name a database, best PostgreSQL"),
+        (["--db", "sqlite://", "--workers", "2"], "name a database, best PostgreSQL"),
+    ],
+)
+def test_what_cannot_be_served_is_explained(options, told):
+    """One line that says what to do, before anything listens."""
+    said = pagefile("serve", *options)
+    assert 1 == said.code
+    assert told in " ".join(said.err.split())
+    assert "" == said.out
+
+
 # -- the door ----------------------------------------------------------------------------------------------------------
 
 

@@ -3,6 +3,7 @@
 import os
 import re
 import signal
+import subprocess
 import sys
 import threading
 
@@ -14,6 +15,7 @@ from pagefile import Memory, Settings
 from pagefile.ports import Maker
 from pagefile.records import Scope
 from pagefile.settings import EmbedderSettings
+from pagefile.testing.postgres import PostgresServer
 from pagefile.testing.valkey import ValkeyServer
 from tests.integration.postgres.serving import fresh_url
 
@@ -223,3 +225,34 @@ def count(text, name):
     """The value of a metric."""
     found = re.search(rf"^{re.escape(name)} (\S+)$", text, re.MULTILINE)
     return float(found[1]) if found else 0.0
+
+
+def test_a_worker_is_replaced_also_after_an_outage(tmp_path):
+    """One that dies while the database is away is tried again until it is back; the service as a whole never ends."""
+    with (
+        PostgresServer() as database,
+        served(tmp_path, database.url("x", pool_max=3), "--workers", "2", **PLAIN) as service,
+    ):
+        first = service.post("/v1/turns", conversation_id="c", user="我对青霉素过敏。")
+        assert first.status_code == 201
+        database.stop("QUIT")
+        for pid in service.started():
+            os.kill(pid, signal.SIGKILL)
+        service.until(lambda: len(re.findall(r"ended with 3", service.said)) >= 2)
+        assert service.process.poll() is None
+        database.start()
+        service.until_ready()
+        turns = service.get("/v1/turns", conversation_id="c").json()["items"]
+        assert [first.json()] == turns
+        assert service.stop() == 0, service.said
+
+
+def test_workers_that_cannot_start_end_the_service(tmp_path):
+    """Before it ever worked, trying again would not help: one line says what is wrong."""
+    with PostgresServer() as database:
+        url = database.url("x")
+    command = [sys.executable, "-m", "pagefile", "serve", "--db", url, "--workers", "2"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr + done.stdout
+    assert done.stderr.startswith("error: ")
