@@ -220,14 +220,6 @@ def guarded(endpoint: Callable[..., Any]) -> Callable[..., Any]:
     return guard
 
 
-async def operators_only(request: Request) -> None:
-    """A dependency of pages that show everybody's: whoever is bound by a key sees none of them."""
-    if principal_of(request).tenant is not None:
-        raise AccessError(
-            "This page shows more than one tenant's memory: it is for the operator, on the machine itself."
-        )
-
-
 def names_tenant(endpoint: Callable[..., Any]) -> bool:
     """Whether a request to this endpoint says, or leaves to the key, which tenant it speaks of."""
     hints = get_type_hints(endpoint, include_extras=True)
@@ -239,8 +231,7 @@ def unguarded(app: FastAPI) -> Iterator[str]:
     for route in iter_route_contexts(app.routes):
         path = route.path or ""
         names = cast("bool | None", getattr(route.endpoint, _GUARDED, None))
-        asked = {one.dependency for one in cast("list[Any]", getattr(route, "dependencies", ()))}
-        if not (names or is_public(path) or path in FOR_EVERYBODY or operators_only in asked):
+        if not (names or is_public(path) or path in FOR_EVERYBODY):
             yield path
 
 

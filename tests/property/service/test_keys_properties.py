@@ -2,7 +2,7 @@
 
 import json
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 import anyio
 import httpx
 from fastapi import FastAPI
+from fastapi.routing import iter_route_contexts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -99,6 +100,8 @@ async def a_world():
             for user in USERS:
                 await world.furnish(Scope(tenant, user))
         await world.memory.house.calls.flush()
+        for tenant in TENANTS:
+            world.ids += [one.id for one in await world.memory.house.store.calls.list(Scope(tenant))]
         yield world
 
 
@@ -172,14 +175,19 @@ def reference() -> dict[str, Any]:
     return FastAPI.openapi(create_app(SETTINGS))
 
 
+def others_than(holder: Scope) -> list[Scope]:
+    """Everybody whose memory is none of a key's business."""
+    everybody = [Scope(tenant, user) for tenant in TENANTS for user in USERS]
+    return [
+        scope for scope in everybody if scope.tenant != holder.tenant or holder.user not in (None, scope.user)
+    ]
+
+
 async def tried(holder: Scope, order: list[tuple[int, Wish]]) -> None:
     document = reference()
     known = [one for one in operations(document) if one.path.startswith("/v1/")]
     everybody = [Scope(tenant, user) for tenant in TENANTS for user in USERS]
-    mine = {
-        scope for scope in everybody if scope.tenant == holder.tenant and holder.user in (None, scope.user)
-    }
-    others = [scope for scope in everybody if scope not in mine]
+    others = others_than(holder)
     async with a_world() as world:
         key = await world.key(holder)
         before = {scope: await world.lines(scope) for scope in others}
@@ -203,6 +211,55 @@ async def tried(holder: Scope, order: list[tuple[int, Wish]]) -> None:
             assert before[scope] == await world.lines(scope), scope
 
 
+def pages() -> list[tuple[str, str]]:
+    """Every page and form of the inspector."""
+    found = [
+        (method, route.path or "")
+        for route in iter_route_contexts(create_app(SETTINGS).routes)
+        for method in sorted((route.methods or set()) - {"HEAD"})
+    ]
+    return [one for one in found if one[1].startswith("/inspector") or one[1] in ("/", "/index.json")]
+
+
+async def looked(holder: Scope, order: list[tuple[int, Wish]]) -> None:
+    """As `tried`, with a browser: names in the query string and in the form, the key in the cookie."""
+    known = pages()
+    others = others_than(holder)
+    async with a_world() as world:
+        key = (await world.key(holder))["Authorization"].removeprefix("Bearer ")
+        cookies = {"pagefile_key": key, "pagefile_form": "t"}
+        before = {scope: await world.lines(scope) for scope in others}
+        for number, wish in order:
+            method, path = known[number % len(known)]
+            thing = world.ids[wish.thing % len(world.ids)]
+            names = {
+                "tenant": wish.tenant,
+                "user_id": wish.user,
+                "conversation_id": [*world.conversations, GHOST, None][wish.conversation],
+            }
+            values = {key: value for key, value in names.items() if value is not None}
+            asked = {
+                **dict.fromkeys(("call_id", "uuid", "fact_id", "confirm"), thing),
+                "q": "高血压",
+                "revision": "1",
+            }
+            form = {**values, **asked, "token": "t", "what": "retract", "text": "x", "message": "高血压？"}
+            headers = {"Accept": "text/html", "Cookie": "; ".join(f"{k}={v}" for k, v in cookies.items())}
+            answer = await world.client.request(
+                method,
+                path,
+                params={**values, **asked},
+                headers=headers,
+                data=form if method == "POST" else None,
+            )
+            said = f"{method} {path} {values} {thing} -> {answer.status_code} {answer.text}"
+            assert answer.status_code != 500, said
+            assert [] == [scope for scope in others if mark(scope) in answer.text], said
+        await world.memory.settle()
+        for scope in others:
+            assert before[scope] == await world.lines(scope), scope
+
+
 def every_route(wish: Wish) -> list[tuple[int, Wish]]:
     return [(number, wish) for number in range(64)]
 
@@ -212,6 +269,28 @@ def every_route(wish: Wish) -> list[tuple[int, Wish]]:
 def test_a_key_never_reaches_another_s(holder: Scope, order: list[tuple[int, Wish]]):
     """No text of another tenant or, for a user's key, of another user or of nobody; and none of theirs changes."""
     anyio.run(tried, holder, order)
+
+
+@settings(max_examples=15)
+@given(holders, st.lists(st.tuples(st.integers(0, 63), wishes), min_size=10, max_size=60))
+def test_nor_does_a_browser_that_holds_it(holder: Scope, order: list[tuple[int, Wish]]):
+    """The same for the pages and forms of the inspector."""
+    anyio.run(looked, holder, order)
+
+
+def test_every_page_is_looked_at_with_another_s_names():
+    """And with ids of everything that is another's, by both kinds of key."""
+    for holder in (Scope("红"), Scope("红", "ada")):
+        for wish in (
+            Wish("blue", "bob", 4, 0),
+            Wish(None, None, 1, 0),
+            Wish(None, None, 7, 0),
+            Wish(None, None, 2, 0),
+        ):
+            things = [
+                (number, replace(wish, thing=thing)) for number in range(40) for thing in range(0, 36, 5)
+            ]
+            anyio.run(looked, holder, things)
 
 
 def test_every_route_is_tried_with_another_s_names():
