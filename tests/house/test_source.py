@@ -37,6 +37,7 @@ BROAD_EXCEPTS: dict[str, str] = {
     "memory/house.py::House.guarded": "a tier that fails costs context, never the answer; it stands in the receipt",
     "service/chatting.py::ChatRun.run": "half an answer is out already: it logs where, and the stream ends with a problem",
     "service/gates.py::LastHandler.__call__": "the service's last handler: it logs and answers with a problem document",
+    "stores/postgres/database.py::_Work._all_or_nothing": "a rollback that fails must not hide why there was one",
     "stores/sqlite/lanes.py::Writer._play": "whatever a job raises belongs to the one who asked; the thread must live",
     "stores/sqlite/lanes.py::Readers._serve": "whatever a job raises belongs to the one who asked; the thread must live",
     "text/counting.py::ExactCounter._in_halves": "pyo3's PanicException is a BaseException and cannot be imported",
