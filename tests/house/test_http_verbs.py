@@ -69,7 +69,7 @@ UNNAMED: dict[str, dict[str, str]] = {
     "context": {"run": "names a workspace, which lives in the agent's process"},
 }
 #: What only a client has.
-CLIENTS_OWN: dict[str, set[str]] = {"Client": {"close"}, "ClientConversation": set()}
+CLIENTS_OWN: dict[str, set[str]] = {"Client": {"close"}, "ClientConversation": {"stream_chat"}}
 
 VERBS = [
     (f"{there.__name__}.{name}", there, here, name)

@@ -1,7 +1,8 @@
 """`BlockingClient`: the same client for callers without an event loop, and no logic of its own."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
+from functools import partial
 
 import httpx
 from anyio.from_thread import start_blocking_portal
@@ -9,7 +10,9 @@ from anyio.from_thread import start_blocking_portal
 from pagefile.blocking import Blocking, Loop, blocking, described_as
 from pagefile.client.conversation import ClientConversation
 from pagefile.client.remote import Client
+from pagefile.memory.drafts import StepLike
 from pagefile.records import Scope
+from pagefile.wire.chat import ChatEvent
 
 
 class BlockingClientConversation(Blocking[ClientConversation]):
@@ -47,6 +50,25 @@ class BlockingClientConversation(Blocking[ClientConversation]):
     turns = blocking(ClientConversation.turns)
     checkpoints = blocking(ClientConversation.checkpoints)
     calls = blocking(ClientConversation.calls)
+
+    @described_as(ClientConversation.stream_chat)
+    def stream_chat(
+        self,
+        message: str,
+        *,
+        id: str | None = None,  # noqa: A002 - the word users write
+        instructions: str | None = None,
+        window_tokens: int | None = None,
+        steps: Iterable[StepLike] = (),
+    ) -> Generator[ChatEvent]:
+        events = self.inner.stream_chat(
+            message, id=id, instructions=instructions, window_tokens=window_tokens, steps=steps
+        )
+        try:
+            while (event := self.loop.wait(partial(anext, events, None))) is not None:
+                yield event
+        finally:
+            self.loop.wait(events.aclose)
 
 
 class BlockingClient(Blocking[Client]):

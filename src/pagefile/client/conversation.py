@@ -1,13 +1,14 @@
 """A handle on one conversation of a service."""
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import cast
 from uuid import uuid4
 
 from pagefile.client.calling import Caller
-from pagefile.errors import InvalidTurnError
+from pagefile.client.streaming import events_in
+from pagefile.errors import InvalidTurnError, StoreUnavailableError
 from pagefile.memory import Conversation
 from pagefile.memory.asking import Request, at_least, moment, turn_id_of
 from pagefile.memory.drafts import (
@@ -38,6 +39,7 @@ from pagefile.window.receipt import Window
 from pagefile.window.render import Placement
 from pagefile.wire import responses
 from pagefile.wire.archive import FetchedOut, PageHitOut, PageOut, ToolAnswer
+from pagefile.wire.chat import ChatDone, ChatEvent
 from pagefile.wire.responses import CallOut, CheckpointOut, HitOut, LoadOut, ResetOut, TurnOut
 from pagefile.wire.windows import WindowOut
 
@@ -271,6 +273,40 @@ class ClientConversation:
         found = await self._caller.get("/v1/calls", params, responses.Page[CallOut])
         return Listing([call.record() for call in found.items], found.next)
 
+    # -- the service's own ----------------------------------------------------------------------------------------
+
+    async def stream_chat(
+        self,
+        message: str,
+        *,
+        id: str | None = None,  # noqa: A002 - the word users write
+        instructions: str | None = None,
+        window_tokens: int | None = None,
+        steps: Iterable[StepLike] = (),
+    ) -> AsyncGenerator[ChatEvent]:
+        """Have the service's model answer a message: events as they happen, words among them, `ChatDone` at the end.
+
+        What breaks on the way is raised; the turn is aborted then, as it is when this is left early (`aclosing()` does so at
+        once).
+        """
+        turn_id = str(uuid4()) if id is None else checked_id(id, "turn id")
+        body = {
+            **self._here(),
+            "message": checked_message(message, "message", _ANY) or message,
+            "id": turn_id,
+            "agent": self._agent,
+            "instructions": instructions,
+            "window_tokens": window_tokens,
+            "steps": [_sent(step) for step in checked_steps(steps, turn_id, _ANY)],
+        }
+        async with self._caller.stream("POST", "/v1/chat/stream", body=body) as answer:
+            done = False
+            async for event in events_in(answer.aiter_lines()):
+                done = isinstance(event, ChatDone)
+                yield event
+            if not done:
+                raise StoreUnavailableError("The stream ended before the answer did: the turn is aborted.")
+
     # -- inside ---------------------------------------------------------------------------------------------------
 
     def _here(self) -> dict[str, object]:
@@ -308,5 +344,5 @@ def _sent(step: Step) -> dict[str, object]:
 
 
 for _verb, _function in vars(ClientConversation).items():
-    if callable(_function) and not _verb.startswith("_"):
+    if callable(_function) and not _verb.startswith("_") and not _function.__doc__:
         _function.__doc__ = getattr(Conversation, _verb).__doc__

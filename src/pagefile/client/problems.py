@@ -48,8 +48,17 @@ def error_of(answer: Answered) -> PagefileError:
         return known(
             f"The service answered with {answer.status_code} and no problem document: is it Pagefile?"
         )
-    known = _classes().get(problem.code, PagefileError)
-    return known(problem.detail)
+    return _raised(problem)
+
+
+def error_in(document: bytes) -> PagefileError:
+    """The error that a problem document stands for."""
+    try:
+        return _raised(Problem.model_validate_json(document))
+    except ValidationError:
+        return PagefileError(
+            "The service reported a problem that cannot be read: is it as new as this client?"
+        )
 
 
 def code_of(answer: Answered) -> str | None:
@@ -60,8 +69,13 @@ def code_of(answer: Answered) -> str | None:
         return None
 
 
+def _raised(problem: Problem) -> PagefileError:
+    return _classes().get(problem.code, PagefileError)(problem.detail)
+
+
 def _classes() -> dict[str, type[PagefileError]]:
-    return {known.code: known for known in _family(PagefileError)} | _OTHER
+    # A class inside the service may have no code of its own: then it is its parent's.
+    return {known.code: known for known in _family(PagefileError) if "code" in vars(known)} | _OTHER
 
 
 def _family(known: type[PagefileError]) -> list[type[PagefileError]]:

@@ -1,0 +1,81 @@
+"""Requests made up from the service's own OpenAPI document: no 500, and every answer has the shape it promises."""
+
+import json
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, Phase, settings
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_headers_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from pagefile import Settings
+from pagefile.service.app import create_app
+from pagefile.settings import ArchiveSettings
+from pagefile.wire.problem import Problem
+from tests.acceptance.http_server import listening
+
+#: A page from the first few characters on, so that the archive is asked too; nobody waits for a model.
+SETTINGS = Settings(url="memory://", archive=ArchiveSettings(threshold=50, page_from=20), drain_s=0.1)
+#: Each makes up so many requests; the same ones every time.
+EXAMPLES = 15
+#: Waiting is what it is for, and it changes nothing.
+LEFT_OUT = {"/v1/settle"}
+#: Says that no model is set, which is what 501 is for.
+NOT_SET_UP = {"/v1/chat/stream"}
+
+
+@schemathesis.serializer("application/x-ndjson")
+def lines(_ctx, value):
+    """Whatever was made up, as it is."""
+    return value if isinstance(value, bytes) else str(value).encode("utf-8", "replace")
+
+
+schema = schemathesis.openapi.from_dict(create_app(SETTINGS).openapi()).exclude(path=list(LEFT_OUT))
+
+
+@pytest.fixture(scope="module")
+def address():
+    with listening(SETTINGS) as url:
+        yield url
+
+
+@pytest.mark.slow
+@schema.parametrize()
+@settings(
+    max_examples=EXAMPLES,
+    derandomize=True,
+    deadline=None,
+    database=None,
+    phases=[Phase.explicit, Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
+def test_no_request_breaks_the_service(case, address):
+    """Whatever fits the schema, or nearly does, gets an answer of the promised shape; a refusal is a problem document."""
+    answer = case.call(base_url=address)
+    if case.path in NOT_SET_UP and answer.status_code == 501:
+        assert "no-model" == answer.json()["code"]
+        return
+    case.validate_response(
+        answer,
+        checks=[
+            not_a_server_error,
+            status_code_conformance,
+            content_type_conformance,
+            response_headers_conformance,
+            response_schema_conformance,
+        ],
+    )
+    if answer.status_code >= 400:
+        told = Problem.model_validate(json.loads(answer.content))
+        assert answer.status_code == told.status
+
+
+def test_everything_is_asked():
+    """No route is left out but those named above."""
+    asked = {operation.ok().path for operation in schema.get_all_operations()}
+    assert set(schema.raw_schema["paths"]) == asked | LEFT_OUT
