@@ -25,7 +25,7 @@ from pagefile.service.problems import http_error, pagefile_error, validation_err
 from pagefile.service.reference import completed
 from pagefile.service.routes import archive, chat, conversations, facts, health, transfer, turns, windows
 from pagefile.service.routes.common import VERSION
-from pagefile.settings import Settings
+from pagefile.settings import ServiceSettings, Settings
 
 _ABOUT = (
     "Virtual memory for LLM agents: everything the agent ever saw stays on disk, and every model call gets the window "
@@ -72,6 +72,7 @@ def create_app(settings: Settings, *, metrics: Path | None = None) -> FastAPI:
         redirect_slashes=False,
         lifespan=lifespan,
         middleware=[
+            *_traces(service),
             Middleware(InspectorDoor),
             Middleware(LastHandler),
             Middleware(
@@ -106,3 +107,11 @@ def create_app(settings: Settings, *, metrics: Path | None = None) -> FastAPI:
     if forgotten := list(unguarded(app)):
         raise RuntimeError(f"These routes ask nobody for a key: {', '.join(forgotten)}. See service/auth.py.")
     return app
+
+
+def _traces(service: ServiceSettings) -> list[Middleware]:
+    if not service.tracing:
+        return []
+    from pagefile.service.telemetry import traces  # noqa: PLC0415 - the extra otel, which nobody needs who makes no spans
+
+    return traces(service)

@@ -74,7 +74,9 @@ class LastHandler:
             await answer(scope, receive, sent)
         finally:
             route = getattr(scope.get("route"), "path", "-")
-            logger.info("%s %s %d %.1f ms", scope["method"], route, status, (perf_counter() - began) * 1000)
+            taken = (perf_counter() - began) * 1000
+            fields = {"method": scope["method"], "route": route, "status": status, "ms": round(taken, 1)}
+            logger.info("%s %s %d %.1f ms", scope["method"], route, status, taken, extra=fields)
 
 
 class Gate:

@@ -29,6 +29,7 @@ from uvicorn.config import STARTUP_FAILURE
 from pagefile.errors import SettingsError
 from pagefile.service.app import create_app
 from pagefile.service.heap import settle_heap
+from pagefile.service.logs import write_logs
 from pagefile.settings import Settings
 from pagefile.settings.sources import handed_down
 
@@ -63,6 +64,7 @@ def check(settings: Settings) -> None:
 
 def serve_one(settings: Settings, listener: socket.socket) -> None:
     """Answer on a socket in this process, until told to stop."""
+    write_logs(settings.service)
     server = uvicorn.Server(_config(settings))
     settle_heap()
     server.run(sockets=[listener])
@@ -98,6 +100,7 @@ class _Server(uvicorn.Server):
 def _work(settings: Settings, listener: socket.socket, metrics: Path, ready: Event) -> None:
     threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
     with suppress(KeyboardInterrupt):
+        write_logs(settings.service)
         server = _Server(_config(settings, metrics), ready)
         settle_heap()
         server.run(sockets=[listener])

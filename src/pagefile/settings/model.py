@@ -159,6 +159,11 @@ class ServiceSettings:
     max_body_bytes: Positive = 32_000_000
     #: The largest export that may be imported, in bytes; it is kept on disk while it comes in.
     max_import_bytes: Positive = 1_000_000_000
+    #: A line on stderr for every request and every failure, without what people said: "text" to read, "json" to collect. With
+    #: "none", only warnings and failures are told.
+    logs: Literal["none", "text", "json"] = "none"
+    #: True: an OpenTelemetry span for every request, for the provider that the process has. Needs the extra otel.
+    tracing: bool = False
     #: Nobody is let in without a key (`pagefile keys add`). Always so where other machines can reach the service.
     require_keys: bool = False
     #: How many requests each key may make in a minute, counted by each worker for itself; 0 is no limit.

@@ -1,0 +1,45 @@
+"""The service's log as lines on stderr: text for a person, JSON for a machine.
+
+Neither holds what people said: messages name routes, places and kinds of errors.
+"""
+
+import json
+import logging
+import sys
+from datetime import UTC, datetime
+
+from pagefile.settings import ServiceSettings
+
+#: What a request's line has beside its words.
+FIELDS = ("method", "route", "status", "ms")
+
+_TEXT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+
+
+class JsonLines(logging.Formatter):
+    """One JSON object a line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The record; a traceback stands in a field of its own."""
+        line: dict[str, object] = {
+            "at": datetime.fromtimestamp(record.created, UTC).isoformat(),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        line |= {name: getattr(record, name) for name in FIELDS if hasattr(record, name)}
+        if record.exc_info:
+            line["traceback"] = self.formatException(record.exc_info)
+        return json.dumps(line, ensure_ascii=False)
+
+
+def write_logs(service: ServiceSettings) -> None:
+    """Write the log of this process as the settings say. For a process that is all the service's."""
+    if service.logs == "none":
+        return
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonLines() if service.logs == "json" else logging.Formatter(_TEXT))
+    logger = logging.getLogger("pagefile")
+    logger.handlers = [handler]
+    logger.setLevel(logging.INFO)
+    logger.propagate = False
