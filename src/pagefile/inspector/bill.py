@@ -24,6 +24,7 @@ from pagefile.inspector.frame import (
 from pagefile.inspector.markup import Content, Element, el
 from pagefile.inspector.pieces import badge, code, message
 from pagefile.inspector.reader import Reader
+from pagefile.inspector.reasons import reason
 from pagefile.memory import Conversation, Memory
 from pagefile.memory.explaining import Cost, Explanation
 from pagefile.records import Call
@@ -357,7 +358,12 @@ def _verdict(one: Verdict, reader: Reader) -> Element:
         el("td", state),
         num(reader.number(one.tokens)),
         num("–" if one.score is None else f"{one.score:.3f}"),
-        el("td", one.reason, el("small", one.note) if one.note else None, class_="reason"),
+        el(
+            "td",
+            reason(one.reason, reader),
+            el("small", reason(one.note, reader)) if one.note else None,
+            class_="reason",
+        ),
         class_=None if one.kept else "dropped",
     )
 

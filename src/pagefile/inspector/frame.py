@@ -65,6 +65,7 @@ def page(view: View, reader: Reader) -> str:
         el("meta", name="color-scheme", content="light dark"),
         el("title", f"{view.title} · Pagefile" if view.title != "Pagefile" else view.title),
         el("link", rel="stylesheet", href=places.STYLE),
+        el("link", rel="icon", href=places.ICON, type="image/svg+xml"),
         None
         if view.bare
         else el(

@@ -7,7 +7,7 @@ from itertools import groupby
 from pagefile.inspector.frame import View, card, empty, figures, num, table, th
 from pagefile.inspector.markup import Content, Element, el
 from pagefile.inspector.pieces import code
-from pagefile.inspector.reader import Reader
+from pagefile.inspector.reader import Reader, words
 from pagefile.memory import Memory
 from pagefile.records import JsonObject
 
@@ -102,9 +102,14 @@ def _row(measure: Measure, reader: Reader) -> Element:
     labels = el("span", measure.labels, class_="tag") if measure.labels else None
     return el(
         "tr",
-        el("th", el("code", measure.name), labels, el("small", measure.tells), scope="row"),
+        el("th", el("code", measure.name), labels, el("small", _tells(measure, reader)), scope="row"),
         num(reader.number(measure.count)),
         num(told(mean)),
         num(told(measure.p50)),
         num(told(measure.p95)),
     )
+
+
+def _tells(measure: Measure, reader: Reader) -> str:
+    """What Prometheus is told, or the same in the reader's language."""
+    return reader.say(f"tells.{measure.name}") if f"tells.{measure.name}" in words() else measure.tells

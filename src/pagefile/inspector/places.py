@@ -20,6 +20,7 @@ LOGOUT = f"{BASE}/logout"
 DEMO = f"{BASE}/demo"
 STYLE = f"{BASE}/inspector.css"
 SCRIPT = f"{BASE}/inspector.js"
+ICON = f"{BASE}/icon.svg"
 #: The chat's own stream: as `/v1/chat/stream`, but with the scripted model where there is no other.
 STREAM = f"{BASE}/chat/stream"
 

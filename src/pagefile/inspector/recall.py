@@ -145,21 +145,30 @@ def _form(data: Recalled, reader: Reader) -> Element:
 def _hits(data: Recalled, both: frozenset[str], reader: Reader) -> Content:
     if not data.hits:
         return empty(reader.say("recall.nothing"))
-    most = max(abs(part) for hit in data.hits for part in [*hit.parts.values(), 0.0001])
-    return el("ol", [_hit(hit, most, both, reader) for hit in data.hits], class_="hits")
+    most = (
+        max(
+            [abs(part) for hit in data.hits for name, part in hit.parts.items() if name not in _BESIDE] or [0]
+        )
+        or 1.0
+    )
+    return el(
+        "ol", [_hit(hit, most, both, reader, first=hit is data.hits[0]) for hit in data.hits], class_="hits"
+    )
 
 
-def _hit(hit: Hit, most: float, both: frozenset[str], reader: Reader) -> Element:
+def _hit(hit: Hit, most: float, both: frozenset[str], reader: Reader, *, first: bool) -> Element:
     say = reader.say
     parts = [
         el(
             "tr",
             el("th", _part(name, reader), scope="row"),
             el("td", _level(value, most)),
-            num_cell(f"{value:+.3f}" if value else "0"),
+            num_cell(f"{value:.3f}"),
         )
         for name, value in sorted(hit.parts.items(), key=lambda one: -abs(one[1]))
+        if value and name not in _BESIDE
     ]
+    beside = [f"{_part(name, reader)} {hit.parts[name]:.2f}" for name in _BESIDE if name in hit.parts]
     return el(
         "li",
         el(
@@ -186,7 +195,8 @@ def _hit(hit: Hit, most: float, both: frozenset[str], reader: Reader) -> Element
                 el("tbody", parts),
                 class_="parts",
             ),
-            open=True,
+            el("p", " · ".join(beside), class_="soft under") if beside else None,
+            open=first,
         ),
     )
 
@@ -196,6 +206,8 @@ def _part(name: str, reader: Reader) -> str:
     return reader.say(key) if key in _PARTS else name
 
 
+#: Parts that say how well a turn answers by itself; they are not added to the score.
+_BESIDE = ("coverage", "likeness")
 _PARTS = frozenset(
     f"part.{name}" for name in ("words", "neighbours", "sitting", "meaning", "time", "coverage", "likeness")
 )

@@ -22,6 +22,7 @@ from pagefile.inspector.frame import (
 from pagefile.inspector.markup import Content, Element, el
 from pagefile.inspector.pieces import badge
 from pagefile.inspector.reader import Reader
+from pagefile.inspector.reasons import reason
 from pagefile.memory import Memory
 from pagefile.memory.replaying import Replay, change_of
 from pagefile.records import Call, JsonValue
@@ -216,7 +217,7 @@ def _candidates(changes: tuple[CandidateChange, ...], reader: Reader) -> Element
             num(reader.signed(one.difference)),
             el(
                 "td",
-                one.after.reason if one.after is not None else say("replay.not_offered"),
+                reason(one.after.reason, reader) if one.after is not None else say("replay.not_offered"),
                 class_="reason",
             ),
         )

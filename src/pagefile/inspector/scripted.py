@@ -9,6 +9,7 @@ import anyio
 from pagefile.ports import ChatModel, Spoken, ToolCall
 from pagefile.records import JsonValue
 from pagefile.text.scripts import language
+from pagefile.text.words import terms
 from pagefile.window.placeholder import LOAD_TOOL
 
 #: How long it "thinks" about a piece: one sees that the answer streams.
@@ -67,19 +68,26 @@ def _answer(messages: Sequence[Mapping[str, JsonValue]]) -> str:
         told = f"（我是演示用的脚本模型，没有设置真正的聊天模型。）这一窗里有 {len(messages)} 条消息、{chars:,} 个字符"
         told += f"，其中 {pages} 个结果已换出，只留占位符。" if pages else "。"
         if loaded:
-            return f"{told}刚刚换入的内容是这样开头的：“{_quoted(loaded)}”"
+            return f"{told}换入的内容里，和问题最相关的一行是：“{_telling(loaded, question)}”"
         hint = "对我说“打开存档的原文”，就能看到换入。" if pages else "附上一份很长的工具结果，就能看到换出。"
         return told + hint
     told = f"(I am a scripted model: no chat model is set.) This window has {len(messages)} messages with {chars:,} characters"
     told += f"; {pages} results are paged out and stand there as placeholders. " if pages else ". "
     if loaded:
-        return f"{told}What was just paged in begins like this: “{_quoted(loaded)}”"
+        return f"{told}Of what was just paged in, this line has most to do with the question: “{_telling(loaded, question)}”"
     hint = (
         "Say “open the archived result” to see it come back."
         if pages
         else "Attach a long tool result to see it go out."
     )
     return told + hint
+
+
+def _telling(text: str, question: str) -> str:
+    """The line of a text that has most words of a question, the first of equals."""
+    asked = frozenset(terms(question))
+    lines = [one for one in text.splitlines() if one.strip()] or [""]
+    return _quoted(max(lines, key=lambda one: len(asked & frozenset(terms(one)))))
 
 
 def _quoted(text: str) -> str:

@@ -34,7 +34,7 @@ logger = logging.getLogger("pagefile.service")
 #: How far the time of a key's last use may lag behind.
 LAST_USED_EVERY = timedelta(hours=1)
 #: Where a person shows a key to the inspector, and how that looks.
-SIGNING_IN = frozenset({places.LOGIN, places.LOGOUT, places.STYLE, places.SCRIPT})
+SIGNING_IN = frozenset({places.LOGIN, places.LOGOUT, places.STYLE, places.SCRIPT, places.ICON})
 #: What everybody may see: pages about the API, and whether the service lives. Nothing of anybody's memory is there.
 PUBLIC = frozenset({"/", "/docs", "/style.css", "/openapi.json", "/healthz", "/readyz"}) | SIGNING_IN
 PUBLIC_FOLDER = "/problems/"

@@ -28,7 +28,11 @@ from pagefile.wire.texts import Id
 
 routes = GuardedRouter(include_in_schema=False)
 
-_TYPES = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8"}
+_TYPES = {
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
 
 
 def _given(value: object) -> object:
@@ -277,6 +281,12 @@ async def style(named: NamedOf) -> Response:
 async def script(named: NamedOf) -> Response:
     """What some pages do better with."""
     return _asset("inspector.js")
+
+
+@routes.get(places.ICON)
+async def icon(named: NamedOf) -> Response:
+    """What stands in the browser's tab."""
+    return _asset("icon.svg")
 
 
 def _asset(name: str) -> Response:

@@ -1,0 +1,32 @@
+"""The engine's reasons in the reader's language. A reason that is not known here is told as the engine says it."""
+
+import re
+
+from pagefile.inspector.reader import Reader
+
+#: How the engine words it, and the text that says the same to the reader.
+_KNOWN: tuple[tuple[re.Pattern[str], str], ...] = (
+    (re.compile(r"never cut"), "why.never_cut"),
+    (re.compile(r"fits"), "why.fits"),
+    (re.compile(r"fits as (?P<form>\w+)"), "why.fits_as"),
+    (re.compile(r"over budget"), "why.over_budget"),
+    (re.compile(r"over its own budget of (?P<n>\d+) tokens"), "why.own_budget"),
+    (re.compile(r"not read: older than what fits"), "why.not_read"),
+    (re.compile(r"behind a newer turn that did not fit"), "why.behind"),
+    (re.compile(r"(?P<n>\d+) facts of lower rank"), "why.lower_rank"),
+    (
+        re.compile(
+            r"covers (?P<turns>\d+) turns up to (?P<seq>\d+); (?P<kept>\d+) of (?P<all>\d+) anchors survive, "
+            r"(?P<beside>\d+) of them beside the summary"
+        ),
+        "why.covers",
+    ),
+)
+
+
+def reason(text: str, reader: Reader) -> str:
+    """The same in the reader's language."""
+    for pattern, key in _KNOWN:
+        if found := pattern.fullmatch(text):
+            return reader.say(key, **found.groupdict())
+    return text
