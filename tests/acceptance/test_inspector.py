@@ -142,6 +142,8 @@ async def test_the_policy_lets_nothing_else_run(client, about):
         assert policy.get("script-src", "'self'") == "'self'"
         assert ("script-src" in policy) == ("<script" in answer.text), path
         assert "unsafe" not in answer.headers["content-security-policy"]
+        # With "no-referrer" a browser sends `Origin: null` with our own forms.
+        assert "same-origin" == answer.headers["referrer-policy"]
 
 
 async def test_language_and_theme_are_remembered(client):
