@@ -1,9 +1,11 @@
 """Work that nobody waits for: writing down the windows that were handed out, purging old pages."""
 
 import logging
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable
 from datetime import timedelta
+from itertools import chain
+from operator import itemgetter
 
 import anyio
 
@@ -15,8 +17,8 @@ logger = logging.getLogger("pagefile")
 
 #: Windows waiting to be written; beyond that the oldest are dropped, and the log says so.
 MAX_WAITING = 1000
-#: Calls of this long are written together.
-_GATHER_S = 0.05
+#: Calls of this long are written together: of a conversation that asks again and again, only the newest are made at all.
+_GATHER_S = 0.5
 
 #: How often retention looks after the pages.
 RETENTION_EVERY_S = 3600.0
@@ -69,38 +71,44 @@ class CallWriter:
     def __init__(self, calls: CallLog, *, keep: int) -> None:
         self._calls = calls
         self._keep = keep
-        self._waiting: deque[MakeCall] = deque()
+        #: By conversation, no more than are kept of it.
+        self._waiting: OrderedDict[Scope, deque[tuple[int, MakeCall]]] = OrderedDict()
         self._wake = anyio.Event()
+        self._hurry = anyio.Event()
         self._progress = anyio.Event()
         self._added = 0
         self._done = 0
         self.dropped = 0
         self._told = False
 
-    def add(self, make: MakeCall) -> None:
-        """Have a call written soon. The call is built then, not now."""
+    def add(self, scope: Scope, make: MakeCall) -> None:
+        """Have a call of a conversation written soon. The call is built then, not now."""
         if self._keep < 1:
             return
-        if len(self._waiting) >= MAX_WAITING:
-            self._waiting.popleft()
+        if self._added - self._done >= MAX_WAITING:
+            self._drop_one()
+        waiting = self._waiting.setdefault(scope, deque())
+        if len(waiting) >= self._keep:
+            # It would be gone again with the writing of the others.
+            waiting.popleft()
             self._done += 1
-            self.dropped += 1
-            logger.warning("dropped a recorded window: %d are waiting to be written", MAX_WAITING)
-        self._waiting.append(make)
         self._added += 1
+        waiting.append((self._added, make))
         self._wake.set()
 
     async def settle(self) -> None:
         """Wait until everything added so far is written; what others add meanwhile is not waited for."""
         target = self._added
         while self._done < target:
+            self._hurry.set()
             await self._progress.wait()
 
     async def run(self) -> None:
         """Write what comes in, until cancelled."""
         while True:
             await self._wake.wait()
-            await anyio.sleep(_GATHER_S)
+            with anyio.move_on_after(_GATHER_S):
+                await self._hurry.wait()
             await self.flush()
 
     async def flush(self) -> None:
@@ -108,13 +116,29 @@ class CallWriter:
         if self._wake.is_set():
             # One that is not set may be waited for: whoever replaced it would wake nobody.
             self._wake = anyio.Event()
-        batch = [make() for make in self._waiting]
+        if self._hurry.is_set():
+            self._hurry = anyio.Event()
+        # In the order in which they were handed out, whosever they are.
+        waiting = sorted(chain.from_iterable(self._waiting.values()), key=itemgetter(0))
+        batch = [make() for _, make in waiting]
         self._waiting.clear()
         if batch:
             await self._write(batch)
         self._done += len(batch)
         self._progress.set()
         self._progress = anyio.Event()
+
+    def _drop_one(self) -> None:
+        scope, waiting = next(iter(self._waiting.items()), (None, None))
+        if scope is None or waiting is None:
+            # All of them are being written now.
+            return
+        waiting.popleft()
+        if not waiting:
+            del self._waiting[scope]
+        self._done += 1
+        self.dropped += 1
+        logger.warning("dropped a recorded window: %d are waiting to be written", MAX_WAITING)
 
     async def _write(self, batch: list[Call]) -> None:
         try:

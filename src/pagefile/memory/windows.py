@@ -46,7 +46,7 @@ def _tell(house: House, scope: Scope, request: Request, made: "Made", at: dateti
     if not house.incognito and house.settings.calls_kept:
         # Now, because the messages are the caller's from here on.
         digest = hash_of(made.window)
-        house.calls.add(partial(_call, house, scope, made, request, at, digest))
+        house.calls.add(scope, partial(_call, house, scope, made, request, at, digest))
     if house.tends:
         house.tender.read_with(scope, _rules(request), made.view.head.live_tokens)
 
