@@ -53,6 +53,8 @@ class View:
     query: dict[str, str] = field(default_factory=dict[str, str])
     #: Without navigation, for whoever is not let in yet.
     bare: bool = False
+    #: Whether there is a JSON of it: a problem has none.
+    twin: bool = True
 
 
 def page(view: View, reader: Reader) -> str:
@@ -67,7 +69,7 @@ def page(view: View, reader: Reader) -> str:
         el("link", rel="stylesheet", href=places.STYLE),
         el("link", rel="icon", href=places.ICON, type="image/svg+xml"),
         None
-        if view.bare
+        if view.bare or not view.twin
         else el(
             "link",
             rel="alternate",
@@ -187,7 +189,7 @@ def _footer(view: View, reader: Reader) -> Element:
         el("a", reader.say("frame.api"), href="/docs"),
         el("a", reader.say("frame.health"), href="/healthz"),
     ]
-    if not view.bare:
+    if view.twin and not view.bare:
         twin = reader.asked.here(places.twin(reader.path), **view.query)
         links = [el("a", reader.say("frame.json"), href=twin), *links]
     return el("footer", el("p", *[part for link in links for part in (link, " · ")][:-1]))

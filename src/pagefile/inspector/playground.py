@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pagefile.inspector import places
 from pagefile.inspector.archive import done
 from pagefile.inspector.asking import Asked
-from pagefile.inspector.frame import View, card, choice_of, empty, form, notice
+from pagefile.inspector.frame import View, asking_form, card, choice_of, empty, field_of, form, notice
 from pagefile.inspector.markup import Content, Element, el
 from pagefile.inspector.pieces import badge, said
 from pagefile.inspector.reader import Reader
@@ -56,9 +56,26 @@ def show(data: Playground, reader: Reader) -> View:
             aria_label=say("chat.events"),
         ),
         card(_form(data, reader)),
+        _other(reader),
     ]
     lead = [el("code", data.conversation_id), el("span", f" · {data.user_id}") if data.user_id else None]
     return View(say("nav.chat"), body, lead=lead, script=True, tabs=reader.asked.conversation_id is not None)
+
+
+def _other(reader: Reader) -> Element:
+    say, asked = reader.say, reader.asked
+    who: Content = None
+    if "user_id" not in asked.bound:
+        who = field_of(say("field.user"), "user_id", asked.user_id)
+    choose = asking_form(
+        places.CHAT,
+        field_of(say("conv.conversation"), "conversation_id"),
+        who,
+        el("button", say("chat.begin")),
+        hidden={"tenant": asked.tenant},
+        label=say("chat.other"),
+    )
+    return el("details", el("summary", say("chat.other")), choose)
 
 
 def _turn(turn: Turn, reader: Reader) -> Element:

@@ -24,7 +24,7 @@ from pagefile.inspector.pieces import badge
 from pagefile.inspector.reader import Reader
 from pagefile.inspector.reasons import reason
 from pagefile.memory import Memory
-from pagefile.memory.replaying import Replay, change_of
+from pagefile.memory.replaying import Replay, change_of, checked_from_afar
 from pagefile.records import Call, JsonValue
 from pagefile.window.comparing import BlockChange, CandidateChange, DiffLine, bill
 
@@ -72,7 +72,7 @@ async def gather(memory: Memory, asked: Asked) -> Compared:
         return Compared(call, recorded, {}, None, None)
     try:
         values = {name: change_of(name, text) for name, text in changes.items()}
-        replay = await chat.replay(call.id, **values)
+        replay = await chat.replay(call.id, **checked_from_afar(values))
     except (SettingsError, BudgetError) as error:
         return Compared(call, recorded, changes, None, str(error))
     return Compared(call, recorded, changes, replay, None)

@@ -62,7 +62,7 @@ def _answer(messages: Sequence[Mapping[str, JsonValue]]) -> str:
     question = _question(messages)
     chinese = language(question) == "zh"
     chars = sum(len(str(one.get("content") or "")) for one in messages)
-    loaded = str(messages[-1].get("content") or "") if messages and messages[-1].get("role") == "tool" else ""
+    loaded = _loaded(messages)
     pages = len({uuid for one in messages for uuid in _UUID.findall(str(one.get("content") or ""))})
     if chinese:
         told = f"（我是演示用的脚本模型，没有设置真正的聊天模型。）这一窗里有 {len(messages)} 条消息、{chars:,} 个字符"
@@ -81,6 +81,14 @@ def _answer(messages: Sequence[Mapping[str, JsonValue]]) -> str:
         else "Attach a long tool result to see it go out."
     )
     return told + hint
+
+
+def _loaded(messages: Sequence[Mapping[str, JsonValue]]) -> str:
+    """What came back for this question; nothing when the last result is one that the question brought along."""
+    if not messages or messages[-1].get("role") != "tool":
+        return ""
+    calls = [one.get("tool_calls") for one in messages if one.get("tool_calls")]
+    return str(messages[-1].get("content") or "") if calls and LOAD_TOOL in json.dumps(calls[-1]) else ""
 
 
 def _telling(text: str, question: str) -> str:

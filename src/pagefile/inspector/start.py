@@ -7,7 +7,7 @@ from pagefile.inspector.asking import Asked
 from pagefile.inspector.frame import View, card, field_of, form, notice
 from pagefile.inspector.markup import Content, Element, el
 from pagefile.inspector.pieces import Row, conversations_table, rows_of
-from pagefile.inspector.reader import Reader
+from pagefile.inspector.reader import Reader, words
 from pagefile.memory import Memory
 from pagefile.records import JsonObject
 
@@ -149,26 +149,14 @@ def sign_in(reader: Reader, *, onward: str, failed: bool = False) -> View:
 
 def problem(title: str, detail: str, status: int, reader: Reader, *, code: str) -> View:
     """Something went wrong, and what to do."""
-    say = reader.say
-    known = f"problem.{code}"
-    told = say(known) if known in _problems() else title
+    say, known = reader.say, f"problem.{code}" in words()
     return View(
-        told,
+        say(f"problem.{code}") if known else title,
         [
             notice(detail, "bad"),
             el("p", say("problem.status", status=status, code=code), class_="soft"),
             el("p", el("a", say("problem.back"), href=reader.asked.to(places.HOME))),
         ],
-    )
-
-
-def _problems() -> frozenset[str]:
-    return frozenset(
-        {
-            "problem.not-found",
-            "problem.handle-not-found",
-            "problem.forbidden",
-            "problem.internal",
-            "problem.invalid-turn",
-        }
+        lead=say(f"problem.{code}.about") if known else None,
+        twin=False,
     )

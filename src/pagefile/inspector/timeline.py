@@ -63,7 +63,7 @@ async def gather(memory: Memory, asked: Asked) -> Timeline:
     return Timeline(
         head,
         tuple(entries),
-        _anchors(await chat.checkpoints()) if marks else {},
+        _anchors(await chat.checkpoints(), frozenset(mark.id for mark in marks)) if marks else {},
         {call.turn_id: call.id for call in reversed(calls) if call.turn_id is not None},
         None if wanted is None else await opened(memory, asked, wanted),
         max(0, first - 1 - PER_PAGE) if first > 1 else None,
@@ -78,16 +78,18 @@ async def _entries(memory: Memory, chat: Conversation, after: int | None) -> lis
     return await memory.house.store.reader.entries(query)
 
 
-def _anchors(checkpoints: Sequence[Checkpoint]) -> dict[str, Anchors]:
+def _anchors(checkpoints: Sequence[Checkpoint], shown: frozenset[str]) -> dict[str, Anchors]:
     made: dict[str, Anchors] = {}
     before: Checkpoint | None = None
     for one in checkpoints:
+        before, earlier = one, before
+        if one.id not in shown:
+            continue
         carried = frozenset(one.anchors)
         said_in = tuple(anchor for anchor in one.anchors if anchor in one.summary)
         beside = tuple(anchor for anchor in one.anchors if anchor not in one.summary)
-        gone = () if before is None else tuple(a for a in before.anchors if a not in carried)
+        gone = () if earlier is None else tuple(a for a in earlier.anchors if a not in carried)
         made[one.id] = Anchors(said_in, beside, gone)
-        before = one
     return made
 
 
