@@ -46,6 +46,8 @@ ABOUT_PAGES = (
     "/v1/pages/purge",
     "/v1/tools/call",
 )
+#: The routes whose examples speak of a recorded call.
+ABOUT_CALLS = ("/v1/calls/call", "/v1/explain", "/v1/replay")
 
 #: The order in which the examples make sense.
 ORDER = [
@@ -57,6 +59,10 @@ ORDER = [
     "GET /v1/turns",
     "POST /v1/context",
     "GET /v1/calls",
+    "GET /v1/calls/call",
+    "GET /v1/explain",
+    "POST /v1/replay",
+    "GET /v1/costs",
     "POST /v1/recall",
     "POST /v1/load",
     "GET /v1/load",
@@ -79,8 +85,10 @@ ORDER = [
     "POST /v1/facts/retract",
     "POST /v1/settle",
     "GET /v1/conversations/conversation",
+    "GET /v1/session",
     "POST /v1/import",
     "POST /v1/reset",
+    "GET /v1/resets",
     "POST /v1/forget",
     "GET /healthz",
     "GET /readyz",
@@ -109,6 +117,8 @@ async def prepared(client: Any, name: str, told: dict[str, Any]) -> str:
     here = {"conversation_id": CHAT, "user_id": USER}
     if name == "POST /v1/turns/abort":
         await client.post("/v1/turns/begin", json={**here, "id": LOST_TURN, "user": "等一下"})
+    if name.endswith(ABOUT_CALLS):
+        return told["GET /v1/calls"]["items"][0]["id"]
     if name == "POST /v1/facts/retract":
         return told["POST /v1/facts"]["id"]
     if not name.endswith(ABOUT_PAGES):

@@ -21,6 +21,7 @@ ROUTES: dict[str, str] = {
     "Memory.undo": "POST /v1/facts/undo",
     "Memory.import_facts": "POST /v1/facts/import",
     "Memory.settle": "POST /v1/settle",
+    "Memory.call": "GET /v1/calls/call",
     "Memory.forget": "POST /v1/forget",
     "Memory.pages": "GET /v1/pages",
     "Memory.search_tool_history": "POST /v1/pages/search",
@@ -47,16 +48,15 @@ ROUTES: dict[str, str] = {
     "Conversation.turns": "GET /v1/turns",
     "Conversation.checkpoints": "GET /v1/checkpoints",
     "Conversation.calls": "GET /v1/calls",
+    "Conversation.explain": "GET /v1/explain",
+    "Conversation.replay": "POST /v1/replay",
+    "Conversation.costs": "GET /v1/costs",
 }
 #: Verbs without a route.
 LEFT_OUT: dict[str, str] = {
     "Memory.open": "the service opens it when it starts",
     "Memory.conversation": "makes a handle and asks nothing",
     "Memory.rebuild": "works on every tenant for as long as it takes: an operator's command, `pagefile rebuild`",
-    "Memory.call": "looks back at a window, for whoever tunes it beside the database",
-    "Conversation.explain": "looks back at a window, for whoever tunes it beside the database",
-    "Conversation.replay": "looks back at a window, for whoever tunes it beside the database",
-    "Conversation.costs": "looks back at windows, for whoever tunes them beside the database",
     "Conversation.id": "what the handle was made with",
     "Conversation.scope": "what the handle was made with",
     "Conversation.workspace": "lives in the process of the agent that fills it",

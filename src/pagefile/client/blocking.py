@@ -50,6 +50,9 @@ class BlockingClientConversation(Blocking[ClientConversation]):
     turns = blocking(ClientConversation.turns)
     checkpoints = blocking(ClientConversation.checkpoints)
     calls = blocking(ClientConversation.calls)
+    explain = blocking(ClientConversation.explain)
+    replay = blocking(ClientConversation.replay)
+    costs = blocking(ClientConversation.costs)
 
     @described_as(ClientConversation.stream_chat)
     def stream_chat(
@@ -117,6 +120,7 @@ class BlockingClient(Blocking[Client]):
     fact_revisions = blocking(Client.fact_revisions)
     undo = blocking(Client.undo)
     import_facts = blocking(Client.import_facts)
+    call = blocking(Client.call)
     pages = blocking(Client.pages)
     search_tool_history = blocking(Client.search_tool_history)
     purge = blocking(Client.purge)

@@ -19,11 +19,14 @@ from pagefile.memory.drafts import (
     checked_step,
     checked_steps,
 )
+from pagefile.memory.explaining import Cost, Explanation
+from pagefile.memory.replaying import Replay
 from pagefile.records import (
     Call,
     Checkpoint,
     Hit,
     JsonObject,
+    JsonValue,
     Listing,
     Page,
     PageHit,
@@ -40,6 +43,7 @@ from pagefile.window.render import Placement
 from pagefile.wire import responses
 from pagefile.wire.archive import FetchedOut, PageHitOut, PageOut, ToolAnswer
 from pagefile.wire.chat import ChatDone, ChatEvent
+from pagefile.wire.explaining import CostOut, ExplanationOut, ReplayOut
 from pagefile.wire.responses import CallOut, CheckpointOut, HitOut, LoadOut, ResetOut, TurnOut
 from pagefile.wire.windows import WindowOut
 
@@ -272,6 +276,25 @@ class ClientConversation:
         params = {**self._here(), "limit": at_least(1, limit, "limit"), "after": after}
         found = await self._caller.get("/v1/calls", params, responses.Page[CallOut])
         return Listing([call.record() for call in found.items], found.next)
+
+    # -- recorded calls -------------------------------------------------------------------------------------------
+
+    async def explain(self, call_id: str) -> Explanation:
+        params = {**self._here(), "call_id": checked_id(call_id, "call id")}
+        return (await self._caller.get("/v1/explain", params, ExplanationOut)).record()
+
+    async def replay(self, call_id: str, /, **changes: JsonValue) -> Replay:
+        body = {
+            **self._here(),
+            "call_id": checked_id(call_id, "call id"),
+            "changes": checked_json(changes, "changes"),
+        }
+        return (await self._caller.ask("/v1/replay", body, ReplayOut)).record()
+
+    async def costs(self, *, limit: int = 50) -> list[Cost]:
+        params = {**self._here(), "limit": at_least(1, limit, "limit")}
+        found = await self._caller.get("/v1/costs", params, responses.Page[CostOut])
+        return [cost.record() for cost in found.items]
 
     # -- the service's own ----------------------------------------------------------------------------------------
 

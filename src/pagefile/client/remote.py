@@ -22,6 +22,7 @@ from pagefile.memory.fact_import import read_memory
 from pagefile.memory.transfer import FORMAT
 from pagefile.records import (
     DEFAULT_TENANT,
+    Call,
     ErasureReceipt,
     Fact,
     Head,
@@ -39,6 +40,7 @@ from pagefile.records import (
 from pagefile.wire import responses
 from pagefile.wire.archive import PageHitOut, PageOut, PurgeOut
 from pagefile.wire.responses import (
+    CallOut,
     ConversationOut,
     ErasureOut,
     FactOut,
@@ -222,7 +224,11 @@ class Client:
         body = {**_whose(checked_id(user_id, "user_id"), tenant), "memory": dict(data)}
         return (await self._caller.change("/v1/facts/import", body, ImportedFactsOut)).model_dump()
 
-    # -- pages ----------------------------------------------------------------------------------------------------
+    # -- recorded calls and pages ---------------------------------------------------------------------------------
+
+    async def call(self, call_id: str, *, user_id: str | None = None, tenant: str | None = None) -> Call:
+        params = {**_whose(user_id, tenant), "call_id": checked_id(call_id, "call id")}
+        return (await self._caller.get("/v1/calls/call", params, CallOut)).record()
 
     async def pages(
         self,

@@ -1,6 +1,6 @@
 """The arguments of a call, checked once: what cannot be used gets an error that says what to give instead."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeVar, cast
@@ -46,6 +46,8 @@ class Request:
         """The request with the settings' defaults filled in."""
         if isinstance(load, str):
             raise InvalidTurnError("load must be a list of uuids, not one text: write load=[uuid].")
+        if isinstance(load, Mapping) or not isinstance(cast("object", load), Iterable):
+            raise InvalidTurnError(f"load must be a list of uuids, not {load!r}: write load=[uuid].")
         return cls(
             query=checked_message(query, "query", settings.max_message_chars),
             turn_id=turn_id,
@@ -118,7 +120,8 @@ def _share(value: object) -> float:
     return float(value)
 
 
-def _placement(value: str) -> Placement:
-    if value not in {"tail", "head"}:
+def _placement(value: object) -> Placement:
+    # A tuple, because what is given may be nothing that a set can look for.
+    if value not in ("tail", "head"):
         raise SettingsError(f"placement is {value!r}: it must be 'tail' or 'head'.")
-    return cast("Placement", value)
+    return value

@@ -311,7 +311,7 @@ class Conversation:
         call = await found_call(self._house, self._scope, checked_id(call_id, "call id"))
         return await explained_call(self._house, self._scope, call)
 
-    async def replay(self, call_id: str, **changes: JsonValue) -> Replay:
+    async def replay(self, call_id: str, /, **changes: JsonValue) -> Replay:
         """A recorded call as it would have been with other settings, beside what it was. Nothing is written.
 
         `changes` are arguments of `context()` (`window_tokens=4000`), `tokenizer`, and settings that decide what stands in a

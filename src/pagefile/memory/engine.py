@@ -309,10 +309,10 @@ class Memory:
         self.house.forget(scope)
         return receipt
 
-    async def call(self, call_id: str, *, tenant: str | None = None) -> Call:
-        """A recorded call of whatever conversation of the tenant; `call.scope` says which."""
+    async def call(self, call_id: str, *, user_id: str | None = None, tenant: str | None = None) -> Call:
+        """A recorded call of whatever conversation of the tenant, or of one of its users; `call.scope` says which."""
         self.house.check_open()
-        return await found_call(self.house, Scope(_tenant(tenant)), checked_id(call_id, "call id"))
+        return await found_call(self.house, Scope(_tenant(tenant), user_id), checked_id(call_id, "call id"))
 
     async def pages(
         self,

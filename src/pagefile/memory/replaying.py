@@ -133,6 +133,8 @@ async def replayed(house: House, call: Call, changes: Mapping[str, JsonValue]) -
 def checked_changes(call: Call, changes: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
     """The changes by their dotted names; `SettingsError` for one that cannot be made."""
     named = {name.replace("__", "."): value for name, value in changes.items()}
+    if len(named) < len(changes):
+        raise SettingsError("A change is named twice, with a dot and with two underscores: name it once.")
     for name in named:
         if name not in CHANGEABLE:
             close = next(iter(get_close_matches(name, CHANGEABLE, n=1)), None)
@@ -144,6 +146,15 @@ def checked_changes(call: Call, changes: Mapping[str, JsonValue]) -> dict[str, J
             "Replay a call of `context(query)` instead."
         )
     return named
+
+
+def checked_from_afar(changes: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
+    """The changes that somebody at another machine wants: they may have no file of this one opened, nor learn which are there."""
+    if str(changes.get("tokenizer")).startswith("file:"):
+        raise SettingsError(
+            "A service opens no tokenizer from a file for a replay: name one of its own, such as 'o200k_base'."
+        )
+    return changes
 
 
 def change_of(name: str, text: str) -> JsonValue:

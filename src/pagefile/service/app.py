@@ -23,7 +23,17 @@ from pagefile.service.inspector_door import InspectorDoor
 from pagefile.service.once import Once
 from pagefile.service.problems import http_error, pagefile_error, validation_error
 from pagefile.service.reference import completed
-from pagefile.service.routes import archive, chat, conversations, facts, health, transfer, turns, windows
+from pagefile.service.routes import (
+    archive,
+    calls,
+    chat,
+    conversations,
+    facts,
+    health,
+    transfer,
+    turns,
+    windows,
+)
 from pagefile.service.routes.common import VERSION
 from pagefile.settings import ServiceSettings, Settings
 
@@ -100,7 +110,7 @@ def create_app(settings: Settings, *, metrics: Path | None = None) -> FastAPI:
     app.state.memory = app.state.model = None
     app.state.settings = settings
     app.state.meter = PrometheusMeter(shared=metrics)
-    for group in (turns, windows, chat, archive, conversations, facts, transfer, health):
+    for group in (turns, windows, calls, chat, archive, conversations, facts, transfer, health):
         app.include_router(group.routes)
     app.include_router(pages.routes)
     app.include_router(inspecting.routes)

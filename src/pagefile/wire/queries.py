@@ -72,6 +72,13 @@ class CheckpointsParams(ConversationParams):
     limit: Annotated[PageSize, Field(description=PAGE)] = 100
 
 
+class ResetsParams(ConversationParams):
+    """Resets of a conversation."""
+
+    after: Annotated[int, Field(ge=0, le=MAX_INT, description=AFTER)] = 0
+    limit: Annotated[PageSize, Field(description=PAGE)] = 100
+
+
 class FactsParams(Params):
     """Facts about a user."""
 

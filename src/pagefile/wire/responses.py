@@ -344,6 +344,21 @@ class ConversationOut(_Scoped):
         )
 
 
+class SessionOut(_Scoped):
+    """What an agent keeps close at hand for a conversation (document 001)."""
+
+    value: Annotated[Json | None, Field(description="The session value; null when there is none.")]
+
+    @classmethod
+    def of(cls, scope: Scope, value: JsonObject | None) -> "SessionOut":
+        return cls(
+            conversation_id=_conversation(scope),
+            user_id=scope.user,
+            tenant=scope.tenant,
+            value=None if value is None else _object(value),
+        )
+
+
 class CallOut(_Scoped):
     """A window that was handed out."""
 

@@ -2,19 +2,15 @@
 
 from typing import Annotated
 
-import anyio
 from fastapi import Query, Response
 
-from pagefile.service.routes.common import MemoryOf, chat_of, router
+from pagefile.service.routes.common import MemoryOf, chat_of, router, settled_calls
 from pagefile.wire.queries import CallsParams
 from pagefile.wire.requests import AskContext, AskRecall
 from pagefile.wire.responses import CallOut, HitOut, Page, page_of
 from pagefile.wire.windows import WindowOut
 
 routes = router("Windows")
-
-#: How long a listing of calls waits for the newest ones to be written.
-_SETTLE_S = 1.0
 
 
 @routes.post("/context", response_model=WindowOut)
@@ -51,8 +47,6 @@ async def recall(memory: MemoryOf, body: AskRecall) -> Page[HitOut]:
 @routes.get("/calls")
 async def calls(memory: MemoryOf, params: Annotated[CallsParams, Query()]) -> Page[CallOut]:
     """The windows handed out lately, newest first."""
-    # Calls are written off the read path; under steady load there is always one more, so the wait has an end.
-    with anyio.move_on_after(_SETTLE_S):
-        await memory.house.calls.settle()
+    await settled_calls(memory)
     found = await chat_of(memory, params).calls(limit=params.limit, after=params.after)
     return page_of([CallOut.of(call) for call in found], found.next)
