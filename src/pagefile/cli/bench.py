@@ -9,6 +9,7 @@ import typer
 from pagefile.bench import archive as archive_bench
 from pagefile.bench import facts as facts_bench
 from pagefile.bench import history as history_bench
+from pagefile.bench import inspector as inspector_bench
 from pagefile.bench import recall as recall_bench
 from pagefile.bench import recall_speed as recall_speed_bench
 from pagefile.bench import service as service_bench
@@ -100,6 +101,24 @@ def facts(
     else:
         _show(report.report.rows)
         _show_machine(report.report)
+    if not report.ok:
+        raise typer.Exit(1)
+
+
+@app.command()
+def inspector(
+    *,
+    quick: Quick = False,
+    as_json: AsJson = False,
+) -> None:
+    """Measure pages of a very long conversation beside those of a short one; exit code 1 when a limit is not kept."""
+    with err().status("Measuring…") as status:
+        report = inspector_bench.run(quick=quick, progress=lambda step: status.update(visible(step)))
+    if as_json:
+        print_json(report.to_json())
+    else:
+        _show(report.rows)
+        _show_machine(report)
     if not report.ok:
         raise typer.Exit(1)
 

@@ -18,6 +18,8 @@ from pagefile.tiers.archive import LOADING_TOOLS, loaded_uuid
 
 #: Entries of the log on one page.
 PER_PAGE = 40
+#: How many entries back the checkpoint before a slice is looked for.
+LOOK_BACK = 400
 _KINDS: frozenset[Literal["turn", "checkpoint", "reset"]] = frozenset({"turn", "checkpoint", "reset"})
 _ANCHORS_SHOWN = 60
 
@@ -63,7 +65,7 @@ async def gather(memory: Memory, asked: Asked) -> Timeline:
     return Timeline(
         head,
         tuple(entries),
-        _anchors(await chat.checkpoints(), frozenset(mark.id for mark in marks)) if marks else {},
+        _anchors(await _with_before(memory, chat, marks), frozenset(mark.id for mark in marks)),
         {call.turn_id: call.id for call in reversed(calls) if call.turn_id is not None},
         None if wanted is None else await opened(memory, asked, wanted),
         max(0, first - 1 - PER_PAGE) if first > 1 else None,
@@ -76,6 +78,20 @@ async def _entries(memory: Memory, chat: Conversation, after: int | None) -> lis
     # The verbs of a conversation list turns and checkpoints apart, and no resets: here all stand in the order of the log.
     query = EntryQuery(chat.scope, kinds=_KINDS, after_seq=after or 0, limit=PER_PAGE, newest=after is None)
     return await memory.house.store.reader.entries(query)
+
+
+async def _with_before(memory: Memory, chat: Conversation, marks: Sequence[Checkpoint]) -> list[Checkpoint]:
+    """The checkpoints of a slice, and the one before them, if it is not too far back to look for."""
+    before: list[Checkpoint] = []
+    after = max(0, marks[0].seq - 1 - LOOK_BACK) if marks else 0
+    while marks:
+        # One at a time: the store then reads no further than to the first of the slice.
+        query = EntryQuery(chat.scope, kinds=frozenset({"checkpoint"}), after_seq=after, limit=1)
+        found = [one for one in await memory.house.store.reader.entries(query) if isinstance(one, Checkpoint)]
+        if not found or found[0].seq >= marks[0].seq:
+            break
+        before, after = found, found[0].seq
+    return [*before, *marks]
 
 
 def _anchors(checkpoints: Sequence[Checkpoint], shown: frozenset[str]) -> dict[str, Anchors]:
