@@ -20,7 +20,7 @@ class Part:
 
 def stacked(parts: Sequence[Part], whole: int, label: str) -> Element:
     """Parts of a whole side by side; what is left of it stays empty."""
-    total = max(whole, sum(part.value for part in parts), 1)
+    total = max(whole, sum(max(0, part.value) for part in parts), 1)
     at = 0.0
     pieces: list[Content] = []
     for part in parts:
