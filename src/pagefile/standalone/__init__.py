@@ -18,7 +18,7 @@ from pagefile.standalone.conversation_summarizer import SUMMARY_PROMPT, Conversa
 from pagefile.standalone.episodic_memory import ConversationEpisodicMemory
 from pagefile.standalone.fact_injection import (
     FactRanker,
-    _count_tokens,
+    _count_tokens,  # pyright: ignore[reportPrivateUsage] - document 004's name
     format_memory_for_injection,
     get_memory_data,
     memory_data_of,
@@ -29,7 +29,7 @@ from pagefile.standalone.hybrid_history import ConversationContext, Conversation
 from pagefile.standalone.memory_middleware import (
     MEMORY_NAME,
     MemoryMiddleware,
-    _extract_conversation_context,
+    _extract_conversation_context,  # pyright: ignore[reportPrivateUsage] - document 004's name
     extract_text,
     memory_config,
 )
