@@ -301,6 +301,10 @@ def test_every_route_is_tried_with_another_s_names():
             Wish(None, None, 1, 8),
             Wish(None, None, 2, 9),
             Wish("红", "bob", 2, 12),
+            # Recorded calls: another user's, in their conversation and in one's own, and another tenant's.
+            Wish(None, None, 1, 29),
+            Wish(None, None, 0, 29),
+            Wish(None, None, 0, 33),
         ):
             anyio.run(tried, holder, every_route(wish))
 
