@@ -1,7 +1,7 @@
 """How often a process that only serves looks for garbage.
 
 What is loaded at the start stays for good, and a request leaves next to nothing behind that counting references does not
-find. Python's defaults walk through all of it every few dozen windows: a fifth of the time of a request.
+find. Python's defaults walk through all of it every few dozen windows.
 """
 
 import gc
