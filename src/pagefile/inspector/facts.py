@@ -117,6 +117,8 @@ def show(data: Facts, reader: Reader) -> View:
         )
     else:
         body += [_held(data, reader), _add_form(reader), _revisions(data, reader)]
+        everything = reader.asked.to(places.ERASE, user_id=data.user_id)
+        body.append(el("p", el("a", say("erase.user", name=data.user_id), href=everything, class_="danger")))
     lead: Content = say("facts.lead")
     if data.user_id is not None:
         lead = [el("span", data.user_id, class_="who"), " · ", reader.count("count.facts", len(data.facts))]

@@ -93,7 +93,7 @@ class Reader:
     def time(self, at: datetime, *, exact: bool = False) -> Element:
         """A time for people, with the exact one for machines and for whoever points at it."""
         at = at.astimezone(UTC)
-        full = f"{self.day(at)} {at:%H:%M}"
+        full = f"{self.day(at)} {at:%H:%M} UTC"
         shown = full if exact else self.ago(at)
         return el("time", shown, datetime=at.isoformat(), title=f"{at:%Y-%m-%d %H:%M:%S} UTC")
 

@@ -16,7 +16,7 @@ _SHOWN = 8
 
 @dataclass(frozen=True, slots=True)
 class DemoState:
-    """How far the demo is being filled in: None of None when nobody asked for it."""
+    """How far the demo is being filled in; nothing of nothing when nobody asked for it."""
 
     done: int = 0
     total: int = 0
@@ -52,7 +52,7 @@ def show(data: Start, reader: Reader) -> View:
             el("p", reader.link(places.CONVERSATIONS, say("start.all")), class_="more") if data.more else None
         )
         body.append(card(conversations_table(data.conversations, reader), more, title=say("start.latest")))
-    else:
+    elif not data.demo.running:
         body.append(_welcome(data, reader))
     body += [_ways(reader), _calling(data, reader)]
     return View("Pagefile", body, lead=say("start.lead"))
@@ -61,7 +61,7 @@ def show(data: Start, reader: Reader) -> View:
 def _welcome(data: Start, reader: Reader) -> Element:
     say = reader.say
     button = None
-    if not data.demo.running and not reader.asked.bound:
+    if not reader.asked.bound:
         button = form(reader, places.DEMO, el("button", say("start.fill"), class_="primary"), class_="inline")
     return card(
         el("p", say("start.empty")),
@@ -77,8 +77,11 @@ def _demo_state(demo: DemoState, reader: Reader) -> Content:
         return notice(reader.say("demo.failed", why=demo.failed), "bad")
     if not demo.running:
         return None
-    label = reader.say("demo.running", done=reader.number(demo.done), total=reader.number(demo.total))
-    bar = el("progress", label, value=demo.done, max=max(demo.total, 1), aria_label=label)
+    label = reader.say("demo.begins")
+    bar = el("progress", label, aria_label=label)
+    if demo.total:
+        label = reader.say("demo.running", done=reader.number(demo.done), total=reader.number(demo.total))
+        bar = el("progress", label, value=demo.done, max=demo.total, aria_label=label)
     again = el("a", reader.say("demo.look"), href=reader.asked.to(places.HOME))
     return card(el("p", label), bar, el("p", again), class_="working", role="status")
 

@@ -109,6 +109,12 @@ async def home(request: Request, memory: MemoryOf, named: NamedOf) -> Response:
     return answer
 
 
+@routes.get(places.BASE)
+async def base(named: NamedOf) -> Response:
+    """Whoever types the name of the folder means the first page."""
+    return gone_to(places.HOME)
+
+
 @routes.get(places.twin(places.HOME))
 async def home_twin(request: Request, memory: MemoryOf, named: NamedOf) -> Response:
     """The same as JSON."""

@@ -1,6 +1,7 @@
 """The inspector in a real browser: clicked through in both languages, at two widths, in both themes."""
 
 import json
+import os
 import socket
 import subprocess
 import sys
@@ -30,6 +31,8 @@ AUDIT = Path(__file__).with_name("audit.js").read_text(encoding="utf-8")
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Chromium]:
     path = chromium_path()
+    if path is None and os.environ.get("CI"):
+        pytest.fail(HOW_TO_GET_IT)
     if path is None:
         pytest.skip(HOW_TO_GET_IT)
     with chromium(path) as running:
