@@ -12,7 +12,7 @@ import anyio
 import pytest
 
 from pagefile import Memory, Settings
-from pagefile.inspector import places, site
+from pagefile.inspector import places, recall, site
 from pagefile.inspector.markup import el
 from pagefile.inspector.reader import words
 from pagefile.records import Scope
@@ -243,6 +243,38 @@ async def test_recall_stands_beside_plain_bm25(client, about):
     read = await page(client, places.RECALL, params=asked)
     assert "Plain BM25" in read.text
     assert f"score {found['hits'][0]['score']:.3f}" in read.text
+
+
+async def test_what_goes_wrong_is_told_as_a_page(client, monkeypatch):
+    """In the reader's language, with the status it has; a program gets the problem document."""
+    gone = await client.get(
+        places.CONVERSATION, params={"conversation_id": "x"}, headers={**HTML, "Accept-Language": "zh"}
+    )
+    assert (404, "text/html; charset=utf-8") == (gone.status_code, gone.headers["content-type"])
+    assert "不存在" in gone.text
+    assert (
+        "application/problem+json"
+        == (await client.get(f"{places.CONVERSATION}.json")).headers["content-type"]
+    )
+    for path, query in (
+        (places.PAGE, {"uuid": INJECTIONS[0]}),
+        (places.CALL, {"call_id": INJECTIONS[2]}),
+        (places.CALL, {"call_id": "a\0b"}),
+    ):
+        answer = await client.get(path, params=query, headers=HTML)
+        assert answer.status_code in {404, 422}, path
+        assert not Read(answer.text).all("img")
+        assert not Read(answer.text).all("script")
+
+    async def broken(*_):
+        raise RuntimeError("青霉素")
+
+    monkeypatch.setattr(recall, "known_users", broken)
+    failed = await client.get(places.RECALL, headers=HTML)
+    assert (500, "text/html; charset=utf-8") == (failed.status_code, failed.headers["content-type"])
+    assert "Something went wrong" in failed.text
+    assert "青霉素" not in failed.text
+    assert "'none'" in failed.headers["content-security-policy"]
 
 
 # -- forms -------------------------------------------------------------------------------------------------------------
