@@ -4,7 +4,7 @@ There is no way to put text into a page unescaped, so nothing that a user or a t
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from html import escape
 from typing import TypeAlias
 
@@ -42,11 +42,6 @@ def el(name: str, /, *inside: Content, **attributes: object) -> Element:
 def document(root: Element) -> str:
     """A whole page."""
     return f"<!doctype html>\n{root}\n"
-
-
-def each(parts: Iterable[Content]) -> list[Content]:
-    """Several, one after the other."""
-    return list(parts)
 
 
 def _markup(content: Content) -> str:
