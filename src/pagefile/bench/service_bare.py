@@ -14,8 +14,13 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-import uvicorn
-from fastapi import FastAPI
+from pagefile.errors import MissingExtraError
+
+try:
+    import uvicorn
+    from fastapi import FastAPI
+except ImportError as error:
+    raise MissingExtraError.of("service", "`pagefile bench service`") from error
 from pydantic import BaseModel
 
 from pagefile.bench.bare import BareLog, values_of
