@@ -90,10 +90,11 @@ def answered(arguments: list[str], answer: bytes) -> int:
 
 def interrupted(process: subprocess.Popen[bytes]) -> int:
     """The exit code after Ctrl-C; pressed again when it fell into the moment before the terminal is read."""
-    for _ in range(30):
+    for _ in range(5):
         process.send_signal(signal.SIGINT)
         try:
-            return process.wait(1)
+            # Time enough to end: a second one that falls into the end of the interpreter is deadly.
+            return process.wait(10)
         except subprocess.TimeoutExpired:
             continue
     return process.wait(0)

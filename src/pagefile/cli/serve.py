@@ -47,7 +47,9 @@ def serve(
 def _server(settings: Settings) -> Callable[[socket.socket], None]:
     """What serves on a socket until it is told to stop."""
     try:
-        from pagefile.service import workers  # noqa: PLC0415 - an extra, and slow to import
+        import uvicorn  # noqa: F401, PLC0415  # pyright: ignore[reportUnusedImport] - an extra, and slow to import
+
+        from pagefile.service import workers  # noqa: PLC0415 - likewise
     except ImportError as error:
         raise MissingExtraError.of("service", "`pagefile serve`") from error
     workers.check(settings)

@@ -16,7 +16,7 @@ async def test_who_flushes_an_idle_writer_does_not_put_it_to_sleep():
         tasks.start_soon(writer.run)
         await anyio.wait_all_tasks_blocked()
         await writer.flush()
-        writer.add(lambda: call("a"))
+        writer.add(CHAT, lambda: call("a"))
         with anyio.fail_after(5):
             await writer.settle()
         tasks.cancel_scope.cancel()
