@@ -51,6 +51,7 @@ def add(
     say(text)
     say(
         f"\nIt opens {_whose(key)}{_until(key)}. Keep it now: it is not shown again. Send it as `Authorization: Bearer …`."
+        "\nOn this machine nobody needs a key until the setting service.require_keys is true."
     )
 
 

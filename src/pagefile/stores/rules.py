@@ -75,13 +75,14 @@ def no_fact(fact_id: str) -> NotFoundError:
 def no_call(call_id: str) -> NotFoundError:
     """The error for a recorded window that is not there, or is somebody else's."""
     return NotFoundError(
-        f"There is no recorded call {call_id!r}: `chat.calls()` lists those that are kept (setting `calls_kept`)."
+        f"There is no recorded call {call_id!r}: `chat.calls()`, or `pagefile calls CONVERSATION`, lists those that "
+        "are kept (setting `calls_kept`)."
     )
 
 
 def no_key(key_id: str) -> NotFoundError:
     """The error for a key that is not there."""
-    return NotFoundError(f"There is no key {key_id!r}: `pagefile keys list` shows those there are.")
+    return NotFoundError(f"There is no key of the id {key_id!r}: `pagefile keys list` shows those there are.")
 
 
 def key_taken(key_id: str) -> ConflictError:
