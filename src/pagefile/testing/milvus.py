@@ -22,6 +22,8 @@ from typing import Literal, Self
 
 from pagefile.errors import StoreUnavailableError
 
+#: How often it is tried.
+_STARTS = 3
 _PATIENCE_S = 90.0
 #: Waits for a word or for the end of its input, which comes when the process that started it dies: no orphans.
 _KEEPER = '"$@" & read -r how; kill -s "${how:-KILL}" $!; wait $!'
@@ -53,12 +55,24 @@ class MilvusServer:
         return f"milvus://127.0.0.1:{self._ports['proxy_port']}"
 
     def start(self) -> None:
-        """Start, and return when it is well."""
+        """Start, and return when it is well.
+
+        The server of this wheel sometimes dies while it recovers from a kill, and comes up when it is started again.
+        """
         if self._keeper is not None:
             return
         folder = self._folder or self._unpacked()
+        for _ in range(_STARTS):
+            self._keeper = self._launched(folder)
+            if self._is_well():
+                return
+            self.stop("KILL")
+        said = (folder / "log").read_text(errors="replace")[-2000:]
+        raise StoreUnavailableError(f"Milvus did not start: {said}")
+
+    def _launched(self, folder: Path) -> "subprocess.Popen[bytes]":
         with (folder / "log").open("ab") as log:
-            self._keeper = subprocess.Popen(  # noqa: S603 - our own command
+            return subprocess.Popen(  # noqa: S603 - our own command
                 ["/bin/sh", "-c", _KEEPER, "keeper", str(folder / "bin" / "milvus"), "run", "standalone"],
                 stdin=subprocess.PIPE,
                 stdout=log,
@@ -72,10 +86,6 @@ class MilvusServer:
                     "MILVUS_RUN_DIR": str(folder / "run"),
                 },
             )
-        if not self._is_well():
-            said = (folder / "log").read_text(errors="replace")[-2000:]
-            self.stop("KILL")
-            raise StoreUnavailableError(f"Milvus did not start: {said}")
 
     def stop(self, how: Literal["TERM", "KILL"] = "KILL") -> None:
         """Stop it: `TERM` lets it tidy up, `KILL` is a crash. Twice is the same as once."""
