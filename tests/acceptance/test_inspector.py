@@ -16,11 +16,12 @@ from pagefile.inspector import places, recall, site
 from pagefile.inspector.markup import el
 from pagefile.inspector.reader import words
 from pagefile.records import Scope
-from pagefile.settings import ServiceSettings
+from pagefile.settings import ModelSettings, ServiceSettings
 from pagefile.stores.secrets import new_key
 
 from .http_serving import BASE, serving
 from .inspector_story import CHAT, INJECTIONS, USER, every_page, told
+from .model_stub import ModelStub
 
 pytestmark = pytest.mark.anyio
 
@@ -408,6 +409,20 @@ async def test_the_chat_streams(client):
     names = re.findall(r"^event: (\w+)$", answer.text, re.MULTILINE)
     assert ("turn", "archived", "done") == (names[0], names[1], names[-1])
     assert "token" in names
+
+
+async def test_the_chat_speaks_with_the_model_of_the_settings():
+    """Any OpenAI-compatible endpoint: its words stream, it sees the window, and the page says who answers."""
+    with ModelStub(lambda _request: ["阿莫西林", "不行，您对青霉素过敏。"]) as stub:
+        model = ModelSettings(name="stub-model", base_url=stub.url, api_key="sk-secret")
+        async with serving(Settings(url="memory://", model=model)) as client:
+            await client.post("/v1/facts", json={"user_id": "amy", "text": "对青霉素过敏"})
+            where = f"{places.CHAT}?conversation_id=try&user_id=amy"
+            assert "stub-model" in (await page(client, where)).text
+            answer = await sent(client, where, {"message": "能吃阿莫西林吗？"})
+            assert 303 == answer.status_code
+            assert "阿莫西林不行，您对青霉素过敏。" in (await page(client, where)).text
+        assert "对青霉素过敏" in str(stub.requests[0]["messages"])
 
 
 # -- who may see what ----------------------------------------------------------------------------------------------------
