@@ -3,8 +3,9 @@
 import json
 import threading
 from collections.abc import Callable, Iterable
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Self
+from typing import Any
+
+from tests.stub_server import QuietHandler, StubServer
 
 #: What a script yields: a text, a `delta`, or raw bytes of the stream.
 Piece = str | dict[str, Any] | bytes
@@ -28,7 +29,7 @@ def call(name: str, arguments: Any, *, index: int = 0, id: str = "call_1") -> li
     return [{"tool_calls": [piece]} for piece in (first, *rest)]
 
 
-class ModelStub:
+class ModelStub(StubServer):
     """Use it as `with ModelStub(script) as stub`; the script turns a request into the pieces of an answer."""
 
     def __init__(self, script: Script, *, status: int = 200) -> None:
@@ -37,10 +38,8 @@ class ModelStub:
         self.left = threading.Event()
         outer = self
 
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def do_POST(self) -> None:
+        class Handler(QuietHandler):
+            def do_POST(self) -> None:  # noqa: N802 - as http.server calls it
                 request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 outer.requests.append(request)
                 self.send_response(status)
@@ -74,25 +73,11 @@ class ModelStub:
                 self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
                 self.wfile.flush()
 
-            def log_message(self, *_: Any) -> None:
-                return
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
-        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+        super().__init__(Handler)
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_port}/v1"
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+        return f"{super().url}/v1"
 
 
 def _data(piece: str | dict[str, Any], finish: str | None) -> bytes:

@@ -3,6 +3,7 @@
 They are installed by the extra `bench`. One that is not there, or would phone home, is left out, and the report says why.
 """
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -29,17 +30,17 @@ class PeerRanker(Ranker):
         self._user = ""
         self.start()
 
+    @abstractmethod
     def start(self) -> None:
         """Load it; `ImportError` when it is not installed, `RuntimeError` when it must not be used as it is."""
-        raise NotImplementedError
 
+    @abstractmethod
     def put(self, corpus: Corpus) -> None:
         """Store everything that was said."""
-        raise NotImplementedError
 
+    @abstractmethod
     def find(self, question: str, limit: int) -> Iterator[str]:
         """The ids of turns, best first; one may come twice."""
-        raise NotImplementedError
 
     async def take(self, corpus: Corpus) -> None:
         self._user = corpus.user

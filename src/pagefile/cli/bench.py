@@ -1,12 +1,13 @@
 """`bench`: measures Pagefile on this machine; the benchmarks themselves are in `pagefile.bench`."""
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Protocol, TypeVar
 
 import typer
 
 from pagefile.bench import archive as archive_bench
+from pagefile.bench import core as core_bench
 from pagefile.bench import facts as facts_bench
 from pagefile.bench import history as history_bench
 from pagefile.bench import inspector as inspector_bench
@@ -15,14 +16,20 @@ from pagefile.bench import recall_speed as recall_speed_bench
 from pagefile.bench import service as service_bench
 from pagefile.bench import short_term as short_term_bench
 from pagefile.bench import workspace as workspace_bench
-from pagefile.bench.core import run
-from pagefile.bench.history_costs import CLAIMS, WAYS
-from pagefile.bench.recall_scoring import DEPTH, FIGURES
-from pagefile.bench.replay import Replayed
-from pagefile.bench.report import Report, Row
-from pagefile.bench.scenario import SHOWN, Scenario
+from pagefile.bench.report import Report
+from pagefile.cli.bench_tables import (
+    show_costs,
+    show_machine,
+    show_recall,
+    show_replayed,
+    show_requests,
+    show_rows,
+    show_scenario,
+    show_walked,
+)
 from pagefile.cli.opening import AsJson
-from pagefile.cli.output import err, print_json, print_table, say, table, visible, warn
+from pagefile.cli.output import err, print_json, visible, warn
+from pagefile.records import JsonObject
 from pagefile.settings.sources import bench_data
 
 app = typer.Typer(no_args_is_help=True)
@@ -43,15 +50,8 @@ def core(
     as_json: AsJson = False,
 ) -> None:
     """Measure the core, each number beside something measured in the same run; exit code 1 when a limit is not kept."""
-    with err().status("Measuring…") as status:
-        report = run(quick=quick, progress=lambda step: status.update(visible(step)))
-    if as_json:
-        print_json(report.to_json())
-    else:
-        _show(report.rows)
-        _show_machine(report)
-    if not report.ok:
-        raise typer.Exit(1)
+    report = _measured(lambda tell: core_bench.run(quick=quick, progress=tell))
+    _tell(report, report, as_json=as_json)
 
 
 @app.command()
@@ -68,21 +68,15 @@ def archive(
     as_json: AsJson = False,
 ) -> None:
     """Measure what the archive saves and what it costs; exit code 1 when a limit is not kept."""
-    with err().status("Measuring…") as status:
-        report = archive_bench.run(
-            data or bench_data(), quick=quick, progress=lambda step: status.update(visible(step))
-        )
+    report = _measured(lambda tell: archive_bench.run(data or bench_data(), quick=quick, progress=tell))
     if report.replayed is None:
         warn(archive_bench.NO_DATA)
-    if as_json:
-        print_json(report.to_json())
-    else:
-        _show_replayed(report.replayed or ())
-        _show_scenario(report.scenario)
-        _show(report.report.rows)
-        _show_machine(report.report)
-    if not report.ok:
-        raise typer.Exit(1)
+    _tell(
+        report,
+        report.report,
+        as_json=as_json,
+        before=lambda: (show_replayed(report.replayed or ()), show_scenario(report.scenario)),
+    )
 
 
 @app.command()
@@ -92,17 +86,10 @@ def facts(
     as_json: AsJson = False,
 ) -> None:
     """Measure the ranking of facts beside scikit-learn's refit, and injection within its budget; exit code 1 when a limit is not kept."""
-    with err().status("Measuring…") as status:
-        report = facts_bench.run(quick=quick, progress=lambda step: status.update(visible(step)))
+    report = _measured(lambda tell: facts_bench.run(quick=quick, progress=tell))
     if report.instead is not None:
         warn(report.instead)
-    if as_json:
-        print_json(report.to_json())
-    else:
-        _show(report.report.rows)
-        _show_machine(report.report)
-    if not report.ok:
-        raise typer.Exit(1)
+    _tell(report, report.report, as_json=as_json)
 
 
 @app.command()
@@ -112,15 +99,8 @@ def inspector(
     as_json: AsJson = False,
 ) -> None:
     """Measure pages of a very long conversation beside those of a short one; exit code 1 when a limit is not kept."""
-    with err().status("Measuring…") as status:
-        report = inspector_bench.run(quick=quick, progress=lambda step: status.update(visible(step)))
-    if as_json:
-        print_json(report.to_json())
-    else:
-        _show(report.rows)
-        _show_machine(report)
-    if not report.ok:
-        raise typer.Exit(1)
+    report = _measured(lambda tell: inspector_bench.run(quick=quick, progress=tell))
+    _tell(report, report, as_json=as_json)
 
 
 @app.command()
@@ -130,15 +110,8 @@ def service(
     as_json: AsJson = False,
 ) -> None:
     """Measure the HTTP service beside bare FastAPI routes that store and read the same rows; exit code 1 when a limit is not kept."""
-    with err().status("Measuring…") as status:
-        report = service_bench.run(quick=quick, progress=lambda step: status.update(visible(step)))
-    if as_json:
-        print_json(report.to_json())
-    else:
-        _show(report.rows)
-        _show_machine(report)
-    if not report.ok:
-        raise typer.Exit(1)
+    report = _measured(lambda tell: service_bench.run(quick=quick, progress=tell))
+    _tell(report, report, as_json=as_json)
 
 
 @app.command()
@@ -158,19 +131,10 @@ def short_term(
     as_json: AsJson = False,
 ) -> None:
     """Measure short-term memory on PostgreSQL with Redis; exit code 1 when a limit is not kept."""
-    with err().status("Measuring…") as status:
-        report = short_term_bench.run(
-            url, sessions, quick=quick, progress=lambda step: status.update(visible(step))
-        )
+    report = _measured(lambda tell: short_term_bench.run(url, sessions, quick=quick, progress=tell))
     if report.instead is not None:
         warn(report.instead)
-    if as_json:
-        print_json(report.to_json())
-    else:
-        _show(report.report.rows)
-        _show_machine(report.report)
-    if not report.ok:
-        raise typer.Exit(1)
+    _tell(report, report.report, as_json=as_json)
 
 
 @app.command()
@@ -202,15 +166,12 @@ def recall(
 ) -> None:
     """Measure how much of what answers a question is found, beside plain BM25."""
     if speed:
-        _recall_speed(quick=quick, as_json=as_json)
+        timed = _measured(lambda tell: recall_speed_bench.run(quick=quick, progress=tell))
+        _tell(timed, timed, as_json=as_json)
         return
-    with err().status("Measuring…") as status:
-        report = recall_bench.run(
-            data or bench_data(),
-            quick=quick,
-            progress=lambda step: status.update(visible(step)),
-            peers=peers,
-        )
+    report = _measured(
+        lambda tell: recall_bench.run(data or bench_data(), quick=quick, progress=tell, peers=peers)
+    )
     for why in report.left_out:
         warn(why)
     if out is not None:
@@ -218,72 +179,19 @@ def recall(
     if as_json:
         print_json(report.to_json())
     else:
-        _show_recall(report.sets)
+        show_recall(report.sets)
 
 
 @app.command()
 def history(*, quick: Quick = False, as_json: AsJson = False) -> None:
     """Measure what looking back on a conversation costs and finds; exit code 1 when a limit is not kept."""
-    with err().status("Measuring…") as status:
-        report = history_bench.run(quick=quick, progress=lambda step: status.update(visible(step)))
-    if as_json:
-        print_json(report.to_json())
-    else:
-        _show_requests(report)
-        _show_costs(report)
-        _show(report.report.rows)
-        _show_machine(report.report)
-    if not report.ok:
-        raise typer.Exit(1)
-
-
-def _show_requests(report: history_bench.HistoryReport) -> None:
-    """The 50-turn row of document 002, section 2.1.6."""
-    say(f"A conversation of {len(report.tokens[WAYS[0]])} turns: tokens of the request that asks for a turn.")
-    numbers = (*(f"turn {turn}" for turn in history_bench.SHOWN), "total", "saved", "document")
-    made = table(*numbers, "way", right=numbers)
-    for way, tokens in report.tokens.items():
-        shown = [f"{tokens[turn - 1]:,}" for turn in history_bench.SHOWN]
-        made.add_row(*shown, f"{sum(tokens):,}", f"{report.saved(way):.0%}", history_bench.CLAIMED[way], way)
-    print_table(made)
-    say()
-
-
-def _show_costs(report: history_bench.HistoryReport) -> None:
-    """The table of document 002, section 4.1, with what it assumes."""
-    traffic, sizes = report.traffic, report.sizes
-    say(
-        f"A month of {traffic.conversations_a_day:,} conversations of {traffic.turns} turns a day, "
-        f"{traffic.days} days, ${traffic.usd_per_million:g} for a million tokens. Calculated from {sizes.question:.0f} "
-        f"tokens of system message and question, {sizes.turn:.0f} a turn, {sizes.summary:.0f} of summary, "
-        f"{sizes.recalled:.0f} recalled; {sizes.window_turns} turns of window, a summary from turn "
-        f"{sizes.first_summary_turns} on, {sizes.waiting_turns:g} turn waiting for it."
+    report = _measured(lambda tell: history_bench.run(quick=quick, progress=tell))
+    _tell(
+        report,
+        report.report,
+        as_json=as_json,
+        before=lambda: (show_requests(report), show_costs(report)),
     )
-    numbers = ("tokens a request", "calculated", "tokens a month", "cost", "saved")
-    made = table(*numbers, "way", right=numbers)
-    first = report.measured(WAYS[0])
-    for way in WAYS:
-        measured = report.measured(way)
-        month = traffic.tokens(measured)
-        made.add_row(
-            f"{measured:,.0f}",
-            f"{report.calculated(way):,.0f}",
-            f"{month / 1e6:,.0f}M",
-            f"${traffic.dollars(month):,.0f}",
-            f"{1 - measured / first:.0%}",
-            way,
-        )
-    for claim in CLAIMS:
-        made.add_row(
-            f"{claim.per_request(traffic):,.0f}",
-            "",
-            f"{claim.millions:g}M",
-            f"${claim.dollars(traffic):,.0f}",
-            f"{claim.saved():.0%}",
-            f"the document's {claim.name}",
-        )
-    print_table(made)
-    say()
 
 
 @app.command()
@@ -293,133 +201,35 @@ def workspace(
     as_json: AsJson = False,
 ) -> None:
     """Measure what a workspace spares an agent over a 200-page document; exit code 1 when a limit is not kept."""
+    report = _measured(lambda tell: workspace_bench.run(quick=quick, progress=tell))
+    _tell(report, report.report, as_json=as_json, before=lambda: show_walked(report))
+
+
+R = TypeVar("R")
+
+
+class _Told(Protocol):
+    """What a benchmark found out."""
+
+    @property
+    def ok(self) -> bool: ...
+    def to_json(self) -> JsonObject: ...
+
+
+def _measured(run: Callable[[Callable[[str], None]], R]) -> R:
+    """What a benchmark returns; what it is at stands on the terminal meanwhile."""
     with err().status("Measuring…") as status:
-        report = workspace_bench.run(quick=quick, progress=lambda step: status.update(visible(step)))
+        return run(lambda step: status.update(visible(step)))
+
+
+def _tell(told: _Told, report: Report, *, as_json: bool, before: Callable[[], object] | None = None) -> None:
+    """Print what was measured, the tables `before` the rows; exit code 1 when a limit is not kept."""
     if as_json:
-        print_json(report.to_json())
+        print_json(told.to_json())
     else:
-        _show_walked(report)
-        _show(report.report.rows)
-        _show_machine(report.report)
-    if not report.ok:
+        if before is not None:
+            before()
+        show_rows(report.rows)
+        show_machine(report)
+    if not told.ok:
         raise typer.Exit(1)
-
-
-def _show_walked(report: workspace_bench.WorkspaceReport) -> None:
-    """The same questions in every way."""
-    say(
-        f"{report.questions} questions to 200 pages with a table of contents of {report.toc_chars:,} characters."
-    )
-    numbers = ("calls made", "reached", "get_toc", "reached", "prompt tokens", "repeated")
-    made = table(*numbers, "way", right=numbers)
-    for walked in report.walked:
-        made.add_row(
-            f"{walked.made.total():,}",
-            f"{walked.reached.total():,}",
-            f"{walked.made['get_toc']:,}",
-            f"{walked.reached['get_toc']:,}",
-            f"{walked.tokens:,}",
-            f"{walked.repeated_share:.0%}",
-            walked.way.name,
-        )
-    print_table(made)
-    say()
-
-
-def _recall_speed(*, quick: bool, as_json: bool) -> None:
-    with err().status("Measuring…") as status:
-        report = recall_speed_bench.run(quick=quick, progress=lambda step: status.update(visible(step)))
-    if as_json:
-        print_json(report.to_json())
-    else:
-        _show(report.rows)
-        _show_machine(report)
-    if not report.ok:
-        raise typer.Exit(1)
-
-
-def _show_recall(sets: Sequence[recall_bench.Measured]) -> None:
-    """A line for each figure and ranker: there may be many rankers, and a terminal is narrow."""
-    numbers = ("mean", "ahead", "low", "high")
-    for measured in sets:
-        say(
-            f"{measured.set}, {measured.questions:,} questions, {measured.turns:,} turns; how far {recall_bench.OURS} is "
-            "ahead, and the bounds of 95 % of paired resamples of the questions:"
-        )
-        made = table(*numbers, "ranker", "figure", right=numbers)
-        for figure in FIGURES[measured.set]:
-            for ranker in measured.rankers:
-                made.add_row(*_recall_cells(measured, figure, ranker), ranker, figure)
-        for ranker in measured.rankers:
-            best = f"ms p50 for the best {DEPTH[measured.set]}"
-            made.add_row(f"{measured.milliseconds(ranker):.1f}", "", "", "", ranker, best)
-        print_table(made)
-        say()
-
-
-def _recall_cells(measured: recall_bench.Measured, figure: str, ranker: str) -> list[str]:
-    mean = f"{measured.mean(figure, ranker):.3f}"
-    if ranker == recall_bench.OURS:
-        return [mean, "", "", ""]
-    ahead = measured.ahead(figure, ranker)
-    return [mean, *(f"{value:+.3f}" for value in (ahead.mean, ahead.low, ahead.high))]
-
-
-def _show_replayed(lines: Sequence[Replayed]) -> None:
-    """Prompt tokens of all model calls of the runs, a table for each way to end a turn and each threshold."""
-    for turn_end, threshold in dict.fromkeys((line.turn_end, line.threshold) for line in lines):
-        say(
-            f"Recorded runs, results over {threshold:,} characters leave when the turn ends: with the {turn_end}."
-        )
-        numbers = ("tokens without", "with", "saved", "calls", "left", "pages")
-        made = table(*numbers, "runs", right=numbers)
-        for line in lines:
-            if (line.turn_end, line.threshold) == (turn_end, threshold):
-                made.add_row(*_replayed_cells(line))
-        print_table(made)
-        say()
-
-
-def _replayed_cells(line: Replayed) -> list[str]:
-    tally = line.tally
-    cut = f", {tally.cut:,} prompts cut to the window" if tally.cut else ""
-    return [
-        f"{tally.without_tokens:,}",
-        f"{tally.with_tokens:,}",
-        f"{tally.saved:.1%}",
-        f"{tally.calls:,}",
-        f"{tally.left:,}",
-        f"{tally.pages:,}",
-        f"{line.source}, {line.runs:,}{cut}",
-    ]
-
-
-def _show_scenario(measured: Scenario) -> None:
-    """The table of document 000, section 5."""
-    say(
-        f"Ten turns, each with a result of 50,000 characters ({measured.result_tokens:,} tokens) and "
-        f"{measured.exchange_tokens:,} tokens of question and answer: tokens of the request that answers."
-    )
-    numbers = (*(f"turn {turn}" for turn in SHOWN), "total", "saved")
-    made = table(*numbers, "way, and what the document says", right=numbers)
-    for walked in measured.ways:
-        cells = [f"{tokens:,}" for tokens in walked.shown()]
-        made.add_row(*cells, f"{measured.saved(walked):.0%}", f"{walked.way.name}: {walked.way.claim}")
-    print_table(made)
-    say()
-
-
-def _show_machine(report: Report) -> None:
-    machine = " · ".join(f"{name} {value}" for name, value in report.machine.items())
-    say(f"\n{machine} · {report.seconds:.0f} s")
-
-
-def _show(rows: Sequence[Row]) -> None:
-    made = table("value", "ratio", "limit", "kept", "measured", right=("value", "ratio", "limit"))
-    for row in rows:
-        kept = {True: "yes", False: "NO", None: ""}[row.ok]
-        ratio = "" if row.ratio is None else f"{row.ratio:,.2f}"
-        limit = "" if row.limit is None else f"{'≤' if row.bound == 'at most' else '≥'} {row.limit:g}"
-        told = f"{row.name}: {row.note}" if row.note else row.name
-        made.add_row(f"{row.value:,.4g} {row.unit}", ratio, limit, kept, told)
-    print_table(made)

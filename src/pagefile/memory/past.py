@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, TypeVar, cast
 
-from pagefile.errors import HandleNotFoundError, NotFoundError
+from pagefile.errors import HandleNotFoundError, NotFoundError, StoreError
 from pagefile.memory.moments import Moment, listed
 from pagefile.ports import (
     CallLog,
@@ -72,7 +72,7 @@ class PastStore(Store):
         self.keys = cast("KeyStore", _Port())
 
     async def erase(self, scope: Scope) -> ErasureReceipt:
-        raise NotImplementedError("the past cannot be erased")
+        raise StoreError("What was cannot be erased: erase what is, with `memory.forget()`.")
 
     async def describe(self) -> JsonObject:
         return await self._store.describe()

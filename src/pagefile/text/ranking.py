@@ -1,7 +1,7 @@
 """Which texts answer a query, by their words alone.
 
 `WordIndex` is BM25 that grows one document at a time: a conversation gains a turn every few seconds, and refitting
-ten thousand for each is what makes lexical search look slow. `tfidf_similarities` is document 004's ranking of facts.
+ten thousand for each is what makes lexical search look slow.
 """
 
 import math
@@ -11,13 +11,10 @@ from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-
-from pagefile.text.words import terms
 
 K = TypeVar("K", bound=Hashable)
 
@@ -248,48 +245,3 @@ def _best_first(scores: npt.NDArray[np.float32], limit: int | None) -> list[int]
         bar = np.partition(scores[found], -limit)[-limit]
         found = found[scores[found] >= bar]
     return found[np.lexsort((-found, -scores[found]))].tolist()
-
-
-# -- document 004 ------------------------------------------------------------------------------------------------------
-
-
-def tfidf_similarities(query: str, texts: Sequence[str]) -> list[float]:
-    """How alike each text and the query are, 0 to 1: the cosine of their TF-IDF vectors.
-
-    Features are words, pairs of Chinese characters, and runs of 2 to 4 Latin letters. The last let `pytest` meet
-    `python` and `test`, which whole words do not, and document 004's own example needs it.
-    """
-    vectors = [_features(text) for text in texts]
-    asked = _features(query)
-    spread = Counter(feature for vector in (asked, *vectors) for feature in vector)
-    number = len(vectors) + 1
-    # scikit-learn's smoothed weight, which document 004 was written against.
-    weights = {feature: math.log((1 + number) / (1 + held)) + 1 for feature, held in spread.items()}
-    asked_norm = _norm(asked, weights)
-    return [_cosine(asked, vector, weights, asked_norm) for vector in vectors]
-
-
-def _cosine(asked: Counter[str], vector: Counter[str], weights: dict[str, float], asked_norm: float) -> float:
-    # Summed in the query's order, never a set's: the same input gives the same bits in every process.
-    dot = sum(
-        count * vector[feature] * weights[feature] ** 2
-        for feature, count in asked.items()
-        if feature in vector
-    )
-    return min(1.0, dot / (asked_norm * _norm(vector, weights))) if dot else 0.0
-
-
-def _norm(vector: Counter[str], weights: dict[str, float]) -> float:
-    return math.sqrt(sum((count * weights[feature]) ** 2 for feature, count in vector.items()))
-
-
-@lru_cache(maxsize=1024)  # the same facts are ranked before every model call
-def _features(text: str) -> Counter[str]:
-    """Terms as they are; runs of letters behind a space, so that the run `it` is not the word `it`."""
-    words = terms(text)
-    features = Counter(words)
-    for word in words:
-        if word.isascii():
-            for size in (2, 3, 4):
-                features.update(f" {word[at : at + size]}" for at in range(len(word) - size + 1))
-    return features

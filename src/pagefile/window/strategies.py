@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from pagefile.text.ranking import tfidf_similarities
+from pagefile.text.facts import FactIndex
 
 Strategy = Literal["model", "keyword", "similarity", "hybrid"]
 
@@ -74,7 +74,9 @@ _POLICIES: Mapping[Strategy, Callable[[str, Sequence[PageHint]], list[str]]] = {
 
 
 def _best(question: str, pages: Sequence[PageHint], least: float) -> list[str]:
-    similarities = tfidf_similarities(question, [page.text for page in pages])
+    index: FactIndex[int] = FactIndex()
+    index.add(enumerate(page.text for page in pages))
+    similarities = index.similarities(question)
     # Of equally similar pages the newest: it is what the conversation is about now.
-    best = max(range(len(pages)), key=lambda n: (similarities[n], n))
-    return [pages[best].uuid] if similarities[best] > least else []
+    best = max(range(len(pages)), key=lambda n: (similarities.get(n, 0.0), n))
+    return [pages[best].uuid] if similarities.get(best, 0.0) > least else []

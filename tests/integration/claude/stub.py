@@ -1,26 +1,24 @@
 """A stand-in for the Messages API: streams what a script says, and remembers what it was asked."""
 
 import json
-import threading
 from collections.abc import Callable
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Self
+from typing import Any
+
+from tests.stub_server import QuietHandler, StubServer
 
 Block = dict[str, Any]
 Script = Callable[[dict[str, Any]], list[Block]]
 
 
-class MessagesStub:
+class MessagesStub(StubServer):
     """Use it as `with MessagesStub(script) as stub`; the script turns a request into content blocks."""
 
     def __init__(self, script: Script) -> None:
         self.requests: list[dict[str, Any]] = []
         outer = self
 
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def do_POST(self) -> None:
+        class Handler(QuietHandler):
+            def do_POST(self) -> None:  # noqa: N802 - as http.server calls it
                 body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
                 request = json.loads(body or b"{}")
                 if not self.path.startswith("/v1/messages"):
@@ -30,10 +28,10 @@ class MessagesStub:
                 blocks = script(request) if request.get("tools") else [{"type": "text", "text": "title"}]
                 self._answer(200, "text/event-stream", _stream(blocks, len(outer.requests)))
 
-            def do_GET(self) -> None:
+            def do_GET(self) -> None:  # noqa: N802 - as http.server calls it
                 self._answer(404, "application/json", b"{}")
 
-            def do_HEAD(self) -> None:
+            def do_HEAD(self) -> None:  # noqa: N802 - as http.server calls it
                 self._answer(200, "application/json", b"")
 
             def _answer(self, status: int, kind: str, body: bytes) -> None:
@@ -43,25 +41,7 @@ class MessagesStub:
                 self.end_headers()
                 self.wfile.write(body)
 
-            def log_message(self, *_: Any) -> None:
-                return
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
-        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_port}"
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+        super().__init__(Handler)
 
 
 def last_said(request: dict[str, Any]) -> list[Block]:

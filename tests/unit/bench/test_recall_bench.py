@@ -4,6 +4,7 @@ import gzip
 import json
 import random
 import re
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -188,13 +189,18 @@ async def test_each_text_is_embedded_once():
 def test_a_peer_that_is_not_there_is_named(data: Path, monkeypatch: pytest.MonkeyPatch):
     """Loudly, with the reason; one that would phone home is left out as well."""
 
-    class Missing(recall_peers.PeerRanker):
+    class Absent(recall_peers.PeerRanker):
+        def put(self, corpus: object) -> None: ...
+        def find(self, question: str, limit: int) -> Iterator[str]:
+            return iter(())
+
+    class Missing(Absent):
         name = "missing"
 
         def start(self) -> None:
             raise ImportError("No module named 'missing'")
 
-    class Talking(recall_peers.PeerRanker):
+    class Talking(Absent):
         name = "talking"
 
         def start(self) -> None:

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from pagefile.text.ranking import K1, B, Ranked, WordIndex, tfidf_similarities
+from pagefile.text.ranking import K1, B, Ranked, WordIndex
 from pagefile.text.words import terms
 
 DOCS = {
@@ -177,49 +177,3 @@ def test_ten_thousand_documents_are_searched_in_milliseconds():
     for at in range(20):
         assert index.search([f"w{at}", f"w{at * 31 % 977}", "w5"], 10)
     assert (time.thread_time() - began) / 20 < 0.01
-
-
-# -- document 004 ------------------------------------------------------------------------------------------------------
-
-
-def test_the_worked_example_of_document_004():
-    """All three facts of the conversation's topic rank above the one that is not."""
-    context = "我在做一个 Python 项目 使用 FastAPI 和 SQLAlchemy 怎么写测试？"
-    expert, hints, pytest_, docker = tfidf_similarities(
-        context,
-        [
-            "Expert in Python and FastAPI",
-            "Likes type hints in Python",
-            "Prefers pytest for testing",
-            "Uses Docker for containerization",
-        ],
-    )
-    assert expert > hints > pytest_ > docker > 0
-
-
-def test_similarity_follows_the_topic():
-    """Chinese facts are told apart by their pairs of characters."""
-    facts = ["用户对青霉素过敏", "用户喜欢爬山和摄影"]
-    medicine = tfidf_similarities("医生说我不能用青霉素", facts)
-    leisure = tfidf_similarities("周末去哪里爬山好", facts)
-    assert medicine[0] > medicine[1]
-    assert leisure[1] > leisure[0]
-
-
-def test_known_similarities():
-    """Equal texts are 1 apart from rounding, texts with nothing in common 0, and no texts give nothing."""
-    assert [pytest.approx(1), 0] == tfidf_similarities("红色的苹果", ["红色的苹果", "quantum"])
-    assert [0.0] == tfidf_similarities("", ["apple"])
-    assert [0.0] == tfidf_similarities("apple", [""])
-    assert [] == tfidf_similarities("apple", [])
-
-
-def test_a_hundred_facts_take_milliseconds():
-    """Document 004 promises less than 10 ms for 100 facts; facts recur, and are cut once."""
-    facts = [
-        f"The user mentioned topic {at} about travelling to city {at * 7} 和第{at}次会议" for at in range(100)
-    ]
-    tfidf_similarities("travelling to the meeting 会议", facts)
-    began = time.thread_time()
-    tfidf_similarities("what about the 3rd meeting 第3次会议", facts)
-    assert time.thread_time() - began < 0.05
