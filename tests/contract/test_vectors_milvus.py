@@ -1,10 +1,9 @@
-"""Milvus keeps every promise of a home of vectors, as a file and as a genuine server."""
+"""Milvus keeps every promise of a home of vectors, as a file; `tests/integration/vectors/test_milvus_server.py` says the same of a genuine server."""
 
 import pytest
 
 from pagefile.stores import InMemoryStore, open_vectors
 from pagefile.testing import contracts
-from tests.integration.vectors.serving import emptied, milvus_url
 
 
 class Backend:
@@ -19,14 +18,5 @@ class TestFile(Backend, contracts.VectorHomeContract):
     @pytest.fixture
     async def home(self, store, tmp_path):
         home = open_vectors(f"milvus:///{tmp_path}/vectors.db", store)
-        yield home
-        await home.close()
-
-
-class TestServer(Backend, contracts.VectorHomeContract):
-    @pytest.fixture
-    async def home(self, store):
-        home = open_vectors(milvus_url(), store)
-        await emptied(home)
         yield home
         await home.close()

@@ -22,9 +22,9 @@ from typing import Literal, Self
 
 from pagefile.errors import StoreUnavailableError
 
-#: How often it is tried.
+#: How often it is tried, and how long one try may take: where it comes up at all, it does in a few seconds.
 _STARTS = 3
-_PATIENCE_S = 90.0
+_PATIENCE_S = 60.0
 #: Waits for a word or for the end of its input, which comes when the process that started it dies: no orphans.
 _KEEPER = '"$@" & read -r how; kill -s "${how:-KILL}" $!; wait $!'
 #: `{{ name(type): default }}`, as the wheel's template of a configuration writes what is left open.
@@ -48,6 +48,7 @@ class MilvusServer:
         self._folder: Path | None = None
         self._ports: dict[str, int] = {}
         self._keeper: subprocess.Popen[bytes] | None = None
+        self._was_well = False
 
     @property
     def url(self) -> str:
@@ -58,13 +59,17 @@ class MilvusServer:
         """Start, and return when it is well.
 
         The server of this wheel sometimes dies while it recovers from a kill, and comes up when it is started again.
+        A first start can find one of its ports taken by somebody quicker, and waits for ever: the next try has others.
         """
         if self._keeper is not None:
             return
         folder = self._folder or self._unpacked()
         for _ in range(_STARTS):
+            if not self._was_well:
+                self._configure(folder)
             self._keeper = self._launched(folder)
             if self._is_well():
+                self._was_well = True
                 return
             self.stop("KILL")
         said = (folder / "log").read_text(errors="replace")[-2000:]
@@ -114,7 +119,7 @@ class MilvusServer:
         self.close()
 
     def _unpacked(self) -> Path:
-        """A folder with the binaries and a configuration."""
+        """A folder with the binaries and what a configuration is made from."""
         wheel = installed()
         if wheel is None:
             raise StoreUnavailableError("No Milvus to start: `pip install milvus==2.3.5`.")
@@ -125,10 +130,17 @@ class MilvusServer:
         packed = sorted((wheel / "bin").glob("*.lzma"), key=lambda file: -file.stat().st_size)
         with ThreadPoolExecutor(2) as threads:
             list(threads.map(_unpack, packed, [folder / "bin" / file.stem for file in packed]))
-        template = (wheel / "config.yaml.template").read_text(encoding="utf-8")
-        (folder / "configs" / "milvus.yaml").write_text(self._filled(template), encoding="utf-8")
-        shutil.copy(wheel / "glog.conf", folder / "configs" / "glog.conf")
+        for name in ("config.yaml.template", "glog.conf"):
+            shutil.copy(wheel / name, folder / "configs" / name)
         return folder
+
+    def _configure(self, folder: Path) -> None:
+        """Write its configuration, with ports that are free now and no data yet."""
+        configs = folder / "configs"
+        template = (configs / "config.yaml.template").read_text(encoding="utf-8")
+        (configs / "milvus.yaml").write_text(self._filled(template), encoding="utf-8")
+        shutil.rmtree(folder / "data")
+        (folder / "data").mkdir()
 
     def _filled(self, template: str) -> str:
         names = [found[1] for found in _OPEN.finditer(template)]

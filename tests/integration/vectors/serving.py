@@ -19,10 +19,6 @@ def milvus():
     return server
 
 
-def milvus_url():
-    return milvus().url
-
-
 async def emptied(home):
     """Without what the test before left: a collection is dropped in a moment and made in seconds."""
     for shelf in await home.shelves():

@@ -1,6 +1,4 @@
-"""Milvus: files that are opened again, servers that go away, rows that other programs read."""
-
-import asyncio
+"""Milvus: files that are opened again, servers that are not there, rows that other programs read."""
 
 import pytest
 from pymilvus import MilvusClient
@@ -13,8 +11,6 @@ from pagefile.stores.milvus import MilvusVectors, Place
 from pagefile.stores.milvus.home import MilvusOptions
 from pagefile.testing.contracts.vectors import MAKER, said, seqs, vector
 from pagefile.testing.drafts import AT, CHAT
-
-from .serving import emptied, milvus
 
 USER = Scope("tenant", "ada")
 QUERY = vector(1, 0, 0, 0)
@@ -114,32 +110,4 @@ async def test_nobody_listens(store):
         await home.search(MAKER, USER, QUERY, 10)
     with pytest.raises(StoreUnavailableError, match="left alone"):
         await home.put(MAKER, [await said(store, CHAT, 1, (1, 0, 0, 0))])
-    await home.close()
-
-
-@pytest.mark.slow
-async def test_a_server_that_comes_back_is_used_again(store):
-    """Killed and started again: nothing that was put is lost, and nobody has to open anything anew."""
-    server, now = milvus(), [0.0]
-    options = MilvusOptions(read_timeout_s=2, write_timeout_s=5)
-    home = MilvusVectors(Place.of(server.url), options=options, monotonic=lambda: now[0])
-    await emptied(home)
-    await home.put(MAKER, [await said(store, CHAT, 1, (1, 0, 0, 0))])
-    server.stop("KILL")
-    with pytest.raises(StoreUnavailableError, match="cannot be reached"):
-        await home.search(MAKER, USER, QUERY, 10)
-    with pytest.raises(StoreUnavailableError, match="left alone"):
-        await home.search(MAKER, USER, QUERY, 10)
-    server.start()
-    for _ in range(60):
-        now[0] += 60
-        try:
-            found = await home.search(MAKER, USER, QUERY, 10)
-        except StoreUnavailableError:
-            await asyncio.sleep(0.5)
-            continue
-        if found:
-            break
-        await asyncio.sleep(0.5)
-    assert [1] == seqs(found)
     await home.close()

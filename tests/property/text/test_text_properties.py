@@ -4,7 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pagefile.text.extract import anchors, clip, summarize
-from pagefile.text.ranking import WordIndex, tfidf_similarities
+from pagefile.text.facts import FactIndex
+from pagefile.text.ranking import WordIndex
 from pagefile.text.scripts import cjk_share
 from pagefile.text.tokens import open_counter
 from pagefile.text.words import sentences, terms
@@ -92,7 +93,9 @@ def test_a_summary_never_exceeds_its_limit(
 @given(TEXT, st.lists(TEXT, max_size=4))
 def test_similarities_are_shares(query: str, texts: list[str]):
     """One for each text, from 0 to 1."""
-    found = tfidf_similarities(query, texts)
+    index: FactIndex[int] = FactIndex()
+    index.add(enumerate(texts))
+    found = index.similarity_array(query, range(len(texts)))
     assert len(texts) == len(found)
     assert all(0 <= share <= 1 for share in found)
 
