@@ -20,10 +20,10 @@ unexport PYRIGHT_PYTHON_FORCE_VERSION
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup serve test check bench lock format clean
+.PHONY: help setup serve test check bench traceability lock format clean
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 setup: $(READY) ## Make .venv with the locked dependencies and this package
 	@echo "$(VENV) is ready: $$($(BIN)/python --version)"
@@ -45,6 +45,9 @@ check: $(READY_TO_CHECK) ## Everything that must hold before a change goes in: f
 
 bench: $(READY) ## Measure the core on this machine
 	$(BIN)/pagefile bench core
+
+traceability: $(READY) ## Write docs/traceability.md: each requirement, its tests, what was measured
+	$(BIN)/python scripts/traceability.py
 
 format: $(READY) ## Format the code and mend what ruff can mend
 	$(BIN)/ruff format
