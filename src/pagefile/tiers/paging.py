@@ -48,8 +48,9 @@ class Paging:
         self._keeper = keeper
         self._counter = counter
         self._strategy: Strategy = strategy
-        self._texts: OrderedDict[tuple[str, str], tuple[str, int]] = OrderedDict()
-        self._excerpts: OrderedDict[tuple[str, str, int], tuple[str, int]] = OrderedDict()
+        # By whoever may read them: a uuid alone opens nothing, and two tenants may hold one.
+        self._texts: OrderedDict[tuple[Scope, str], tuple[str, int]] = OrderedDict()
+        self._excerpts: OrderedDict[tuple[Scope, str, str, int], tuple[str, int]] = OrderedDict()
 
     async def bring(self, occasion: Occasion, load: Sequence[str]) -> PagesIn:
         """Everything this window shows of the archive; what cannot be read is noted and stays a placeholder."""
@@ -114,7 +115,9 @@ class Paging:
             if tokens <= most and not _asked_query(step):
                 forms.append(Text("loaded", text, tokens))
             if tokens > share or not forms:
-                forms.append(Text("passages", *await self._excerpt(uuid, text, query, share)))
+                forms.append(
+                    Text("passages", *await self._excerpt((occasion.scope, uuid, query, share), text))
+                )
             return tuple(forms)
         except PagefileError as error:
             occasion.note(f"page {uuid} stays a placeholder: {error}")
@@ -132,7 +135,7 @@ class Paging:
         return fitting_slice(text, start, most, budget_tokens, self._counter.count)
 
     async def _text(self, scope: Scope, uuid: str) -> tuple[str, int]:
-        key = (scope.tenant, uuid)
+        key = (scope, uuid)
         if key not in self._texts:
             page, text = await self._pages.load(scope, uuid)
             tokens = page.tokens if page.counter == self._counter.name else self._counter.count(text)
@@ -142,9 +145,9 @@ class Paging:
         self._texts.move_to_end(key)
         return self._texts[key]
 
-    async def _excerpt(self, uuid: str, text: str, query: str, budget: int) -> tuple[str, int]:
-        key = (uuid, query, budget)
+    async def _excerpt(self, key: tuple[Scope, str, str, int], text: str) -> tuple[str, int]:
         if key not in self._excerpts:
+            _, _, query, budget = key
             chosen = await self._archive.excerpt(text, query, budget)
             self._excerpts[key] = chosen, self._counter.count(chosen)
             if len(self._excerpts) > 64:
