@@ -20,7 +20,7 @@ unexport PYRIGHT_PYTHON_FORCE_VERSION
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup serve test check bench traceability lock format clean
+.PHONY: help setup serve test check bench docs traceability lock format clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -49,6 +49,11 @@ bench: $(READY) ## Measure the core on this machine
 traceability: $(READY) ## Write docs/traceability.md: each requirement, its tests, what was measured
 	$(BIN)/python scripts/traceability.py
 
+docs: $(READY) ## Build the pages of docs/ into site/
+	$(BIN)/python scripts/reference.py
+	$(BIN)/mkdocs build --strict --quiet
+	@echo "The pages are in site/: open site/index.html"
+
 format: $(READY) ## Format the code and mend what ruff can mend
 	$(BIN)/ruff format
 	$(BIN)/ruff check --fix
@@ -62,7 +67,7 @@ lock: $(BIN)/uv ## Resolve the dependencies anew into the two locks (ARGS=--upgr
 	$(COMPILE) --extra claude --group check --constraint requirements.lock pyproject.toml -o requirements-check.lock
 
 clean: ## Remove .venv, caches and builds; databases stay
-	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage
+	rm -rf $(VENV) build dist site .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # A pyenv shim can be on the path for a Python that is not there, so each candidate is asked for its version.
