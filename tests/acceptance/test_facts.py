@@ -308,6 +308,18 @@ async def test_turns_are_read_in_the_background(face, url, clock):
         assert held["name"].scope.conversation == "c"
 
 
+async def test_turns_of_the_same_name_are_read_for_their_own_users(face, url):
+    """The work that waits is kept apart by tenant, user and conversation, whatever ids they share."""
+    owners = [("a", "u", "c"), ("b", "u", "c"), ("a", "v", "d"), ("b", "v", "d")]
+    async with opened(face, url, settings=reading("rules")) as memory:
+        for tenant, user, conversation in owners:
+            chat = memory.conversation(conversation, user_id=user, tenant=tenant)
+            await chat.record(user=f"我叫{tenant}{user}。", assistant="你好")
+        await memory.settle()
+        held = {owner: [fact.text for fact in await memory.facts(owner[1], owner[0])] for owner in owners}
+    assert {owner: [f"用户的名字是{owner[0]}{owner[1]}"] for owner in owners} == held
+
+
 async def test_nothing_is_read_unless_asked_for(memory):
     """The default keeps no statements about anybody on its own."""
     await memory.conversation("c", user_id="u").record(user="我叫李雷", assistant="你好")

@@ -147,6 +147,16 @@ async def test_a_summary_is_kept(store):
     assert 14 == await store.count_messages("c")
 
 
+async def test_a_summary_is_one_row_and_goes_with_its_conversation(store, memory):
+    """S2-13: however often it is saved; no summary is left of a conversation that is gone."""
+    await talk(store, *range(5))
+    for covered in (2, 4, 6):
+        await store.save_summary("c", f"到第{covered}条。", covered_message_count=covered)
+    gone = await memory.forget(conversation_id="c")
+    assert 1 == gone.counts["conversation_summaries"]
+    assert await store.get_summary("c") is None
+
+
 async def test_the_summary_is_the_checkpoint(store, memory):
     """CX-4: one summary, two views of it: the engine's window begins with it."""
     await talk(store, *range(5))

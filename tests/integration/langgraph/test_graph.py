@@ -1,6 +1,7 @@
 """The nodes as LangGraph runs them, and the same without it."""
 
 from contextlib import aclosing
+from itertools import pairwise
 
 import anyio
 import pytest
@@ -249,6 +250,34 @@ async def test_a_graph_of_ones_own_may_loop(memory):
     (turn,) = await memory.conversation("c").turns()
     assert ("done", "盗梦空间。", ["search"]) == (turn.status, turn.assistant, [s.tool for s in turn.steps])
     assert "tool" == model.prompts[1][-1].type
+
+
+class WithTone(ConversationState, total=False):
+    """The state of an application that needs one thing more."""
+
+    tone: str
+
+
+async def test_a_field_of_ones_own_is_said_in_one_place(memory):
+    """S2-10: a node behind all others reads what one before them wrote, and no node in between was told of it."""
+    nodes = ConversationNodes(memory, Model())
+    names = ("set", *ORDER[:-1], "speak", "persist")
+
+    def speak(state: WithTone):
+        return {"messages": [AIMessage(f"{state['tone']}：{state['messages'][-1].text}")]}
+
+    own = {"set": lambda state: {"tone": "温和"}, "speak": speak}
+    builder = StateGraph(WithTone)
+    for name in names:
+        builder.add_node(name, own.get(name) or nodes.node(name))
+    builder.add_edge(START, "set")
+    for one, other in pairwise(names):
+        builder.add_edge(one, other)
+    state = await builder.compile().ainvoke(
+        {"messages": [HumanMessage("你好", id="t1")], "conversation_id": "c"}
+    )
+    assert (ORDER, "温和") == ([trace["node"] for trace in state["trace"]], state["tone"])
+    assert [("done", "你好", "温和：答：你好")] == await the_log(memory, "c")
 
 
 # -- the budget --------------------------------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 """Each node alone: a state goes in, what changes comes out, and nothing else."""
 
+import inspect
 from dataclasses import dataclass
 from typing import get_type_hints
 
@@ -44,6 +45,14 @@ def test_the_state_has_the_keys_of_the_document():
         "episodic_memory", "kb_prefix", "agent_type", "use_retrieval", "retrieval_results", "debug",
     }  # fmt: skip
     assert of_document | {"turn_id", "trace"} == set(get_type_hints(ConversationState))
+
+
+@pytest.mark.parametrize("node", [route_node, recall_node, retrieve_node, generate_node, persist_node])
+def test_what_is_in_the_state_is_handed_on_by_nobody(node):
+    """S2-41: a node takes the state and what it works with; nothing that the state holds is a parameter to forget."""
+    first, *others = inspect.signature(node).parameters
+    assert "state" == first
+    assert set() == set(others) & set(get_type_hints(ConversationState))
 
 
 # -- route -------------------------------------------------------------------------------------------------------------
@@ -346,6 +355,18 @@ async def test_both_sides_are_on_disk_once(memory):
     await persist_node(other, store=store)
     said = [(message["role"], message["content"]) for message in await store.list_messages("c")]
     assert [("user", "问"), ("assistant", "答"), ("user", "再问"), ("assistant", "再答")] == said
+
+
+async def test_what_was_persisted_is_an_episode(memory):
+    """S2-48: once the background is done, the next question finds it."""
+    store = ConversationStore(memory)
+    history = ConversationHistory(store, episodic_memory=ConversationEpisodicMemory(store))
+    state = asking("《盗梦空间》的导演是谁？", turn_id="t1")
+    state["messages"].append(AIMessage("克里斯托弗·诺兰。"))
+    await persist_node(state, store=store, history=history)
+    await memory.settle()
+    found = await ConversationEpisodicMemory(memory).recall_relevant("c", "盗梦空间的导演")
+    assert ["《盗梦空间》的导演是谁？", "克里斯托弗·诺兰。"] == [message["content"] for message in found]
 
 
 async def test_tool_results_are_steps_of_the_turn(memory):

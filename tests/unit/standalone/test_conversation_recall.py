@@ -95,6 +95,16 @@ async def test_hybrid(conversations, episodes):
     assert len(found) == len({message["id"] for message in found})
 
 
+async def test_three_turns_are_recalled_and_no_more(conversations, episodes):
+    """S2-37: whole turns, the document's three unless said otherwise."""
+    films = [(f"第{n}部《星河》的导演是谁？", f"第{n}位导演。") for n in range(6)]
+    await talk(conversations, "d", [*films, *TALK[-3:]])
+    for options, most in (({}, 3), ({"top_k": 1}, 1)):
+        history = ConversationHistory(conversations, episodic_memory=episodes, **options)
+        found = await history.get_hybrid_history("d", "刚才说的《星河》的导演是谁？")
+        assert ["user", "assistant"] * (most + 3) == [message["role"] for message in found]
+
+
 async def test_back_to_a_topic(conversations, episodes):
     """S2-09, S2-39."""
     history = ConversationHistory(conversations, episodic_memory=episodes)

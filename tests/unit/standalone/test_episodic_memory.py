@@ -71,6 +71,26 @@ async def test_an_episode_is_a_row(client, episodes):
     assert 5 == fields["embedding"]["dim"]
 
 
+async def test_the_collection_is_the_documents(client, episodes):
+    """S2-32: its types, and vectors as long as the document's when they are asked for."""
+    from pymilvus import DataType
+
+    long = ConversationEpisodicMemory(client, lambda text: [0.1] * 1536, dim=1536)
+    await long.index_episode("c", "导演是谁？", "诺兰。")
+    fields = {field["name"]: field for field in client.describe_collection(COLLECTION)["fields"]}
+    text = DataType.VARCHAR
+    assert {
+        "id": text,
+        "conversation_id": text,
+        "user_message": text,
+        "assistant_message": text,
+        "embedding": DataType.FLOAT_VECTOR,
+        "created_at": DataType.INT64,
+    } == {name: field["type"] for name, field in fields.items()}
+    assert ["id"] == [name for name, field in fields.items() if field.get("is_primary")]
+    assert 1536 == fields["embedding"]["params"]["dim"]
+
+
 async def test_recall(episodes):
     """S2-35: user then assistant for each hit, best first, at most so many."""
     await episodes.index_episode("c", "科幻导演", "诺兰")

@@ -32,9 +32,9 @@ def test_the_documents_context_string():
         _extract_conversation_context(messages)
         == "我在做一个 Python 项目 使用 FastAPI 和 SQLAlchemy 怎么写测试？"
     )
-    assert (
-        str(inspect.signature(_extract_conversation_context).parameters["max_turns"]) == "max_turns: int = 3"
-    )
+    parameters = inspect.signature(_extract_conversation_context).parameters
+    assert ["messages", "max_turns"] == list(parameters)
+    assert str(parameters["max_turns"]) == "max_turns: int = 3"
 
 
 def test_only_what_was_said_counts():
@@ -174,3 +174,16 @@ def test_turns_are_configurable():
     three = MemoryMiddleware(DATA).before_model({"messages": messages})
     assert one["messages"][0].content.index("pytest") < one["messages"][0].content.index("Docker")
     assert three["messages"][0].content.index("Docker") < three["messages"][0].content.index("pytest")
+
+
+def test_weights_are_configurable():
+    """All for likeness, or all for confidence, by the document's keys."""
+    data = {
+        "facts": [{"content": "Uses Docker", "confidence": 1.0}, {"content": "pytest", "confidence": 0.1}]
+    }
+    first = {}
+    for weights in ((0.0, 1.0), (1.0, 0.0)):
+        config = {"memory": dict(zip(("similarity_weight", "confidence_weight"), weights, strict=True))}
+        given = MemoryMiddleware(data, config=config).before_model({"messages": [HumanMessage("pytest")]})
+        first[weights] = given["messages"][0].content.splitlines()[2]
+    assert {(0.0, 1.0): "- Uses Docker", (1.0, 0.0): "- pytest"} == first

@@ -1,6 +1,7 @@
 """Token counts: exact, offline, and honest when they are not exact."""
 
 import base64
+import socket
 import sys
 import threading
 import time
@@ -155,6 +156,23 @@ def test_ranks_are_found_under_the_cache_name(
     ranks = Path(ranks_dir, "cl100k_base.tiktoken").read_bytes()
     (cache / encodings.ENCODINGS["cl100k_base"].cache_name).write_bytes(ranks)
     assert open_counter("cl100k_base").exact
+
+
+def test_opening_reaches_for_no_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """With nothing at hand but tiktoken, which would download its ranks: an estimate at once, and nobody was called."""
+    called: list[object] = []
+
+    def refuse(*given: object, **_: object) -> None:
+        called.append(given)
+        raise OSError("there is no network")
+
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    without(monkeypatch, "rs_bpe", "rs_bpe.bpe")
+    import_module("tiktoken")
+    assert 2 == open_counter("cl100k_base").count("hello world")
+    assert [] == called
 
 
 @pytest.mark.parametrize("content", [None, b"", b"aGVsbG8= 0\n"])
