@@ -11,7 +11,7 @@ from pagefile.memory.background import CallWriter, PageRetention
 from pagefile.memory.indexing import Indexer
 from pagefile.memory.learning import Learning
 from pagefile.memory.ledger import Ledger
-from pagefile.memory.metering import MeteredSessions, NoMeter
+from pagefile.memory.metering import MemoryChanges, MeteredSessions, NoMeter
 from pagefile.memory.tending import Tender
 from pagefile.models.extractors import RuleExtractor
 from pagefile.models.summarizers import ExtractiveSummarizer
@@ -83,6 +83,7 @@ class House:
     workspaces: Workspaces
     calls: CallWriter
     ledger: Ledger
+    changes: MemoryChanges
     retention: PageRetention
     closed: bool = False
     #: Nothing is looked up from elsewhere and no window is written down.
@@ -152,6 +153,7 @@ class House:
             workspaces=Workspaces(archive, counter, clock, _workspace_rules(settings)),
             calls=CallWriter(store.calls, keep=settings.calls_kept),
             ledger=Ledger(store.reader),
+            changes=MemoryChanges(meter),
             retention=PageRetention(
                 store.page_keeper,
                 clock,
@@ -173,6 +175,7 @@ class House:
         self.workspaces.forget(scope)
         self.tender.forget()
         self.ledger.forget()
+        self.changes.forget()
 
     @property
     def tends(self) -> bool:

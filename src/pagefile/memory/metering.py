@@ -1,11 +1,14 @@
 """What is measured: every metric by name, and the meter for those who want none."""
 
+from collections import OrderedDict
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Literal
 
 from pagefile.ports import Meter, SessionCache, SessionStore
 from pagefile.records import JsonObject, Scope
+from pagefile.window.candidates import MEMORY
+from pagefile.window.receipt import Receipt
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +22,8 @@ class Metric:
     buckets: tuple[float, ...] = ()
 
 
+#: So many conversations are remembered with what their last window showed.
+_MOST_CONVERSATIONS = 10_000
 _SECONDS = (0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 _TOKENS = (100, 300, 1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
 
@@ -43,6 +48,11 @@ METRICS: tuple[Metric, ...] = (
         "pagefile_session_cache_total", "counter", "Session reads answered by the cache, or not.", ("result",)
     ),
     Metric("pagefile_window_tokens", "histogram", "Tokens of the windows handed out.", (), _TOKENS),
+    Metric(
+        "pagefile_memory_changes_total",
+        "counter",
+        "Windows that show other memories than the window before them in their conversation.",
+    ),
     Metric("pagefile_turns_total", "counter", "Turns written.", ("status",)),
     Metric(
         "pagefile_facts_total", "counter", "Facts read out of turns, and what became of them.", ("outcome",)
@@ -96,3 +106,25 @@ class MeteredSessions(SessionStore):
 
     async def put(self, scope: Scope, value: JsonObject) -> None:
         await self._sessions.put(scope, value)
+
+
+class MemoryChanges:
+    """Counts how often a conversation's windows show other memories than before: that part of a prompt no cache can serve."""
+
+    def __init__(self, meter: Meter) -> None:
+        self._meter = meter
+        self._shown: OrderedDict[Scope, int] = OrderedDict()
+
+    def note(self, scope: Scope, receipt: Receipt) -> None:
+        """A window was handed out. The first one that is seen of a conversation changes nothing."""
+        shown = hash(frozenset((v.id, v.form) for v in receipt.verdicts if v.kept and v.block in MEMORY))
+        if self._shown.get(scope, shown) != shown:
+            self._meter.count("pagefile_memory_changes_total")
+        self._shown[scope] = shown
+        self._shown.move_to_end(scope)
+        if len(self._shown) > _MOST_CONVERSATIONS:
+            self._shown.popitem(last=False)
+
+    def forget(self) -> None:
+        """Know of no conversation."""
+        self._shown.clear()

@@ -43,6 +43,7 @@ def _tell(house: House, scope: Scope, request: Request, made: "Made", at: dateti
     """Whoever wants to know of a window that is handed out."""
     house.meter.observe("pagefile_window_tokens", made.window.tokens)
     house.meter.observe("pagefile_token_ratio", made.window.ratio)
+    house.changes.note(scope, made.window.receipt)
     if not house.incognito and house.settings.calls_kept:
         # Now, because the messages are the caller's from here on.
         digest = hash_of(made.window)
