@@ -1,0 +1,175 @@
+"""The pages about the design documents name every name of theirs, and what they name in Pagefile is there."""
+
+import dataclasses
+import inspect
+import re
+import sqlite3
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from pagefile import BlockingMemory, Settings
+from pagefile.memory.metering import METRICS
+from pagefile.service.app import create_app
+from pagefile.settings.model import known_settings
+
+from .document_names import NAMES
+from .pages import DOCS
+
+PAGES = sorted((DOCS / "documents").glob("00*.md"))
+#: A name in Pagefile, and the word before it that says what it is; without one it is a Python path.
+_NAMED = re.compile(
+    r"(?:\b(setting|table|column|metric|route|command|text of source|text of|log line of) )?`([^`]+)`"
+)
+_PATH = re.compile(r"(pagefile[\w.]*)(?::([\w.]+)(?:\((\w+)(?:=(.*))?\))?)?")
+#: Where a text of a document has values of its own.
+_VALUES = re.compile(r"\{[^}]*\}|%[a-z]|\\n")
+
+
+def rows(page: Path) -> list[list[str]]:
+    """The rows of the tables of a page, cell by cell."""
+    lines = page.read_text(encoding="utf-8").splitlines()
+    found = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")]
+    return [cells for cells in found if cells[0] != "in the document" and not cells[0].startswith("--")]
+
+
+@cache
+def tables() -> dict[str, set[str]]:
+    """The tables of a new SQLite database and their columns."""
+    with BlockingMemory.open("sqlite:///tables.db"):
+        pass
+    database = sqlite3.connect("tables.db")
+    names = [row[0] for row in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+    found = {name: {row[1] for row in database.execute(f"PRAGMA table_info({name})")} for name in names}
+    database.close()
+    return found
+
+
+@cache
+def routes() -> set[str]:
+    """Every route of the service."""
+    paths = create_app(Settings(url="memory://")).openapi()["paths"]
+    return {f"{verb.upper()} {path}" for path, verbs in paths.items() for verb in verbs}
+
+
+def commands(group: Any = None, before: str = "pagefile") -> set[str]:
+    """Every command line, `pagefile archive search`."""
+    from pagefile.cli.app import app
+
+    group = typer.main.get_command(app) if group is None else group
+    inner = getattr(group, "commands", {})
+    return {before}.union(*(commands(one, f"{before} {name}") for name, one in inner.items()))
+
+
+def member(thing: Any, name: str) -> Any:
+    """An attribute; a field of a dataclass or a key of a TypedDict counts too."""
+    if hasattr(thing, name):
+        return getattr(thing, name)
+    fields = {known.name for known in dataclasses.fields(thing)} if dataclasses.is_dataclass(thing) else set()
+    assert name in fields | set(getattr(thing, "__annotations__", {})), f"{thing!r} has no {name}"
+    return None
+
+
+def resolved(path: str) -> Any:
+    """What a path such as `pagefile.standalone:AgentApp.write_turn(request)` names; a parameter has its default."""
+    found = _PATH.fullmatch(path)
+    assert found, f"{path!r} is no path: pagefile.module:Name.attribute(parameter=default)"
+    module, names, parameter, default = found.groups()
+    thing: Any = import_module(module)
+    for name in (names or "").split(".") if names else ():
+        thing = member(thing, name)
+    if parameter is not None:
+        known = inspect.signature(thing).parameters
+        assert parameter in known, f"{names} has no parameter {parameter}"
+        if default is not None:
+            assert default == str(known[parameter].default), f"{path}: it is {known[parameter].default!r}"
+    return thing
+
+
+def check(kind: str | None, name: str, document_says: str) -> None:
+    """That a name exists; a text or a log line must say what the document says."""
+    match kind:
+        case None:
+            resolved(name)
+        case "setting":
+            assert name in known_settings(), f"there is no setting {name!r}"
+        case "table":
+            assert name in tables(), f"there is no table {name!r}"
+        case "column":
+            table, _, column = name.partition(".")
+            assert column in tables().get(table, ()), f"there is no column {name!r}"
+        case "metric":
+            assert name in {metric.name for metric in METRICS}, f"there is no metric {name!r}"
+        case "route":
+            assert name in routes(), f"there is no route {name!r}"
+        case "command":
+            assert name in commands(), f"there is no command {name!r}"
+        case "text of":
+            _check_said(str(resolved(name)), name, document_says)
+        case _:
+            _check_said(inspect.getsource(resolved(name)), name, document_says)
+
+
+def _check_said(text: str, name: str, document_says: str) -> None:
+    said = re.findall(r"`([^`]+)`", document_says)
+    assert said, f"{name}: the first column must show the text"
+    for piece in (piece for one in said for piece in _VALUES.split(one) if piece.strip()):
+        assert piece in text, f"{name} does not say {piece!r}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_what_a_page_names_is_there(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Every path, setting, table, column, metric, route and command in the middle column, and every one beside it."""
+    monkeypatch.chdir(tmp_path)
+    for says, where, note in rows(page):
+        if where.startswith("not taken: "):
+            assert len(where) > 40, f"{says}: say why"
+        else:
+            assert _NAMED.search(where), f"{says}: where is it?"
+        for text, all_of_it in ((where, not where.startswith("not taken: ")), (note, False)):
+            for kind, name in _NAMED.findall(text):
+                if kind or all_of_it or (":" in name and _PATH.fullmatch(name)):
+                    check(kind or None, name, says)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_page_names_everything_in_its_document(page: Path):
+    """Each name that the document introduces stands in a first column."""
+    told = " ".join(says for says, _, _ in rows(page))
+    words = set(re.findall(r"\w+", told))
+    assert [] == [name for name in NAMES[page.stem] if name not in words and name not in told]
+
+
+def test_every_document_has_its_page():
+    """Five documents, five pages."""
+    assert [page.stem for page in PAGES] == sorted(NAMES)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "says"),
+    [
+        (None, "pagefile.standalone:Nobody", ""),
+        (None, "pagefile.standalone:AgentApp.nothing", ""),
+        (None, "pagefile.standalone:MemoryContext.nothing", ""),
+        (None, "pagefile.nowhere", ""),
+        (None, "pagefile.standalone:ConversationSummarizer(min_messages=11)", ""),
+        (None, "pagefile.standalone:ConversationSummarizer(most_messages)", ""),
+        ("setting", "memory.nothing", ""),
+        ("table", "nothing", ""),
+        ("column", "ai_message.nothing", ""),
+        ("metric", "pagefile_nothing", ""),
+        ("route", "GET /v1/nothing", ""),
+        ("command", "pagefile nothing", ""),
+        ("text of", "pagefile.standalone:FULL_HISTORY", "`SUMMARY_N`"),
+        ("log line of", "pagefile.standalone:AgentApp.write_turn", "`ReadTurn error: %v`"),
+    ],
+)
+def test_what_is_not_there_is_noticed(kind, name, says, tmp_path, monkeypatch):
+    """The tests above can fail."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises((AssertionError, ImportError)):
+        check(kind, name, says)
