@@ -5,7 +5,7 @@ in tokens. The request before it, which decides on the call, costs less with an 
 """
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from pagefile.bench.bulk import chinese_prose
@@ -19,6 +19,8 @@ from pagefile.window.receipt import Window
 
 TURNS = 10
 RESULT_CHARS = 50_000
+#: What the document's search returns, by mode: characters, and the tokens it takes them for.
+MODES = {"mix/hybrid": (50_000, "~20K"), "local": (12_000, "~5K"), "naive": (12_000, "~5K")}
 #: The turns that the document's table shows.
 SHOWN = (1, 5, 10)
 #: What C0-3 found achievable of the document's 80 %.
@@ -84,10 +86,29 @@ class Walked:
 
 
 @dataclass(frozen=True, slots=True)
+class Mode:
+    """What one search costs."""
+
+    name: str
+    chars: int
+    tokens: int
+    claim: str
+
+    @classmethod
+    def all(cls, counter: TokenCounter) -> "tuple[Mode, ...]":
+        """Each mode of the document's search, counted."""
+        return tuple(
+            cls(name, chars, counter.count(chinese_prose(chars, 0)), claim)
+            for name, (chars, claim) in MODES.items()
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Scenario:
-    """The measured table, and the sizes it was measured with."""
+    """The measured tables, and the sizes they were measured with."""
 
     ways: tuple[Walked, ...]
+    modes: tuple[Mode, ...]
     #: Tokens of a result, and of a question with its answer, on average.
     result_tokens: int
     exchange_tokens: int
@@ -118,6 +139,7 @@ class Scenario:
             "unit": "tokens",
             "result_tokens": self.result_tokens,
             "exchange_tokens": self.exchange_tokens,
+            "modes": [asdict(mode) for mode in self.modes],
             "ways": [walked.to_json() for walked in self.ways],
         }
 
@@ -128,7 +150,7 @@ async def scenario(folder: Path, counter: TokenCounter) -> Scenario:
     ways = [await _walk(folder / f"scenario-{n}.db", way, script) for n, way in enumerate(WAYS)]
     results = [counter.count(exchange.result) for exchange in script]
     said = [counter.count(exchange.question) + counter.count(exchange.answer) for exchange in script]
-    return Scenario(tuple(ways), sum(results) // TURNS, sum(said) // TURNS)
+    return Scenario(tuple(ways), Mode.all(counter), sum(results) // TURNS, sum(said) // TURNS)
 
 
 @dataclass(frozen=True, slots=True)

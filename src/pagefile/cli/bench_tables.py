@@ -140,7 +140,17 @@ def _replayed_cells(line: Replayed) -> list[str]:
 
 
 def show_scenario(measured: Scenario) -> None:
-    """The table of document 000, section 5."""
+    """The tables of document 000, sections 1 and 5."""
+    modes = table(
+        "characters",
+        "tokens",
+        "mode of the search, and what the document says",
+        right=("characters", "tokens"),
+    )
+    for mode in measured.modes:
+        modes.add_row(f"{mode.chars:,}", f"{mode.tokens:,}", f"{mode.name}: {mode.claim} tokens")
+    print_table(modes)
+    say()
     say(
         f"Ten turns, each with a result of 50,000 characters ({measured.result_tokens:,} tokens) and "
         f"{measured.exchange_tokens:,} tokens of question and answer: tokens of the request that answers."
