@@ -51,7 +51,7 @@ traceability: $(READY) ## Write docs/traceability.md: each requirement, its test
 
 docs: $(READY) ## Build the pages of docs/ into site/
 	$(BIN)/python scripts/reference.py
-	$(BIN)/mkdocs build --strict --quiet
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "The pages are in site/: open site/index.html"
 
 format: $(READY) ## Format the code and mend what ruff can mend

@@ -46,7 +46,9 @@ class MemorySettings:
     max_injection_tokens: Count = 2000
     #: How many of the latest turns say what the conversation is about.
     max_context_turns: Count = 3
+    #: What a fact's likeness to the conversation counts for in its rank.
     similarity_weight: Weight = 0.6
+    #: What its confidence counts for.
     confidence_weight: Weight = 0.4
     #: True: facts are compared with the conversation by meaning as well, with the embedder.
     embeddings: bool = False
@@ -88,16 +90,17 @@ class ArchiveSettings:
 class WorkspaceSettings:
     """What a run keeps of its tools' results (document 003, which calls the first three `memory_enabled` and so on)."""
 
-    #: 是否启用 Agent 记忆系统. False: nothing is remembered, no equal call is answered from before, no hint is shown.
+    #: 是否启用 Agent 记忆系统: whether a run remembers anything. False: nothing is remembered, no equal call is answered from before, no hint is shown.
     enabled: bool = True
-    #: 最大记忆内容片段数
+    #: 最大记忆内容片段数: how many chunks a run keeps.
     max_chunks: Count = 10
-    #: 最小相关性阈值（低于此值的内容不记忆）
+    #: 最小相关性阈值（低于此值的内容不记忆）: results of less relevance than this are not remembered.
     min_relevance: Share = 0.5
     #: How many chunks a window shows.
     max_injected: Count = 5
-    #: Characters kept of a search result, and of a page.
+    #: Characters kept of a search result.
     search_chars: Positive = 300
+    #: Characters kept of a page that was read.
     page_chars: Positive = 500
     #: Pages that were read all count the same: beyond this share of the room they give way to search results.
     page_share: Share = 0.5
@@ -122,9 +125,11 @@ class ModelSettings:
 
     #: The model's name; without one, summaries are extracted.
     name: str | None = None
+    #: Where the endpoint is, such as "http://127.0.0.1:11434/v1"; else the one of OpenAI.
     base_url: str | None = None
     #: Never printed and never logged.
     api_key: str | None = None
+    #: How long to wait for an answer, in seconds.
     timeout_s: Weight = 60.0
 
     def __post_init__(self) -> None:
@@ -138,9 +143,11 @@ class EmbedderSettings:
     #: "use-multilingual" comes with Pagefile and works offline, "none" leaves recall to words; anything else is a model behind an
     #: OpenAI-compatible endpoint.
     name: str = "use-multilingual"
+    #: Where the endpoint of that model is; else the one of OpenAI.
     base_url: str | None = None
     #: Never printed and never logged.
     api_key: str | None = None
+    #: How long to wait for vectors, in seconds; recall then goes by words.
     timeout_s: Annotated[float, Limit(above=True)] = 10.0
     #: Asks the model for vectors of so many numbers; 0: as it makes them.
     dimension: Count = 0
@@ -153,7 +160,9 @@ class EmbedderSettings:
 class ServiceSettings:
     """The HTTP service."""
 
+    #: Where to listen; beyond this machine only with keys.
     host: str = "127.0.0.1"
+    #: The port to listen on.
     port: Annotated[int, Limit(least=1, most=65535)] = 8780
     #: The largest request body, in bytes.
     max_body_bytes: Positive = 32_000_000
@@ -189,10 +198,14 @@ class Settings:
     sessions: str | None = None
     #: Which tokenizer counts: "o200k_base", "cl100k_base", "qwen", "deepseek", "file:/path/tokenizer.json", "estimate".
     tokenizer: str = "o200k_base"
-    #: Defaults of `chat.context()`.
+    #: How many tokens a window may have; `chat.context()` can be told otherwise, for this and the next three.
     window_tokens: Positive = 16_000
+    #: A checkpoint takes effect when the live turns fill this share of the window.
     threshold: Annotated[float, Limit(above=True, most=1)] = 0.75
+    #: How many of the latest turns a checkpoint leaves as they were said.
     recent_turns: Positive = 8
+    #: Where recalled turns and facts stand: "tail", beside the question, so that what comes before stays the same for a prompt
+    #: cache; "head", in the leading system message.
     placement: Literal["tail", "head"] = "tail"
     #: The language of placeholders, the guide to them and labels: "zh" is the design documents' own, "en" for English agents.
     language: Literal["zh", "en"] = "zh"
