@@ -2,9 +2,12 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import anyio
+import asyncpg
+import pytest
 
 from pagefile.ports import AddStep
 from pagefile.records import Scope
@@ -25,7 +28,7 @@ from pagefile.testing.drafts import (
     step,
     view,
 )
-from tests.integration.sqlite.test_schema import CHECKPOINTS, DOCUMENT, SEGMENT
+from tests.integration.sqlite.test_schema import CHECKPOINTS, COLUMNS, DOCUMENT, SEGMENT
 
 FOLDER = Path(room.__file__).parent
 
@@ -51,6 +54,43 @@ async def test_the_document_s_statements_run_verbatim(store, plain, clock):
         ("m5", "conv-123", "问5", "答5"),
         ("m4", "conv-123", "问4", "答4"),
     ]
+
+
+async def test_the_document_s_columns_key_and_indexes_are_there(store, plain):
+    """Documents 000, 001 and 002 name them; a uuid comes once, and the columns to look by are indexed (S0-27 … S0-30)."""
+    for table, columns in COLUMNS.items():
+        found = await plain.fetch(
+            "SELECT column_name FROM information_schema.columns"
+            " WHERE table_schema = current_schema() AND table_name = $1",
+            table,
+        )
+        assert set(columns.split()) <= {row[0] for row in found}
+    await store.pages.put(page("p"))
+    await store.pages.put(replace(page("q"), page=replace(page("q").page, thread="th")))
+    with pytest.raises(asyncpg.UniqueViolationError):
+        await plain.execute(
+            "INSERT INTO tool_result_archive SELECT * FROM tool_result_archive WHERE uuid = 'p'"
+        )
+    rows = await plain.fetch("SELECT uuid, thread_id FROM tool_result_archive ORDER BY uuid")
+    assert [tuple(row) for row in rows] == [("p", None), ("q", "th")]
+    await plain.execute("SET enable_seqscan = off")
+    for column, index in (("conversation_id", "archive_by_conversation"), ("thread_id", "archive_by_thread")):
+        plan = await plain.fetch(f"EXPLAIN SELECT * FROM tool_result_archive WHERE {column} = 'th'")
+        assert index in "\n".join(row[0] for row in plan)
+
+
+async def test_markers_are_written_by_the_system(store, plain):
+    """S1-26: a turn's row names its user, the rows of checkpoints and resets the system."""
+    await store.log.append(done("a"))
+    await store.log.append(done("b"))
+    await store.log.mark(checkpoint("k", 1))
+    await store.log.mark(reset("r"))
+    rows = await plain.fetch("SELECT kind, create_by, query, answer FROM ai_message ORDER BY seq")
+    assert [(row[0], row[1]) for row in rows] == [("turn", "ada")] * 2 + [
+        ("checkpoint", "system"),
+        ("reset", "system"),
+    ]
+    assert tuple(rows[2])[2:] == ("[MEMORY_CHECKPOINT]", "历史摘要: what was said")
 
 
 async def test_counters_match_a_recount(store, plain):

@@ -2,9 +2,11 @@
 
 import random
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import apsw
+import pytest
 
 from pagefile import Memory
 from pagefile.ports import PurgeRequest
@@ -47,6 +49,13 @@ WHERE conversation_id = 'conv-123'
 ORDER BY create_time ASC;
 """  # noqa: W291 - verbatim
 DOCUMENT = Scope("default", "user-456", "conv-123")
+#: The columns that documents 000, 001 and 002 name.
+COLUMNS = {
+    "ai_message": "message_id conversation_id query answer create_time create_by update_time update_by",
+    "conversation_summaries": "id conversation_id summary covered_message_count created_at",
+    "tool_result_archive": "uuid conversation_id thread_id tool_name tool_input query_summary result_summary "
+    "result_full result_length sources created_at",
+}
 
 
 async def test_the_document_s_statements_run_verbatim(store, path, clock):
@@ -76,16 +85,30 @@ async def test_the_document_s_statements_run_verbatim(store, path, clock):
 
 async def test_the_document_s_columns_are_there(store, path):
     """Documents 000, 001 and 002 name them."""
-    named = {
-        "ai_message": "message_id conversation_id query answer create_time create_by update_time update_by",
-        "conversation_summaries": "id conversation_id summary covered_message_count created_at",
-        "tool_result_archive": "uuid conversation_id thread_id tool_name tool_input query_summary result_summary "
-        "result_full result_length sources created_at",
-    }
     connection = apsw.Connection(str(path))
-    for table, columns in named.items():
+    for table, columns in COLUMNS.items():
         there = {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
         assert set(columns.split()) <= there
+    connection.close()
+
+
+async def test_archived_results_have_the_document_s_key_and_indexes(store, path):
+    """S0-28 … S0-30: a uuid comes once; a conversation and a thread are found by an index, and there may be no thread."""
+    draft = page("p")
+    await store.pages.put(draft)
+    await store.pages.put(replace(page("q"), page=replace(page("q").page, thread="th")))
+    connection = apsw.Connection(str(path))
+    with pytest.raises(apsw.ConstraintError, match="uuid"):
+        connection.execute(
+            "INSERT INTO tool_result_archive SELECT * FROM tool_result_archive WHERE uuid = 'p'"
+        )
+    rows = connection.execute("SELECT uuid, thread_id FROM tool_result_archive ORDER BY uuid").fetchall()
+    assert rows == [("p", None), ("q", "th")]
+    for column, index in (("conversation_id", "archive_by_conversation"), ("thread_id", "archive_by_thread")):
+        plan = connection.execute(
+            f"EXPLAIN QUERY PLAN SELECT * FROM tool_result_archive WHERE {column} = 'th'"
+        ).fetchall()
+        assert f"USING INDEX {index} ({column}=?)" in plan[0][3]
     connection.close()
 
 
