@@ -1,0 +1,85 @@
+"""What requirements ask to be told: which plans were not taken, in which order the phases stand, where a document's files went."""
+
+import ast
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from .pages import DOCS
+from .test_documents import rows, tables
+
+#: What document 002 leaves to choose from and we did not choose: a name of it, and the column that there would be.
+NOT_TAKEN = {
+    "summary_updated_at": ("conversations", "summary"),
+    "summary_message_count": ("conversations", "summary_message_count"),
+    "vector_cosine_ops": ("ai_message", "embedding"),
+}
+#: The files that documents 003 and 004 list as changed.
+FILES = {
+    "003": ["memory.py", "pydantic_agent.py", "claude_agent.py"],
+    "004": [
+        "src/agents/memory/prompt.py",
+        "src/agents/lead_agent/prompt.py",
+        "src/agents/lead_agent/agent.py",
+        "pyproject.toml",
+        "docs/MEMORY_IMPROVEMENTS.md",
+        "CLAUDE.md",
+        "config.example.yaml",
+    ],
+}
+PHASES = [
+    "pagefile.standalone.conversation_summarizer",
+    "pagefile.standalone.episodic_memory",
+    "pagefile.integrations.langgraph.graph",
+]
+
+
+def page(document: str) -> Path:
+    return DOCS / "documents" / f"{document}.md"
+
+
+def imports(module: str) -> set[str]:
+    """The modules and names that a module imports, at its top or inside."""
+    source = Path(str(find_spec(module).origin)).read_text(encoding="utf-8")
+    found = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Import | ast.ImportFrom)]
+    plain = {name.name for node in found if isinstance(node, ast.Import) for name in node.names}
+    return plain.union(
+        *(
+            {str(node.module), *(f"{node.module}.{name.name}" for name in node.names)}
+            for node in found
+            if isinstance(node, ast.ImportFrom)
+        )
+    )
+
+
+@pytest.mark.parametrize("name", NOT_TAKEN)
+def test_a_plan_that_was_not_taken_is_told(name, tmp_path, monkeypatch):
+    """S2-12, S2-31: with the reason, and it is so: no column of a database is it."""
+    monkeypatch.chdir(tmp_path)
+    (where,) = [where for says, where, _ in rows(page("002")) if name in says]
+    assert where.startswith("not taken: ")
+    table, column = NOT_TAKEN[name]
+    assert column not in tables()[table]
+
+
+def test_the_phases_stand_in_the_documents_order():
+    """S2-54, S2-55: told one after the other, and none leans on a later one, so that each could be had before the next."""
+    text = page("002").read_text(encoding="utf-8")
+    places = [text.index(f"### Phase {number}:") for number in (1, 2, 3)]
+    assert sorted(places) == places
+    summary, episodes, graph = map(imports, PHASES)
+    names = {"pagefile.standalone.ConversationSummarizer", "pagefile.standalone.ConversationEpisodicMemory"}
+    assert names <= graph
+    for early in (summary, episodes):
+        assert set() == {name for name in early if "langgraph" in name or "integrations" in name}
+    assert set() == {name for name in summary if "episodic" in name.lower()}
+
+
+@pytest.mark.parametrize("document", FILES)
+def test_every_file_of_a_document_has_its_place(document):
+    """S3-47, S4-43: where its work is done here, or why it is not; that the place exists is looked up elsewhere."""
+    told = {says: where for says, where, _ in rows(page(document))}
+    for file in FILES[document]:
+        (where,) = {where for says, where in told.items() if f"`{file}`" in says}
+        assert "pagefile" in where or where.startswith("not taken: ")
