@@ -241,6 +241,22 @@ async def test_the_session_stands_in_redis_under_the_documents_key(cached_place,
             assert '"turn_count":1' in redis.get(KEY)
 
 
+async def test_setting_a_session_gives_it_another_half_hour(cached_place, valkey):
+    """S1-43, S1-52: as a turn does, and reading does not."""
+    async with Memory.open(**cached_place) as memory:
+        app = AgentApp(memory)
+        await say(app, 1)
+        session = await app.get_short_memory("conv-123")
+        with other_program(valkey) as redis:
+            assert redis.expire(KEY, 60)
+            await app.get_short_memory("conv-123")
+            assert redis.ttl(KEY) <= 60
+            session.global_state.current_intent = "consult"
+            await app.set_short_memory("conv-123", session)
+            assert 1790 < redis.ttl(KEY) <= 1800
+            assert '"current_intent":"consult"' in redis.get(KEY)
+
+
 # -- the document's SQL ------------------------------------------------------------------------------------------------
 
 
