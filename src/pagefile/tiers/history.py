@@ -1,6 +1,7 @@
 """The history tier: recent turns verbatim, older ones as a checkpoint's summary (documents 001 and 002)."""
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from functools import lru_cache
 
 from pagefile.ports import LogView
@@ -17,6 +18,7 @@ from pagefile.window.wording import ZH, Wording
 
 #: Full results of earlier turns take at most this share of the window; beyond it the oldest become notes.
 RESULTS_SHARE = 4
+_NONE: AbstractSet[int] = frozenset()
 #: Checkpoints whose text for a window is remembered: looking for their anchors again takes almost as long as the query.
 _REMEMBERED = 256
 
@@ -39,8 +41,9 @@ class History(Tier):
     async def offer(self, occasion: Occasion) -> Sequence[Candidate]:
         """The summary, the live turns that were read, and one line for those that were not."""
         view = occasion.view
-        turns = [self._counted(turn) for turn in view.turns]
-        redone = sum(new is not old for new, old in zip(turns, view.turns, strict=True))
+        name = self._counter.name
+        redone = sum([turn.counter != name for turn in view.turns])
+        turns = [self._counted(turn) for turn in view.turns] if redone else view.turns
         if redone:
             occasion.note(f"counted {redone} turns again: they were written with another tokenizer")
         _note_losses(turns, occasion)
@@ -53,7 +56,7 @@ class History(Tier):
                 turn_forms(
                     turn,
                     occasion.pages,
-                    frozenset(demoted.get(turn.id, ())),
+                    demoted.get(turn.id, _NONE),
                     self._counter.count,
                     self._wording,
                 ),
@@ -139,7 +142,7 @@ def _demoted(turns: Sequence[Turn], limit_tokens: int) -> dict[str, set[int]]:
         if step.page and step.whole
     ]
     demoted: dict[str, set[int]] = {}
-    for key in demoted_results(full, limit_tokens):
+    for key in demoted_results(full, limit_tokens) if full else ():
         turn_id, _, number = key.partition("\0")
         demoted.setdefault(turn_id, set()).add(int(number))
     return demoted

@@ -11,6 +11,7 @@ budget never gives up a candidate for one of lower rank.
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 
 from pagefile.errors import BudgetError
 from pagefile.text.tokens import MESSAGE_OVERHEAD, REPLY_OVERHEAD
@@ -18,6 +19,7 @@ from pagefile.window.budget import Budget
 from pagefile.window.candidates import (
     INSTRUCTIONS,
     MEMORY,
+    PRIORITY,
     RANK,
     REQUIRED,
     SYSTEM,
@@ -30,6 +32,7 @@ from pagefile.window.candidates import (
 from pagefile.window.receipt import Verdict
 from pagefile.window.render import HEADINGS, Language, Placement, memory_text, prefix_hash, system_text
 
+_position = attrgetter("position")
 #: Turns leave the window in blocks of this many.
 CUT_TURNS = 8
 
@@ -77,14 +80,20 @@ class _Packing:
         if candidate.id in self.given_up:
             self.reasons[candidate.id] = "over budget"
             return False
-        frame = self._frame_tokens(candidate.block)
-        cap = self.budget.caps.get(candidate.block)
+        block = candidate.block
+        frames = _FRAMES[block]
+        frame = self._frame_tokens(frames) if frames else 0
+        cap = self.budget.caps.get(block)
         room = self.left - frame
         if cap is not None:
-            room = min(room, cap - self.spent.get(candidate.block, 0))
+            room = min(room, cap - self.spent.get(block, 0))
         for form in candidate.forms:
             if form.tokens <= room:
-                self._take(candidate, form, frame)
+                self.left -= form.tokens + frame
+                self.kept[candidate.id] = form
+                self.framed.update(frames)
+                if cap is not None:
+                    self.spent[block] = self.spent.get(block, 0) + form.tokens
                 return True
         whole_window = cap is None or room == self.left - frame
         self.reasons[candidate.id] = "over budget" if whole_window else f"over its own budget of {cap} tokens"
@@ -100,16 +109,9 @@ class _Packing:
         self.left += self.kept.pop(candidate.id).tokens
         self.reasons[candidate.id] = reason
 
-    def _take(self, candidate: Candidate, form: Form, frame: int) -> None:
-        self.left -= form.tokens + frame
-        self.kept[candidate.id] = form
-        self.spent[candidate.block] = self.spent.get(candidate.block, 0) + form.tokens
-        self.framed.update(_frames(candidate.block))
-
-    def _frame_tokens(self, block: Block) -> int:
+    def _frame_tokens(self, frames: Iterable[str]) -> int:
         """What the first candidate of a shared message pays for: the message, the tags, the note."""
-        missing = [name for name in _frames(block) if name not in self.framed]
-        return sum(_frame_cost(name, self.count) for name in missing) if missing else 0
+        return sum(_frame_cost(name, self.count) for name in frames if name not in self.framed)
 
 
 def _frames(block: Block) -> tuple[str, ...]:
@@ -118,6 +120,10 @@ def _frames(block: Block) -> tuple[str, ...]:
     if block in SYSTEM:
         return ("system",) if block in INSTRUCTIONS else ("system", block)
     return ()
+
+
+#: The shared messages and tags a candidate of a block stands in; none for one that is messages of its own.
+_FRAMES: dict[Block, tuple[str, ...]] = {block: _frames(block) for block in PRIORITY}
 
 
 def _frame_cost(name: str, count: Count) -> int:
@@ -208,7 +214,7 @@ def _cut_in_blocks(packing: _Packing, turns: Sequence[Candidate]) -> None:
     """Move the beginning of the history on to a multiple of eight, once something had to be left out."""
     if all(turn.id in packing.kept for turn in turns):
         return
-    kept = sorted((turn for turn in turns if turn.id in packing.kept), key=lambda turn: turn.position)
+    kept = sorted((turn for turn in turns if turn.id in packing.kept), key=_position)
     for turn in kept:
         if turn.block != "older" or turn.position % CUT_TURNS == 0:
             return
@@ -230,60 +236,63 @@ def _last_in_rank(packing: _Packing, ordered: Sequence[Candidate], tokens: int) 
 
 def _assemble(packing: _Packing, ordered: Sequence[Candidate], layout: Layout) -> Compiled:
     kept = [candidate for candidate in ordered if candidate.id in packing.kept]
-    texts: dict[Block, list[str]] = {}
-    for candidate in kept:
-        if candidate.block in MEMORY or candidate.block in SYSTEM:
-            texts.setdefault(candidate.block, []).append(packing.kept[candidate.id].text)
-    system, memory = system_text(texts), memory_text(texts, layout.language)
-    if layout.placement == "head" and memory:
-        system, memory = f"{system}\n\n{memory}" if system else memory, ""
+    system, memory = _shared_texts(packing, kept, layout)
     prefix: list[Message] = [{"role": "system", "content": system}] if system else []
-    prefix += _messages(packing, kept, TURNS)
+    prefix += _messages(packing, [c for c in kept if c.block in TURNS])
     tail: list[Message] = [{"role": "user", "content": memory}] if memory else []
-    tail += _messages(packing, kept, {"current"}) + _messages(packing, kept, {"steps"})
+    tail += _messages(packing, [c for c in kept if c.block == "current"])
+    tail += _messages(packing, [c for c in kept if c.block == "steps"])
     shared = sum(MESSAGE_OVERHEAD + packing.count(text) for text in (system, memory) if text)
-    own = sum(packing.kept[c.id].tokens for c in kept if c.block not in MEMORY and c.block not in SYSTEM)
+    own = sum([packing.kept[c.id].tokens for c in kept if not _FRAMES[c.block]])
+    parts = sum([packing.kept[c.id].tokens for c in kept if _FRAMES[c.block]])
     tokens = REPLY_OVERHEAD + shared + own
     return Compiled(
         messages=prefix + tail,
         tokens=tokens,
-        framing=tokens - sum(packing.kept[candidate.id].tokens for candidate in kept),
+        framing=tokens - own - parts,
         prefix_hash=prefix_hash(prefix),
         prefix_messages=len(prefix),
         wanted_tokens=tokens + _turn_tokens_left_out(packing, ordered),
-        verdicts=tuple(_verdict(packing, candidate) for candidate in ordered),
+        verdicts=tuple([_verdict(packing, candidate) for candidate in ordered]),
     )
 
 
-def _messages(packing: _Packing, kept: Sequence[Candidate], blocks: Iterable[Block]) -> list[Message]:
-    wanted = sorted((c for c in kept if c.block in blocks), key=lambda candidate: candidate.position)
+def _shared_texts(packing: _Packing, kept: Sequence[Candidate], layout: Layout) -> tuple[str, str]:
+    """The leading system message and the memory block, which is part of it when it stands at the head."""
+    texts: dict[Block, list[str]] = {}
+    for candidate in kept:
+        if _FRAMES[candidate.block]:
+            texts.setdefault(candidate.block, []).append(packing.kept[candidate.id].text)
+    system, memory = system_text(texts), memory_text(texts, layout.language)
+    if layout.placement == "head" and memory:
+        return f"{system}\n\n{memory}" if system else memory, ""
+    return system, memory
+
+
+def _messages(packing: _Packing, wanted: list[Candidate]) -> list[Message]:
+    wanted.sort(key=_position)
     return [message for candidate in wanted for message in packing.kept[candidate.id].messages]
 
 
 def _turn_tokens_left_out(packing: _Packing, ordered: Sequence[Candidate]) -> int:
-    return sum(
-        candidate.tokens - (packing.kept[candidate.id].tokens if candidate.id in packing.kept else 0)
-        for candidate in ordered
-        if candidate.block in TURNS
-    )
+    turns = [candidate for candidate in ordered if candidate.block in TURNS]
+    kept = sum([packing.kept[turn.id].tokens for turn in turns if turn.id in packing.kept])
+    return sum([turn.tokens for turn in turns]) - kept
 
 
 def _verdict(packing: _Packing, candidate: Candidate) -> Verdict:
     form = packing.kept.get(candidate.id)
-    kept = form is not None
     if form is None:
-        reason = packing.reasons[candidate.id]
-    elif candidate.block in REQUIRED:
-        reason = "never cut"
+        reason, name, tokens = packing.reasons[candidate.id], None, candidate.tokens
     else:
-        reason = "fits" if form is candidate.forms[0] else f"fits as {form.name}"
+        reason, name, tokens = _reason(candidate, form), form.name, form.tokens
+    # By place: there are as many as turns, and names would take twice as long.
     return Verdict(
-        id=candidate.id,
-        block=candidate.block,
-        kept=kept,
-        form=form.name if form is not None else None,
-        tokens=form.tokens if form is not None else candidate.tokens,
-        reason=reason,
-        score=candidate.score,
-        note=candidate.note,
+        candidate.id, candidate.block, form is not None, name, tokens, reason, candidate.score, candidate.note
     )
+
+
+def _reason(candidate: Candidate, form: Form) -> str:
+    if candidate.block in REQUIRED:
+        return "never cut"
+    return "fits" if form is candidate.forms[0] else f"fits as {form.name}"

@@ -1,6 +1,7 @@
 """The forms in which a turn or a tool result can stand in a window, from the fullest to the shortest."""
 
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import zip_longest
 
@@ -27,7 +28,7 @@ class Text:
 def turn_forms(
     turn: Turn,
     pages: Mapping[tuple[str, int], Sequence[Text]],
-    demoted: frozenset[int],
+    demoted: AbstractSet[int],
     count: Count,
     wording: Wording = ZH,
 ) -> tuple[Form, ...]:

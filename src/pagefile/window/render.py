@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
 from pagefile.records import JsonValue, Step, Turn
 from pagefile.text.scripts import language
@@ -118,15 +118,11 @@ def _heading(block: Block, tongue: Language) -> Sequence[str]:
 
 def prefix_hash(messages: Iterable[Message]) -> str:
     """Equal for equal messages, and cheap: it is computed for every window."""
-    fields: list[str] = []
+    fields: list[Any] = []
     for message in messages:
         calls = message.get("tool_calls")
-        fields += (
-            cast("str", message["role"]),
-            cast("str", message["content"]),
-            cast("str", message.get("tool_call_id", "")),
-            step_arguments(calls) if calls else "",
-        )
+        fields += (message["role"], message["content"], message.get("tool_call_id", ""))
+        fields.append(step_arguments(calls) if calls else "")
     return hashlib.blake2b("\x1f".join(fields).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 

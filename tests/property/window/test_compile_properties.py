@@ -1,14 +1,17 @@
 """What must hold for every window, whatever is offered."""
 
+from unittest.mock import patch
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pagefile.errors import BudgetError
 from pagefile.records import Step
 from pagefile.text.tokens import MESSAGE_OVERHEAD, REPLY_OVERHEAD, open_counter
+from pagefile.window import compile as compiling
 from pagefile.window.budget import Budget
 from pagefile.window.candidates import RANK, REQUIRED, TURNS, Candidate, Form
-from pagefile.window.compile import Compiled, Layout, compile_window
+from pagefile.window.compile import CUT_TURNS, Compiled, Layout, compile_window
 from pagefile.window.render import escape, step_messages
 
 COUNT = open_counter().count
@@ -166,8 +169,12 @@ def test_turns_have_no_holes(candidates: list[Candidate], tokens: int) -> None:
 def test_more_budget_never_keeps_less_of_a_conversation(
     candidates: list[Candidate], tokens: int, more: int
 ) -> None:
-    """A larger window holds every turn the smaller one held, unless it shows a newer one more fully instead."""
-    small, large = compiled_or_none(candidates, tokens), compiled_or_none(candidates, tokens + more)
+    """A larger window holds every turn the smaller one held, unless it shows a newer one more fully instead.
+
+    Before its beginning moves on in blocks: what that takes away is bounded by the test below.
+    """
+    with patch.object(compiling, "CUT_TURNS", 1):
+        small, large = compiled_or_none(candidates, tokens), compiled_or_none(candidates, tokens + more)
     if small is None:
         return
     assert large is not None
@@ -177,6 +184,21 @@ def test_more_budget_never_keeps_less_of_a_conversation(
     fuller = [seqs[v.id] for v in large.verdicts if v.kept and v.id in shown and v.tokens > shown[v.id]]
     if lost:
         assert max(fuller, default=0) > max(lost)
+
+
+@given(offers(turns_only=True), BUDGETS)
+def test_a_beginning_moves_on_by_less_than_a_block(candidates: list[Candidate], tokens: int) -> None:
+    """And only when something had to be left out anyway."""
+    cut = compiled_or_none(candidates, tokens)
+    with patch.object(compiling, "CUT_TURNS", 1):
+        uncut = compiled_or_none(candidates, tokens)
+    if cut is None or uncut is None:
+        assert cut is uncut
+        return
+    gone = kept(uncut) - kept(cut)
+    assert len(gone) < CUT_TURNS
+    if gone:
+        assert len(kept(uncut)) < len(candidates)
 
 
 @given(offers(), BUDGETS, st.integers(1, 200))
