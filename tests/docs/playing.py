@@ -69,9 +69,9 @@ class Player:
             path.write_text(self._real(block.text), encoding="utf-8")
         match block.language:
             case "python":
-                self._printed(block, self._run_python(block), output)
+                self.printed(block, self._run_python(block), output)
             case "bash":
-                self._printed(block, self._run_bash(block), output)
+                self.printed(block, self._run_bash(block), output)
             case "console":
                 self._run_console(block)
             case "sh":
@@ -100,12 +100,19 @@ class Player:
 
     # -- kinds of blocks ---------------------------------------------------------------------------------------
 
-    def _printed(self, block: Block, printed: str, output: Block | None) -> None:
+    def printed(self, block: Block, text: str, output: Block | None) -> None:
         """What was printed is what the page shows; what is not shown must not have been printed."""
-        shown = output.text if output else ""
+        same(output.text if output else "", self.shown(text, output), block.where)
+
+    def shown(self, text: str, output: Block | None) -> str:
+        """What was printed, in the form of the block that shows it."""
         if output and output.language == "json":
-            printed = json.dumps(json.loads(printed), ensure_ascii=False, indent=2) + "\n"
-        same(shown, self._named(printed), block.where)
+            text = json.dumps(json.loads(text), ensure_ascii=False, indent=2) + "\n"
+        return self._named(text)
+
+    def compared(self, line: int, shown: str, text: str, where: str) -> None:
+        """What a command printed is what stands below it, at this line of the page."""
+        same(shown, text, where)
 
     def _run_python(self, block: Block) -> str:
         code = _compiled(self._real(block.text), block)
@@ -135,9 +142,10 @@ class Player:
         return ran.stdout
 
     def _run_console(self, block: Block) -> None:
-        for line, command, shown in _commands(block):
-            printed = self._call(self._real(command), f"{block.page.relative_to(ROOT)}:{line}", shown)
-            same(shown, self._named(printed), f"{block.page.relative_to(ROOT)}:{line}")
+        for line, command, shown in transcript(block):
+            where = f"{block.page.relative_to(ROOT)}:{line}"
+            printed = self._call(self._real(command), where, shown)
+            self.compared(line, shown, self._named(printed), where)
 
     def _call(self, command: str, where: str, shown: str) -> str:
         """Run a line of a transcript: what it printed."""
@@ -203,18 +211,18 @@ def _compiled(text: str, block: Block) -> CodeType:
     return compile(source, str(block.page), "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
 
 
-def _commands(block: Block) -> Iterator[tuple[int, str, str]]:
-    """The commands of a transcript: line, command, what is shown below it."""
+def transcript(block: Block) -> Iterator[tuple[int, str, str]]:
+    """The commands of a transcript: the line where each ends, the command, what is shown below it."""
     lines = block.text.splitlines()
     number = 0
     assert block.text.startswith("$ "), f"{block.where}: a transcript begins with `$ `"
     while number < len(lines):
-        at, command = number, lines[number].removeprefix("$ ")
+        command = lines[number].removeprefix("$ ")
         number += 1
         while command.endswith("\\"):
             command = command[:-1] + lines[number].removeprefix("> ")
             number += 1
-        shown = []
+        at, shown = number - 1, []
         while number < len(lines) and not lines[number].startswith("$ "):
             shown.append(lines[number])
             number += 1
@@ -231,10 +239,15 @@ def same(shown: str, printed: str, where: str) -> None:
 def matches(shown: str, printed: str) -> bool:
     """Trailing blanks and blank lines at either end do not count."""
     pattern = "".join(
-        r"(?:.*\n)*" if line.strip() == "…" else re.escape(line).replace("…", ".*") + r"\n"
+        r"(?:.*\n)*" if line.strip() == "…" else _pattern(line) + r"\n"
         for line in _tidy(shown)
     )
     return re.fullmatch(pattern, "".join(f"{line}\n" for line in _tidy(printed))) is not None
+
+
+def _pattern(line: str) -> str:
+    # Blanks around it belong to it, so that columns may stand where they stood.
+    return ".*".join(re.escape(part) for part in re.split(r" *… *", line))
 
 
 def _tidy(text: str) -> list[str]:
