@@ -1,0 +1,88 @@
+"""Facts that could not be read are read later, by themselves, and nobody who stops waiting changes that."""
+
+import anyio
+import pytest
+
+from pagefile import Memory, ModelUnavailableError, Settings
+from pagefile.memory import learning
+from pagefile.ports import ChatModel
+from pagefile.settings import EmbedderSettings, MemorySettings
+
+FOUND = (
+    '{"facts": [{"turn": 1, "quote": "我对青霉素过敏", "text": "用户对青霉素过敏", "category": "health"}]}'
+)
+READING = Settings(
+    memory=MemorySettings(extract="model"), embedder=EmbedderSettings(name="none"), drain_s=0.1
+)
+
+
+class Moody(ChatModel):
+    """Answers when it is well; when it is not, it fails or hangs."""
+
+    def __init__(self, mood):
+        self.mood = mood
+        self.asked = 0
+
+    async def complete(self, messages, *, max_tokens):
+        self.asked += 1
+        if self.mood == "away":
+            raise ModelUnavailableError
+        if self.mood == "hangs":
+            await anyio.sleep_forever()
+        return FOUND
+
+
+async def told(memory, *users):
+    for user in users:
+        await memory.conversation(f"c-{user}", user_id=user).record("我对青霉素过敏", "好")
+
+
+async def held(memory, *users):
+    return [len(await memory.facts(user)) for user in users]
+
+
+@pytest.mark.anyio
+async def test_a_model_that_comes_back_is_asked_by_itself(monkeypatch):
+    """No turn and no opening is needed: the conversations it failed for are read when it works again, each once."""
+    monkeypatch.setattr(learning, "FIRST_REST_S", 0.05)
+    model = Moody("away")
+    async with Memory.open("memory://", settings=READING, model=model) as memory:
+        await told(memory, "李雷", "韩梅梅", "ada")
+        await memory.settle()
+        assert await held(memory, "李雷", "韩梅梅", "ada") == [0, 0, 0]
+        model.mood = "well"
+        with anyio.fail_after(20):
+            while await held(memory, "李雷", "韩梅梅", "ada") != [1, 1, 1]:
+                await anyio.sleep(0.02)
+        asked = model.asked
+        await memory.settle()
+        assert model.asked == asked
+
+
+@pytest.mark.anyio
+async def test_a_model_that_stays_away_is_asked_less_and_less(monkeypatch):
+    """One conversation at a time, with longer and longer rests: not all of them again and again."""
+    monkeypatch.setattr(learning, "FIRST_REST_S", 0.01)
+    monkeypatch.setattr(learning, "LONGEST_REST_S", 1000.0)
+    model = Moody("away")
+    async with Memory.open("memory://", settings=READING, model=model) as memory:
+        await told(memory, *"abcdefgh")
+        await memory.settle()
+        asked = model.asked
+        await anyio.sleep(0.5)
+        # At most 0.01, 0.02, … 0.64 s: seven rests end within half a second, however many conversations wait.
+        assert model.asked - asked <= 7
+
+
+@pytest.mark.anyio
+async def test_who_stops_waiting_leaves_no_hurry_behind():
+    """A settling that was given up does not make every later turn cost a call of its own."""
+    model = Moody("hangs")
+    async with Memory.open("memory://", settings=READING, model=model) as memory:
+        await told(memory, "a")
+        with anyio.move_on_after(0.2):
+            await memory.settle()
+        assert model.asked == 1
+        await told(memory, "b")
+        await anyio.sleep(0.1)
+        assert not memory.house.learning._hurry
