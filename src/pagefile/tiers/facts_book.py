@@ -41,6 +41,8 @@ class Draft:
     subject: str | None = None
     attribute: str | None = None
     valid_from: datetime | None = None
+    #: Turns that stand after the source in its conversation and may have been read before; None where nobody knows.
+    later: frozenset[str] | None = None
 
 
 @dataclass(slots=True)
@@ -132,7 +134,7 @@ class FactBook:
             fact = self._fact(owner, draft)
             held = await self.held(owner)
             seen = held.stamp  # what is held may catch up while we wait
-            outcome, written = decided(held, fact, dated=draft.valid_from is not None)
+            outcome, written = decided(held, fact, dated=draft.valid_from is not None, later=draft.later)
             if not written:
                 return replace(held.facts[_same_id(held, fact)], outcome=outcome)
             try:
@@ -286,11 +288,14 @@ def _same_id(held: Held, fact: Fact) -> str:
     return same.id
 
 
-def decided(held: Held, fact: Fact, *, dated: bool = False) -> tuple[Outcome, Sequence[Fact]]:
+def decided(
+    held: Held, fact: Fact, *, dated: bool = False, later: frozenset[str] | None = None
+) -> tuple[Outcome, Sequence[Fact]]:
     """What becomes of a new statement, and the facts to write; the one that answers for it comes last.
 
     Pure: the same facts and the same statement give the same decision. `dated` says that somebody knows since when it is true;
-    otherwise it is the newest word, whatever the clocks of two machines say.
+    otherwise it is the newest word, whatever the clocks of two machines say. Of two statements in one conversation the place in
+    the log decides: `later` are the turns after this one's, None where nobody knows.
     """
     same = held.equal_to(fact.text)
     if same is not None:
@@ -299,9 +304,13 @@ def decided(held: Held, fact: Fact, *, dated: bool = False) -> tuple[Outcome, Se
     other = None if fact.attribute is None else held.about(fact.subject, fact.attribute)
     if other is None:
         return "stored", (fact,)
-    if dated and fact.valid_from < other.valid_from:
+    late = dated and fact.valid_from < other.valid_from
+    same_log = other.source_turn is not None and fact.scope.conversation == other.scope.conversation
+    if later is not None and same_log:
+        late = other.source_turn in later
+    if late:
         # Learnt late: it was true until what is already known came to be.
-        return "stored", (replace(fact, valid_to=other.valid_from),)
+        return "stored", (replace(fact, valid_to=max(fact.valid_from, other.valid_from)),)
     since = max(fact.valid_from, other.valid_from)
     return "superseded", (
         replace(other, valid_to=since),

@@ -97,7 +97,8 @@ class FactLearner:
             entries = await self._reader.entries(query)
             batch = [entry for entry in entries if isinstance(entry, Turn) and entry.status == "done"]
             for proposal, turn in await self._proposals(batch):
-                if await self._kept(proposal, turn):
+                later = frozenset(one.id for one in batch if (one.seq or 0) > (turn.seq or 0))
+                if await self._kept(proposal, turn, later):
                     kept += 1
                 else:
                     refused += 1
@@ -128,7 +129,7 @@ class FactLearner:
             found = await self._instead.extract(said)
         return [(one, by_id[one.turn_id]) for one in found if one.turn_id in by_id]
 
-    async def _kept(self, proposal: Proposal, turn: Turn) -> bool:
+    async def _kept(self, proposal: Proposal, turn: Turn, later: frozenset[str]) -> bool:
         if proposal.quote.strip() == "" or proposal.quote not in own_words(turn.user or ""):
             logger.info("a proposed fact was refused: its quote is not in turn %r", turn.id)
             self._meter.count("pagefile_facts_total", outcome="rejected")
@@ -143,6 +144,7 @@ class FactLearner:
             subject=proposal.subject,
             attribute=proposal.attribute,
             valid_from=turn.at,
+            later=later,
         )
         try:
             fact = await self._book.remember(turn.scope, draft)

@@ -87,17 +87,25 @@ class Service:
         return self.process.wait(STOP_S)
 
 
-@contextmanager
-def served(folder, url, *options, **settings):
-    """A service on this database; settings are written as in the environment, `memory__extract="rules"`."""
+def free_port():
+    """A port that nobody listens on."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
+        return listener.getsockname()[1]
+
+
+@contextmanager
+def served(folder, url, *options, port=None, module="pagefile", env=None, **settings):
+    """A service on this database; settings are written as in the environment, `memory__extract="rules"`.
+
+    `module` is what is run instead of `pagefile`, and `env` is for it alone.
+    """
+    port = port or free_port()
     named = {f"PAGEFILE_{name.upper()}": str(value) for name, value in settings.items()}
-    command = [sys.executable, "-m", "pagefile", "serve", "--port", str(port), "--db", url, *options]
+    command = [sys.executable, "-m", module, "serve", "--port", str(port), "--db", url, *options]
     process = subprocess.Popen(
         command,
         cwd=folder,
-        env={**os.environ, **named},
+        env={**os.environ, **named, **(env or {})},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

@@ -1,0 +1,72 @@
+"""`pagefile`, told otherwise: with a clock that a test moves, or with a schema that is still to come.
+
+Run as `python -m tests.faults.altered serve …`. What is altered stands in the environment:
+
+ALTERED_CLOCK   a file with the seconds by which the clock of this machine is wrong, read anew each time
+ALTERED_SCHEMA  anything: this is the next version, which has one migration more, for SQLite and for PostgreSQL
+"""
+
+import os
+import shutil
+import tempfile
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from pagefile.cli import main
+from pagefile.service import auth, binding, inspector_door
+from pagefile.stores import clock
+from pagefile.stores.postgres import migrating as postgres
+from pagefile.stores.sqlite import connecting
+from pagefile.stores.sqlite import migrating as sqlite
+
+#: What the next version needs: a column in the turn log, a table of its own, an index.
+NEXT = """
+ALTER TABLE ai_message ADD COLUMN mood TEXT;
+ALTER TABLE conversations ADD COLUMN mood TEXT;
+CREATE TABLE moods (tenant TEXT NOT NULL, mood TEXT NOT NULL, PRIMARY KEY (tenant, mood));
+CREATE INDEX turns_of_mood ON ai_message (mood);
+"""
+REVISION = """
+from alembic import op
+
+revision = "9000"
+down_revision = {head!r}
+
+
+def upgrade() -> None:
+    op.execute({statements!r})
+"""
+
+
+def alter_clock(file):
+    """The time of day is wrong by what the file says; intervals are measured with another clock, as always."""
+
+    class Wrong(datetime):
+        @classmethod
+        def now(cls, tz=None):
+            return datetime.now(tz) + timedelta(seconds=float(file.read_text()))
+
+    for module in (clock, auth, binding, inspector_door):
+        module.datetime = Wrong
+    assert abs(clock.SystemClock().now() - datetime.now(UTC)) > timedelta(0)
+
+
+def alter_schema():
+    """One more migration in each dialect."""
+    sqlite_now = sqlite.migrations()
+    sqlite.migrations = lambda: (*sqlite_now, NEXT)
+    assert connecting.migrate.__globals__ is vars(sqlite)
+    folder = Path(tempfile.mkdtemp(prefix="pagefile-migrations-")) / "migrations"
+    shutil.copytree(postgres.MIGRATIONS, folder)
+    revision = REVISION.format(head=postgres.head(), statements=NEXT)
+    (folder / "versions" / "9000_moods.py").write_text(revision)
+    postgres.head.cache_clear()
+    postgres.MIGRATIONS = folder
+
+
+if os.environ.get("ALTERED_CLOCK"):
+    alter_clock(Path(os.environ["ALTERED_CLOCK"]))
+if os.environ.get("ALTERED_SCHEMA"):
+    alter_schema()
+if __name__ == "__main__":
+    main()
