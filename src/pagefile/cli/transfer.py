@@ -3,14 +3,16 @@
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
+import anyio
 import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from pagefile.cli.opening import AsJson, ConfigFile, Db, Tenant, UserId, loaded, run
-from pagefile.cli.output import err, nothing, plural, print_json, say
+from pagefile.cli.output import err, nothing, number, plural, print_json, say
 from pagefile.errors import NotFoundError, TransferError
+from pagefile.integrations.moving import read_dump, take_over
 
 
 def export(
@@ -45,17 +47,42 @@ def export(
 
 def import_(
     ctx: typer.Context,
-    file: Annotated[Path, typer.Argument(help="An export.")],
+    file: Annotated[Path, typer.Argument(help="An export, or with --from a dump of another memory.")],
     *,
+    source: Annotated[
+        Literal["pagefile", "mem0", "redis-agent-memory", "langchain"],
+        typer.Option("--from", help="Whose dump it is."),
+    ] = "pagefile",
+    conversation: Annotated[
+        str | None,
+        typer.Option("--conversation", "-c", help="Where messages belong that name no conversation."),
+    ] = None,
+    user_id: Annotated[
+        str | None, typer.Option(help="Whose it is, where the dump does not say so itself.")
+    ] = None,
     tenant: Tenant = None,
     as_json: AsJson = False,
     db: Db = None,
     config: ConfigFile = None,
 ) -> None:
-    """Read an export; what is there already is left as it is."""
+    """Read an export, or a dump of another memory; what is there already is left as it is."""
     settings = loaded(ctx, db, config).settings
     if not file.is_file():
         raise NotFoundError(f"There is no file {str(file)!r} to import.")
+    if source != "pagefile":
+        brought = anyio.run(read_dump, file, source)
+        with _progress(f"Importing {file.name}"):
+            counts = run(
+                settings,
+                lambda memory: take_over(
+                    memory, brought, user_id=user_id, conversation_id=conversation, tenant=tenant
+                ),
+                must_exist=False,
+            )
+        _print_taken(counts, brought.left_out, as_json=as_json)
+        return
+    if conversation is not None or user_id is not None:
+        raise TransferError("An export says itself whose it is: --conversation and --user-id go with --from.")
     with _progress(f"Importing {file.name}"):
         counts = run(settings, lambda memory: memory.import_(file, tenant=tenant), must_exist=False)
     _print_counts("Imported", counts, as_json=as_json)
@@ -81,6 +108,18 @@ def _progress(what: str) -> Generator[None]:
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         progress.add_task(what, total=None)
         yield
+
+
+def _print_taken(counts: Mapping[str, int], left_out: Mapping[str, int], *, as_json: bool) -> None:
+    """What became of a dump, and in words what has no place here."""
+    if as_json:
+        print_json({**counts, "left_out": left_out})
+        return
+    say(f"Imported {plural(counts['turn'], 'turn')} and {plural(counts['fact'], 'fact')}.")
+    others = {"there already": counts["known"], "rejected": counts["rejected"], **left_out}
+    told = [f"{what} ({number(count)})" for what, count in others.items() if count]
+    if told:
+        say(f"Not imported: {', '.join(told)}.")
 
 
 def _print_counts(verb: str, counts: Mapping[str, int], *, as_json: bool) -> None:

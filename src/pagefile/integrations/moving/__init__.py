@@ -1,0 +1,23 @@
+"""Takes over what other memories hold: mem0, redis agent-memory-server, LangChain's message histories and LangGraph's threads.
+
+Each format has a pure reader, from the JSON that its own API gives to `Brought`; `take_over` writes that with the verbs everybody
+uses. Nothing here needs the package it reads from.
+"""
+
+from pagefile.integrations.moving.langchain import from_langchain
+from pagefile.integrations.moving.mem0 import from_mem0
+from pagefile.integrations.moving.redis_agent_memory import from_redis_agent_memory
+from pagefile.integrations.moving.shapes import Brought, BroughtFact, BroughtTurn
+from pagefile.integrations.moving.taking import FORMATS, read_dump, take_over
+
+__all__ = [
+    "FORMATS",
+    "Brought",
+    "BroughtFact",
+    "BroughtTurn",
+    "from_langchain",
+    "from_mem0",
+    "from_redis_agent_memory",
+    "read_dump",
+    "take_over",
+]

@@ -1,0 +1,195 @@
+"""What another memory brings, and how messages in a row become turns."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, cast
+from uuid import NAMESPACE_URL, uuid5
+
+from pagefile.records import JsonObject, JsonValue, utc
+
+#: How sure a fact is that another memory's model read out of a conversation, and did not rate.
+EXTRACTED_CONFIDENCE = 0.8
+
+_ROLES = {
+    "user": "user",
+    "human": "user",
+    "assistant": "assistant",
+    "ai": "assistant",
+    "tool": "tool",
+    "function": "tool",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class BroughtFact:
+    """A statement about a user."""
+
+    text: str
+    #: None: whoever it is taken over for.
+    user_id: str | None = None
+    at: datetime | None = None
+    category: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BroughtTurn:
+    """One exchange; either side may be missing, not both."""
+
+    id: str
+    user: str | None
+    assistant: str | None
+    #: None: the one it is taken over into.
+    conversation_id: str | None = None
+    user_id: str | None = None
+    steps: tuple[JsonObject, ...] = ()
+    at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Brought:
+    """All that a dump holds, and what of it has no place here."""
+
+    turns: tuple[BroughtTurn, ...] = ()
+    facts: tuple[BroughtFact, ...] = ()
+    #: What was left out and how often, in words: "system messages".
+    left_out: Mapping[str, int] = field(default_factory=dict[str, int])
+
+    def __add__(self, other: "Brought") -> "Brought":
+        left_out = Counter(self.left_out) + Counter(other.left_out)
+        return Brought(self.turns + other.turns, self.facts + other.facts, dict(left_out))
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A tool call that a message makes."""
+
+    id: str | None
+    tool: str
+    input: JsonValue = None
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One message of another memory."""
+
+    role: str
+    text: str
+    id: str | None = None
+    at: datetime | None = None
+    calls: tuple[Call, ...] = ()
+    #: Of a tool's result: the call it answers, and the tool's name where it says so.
+    call_id: str | None = None
+    tool: str | None = None
+
+
+@dataclass(slots=True)
+class _Open:
+    """The turn that the messages so far are part of."""
+
+    first: Said
+    place: int
+    user: str | None = None
+    spoken: list[str] = field(default_factory=list[str])
+    calls: dict[str | None, Call] = field(default_factory=dict[str | None, Call])
+    steps: list[JsonObject] = field(default_factory=list[JsonObject])
+
+    def hear(self, said: Said, role: str) -> None:
+        if role == "tool":
+            call = self.calls.get(said.call_id) or Call(said.call_id, said.tool or "tool")
+            step: dict[str, JsonValue] = {
+                "tool": said.tool or call.tool,
+                "input": call.input,
+                "result": said.text,
+            }
+            self.steps.append(step | ({"call_id": said.call_id} if said.call_id else {}))
+        elif said.text:
+            self.spoken.append(said.text)
+        self.calls |= {call.id: call for call in said.calls}
+
+
+def turns_of(messages: Iterable[Said], conversation_id: str | None, user_id: str | None) -> Brought:
+    """Messages in a row as turns: each of the user's begins one, tool results are its steps, the rest is its answer.
+
+    A turn is named after the message that begins it, or after its place: read again, it is the same turn.
+    """
+    turns: list[BroughtTurn] = []
+    left_out: Counter[str] = Counter()
+    running: _Open | None = None
+
+    def close() -> None:
+        if running is None:
+            return
+        answer = "\n\n".join(running.spoken) or None
+        if running.user is None and answer is None:
+            left_out["tool results nobody asked for"] += len(running.steps)
+            return
+        turns.append(
+            BroughtTurn(
+                running.first.id or _made_id(conversation_id, running.place),
+                running.user,
+                answer,
+                conversation_id,
+                user_id,
+                tuple(running.steps),
+                running.first.at,
+            )
+        )
+
+    for place, said in enumerate(messages):
+        role = _ROLES.get(said.role.lower())
+        if role is None:
+            left_out[f"{said.role or 'nameless'} messages"] += 1
+        elif role == "user":
+            if not said.text:
+                left_out["messages without text"] += 1
+                continue
+            close()
+            running = _Open(said, place, user=said.text)
+        else:
+            running = running or _Open(said, place)
+            running.hear(said, role)
+    close()
+    return Brought(turns=tuple(turns), left_out=dict(left_out))
+
+
+def _made_id(conversation_id: str | None, place: int) -> str:
+    return str(uuid5(NAMESPACE_URL, f"pagefile:moving:{conversation_id}:{place}"))
+
+
+# -- reading JSON that may hold anything --------------------------------------------------------------------------------
+
+
+def mapping(value: object) -> Mapping[str, Any]:
+    """A mapping, empty when it is none."""
+    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
+
+
+def items(value: object) -> Sequence[object]:
+    """A list, empty when it is none."""
+    return cast("Sequence[object]", value) if isinstance(value, list | tuple) else ()
+
+
+def text(value: object) -> str | None:
+    """A text that says something."""
+    return value.strip() if isinstance(value, str) and value.strip() else None
+
+
+def content_text(content: object) -> str:
+    """The text of a message, which may come in blocks among pictures."""
+    if isinstance(content, str):
+        return content
+    blocks = (block if isinstance(block, str) else mapping(block).get("text") for block in items(content))
+    return "\n".join(block for block in blocks if isinstance(block, str) and block)
+
+
+def moment(value: object) -> datetime | None:
+    """A time in ISO 8601 or in seconds since 1970; one without a zone is UTC."""
+    try:
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return datetime.fromtimestamp(value, UTC)
+        found = datetime.fromisoformat(value) if isinstance(value, str) else None
+    except (ValueError, OverflowError, OSError):
+        return None
+    return None if found is None else utc(found)

@@ -1,0 +1,125 @@
+"""Writes what another memory brought, with the verbs that everybody uses; a second time changes nothing."""
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from itertools import groupby
+from os import PathLike
+from typing import Final
+
+import anyio
+
+from pagefile.errors import FactRejectedError, InvalidTurnError, TransferError
+from pagefile.integrations.moving.langchain import from_langchain
+from pagefile.integrations.moving.mem0 import from_mem0
+from pagefile.integrations.moving.redis_agent_memory import from_redis_agent_memory
+from pagefile.integrations.moving.shapes import EXTRACTED_CONFIDENCE, Brought, BroughtFact, BroughtTurn
+from pagefile.memory import Conversation, Memory
+from pagefile.text.facts import fact_key
+
+#: Who reads which dump, by the word of `pagefile import --from`.
+FORMATS: Final[Mapping[str, Callable[[object], Brought]]] = {
+    "mem0": from_mem0,
+    "redis-agent-memory": from_redis_agent_memory,
+    "langchain": from_langchain,
+}
+
+
+async def read_dump(path: str | PathLike[str], kind: str) -> Brought:
+    """What a file of JSON holds, in one of the `FORMATS`."""
+    read = FORMATS.get(kind)
+    if read is None:
+        raise TransferError(f"There is no format {kind!r}: it is one of {', '.join(FORMATS)}.")
+    try:
+        data: object = json.loads(await anyio.Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise TransferError(f"Cannot read {str(path)!r} as JSON: {error}.") from error
+    return read(data)
+
+
+async def take_over(
+    memory: Memory,
+    brought: Brought,
+    *,
+    user_id: str | None = None,
+    conversation_id: str | None = None,
+    tenant: str | None = None,
+) -> dict[str, int]:
+    """Record the turns and remember the facts; counts what was new, what was known, and what was rejected or left out.
+
+    Args:
+        user_id: whose it is, where a turn or a fact does not say so itself.
+        conversation_id: where turns belong that name no conversation.
+    """
+    _check(brought, user_id, conversation_id)
+    counts = {"turn": 0, "fact": 0, "known": 0, "rejected": 0, "left_out": sum(brought.left_out.values())}
+    by_conversation = sorted(brought.turns, key=lambda turn: turn.conversation_id or "")  # stable: in order
+    for name, group in groupby(by_conversation, key=lambda turn: turn.conversation_id):
+        turns = list(group)
+        whose = next((turn.user_id for turn in turns if turn.user_id), user_id)
+        chat = memory.conversation(name or conversation_id or "", user_id=whose, tenant=tenant)
+        await _record(chat, turns, counts)
+    for whose in dict.fromkeys(fact.user_id for fact in brought.facts):
+        theirs = [fact for fact in brought.facts if fact.user_id == whose]
+        await _remember(memory, theirs, whose or user_id or "", tenant, counts)
+    return counts
+
+
+def _check(brought: Brought, user_id: str | None, conversation_id: str | None) -> None:
+    """Before anything is written: everything has its place."""
+    if conversation_id is None and any(turn.conversation_id is None for turn in brought.turns):
+        raise TransferError(
+            "These messages name no conversation: say which it is (conversation_id, --conversation)."
+        )
+    if user_id is None and any(fact.user_id is None for fact in brought.facts):
+        raise TransferError("Some of these memories name no user: say whose they are (user_id, --user-id).")
+
+
+async def _record(chat: Conversation, turns: Iterable[BroughtTurn], counts: dict[str, int]) -> None:
+    known = await _known(chat)
+    for turn in turns:
+        if turn.id in known:
+            counts["known"] += 1
+            continue
+        try:
+            await chat.record(turn.user, turn.assistant, steps=turn.steps, id=turn.id, at=turn.at)
+        except InvalidTurnError:
+            counts["rejected"] += 1
+        else:
+            known.add(turn.id)
+            counts["turn"] += 1
+
+
+async def _known(chat: Conversation) -> set[str]:
+    known: set[str] = set()
+    after: int | str = 0
+    while True:
+        turns = await chat.turns(after=after, limit=1000)
+        known |= {turn.id for turn in turns}
+        if turns.next is None:
+            return known
+        after = turns.next
+
+
+async def _remember(
+    memory: Memory, facts: Iterable[BroughtFact], user_id: str, tenant: str | None, counts: dict[str, int]
+) -> None:
+    # Those that were retracted here too: they do not come back by being brought once more.
+    known = {fact_key(fact.text) for fact in await memory.facts(user_id, tenant, history=True)}
+    for fact in facts:
+        if fact_key(fact.text) in known:
+            counts["known"] += 1
+            continue
+        try:
+            await memory.remember(
+                fact.text,
+                user_id=user_id,
+                tenant=tenant,
+                category=fact.category,
+                confidence=EXTRACTED_CONFIDENCE,
+                valid_from=fact.at,
+            )
+        except (FactRejectedError, InvalidTurnError):
+            counts["rejected"] += 1
+        else:
+            known.add(fact_key(fact.text))
+            counts["fact"] += 1
