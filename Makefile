@@ -48,6 +48,7 @@ bench: $(READY) ## Measure the core on this machine
 
 traceability: $(READY) ## Write docs/traceability.md: each requirement, its tests, what was measured
 	$(BIN)/python scripts/traceability.py
+	$(BIN)/python scripts/claims.py
 
 docs: $(READY) ## Build the pages of docs/ into site/
 	$(BIN)/python scripts/reference.py

@@ -21,9 +21,10 @@ SIZES = (100, 1_000, 10_000, 100_000)
 FASTER = Limit("at least", 30.0)
 SAME = Limit("at least", 1.0)
 NONE = Limit("at most", 0.0)
-#: What document 004 allows, in seconds: ranking a hundred facts, and all of it before a model call.
+#: What document 004 allows, in seconds: ranking a hundred facts, all of it before a model call, one count of tokens.
 RANK_ALLOWED_S = 0.01
 CALL_ALLOWED_S = 0.02
+COUNT_ALLOWED_S = 0.0001
 ALLOWED = Limit("at most", 1.0)
 #: Calls of which 19 of 20 must keep to it.
 _CALLS = 60
@@ -128,8 +129,7 @@ def run(quick: bool = False, progress: Progress | None = None) -> FactsReport:
         rows += _ranking(size, effort.rounds, vectorizer)
     tell("injecting before a model call")
     rows.append(_hook(effort.rounds, vectorizer))
-    rows += _allowed()
-    rows.append(_counting())
+    rows += [*_allowed(), *_counting()]
     tell(f"injecting {effort.sets:,} random sets")
     rows.append(_within_budget(effort.sets))
     report = Report(rows, machine_facts(open_counter().name), quick, time.perf_counter() - began)
@@ -217,13 +217,15 @@ def _allowed() -> list[Row]:
     return rows
 
 
-def _counting() -> Row:
+def _counting() -> list[Row]:
     """Document 004 calls exact counting faster than counting characters; it is not."""
     texts, _ = _corpus(100)
     exact = _seconds(lambda: [_count_tokens(text) for text in texts], _CALLS) / len(texts)
     guessed = _seconds(lambda: [len(text) // 4 for text in texts], _CALLS) / len(texts)
-    note = f"times as long as len(text) // 4 ({1e6 * guessed:.2f} µs); document 004 says about 100 µs"
-    return Row("count the tokens of a fact", 1e6 * exact, "µs", exact / guessed, note=note)
+    note = f"of the {1e6 * COUNT_ALLOWED_S:.0f} µs that document 004 speaks of"
+    counted = Row("count the tokens of a fact", 1e6 * exact, "µs", exact / COUNT_ALLOWED_S, note=note)
+    slower = Row("exact counts beside a guess", exact / guessed, "times", note="as long as len(text) // 4")
+    return [Row.judged(counted, ALLOWED), slower]
 
 
 def _data(texts: Sequence[str], confidences: Sequence[float]) -> dict[str, Any]:
