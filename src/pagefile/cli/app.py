@@ -27,6 +27,7 @@ from pagefile.cli import (
     recall,
     serve,
     transfer,
+    verify,
 )
 from pagefile.cli.opening import ConfigFile, Db, Place
 from pagefile.cli.output import complain
@@ -96,6 +97,7 @@ for _name, _command in {
     "import": transfer.import_,
     "forget": forget.forget,
     "rebuild": rebuild.rebuild,
+    "verify": verify.verify,
     "demo": demo.demo,
     "doctor": doctor.doctor,
     "config": config.config,

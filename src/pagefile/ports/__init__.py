@@ -7,6 +7,7 @@ name in `pagefile.testing`.
 
 from pagefile.ports.derived import (
     Behind,
+    HeldVector,
     Maker,
     Near,
     Shelf,
@@ -17,7 +18,7 @@ from pagefile.ports.derived import (
     VectorRow,
     Watermarks,
 )
-from pagefile.ports.items import ItemKey, ItemStore, ItemVectors, ItemWrite, Namespace, StoredItem
+from pagefile.ports.items import ItemKey, ItemStore, ItemVectors, ItemWrite, KeptItem, Namespace, StoredItem
 from pagefile.ports.keys import KeyStore
 from pagefile.ports.learning import FactExtractor, Proposal, Said
 from pagefile.ports.log import (
@@ -57,6 +58,19 @@ from pagefile.ports.shelves import (
 from pagefile.ports.store import (
     Store,
 )
+from pagefile.ports.verifying import (
+    UNREADABLE,
+    After,
+    Auditor,
+    Counters,
+    KeptConversation,
+    KeptEntry,
+    KeptPage,
+    Lengths,
+    Recount,
+    Stray,
+    StrayKind,
+)
 from pagefile.ports.world import (
     ChatModel,
     Clock,
@@ -69,8 +83,11 @@ from pagefile.ports.world import (
 )
 
 __all__ = [
+    "UNREADABLE",
     "Abort",
     "AddStep",
+    "After",
+    "Auditor",
     "Behind",
     "CachedSession",
     "CallLog",
@@ -78,16 +95,23 @@ __all__ = [
     "CheckpointDraft",
     "Clock",
     "Complete",
+    "Counters",
     "Embedder",
     "EntryQuery",
     "FactExtractor",
     "FactStore",
     "HeadQuery",
+    "HeldVector",
     "ItemKey",
     "ItemStore",
     "ItemVectors",
     "ItemWrite",
+    "KeptConversation",
+    "KeptEntry",
+    "KeptItem",
+    "KeptPage",
     "KeyStore",
+    "Lengths",
     "LogReader",
     "LogView",
     "Maker",
@@ -102,6 +126,7 @@ __all__ = [
     "PageTerms",
     "Proposal",
     "PurgeRequest",
+    "Recount",
     "ResetDraft",
     "Said",
     "SessionCache",
@@ -111,6 +136,8 @@ __all__ = [
     "Spoken",
     "Store",
     "StoredItem",
+    "Stray",
+    "StrayKind",
     "Summarizer",
     "SummaryRequest",
     "TermStore",

@@ -127,6 +127,16 @@ class Shelf:
     vectors: int
 
 
+@dataclass(frozen=True, slots=True)
+class HeldVector:
+    """A turn that has a vector in a home."""
+
+    seq: int
+    turn_id: str
+    #: Whether it can be found: of the right length, and known under its conversation's owner.
+    fits: bool = True
+
+
 class VectorHome(ABC):
     """Where vectors of turns live. Vectors of several makers may stand side by side; each verb speaks of one.
 
@@ -164,6 +174,10 @@ class VectorHome(ABC):
     @abstractmethod
     async def shelves(self) -> list[Shelf]:
         """The makers this home was prepared for, and how many vectors of each it holds, by key."""
+
+    async def held(self, maker: Maker, scope: Scope, after: int, through: int) -> list[HeldVector] | None:
+        """Which turns of a conversation behind one place, up to another, have a vector; None where a home cannot tell."""
+        return None
 
     @abstractmethod
     async def drop(self, maker: Maker) -> int:

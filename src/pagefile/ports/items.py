@@ -57,6 +57,16 @@ class ItemVectors:
     rows: Vector
 
 
+@dataclass(frozen=True, slots=True)
+class KeptItem:
+    """An item with all that is kept of it."""
+
+    item: StoredItem
+    #: What it is found by, and who made that; None for nothing.
+    vectors: Vector | None = None
+    maker: str | None = None
+
+
 class ItemStore(ABC):
     """Items of a scope's tenant and user; those of nobody are a user's of their own. The scope names no conversation.
 
@@ -98,3 +108,20 @@ class ItemStore(ABC):
     @abstractmethod
     async def sweep(self, scope: Scope, *, now: datetime) -> int:
         """Remove what has expired, and say how many items that were. Nothing depends on it but space."""
+
+    @abstractmethod
+    async def owners(self, tenant: str | None) -> list[Scope]:
+        """Whose items there are, of one tenant or of all, by tenant and user; those of nobody first."""
+
+    @abstractmethod
+    async def kept(
+        self, scope: Scope, *, now: datetime, after: ItemKey | None = None, limit: int = 100
+    ) -> list[KeptItem]:
+        """Items behind a key with all that is kept of them, by namespace and key, as exports need them."""
+
+    @abstractmethod
+    async def restore(self, scope: Scope, items: Sequence[KeptItem], *, now: datetime) -> int:
+        """Write items exactly as they were, times included, and say how many were new; those that are there stay as they are.
+
+        What has expired since is passed over.
+        """

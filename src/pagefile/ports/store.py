@@ -8,6 +8,7 @@ from pagefile.ports.keys import KeyStore
 from pagefile.ports.log import LogReader, TurnLog, TurnSource
 from pagefile.ports.pages import PageIndex, PageKeeper, PageStore
 from pagefile.ports.shelves import CallLog, FactStore, SessionStore
+from pagefile.ports.verifying import Auditor
 from pagefile.records import ErasureReceipt, JsonObject, Scope
 
 
@@ -27,6 +28,8 @@ class Store(ABC):
     terms: TermStore
     keys: KeyStore
     items: ItemStore
+    #: Looks at what is stored as it lies there; None where a store has nobody who can.
+    audit: Auditor | None = None
 
     def vectors(self, *, cache_bytes: int | None = None) -> VectorHome | None:
         """The home of vectors in this database, None where it can have none. It opens nothing; close it before the store.

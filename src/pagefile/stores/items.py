@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pagefile.errors import InvalidTurnError
-from pagefile.ports import ItemKey, ItemWrite, Namespace, Vector
+from pagefile.ports import ItemKey, ItemWrite, KeptItem, Namespace, StoredItem, Vector
 from pagefile.records import Scope, checked_text, utc
 
 
@@ -60,6 +60,24 @@ def vectors_data(write: ItemWrite) -> dict[str, Any]:
         return {"maker": None, "dimension": None, "data": None}
     rows = np.ascontiguousarray(write.vectors, dtype="<f4")
     return {"maker": write.maker, "dimension": rows.shape[1], "data": rows.tobytes()}
+
+
+def living(items: Sequence[KeptItem], now: datetime) -> list[KeptItem]:
+    """Those that are still there."""
+    return [kept for kept in items if kept.item.expires is None or utc(kept.item.expires) > utc(now)]
+
+
+def written(kept: KeptItem) -> ItemWrite:
+    """The write that an item came from."""
+    item = kept.item
+    return ItemWrite(item.namespace, item.key, item.value, item.ttl_s, kept.vectors, kept.maker)
+
+
+def kept_item(item: StoredItem, maker: str | None, dimension: int | None, data: bytes | None) -> KeptItem:
+    """An item and the columns of its vectors."""
+    if maker is None or dimension is None or data is None:
+        return KeptItem(item)
+    return KeptItem(item, data_vectors(data, dimension), maker)
 
 
 def data_vectors(data: bytes, dimension: int) -> Vector:

@@ -5,6 +5,8 @@ import zlib
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from pagefile.errors import StoreCorruptError
+
 Codec: TypeAlias = Literal["raw", "zlib"]
 
 _LEVEL = 6
@@ -27,6 +29,13 @@ def packed(text: str) -> Blob:
     return Blob(key, "zlib", small) if len(small) < len(raw) else Blob(key, "raw", raw)
 
 
-def unpacked(codec: Codec, data: bytes) -> str:
-    """The text that was packed."""
-    return (zlib.decompress(data) if codec == "zlib" else data).decode()
+def unpacked(codec: Codec | None, data: bytes | None) -> str:
+    """The text that was packed; `StoreCorruptError` when it is no longer there as it was."""
+    if data is None:
+        raise StoreCorruptError("The text of this page is gone from the database: restore a backup.")
+    try:
+        return (zlib.decompress(data) if codec == "zlib" else data).decode()
+    except (zlib.error, UnicodeDecodeError) as error:
+        raise StoreCorruptError(
+            f"The text of this page is damaged ({error}): restore a backup, and let `pagefile verify` look for more."
+        ) from error

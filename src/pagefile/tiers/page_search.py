@@ -96,7 +96,7 @@ class PageSearch:
         passages = page.terms
         if passages is None:
             _, text = await self._pages.load(scope, page.uuid)
-            passages = await anyio.to_thread.run_sync(partial(_segmented, text, page.spans))
+            passages = await anyio.to_thread.run_sync(partial(segmented, text, page.spans))
             await self._index.write(scope, page.uuid, passages)
         await anyio.to_thread.run_sync(partial(index.add, page, passages))
 
@@ -107,5 +107,6 @@ class PageSearch:
             held -= dropped.words.postings
 
 
-def _segmented(text: str, spans: Sequence[tuple[int, int]]) -> tuple[str, ...]:
+def segmented(text: str, spans: Sequence[tuple[int, int]]) -> tuple[str, ...]:
+    """The terms of a text's passages as they are kept."""
     return tuple(" ".join(terms(text[start:end])) for start, end in spans)

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from pagefile.ports import ItemKey, ItemStore, ItemVectors, ItemWrite, Namespace, StoredItem, Vector
+from pagefile.ports import ItemKey, ItemStore, ItemVectors, ItemWrite, KeptItem, Namespace, StoredItem, Vector
 from pagefile.records import Scope, utc
 from pagefile.stores.encoding import plain
 from pagefile.stores.inmemory.room import Room
-from pagefile.stores.items import data_vectors, end_of, last_writes, owner, place, vectors_data
+from pagefile.stores.items import data_vectors, end_of, last_writes, living, owner, place, vectors_data
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +80,35 @@ class InMemoryItems(ItemStore):
             del mine[key]
         return len(gone)
 
+    async def owners(self, tenant: str | None) -> list[Scope]:
+        self._room.check_open()
+        keys = sorted(key for key, mine in self._room.items.items() if mine and tenant in (None, key[0]))
+        return [Scope(of, user or None) for of, user in keys]
+
+    async def kept(
+        self, scope: Scope, *, now: datetime, after: ItemKey | None = None, limit: int = 100
+    ) -> list[KeptItem]:
+        found = sorted(self._living(scope, (), now), key=_place)
+        behind = ("", "") if after is None else tuple(place(after).values())
+        return [
+            KeptItem(replace(kept.item, value=plain(kept.item.value)), kept.vectors, kept.maker)
+            for kept in found
+            if _place(kept) > behind
+        ][:limit]
+
+    async def restore(self, scope: Scope, items: Sequence[KeptItem], *, now: datetime) -> int:
+        mine = self._mine(scope)
+        await self.sweep(scope, now=now)
+        new = {one.item.place: one for one in living(items, now) if one.item.place not in mine}
+        for key, one in new.items():
+            place(key)
+            item = one.item
+            times = utc(item.created), utc(item.updated), item.expires and utc(item.expires)
+            ttl_s = None if item.ttl_s is None else float(item.ttl_s)
+            kept = StoredItem(*key, plain(item.value), *times, ttl_s)
+            mine[key] = Kept(kept, one.maker, one.vectors)
+        return len(new)
+
     def _mine(self, scope: Scope) -> dict[ItemKey, Kept]:
         self._room.check_open()
         whose = owner(scope)
@@ -93,6 +122,10 @@ class InMemoryItems(ItemStore):
         ]
         found.sort(key=lambda kept: tuple(place(kept.item.place).values()))
         return sorted(found, key=lambda kept: kept.item.updated, reverse=True)
+
+
+def _place(kept: Kept) -> tuple[str, ...]:
+    return tuple(place(kept.item.place).values())
 
 
 def _is_over(kept: Kept, now: datetime) -> bool:

@@ -13,6 +13,7 @@ from pagefile.records import (
     JsonObject,
     Scope,
 )
+from pagefile.stores.inmemory.auditing import InMemoryAuditor
 from pagefile.stores.inmemory.derived import InMemoryTerms, InMemoryWatermarks
 from pagefile.stores.inmemory.facts import InMemoryFacts
 from pagefile.stores.inmemory.items import InMemoryItems
@@ -45,6 +46,7 @@ class InMemoryStore(Store):
         self.terms = InMemoryTerms(self._room)
         self.keys = InMemoryKeys(self._room)
         self.items = InMemoryItems(self._room)
+        self.audit = InMemoryAuditor(self._room)
 
     def vectors(self, *, cache_bytes: int | None = None) -> VectorHome:
         return InMemoryVectors(self._room)

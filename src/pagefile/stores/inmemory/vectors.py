@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pagefile.errors import ClosedError
-from pagefile.ports import Maker, Near, Shelf, Vector, VectorHome, VectorRow
+from pagefile.ports import HeldVector, Maker, Near, Shelf, Vector, VectorHome, VectorRow
 from pagefile.records import JsonObject, Scope, Turn
 from pagefile.stores import rules
 from pagefile.stores.inmemory.room import Room
@@ -61,6 +61,16 @@ class InMemoryVectors(VectorHome):
         self._check_open()
         makers = sorted(self._shelves, key=lambda maker: maker.key)
         return [Shelf(maker, len(self._living(maker))) for maker in makers]
+
+    async def held(self, maker: Maker, scope: Scope, after: int, through: int) -> list[HeldVector]:
+        self._check_open()
+        place = scope.tenant, rules.conversation_of(scope)
+        found = [
+            HeldVector(key[2], kept.turn_id)
+            for key, kept in self._living(maker).items()
+            if key[:2] == place and after < key[2] <= through
+        ]
+        return sorted(found, key=lambda one: one.seq)
 
     async def drop(self, maker: Maker) -> int:
         self._check_open()

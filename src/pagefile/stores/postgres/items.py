@@ -3,19 +3,22 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from pagefile.ports import ItemKey, ItemStore, ItemVectors, ItemWrite, Namespace, StoredItem
+from pagefile.ports import ItemKey, ItemStore, ItemVectors, ItemWrite, KeptItem, Namespace, StoredItem
 from pagefile.records import Scope, utc
 from pagefile.stores.encoding import from_json, to_json
 from pagefile.stores.items import (
     beyond,
     data_vectors,
     end_of,
+    kept_item,
     last_writes,
+    living,
     namespace_text,
     owner,
     place,
     text_namespace,
     vectors_data,
+    written,
 )
 from pagefile.stores.postgres.database import Database
 from pagefile.stores.postgres.driver import Connection, Row, Values
@@ -85,6 +88,42 @@ class PostgresItems(ItemStore):
     async def sweep(self, scope: Scope, *, now: datetime) -> int:
         asked = {**owner(scope), "now": utc(now)}
         return await self._database.write(lambda connection: connection.count("items_sweep", asked))
+
+    async def owners(self, tenant: str | None) -> list[Scope]:
+        rows = await self._database.rows("items_owners", {"tenant": tenant})
+        return [Scope(of, user or None) for of, user in rows]
+
+    async def kept(
+        self, scope: Scope, *, now: datetime, after: ItemKey | None = None, limit: int = 100
+    ) -> list[KeptItem]:
+        behind = {"namespace": "", "key": ""} if after is None else place(after)
+        asked = {**owner(scope), **behind, "now": utc(now), "limit": limit}
+        rows = await self._database.rows("items_kept", asked)
+        return [kept_item(_item(row[:-3]), *row[-3:]) for row in rows]
+
+    async def restore(self, scope: Scope, items: Sequence[KeptItem], *, now: datetime) -> int:
+        asked = {**owner(scope), "now": utc(now)}
+        rows = [{**asked, **_restored(kept)} for kept in living(items, now)]
+        rows.sort(key=lambda row: (row["namespace"], row["key"]))
+
+        async def write(connection: Connection) -> int:
+            await connection.count("items_sweep", asked)
+            return sum([await connection.count("item_restore", row) for row in rows])
+
+        return await self._database.write(write)
+
+
+def _restored(kept: KeptItem) -> Values:
+    item = kept.item
+    return {
+        **place(item.place),
+        "content": to_json(item.value),
+        "created": utc(item.created),
+        "updated": utc(item.updated),
+        "expires": item.expires and utc(item.expires),
+        "ttl_s": None if item.ttl_s is None else float(item.ttl_s),
+        **vectors_data(written(kept)),
+    }
 
 
 def _under(scope: Scope, prefix: Namespace, now: datetime) -> Values:

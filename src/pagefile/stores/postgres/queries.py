@@ -16,9 +16,11 @@ _PART = re.compile(r"^-- (name|fragment): (\w+)$", re.MULTILINE)
 _PARAMETER = re.compile(r"(?<!:):([a-z_]+)")
 
 _NAMES_BY_TYPE = {
-    "timestamptz": "now created at since before updated last_load purged valid_from valid_to recorded retracted_at expires revoked last_used",
+    "timestamptz": "now created at since before updated last_load purged valid_from valid_to recorded retracted_at expires revoked last_used"
+    " last_created seen_created first last",
     "bigint": "after_seq budget covered covered_messages covered_turns keep least length seconds limit live_tokens live_turns loads"
-    " max_bytes place reset_seq seq skip stored_bytes tokens user_tokens assistant_tokens version",
+    " max_bytes place reset_seq seq skip stored_bytes tokens user_tokens assistant_tokens version"
+    " last_seq turns versions seen_seq done_tokens through",
     "integer": "dimension",
     "real[]": "vector",
     "boolean": "done ended pinned retracted",

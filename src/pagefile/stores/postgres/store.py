@@ -4,6 +4,7 @@ from typing import Any
 
 from pagefile.ports import Clock, Store, VectorHome
 from pagefile.records import ErasureReceipt, JsonObject, Scope, utc
+from pagefile.stores.postgres.auditing import PostgresAuditor
 from pagefile.stores.postgres.database import Database
 from pagefile.stores.postgres.derived import PostgresTerms, PostgresWatermarks
 from pagefile.stores.postgres.erasing import erase
@@ -40,6 +41,7 @@ class PostgresStore(Store):
         self.terms = PostgresTerms(database)
         self.keys = PostgresKeys(database)
         self.items = PostgresItems(database)
+        self.audit = PostgresAuditor(database)
 
     @classmethod
     async def open(cls, place: Place, *, clock: Clock) -> "PostgresStore":

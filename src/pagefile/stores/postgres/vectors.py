@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from pagefile.errors import ClosedError, VectorHomeError
-from pagefile.ports import Maker, Near, Shelf, Vector, VectorHome, VectorRow
+from pagefile.ports import HeldVector, Maker, Near, Shelf, Vector, VectorHome, VectorRow
 from pagefile.records import JsonObject, Scope
 from pagefile.stores import rules
 from pagefile.stores.postgres.database import Database, quoted
@@ -83,6 +83,16 @@ class PostgresVectors(VectorHome):
             return []
         rows = await self._database.rows("makers", {})
         return [Shelf(Maker(name, dimension), count) for name, dimension, count in rows]
+
+    async def held(self, maker: Maker, scope: Scope, after: int, through: int) -> list[HeldVector]:
+        self._check_open()
+        if await self._is_there() is None:
+            return []
+        values: Values = {**keys(scope), "maker": maker.key, "dimension": maker.dimension}
+        values |= {"after_seq": after, "through": through}
+        statement = self._with_extension("vectors_held")
+        rows = await self._database.read(lambda connection: connection.rows(statement, values))
+        return [HeldVector(*row) for row in rows]
 
     async def drop(self, maker: Maker) -> int:
         self._check_open()

@@ -4,19 +4,22 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from pagefile.ports import ItemKey, ItemStore, ItemVectors, ItemWrite, Namespace, StoredItem
+from pagefile.ports import ItemKey, ItemStore, ItemVectors, ItemWrite, KeptItem, Namespace, StoredItem
 from pagefile.records import Scope
 from pagefile.stores.encoding import from_json, text_time, time_text, to_json
 from pagefile.stores.items import (
     beyond,
     data_vectors,
     end_of,
+    kept_item,
     last_writes,
+    living,
     namespace_text,
     owner,
     place,
     text_namespace,
     vectors_data,
+    written,
 )
 from pagefile.stores.sqlite.driver import Connection
 from pagefile.stores.sqlite.lanes import Readers, Writer
@@ -107,6 +110,53 @@ class SqliteItems(ItemStore):
             return connection.changes()
 
         return await self._writer.run(write)
+
+    async def owners(self, tenant: str | None) -> list[Scope]:
+        def read(connection: Connection) -> list[Scope]:
+            rows: Any = connection.execute(sql("items_owners"), {"tenant": tenant})
+            return [Scope(of, user or None) for of, user in rows]
+
+        return await self._readers.run(read)
+
+    async def kept(
+        self, scope: Scope, *, now: datetime, after: ItemKey | None = None, limit: int = 100
+    ) -> list[KeptItem]:
+        behind = {"namespace": "", "key": ""} if after is None else place(after)
+        asked = {**owner(scope), **behind, "now": time_text(now), "limit": limit}
+
+        def read(connection: Connection) -> list[KeptItem]:
+            return [
+                kept_item(_item(row[:-3]), *row[-3:]) for row in connection.execute(sql("items_kept"), asked)
+            ]
+
+        return await self._readers.run(read)
+
+    async def restore(self, scope: Scope, items: Sequence[KeptItem], *, now: datetime) -> int:
+        asked = {**owner(scope), "now": time_text(now)}
+        rows = [{**asked, **_restored(kept)} for kept in living(items, now)]
+
+        def write(connection: Connection) -> int:
+            connection.execute(sql("items_sweep"), asked)
+            new = 0
+            for row in rows:
+                connection.execute(sql("item_restore"), row)
+                new += connection.changes()
+            return new
+
+        return await self._writer.run(write)
+
+
+def _restored(kept: KeptItem) -> Values:
+    item = kept.item
+    return {
+        **place(item.place),
+        "content": to_json(item.value),
+        "created": time_text(item.created),
+        "updated": time_text(item.updated),
+        "expires": item.expires and time_text(item.expires),
+        "ttl_s": None if item.ttl_s is None else float(item.ttl_s),
+        **vectors_data(written(kept)),
+    }
 
 
 def _under(scope: Scope, prefix: Namespace, now: datetime) -> Values:

@@ -42,7 +42,9 @@ class SqliteReader(LogReader, TurnSource):
 
     async def view(self, request: ViewRequest) -> LogView:
         rules.conversation_of(request.scope)
-        return await self._readers.run(lambda connection: _view(connection, request))
+        return await self._readers.run_again(
+            (request.scope, request.budget_tokens), lambda connection: _view(connection, request)
+        )
 
     async def entries(self, query: EntryQuery) -> list[Entry]:
         rules.conversation_of(query.scope)

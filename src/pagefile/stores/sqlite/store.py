@@ -8,6 +8,7 @@ import apsw
 
 from pagefile.ports import Clock, Store, VectorHome
 from pagefile.records import ErasureReceipt, JsonObject, Scope, utc
+from pagefile.stores.sqlite.auditing import SqliteAuditor
 from pagefile.stores.sqlite.connecting import Place, open_connections
 from pagefile.stores.sqlite.derived import SqliteTerms, SqliteWatermarks
 from pagefile.stores.sqlite.driver import Connection
@@ -54,11 +55,12 @@ class SqliteStore(Store):
         self.terms = SqliteTerms(writer, readers)
         self.keys = SqliteKeys(writer, readers)
         self.items = SqliteItems(writer, readers)
+        self.audit = SqliteAuditor(writer, readers)
 
     @classmethod
     async def open(cls, place: Place, *, clock: Clock, readers: int = 2) -> "SqliteStore":
         """Open the file, make or migrate its schema, and start the threads."""
-        opened = await asyncio.to_thread(open_connections, place, readers=readers)
+        opened = await asyncio.to_thread(open_connections, place, readers=readers + 1)
         name = str(place.path)
         return cls(
             Parts(Writer(opened.writer, name), Readers(opened.readers, name), clock, place, opened.read_only)

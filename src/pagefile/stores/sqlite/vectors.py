@@ -13,7 +13,7 @@ from typing import Any
 import anyio.to_thread
 
 from pagefile.errors import ClosedError
-from pagefile.ports import Maker, Near, Shelf, Vector, VectorHome, VectorRow
+from pagefile.ports import HeldVector, Maker, Near, Shelf, Vector, VectorHome, VectorRow
 from pagefile.records import JsonObject, Scope
 from pagefile.stores import rules
 from pagefile.stores.encoding import to_json
@@ -102,6 +102,18 @@ class SqliteVectors(VectorHome):
         def read(connection: Connection) -> list[Shelf]:
             rows: Any = connection.execute(sql("makers"))
             return [Shelf(Maker(name, dimension), count) for name, dimension, count in rows]
+
+        return await self._readers.run(read)
+
+    async def held(self, maker: Maker, scope: Scope, after: int, through: int) -> list[HeldVector]:
+        self._check_open()
+        values = {**keys(scope), "maker": maker.key, "dimension": maker.dimension}
+
+        def read(connection: Connection) -> list[HeldVector]:
+            rows: Any = connection.execute(
+                sql("vectors_held"), {**values, "after": after, "through": through}
+            )
+            return [HeldVector(seq, turn_id, bool(fits)) for seq, turn_id, fits in rows]
 
         return await self._readers.run(read)
 

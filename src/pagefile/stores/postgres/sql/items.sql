@@ -47,3 +47,17 @@ DELETE FROM items WHERE {items_of_user}
 
 -- name: erase_items_of_tenant
 DELETE FROM items WHERE tenant = :tenant
+
+-- name: items_owners
+SELECT tenant, user_id FROM items WHERE :tenant IS NULL OR tenant = :tenant
+GROUP BY tenant, user_id ORDER BY tenant, user_id
+
+-- name: items_kept
+SELECT {item}, maker, dimension, data FROM items
+WHERE {items_of_user} AND {items_living} AND (namespace, key) > (:namespace, :key)
+ORDER BY namespace, key LIMIT :limit
+
+-- name: item_restore
+INSERT INTO items (tenant, user_id, namespace, key, content, created, updated, expires, ttl_s, maker, dimension, data)
+VALUES (:tenant, :user, :namespace, :key, :content, :created, :updated, :expires, :ttl_s, :maker, :dimension, :data)
+ON CONFLICT DO NOTHING

@@ -1,0 +1,147 @@
+"""`verify`: prove that everything recorded is there, and make again what is derived and wrong."""
+
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Annotated
+
+import typer
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from pagefile.cli.opening import AsJson, ConfigFile, Db, loaded, run
+from pagefile.cli.output import err, number, plain, plural, print_json, print_table, say, table, visible
+from pagefile.memory.verifying import Finding, Report
+from pagefile.memory.verifying import verify as verified
+from pagefile.settings import Settings
+
+#: Notes that are shown to people; a script gets all that are listed.
+_NOTES_SHOWN = 20
+_WORDS = {"damage": "damaged", "derived": "derived", "note": "note"}
+
+
+def verify(
+    ctx: typer.Context,
+    *,
+    tenant: Annotated[str | None, typer.Option(help="Only this tenant's, else everybody's.")] = None,
+    full: Annotated[
+        bool,
+        typer.Option("--full", help="Compare every value, not a sample; the database checks itself in full."),
+    ] = False,
+    repair: Annotated[
+        bool,
+        typer.Option(
+            "--repair", help="Make again what is derived and wrong; never touches what was recorded."
+        ),
+    ] = False,
+    as_json: AsJson = False,
+    db: Db = None,
+    config: ConfigFile = None,
+) -> None:
+    """Prove that everything recorded is still there, byte for byte; exit code 1 when something is wrong.
+
+    Looks at the log, archived pages, checkpoints, facts, items and all indexes. Only reports, unless told to repair.
+    """
+    settings = _quiet(loaded(ctx, db, config).settings)
+    with _progress() as told:
+        report = run(
+            settings,
+            lambda memory: verified(memory.house, tenant=tenant, full=full, repair=repair, progress=told),
+        )
+    if as_json:
+        print_json(_as_json(report))
+    else:
+        _show(report, repair=repair)
+    if not report.whole:
+        raise typer.Exit(1)
+
+
+def _quiet(settings: Settings) -> Settings:
+    """Settings with which nothing is written in the background: whoever only looks changes nothing."""
+    return replace(
+        settings,
+        indexing="manual",
+        checkpoints="manual",
+        memory=replace(settings.memory, extract="off"),
+        archive=replace(settings.archive, retention_days=0.0, max_bytes=0),
+    )
+
+
+def _as_json(report: Report) -> dict[str, object]:
+    findings = [{**_fields(finding), "advice": finding.advice} for finding in report.findings]
+    return {
+        "whole": report.whole,
+        "full": report.full,
+        "checked": report.checked,
+        "damage": report.damage,
+        "derived": report.derived,
+        "mended": report.mended,
+        "notes": report.notes,
+        "left_out": report.left_out,
+        "findings": findings,
+    }
+
+
+def _fields(finding: Finding) -> dict[str, object]:
+    fields = plain(finding)
+    assert isinstance(fields, dict)
+    return fields  # pyright: ignore[reportUnknownVariableType] - a record as JSON has text keys
+
+
+def _show(report: Report, *, repair: bool) -> None:
+    notes = [finding for finding in report.findings if finding.level == "note"]
+    wrong = [finding for finding in report.findings if finding.level != "note"]
+    shown = [*wrong, *notes[:_NOTES_SHOWN]]
+    if shown:
+        made = table("", "where", "found", wraps=["where"])
+        for finding in shown:
+            state = "mended" if finding.mended else _WORDS[finding.level]
+            found = visible(finding.what) + ("" if finding.mended else f"\n→ {finding.advice}")
+            made.add_row(state, visible(_where(finding)), found)
+        print_table(made)
+        say()
+    left = report.damage + report.derived + report.notes - len(shown)
+    if left:
+        say(f"{plural(left, 'finding')} more; --json lists up to a thousand of each kind.")
+    checked = ", ".join(
+        f"{number(count)} {what}" for what, count in report.checked.items() if count and what != "rows"
+    )
+    say(f"Looked at {checked or 'an empty database'}{'' if report.full else ' (values: a sample)'}.")
+    say(_verdict(report, repair=repair))
+
+
+def _where(finding: Finding) -> str:
+    parts = (
+        ("tenant", finding.tenant),
+        ("user", finding.user),
+        ("conversation", finding.conversation),
+        ("turn", finding.turn),
+        ("place", finding.seq),
+        ("page", finding.page),
+    )
+    return " · ".join(f"{name} {value}" for name, value in parts if value is not None) or "database"
+
+
+def _verdict(report: Report, *, repair: bool) -> str:
+    told: list[str] = []
+    if report.damage:
+        told.append(f"{plural(report.damage, 'thing')} damaged, which nothing here can bring back.")
+    left = report.derived - report.mended
+    if left:
+        told.append(
+            f"{plural(left, 'derived thing')} wrong: {'try again' if repair else 'run it with --repair'}."
+        )
+    if report.mended:
+        told.append(f"{plural(report.mended, 'derived thing')} mended.")
+    if report.whole:
+        told.append("Everything recorded is there.")
+    return " ".join(told)
+
+
+@contextmanager
+def _progress() -> Generator[Callable[[int, int], None]]:
+    """A bar on stderr; nothing when nobody watches."""
+    console = err()
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task("Looking at every row", total=None)
+        yield lambda done, total: progress.update(task, completed=done, total=total)

@@ -1,0 +1,79 @@
+"""What lies beside the log of a conversation: its session, and the windows that were handed out."""
+
+from dataclasses import replace
+
+from pagefile.errors import ConflictError, NotFoundError
+from pagefile.memory.house import House
+from pagefile.memory.replaying import rebuilt
+from pagefile.memory.verifying.findings import Finding, Tally, at
+from pagefile.ports import UNREADABLE
+from pagefile.records import Call, Scope
+from pagefile.stores import versions_in
+
+#: Unless everything is asked for, the newest window of so many conversations is made again.
+SAMPLED = 100
+_ALL = 1_000_000
+
+
+class Sessions:
+    """The session value can be read, and what a cache holds of it is what the database holds."""
+
+    def __init__(self, house: House, *, repair: bool) -> None:
+        self._sessions = house.store.sessions
+        self._cache = house.cache
+        self._version_of = versions_in(house.store.reader)
+        self._repair = repair
+
+    async def look(self, scope: Scope, tally: Tally) -> list[Finding]:
+        """What is wrong with a conversation's session."""
+        try:
+            value = await self._sessions.get(scope)
+        except UNREADABLE as error:
+            return [at(scope, "damage", "session", f"the session cannot be read: {error!r}")]
+        except ConflictError:
+            return []  # it got another owner meanwhile
+        tally.checked["sessions"] += value is not None
+        if self._cache is None:
+            return []
+        cached, version = await self._cache.get(scope), await self._version_of(scope)
+        # A value of another version is never used: it may be whatever it likes.
+        if cached is None or cached.version != version or cached.value == value:
+            return []
+        if self._repair:
+            await self._cache.drop(scope)
+        what = "the session in the cache is not the database's"
+        return [replace(at(scope, "derived", "session-cache", what), mended=self._repair)]
+
+
+class Calls:
+    """The windows that were handed out can be made again from the log."""
+
+    def __init__(self, house: House, *, full: bool) -> None:
+        self._house = house
+        self._full = full
+
+    async def look(self, scope: Scope, tally: Tally) -> list[Finding]:
+        """What is wrong with a conversation's recorded calls: all of them, or the newest of the first conversations."""
+        if not self._full and tally.checked["calls"] >= SAMPLED:
+            return []
+        anyones = Scope(scope.tenant, None, scope.conversation)
+        try:
+            calls = await self._house.store.calls.list(anyones, limit=_ALL if self._full else 1)
+        except UNREADABLE as error:
+            return [at(scope, "note", "call-unreadable", f"its recorded calls cannot be read: {error!r}")]
+        tally.checked["calls"] += len(calls)
+        return [finding for call in calls for finding in await self._again(scope, call)]
+
+    async def _again(self, scope: Scope, call: Call) -> list[Finding]:
+        try:
+            again = await rebuilt(self._house, call)
+        except NotFoundError as error:
+            what = f"the window of call {call.id!r} cannot be made again: {error}"
+            return [at(scope, "damage", "call", what, turn=call.turn_id)]
+        except UNREADABLE as error:
+            return [at(scope, "note", "call-unreadable", f"call {call.id!r} cannot be read: {error!r}")]
+        if again is None or again.exact:
+            return []
+        told = "; ".join(again.why) or "nothing tells why"
+        what = f"the window of call {call.id!r} comes out otherwise today: {told}"
+        return [at(scope, "note", "call-differs", what, turn=call.turn_id)]

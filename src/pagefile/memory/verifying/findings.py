@@ -1,0 +1,152 @@
+"""What was found: where it is, what is wrong with it, and what to do."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from pagefile.records import Scope
+
+#: "damage": something recorded is gone or changed, and nothing here can bring it back. "derived": it can be made again.
+#: "note": not as it once was, and on purpose (purged, erased), or merely worth knowing.
+Level: TypeAlias = Literal["damage", "derived", "note"]
+
+#: Findings that are kept of each level: a broken disk has more than anybody reads.
+MOST_FINDINGS = 1000
+
+_BACKUP = "Restore the database from a backup: what is gone is only there."
+_REPAIR = "Run `pagefile verify --repair`: it is made again."
+_NOTHING = "Nothing: it was done on purpose."
+
+ADVICE: Mapping[str, str] = {
+    "database": "Copy the file or dump the database first, then restore a backup, or save what can be read "
+    "(`sqlite3 FILE .recover`; `REINDEX` for an index of PostgreSQL).",
+    "log-gap": _BACKUP,
+    "log-unreadable": _BACKUP,
+    "log-order": "Restore a backup: somebody wrote to the table by hand.",
+    "log-owner": "Find out who wrote to the table by hand, or restore a backup.",
+    "log-tokens": "Compare the turn with a backup: its text or its count was changed.",
+    "log-cut": "Nothing can be done: the archive could not be written at the time, and the turn says so.",
+    "page-text": _BACKUP,
+    "page-unreadable": _BACKUP,
+    "page-ref": _BACKUP,
+    "page-purged": _NOTHING,
+    "page-erased": "Nothing, if the conversation that the page came from was erased; else restore a backup.",
+    "page-size": _REPAIR,
+    "checkpoint-range": "Restore a backup. Until then the turns it wrongly claims are found by `recall` and `show`.",
+    "checkpoint-summary": _BACKUP,
+    "checkpoint-refs": "Restore a backup. The pages themselves are there: `pagefile archive` lists them.",
+    "checkpoint-anchors": _BACKUP,
+    "conversation-row": _REPAIR,
+    "counters": _REPAIR,
+    "summary": _REPAIR,
+    "sums": _REPAIR,
+    "watermark": _REPAIR,
+    "terms": _REPAIR,
+    "vector": _REPAIR,
+    "vectors": "See `pagefile doctor`, then run `pagefile rebuild`.",
+    "passages": _REPAIR,
+    "session": "Put the session anew, or restore a backup.",
+    "session-cache": _REPAIR,
+    "fact-source": _BACKUP,
+    "fact-quote": "Compare the turn with a backup: the fact was once read out of these words.",
+    "fact-chain": _BACKUP,
+    "facts-unreadable": _BACKUP,
+    "call": _BACKUP,
+    "call-differs": "Nothing, if something was purged, erased or updated since; `pagefile explain` shows it.",
+    "call-unreadable": "Nothing: recorded calls are kept for a while only.",
+    "item": _BACKUP,
+    "text": "Nothing, or restore a backup if a page is missing: no page names this text.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is not as it should be, or not as it was."""
+
+    level: Level
+    kind: str
+    what: str
+    tenant: str | None = None
+    user: str | None = None
+    conversation: str | None = None
+    turn: str | None = None
+    seq: int | None = None
+    page: str | None = None
+    mended: bool = False
+
+    @property
+    def advice(self) -> str:
+        """What to do."""
+        return ADVICE[self.kind]
+
+
+def at(
+    scope: Scope,
+    level: Level,
+    kind: str,
+    what: str,
+    *,
+    turn: str | None = None,
+    seq: int | None = None,
+    page: str | None = None,
+) -> Finding:
+    """A finding in a scope."""
+    return Finding(level, kind, what, scope.tenant, scope.user, scope.conversation, turn, seq, page)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What was looked at, and what was found."""
+
+    #: How many of each kind of thing were looked at.
+    checked: Mapping[str, int]
+    findings: tuple[Finding, ...]
+    #: How many there were of each level, also of those left out of `findings`.
+    damage: int
+    derived: int
+    mended: int
+    notes: int
+    #: Whether every value was compared, not only a sample.
+    full: bool = False
+
+    @property
+    def whole(self) -> bool:
+        """Whether everything recorded is there, and everything derived is right."""
+        return not self.damage and self.mended == self.derived
+
+    @property
+    def left_out(self) -> int:
+        """Findings beyond those that are listed."""
+        return self.damage + self.derived + self.notes - len(self.findings)
+
+
+@dataclass(slots=True)
+class Tally:
+    """Gathers findings and counts while somebody looks."""
+
+    checked: Counter[str] = field(default_factory=Counter[str])
+    levels: Counter[Level] = field(default_factory=Counter[Level])
+    mended: int = 0
+    findings: list[Finding] = field(default_factory=list[Finding])
+
+    def add(self, findings: Iterable[Finding]) -> None:
+        """Take findings down."""
+        for finding in findings:
+            self.levels[finding.level] += 1
+            self.mended += finding.mended
+            if self.levels[finding.level] <= MOST_FINDINGS:
+                self.findings.append(finding)
+
+    def report(self, *, full: bool) -> Report:
+        """All of it, the worst first."""
+        order: list[Level] = ["damage", "derived", "note"]
+        return Report(
+            checked=dict(self.checked),
+            findings=tuple(sorted(self.findings, key=lambda finding: order.index(finding.level))),
+            damage=self.levels["damage"],
+            derived=self.levels["derived"],
+            mended=self.mended,
+            notes=self.levels["note"],
+            full=full,
+        )

@@ -1,0 +1,149 @@
+"""What is in the room as it lies there. Most of what could be wrong elsewhere is counted anew here each time it is asked for."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from pagefile.ports import (
+    After,
+    Auditor,
+    Counters,
+    KeptConversation,
+    KeptEntry,
+    KeptPage,
+    Lengths,
+    Recount,
+    Stray,
+)
+from pagefile.records import Entry, Scope, Turn
+from pagefile.stores import rules
+from pagefile.stores.auditing import droppable
+from pagefile.stores.inmemory.room import Conversation, Room
+from pagefile.stores.packing import packed
+
+
+class InMemoryAuditor(Auditor):
+    def __init__(self, room: Room) -> None:
+        self._room = room
+
+    async def complaints(self, *, full: bool) -> list[str]:
+        return []
+
+    async def size(self, tenant: str | None) -> int:
+        chats = [found for key, found in self._room.conversations.items() if tenant in (None, key[0])]
+        pages = [key for key in self._room.pages if tenant in (None, key[0])]
+        return sum(len(chat.entries()) for chat in chats) + len(pages)
+
+    async def conversations(self, after: After) -> list[KeptConversation]:
+        return [self._kept(key) for key in _behind(self._room.conversations, after)]
+
+    async def conversation(self, scope: Scope) -> KeptConversation | None:
+        key = scope.tenant, rules.conversation_of(scope)
+        return self._kept(key) if key in self._room.conversations else None
+
+    async def lost(self, tenant: str | None) -> list[Scope]:
+        return []
+
+    async def entries(self, scope: Scope, *, after_seq: int, limit: int) -> list[KeptEntry]:
+        found = self._room.conversations.get((scope.tenant, rules.conversation_of(scope)))
+        if found is None:
+            return []
+        ended = [entry for entry in found.ended if (entry.seq or 0) > after_seq][:limit]
+        return [_entry(entry) for entry in (*ended, *(() if len(ended) >= limit else found.open))]
+
+    async def entry(self, scope: Scope, entry_id: str) -> KeptEntry | None:
+        found = self._room.conversations.get((scope.tenant, rules.conversation_of(scope)))
+        entry = None if found is None else found.find(entry_id)
+        return None if entry is None else _entry(entry)
+
+    async def pages(self, after: After) -> list[KeptPage]:
+        found: list[KeptPage] = []
+        for key in _behind(self._room.pages, after):
+            shelved = self._room.pages[key]
+            blob = None if shelved.text is None else packed(shelved.text)
+            size = None if blob is None else len(blob.data)
+            found.append(KeptPage(*key, shelved.page, None, blob and blob.hash, size))
+        return found
+
+    async def lengths(self, tenant: str, uuids: Sequence[str]) -> dict[str, Lengths]:
+        pages = {uuid: self._room.pages.get((tenant, uuid)) for uuid in uuids}
+        return {uuid: Lengths(one.page.length, one.page.purged) for uuid, one in pages.items() if one}
+
+    async def users(self, after: After) -> list[Scope]:
+        owners = {(fact.scope.tenant, fact.scope.user or "") for fact in self._room.facts.values()}
+        return [Scope(*key) for key in _behind(owners, after)]
+
+    async def strays(self, tenant: str | None, *, limit: int) -> list[Stray]:
+        chats = self._room.conversations
+        terms = [
+            Stray("terms", key[0], key[1], key[2])
+            for key in self._room.terms
+            if tenant in (None, key[0]) and not _is_done(chats.get(key[:2]), key[2])
+        ]
+        marks = [
+            Stray("watermark", key[0], key[1], None, key[2])
+            for key in self._room.watermarks
+            if tenant in (None, key[0]) and key[:2] not in chats
+        ]
+        return terms[:limit] + marks[:limit]
+
+    async def recount(self, recount: Recount) -> bool:
+        return False
+
+    async def set_mark(self, scope: Scope, tier: str, seq: int) -> None:
+        self._room.watermarks[scope.tenant, rules.conversation_of(scope), tier] = seq
+
+    async def set_spans(self, tenant: str, uuid: str, spans: Sequence[tuple[int, int]]) -> None:
+        shelved = self._room.pages.get((tenant, uuid))
+        if shelved is not None and shelved.text is not None:
+            self._room.pages[tenant, uuid] = replace(shelved, spans=tuple(spans), terms=None)
+
+    async def set_bytes(self, tenant: str, uuid: str) -> None:
+        shelved = self._room.pages.get((tenant, uuid))
+        if shelved is not None and shelved.text is not None:
+            page = replace(shelved.page, stored_bytes=len(packed(shelved.text).data))
+            self._room.pages[tenant, uuid] = replace(shelved, page=page)
+
+    async def drop(self, strays: Sequence[Stray]) -> int:
+        gone = 0
+        for stray in droppable(strays):
+            place = stray.tenant or "", stray.conversation or ""
+            if stray.kind == "terms":
+                gone += self._room.terms.pop((*place, stray.seq or 0), None) is not None
+            else:
+                gone += self._room.watermarks.pop((*place, stray.name), None) is not None
+        return gone
+
+    def _kept(self, key: tuple[str, str]) -> KeptConversation:
+        found = self._room.conversations[key]
+        head, checkpoint = found.head(), found.checkpoint()
+        counters = Counters(
+            last_seq=head.last_seq,
+            reset_seq=head.reset_seq,
+            covered_through_seq=head.covered_through_seq,
+            turns=head.turns,
+            live_turns=head.live_turns,
+            live_tokens=head.live_tokens,
+            checkpoint_id=None if checkpoint is None else checkpoint.id,
+            checkpoint_version=found.versions(),
+            last_created=found.ended[-1].created if found.ended else None,
+        )
+        marks = {tier: seq for (*place, tier), seq in self._room.watermarks.items() if tuple(place) == key}
+        return KeptConversation(found.scope, counters, marks, checkpoint)
+
+
+def _behind(keys: Iterable[tuple[str, str]], after: After) -> list[tuple[str, str]]:
+    wanted = (key for key in keys if key > (after.tenant, after.name) and after.only in (None, key[0]))
+    return sorted(wanted)[: after.limit]
+
+
+def _is_done(found: Conversation | None, seq: int) -> bool:
+    entries = [] if found is None else [entry for entry in found.ended if entry.seq == seq]
+    return any(isinstance(entry, Turn) and entry.status == "done" for entry in entries)
+
+
+def _entry(entry: Entry) -> KeptEntry:
+    return KeptEntry(entry.id, entry.seq, type(entry).__name__.lower(), entry, writer=_writer(entry))
+
+
+def _writer(entry: Entry) -> str | None:
+    return entry.scope.user if isinstance(entry, Turn) else None
