@@ -53,6 +53,11 @@ class ConversationHistory:
         self.window_messages = at_least(1, window_messages, "window_messages")
         self.top_k = at_least(1, top_k, "top_k")
 
+    @property
+    def recall_most(self) -> int:
+        """How many turns to recall, so that `top_k` are left when all recent ones are among them."""
+        return self.top_k + self.window_messages
+
     async def get_recent_history(self, conversation_id: str) -> list[ConversationMessage]:
         """The baseline: the newest messages, in the order in which they were said."""
         recent = await self.store.list_messages(conversation_id, limit=self.window_messages, desc=True)
@@ -106,9 +111,9 @@ class ConversationHistory:
         if self.episodic_memory is None:
             return []
         relevant = await self._tried(
-            "episodes", self.episodic_memory.recall_relevant(conversation_id, query, top_k=self.top_k)
+            "episodes", self.episodic_memory.recall_relevant(conversation_id, query, top_k=self.recall_most)
         )
-        return unique_relevant(relevant or [], recent)
+        return unique_relevant(relevant or [], recent, self.top_k)
 
     async def _not_summarised(self, view: LogView) -> list[ConversationMessage]:
         """The window, and what lies between the summary and it."""
@@ -129,15 +134,15 @@ class ConversationHistory:
 
 
 def unique_relevant(
-    relevant: Sequence[ConversationMessage], recent: Sequence[ConversationMessage]
+    relevant: Sequence[ConversationMessage], recent: Sequence[ConversationMessage], top_k: int
 ) -> list[ConversationMessage]:
-    """The turns that were recalled and are not among the recent messages: by their ids, for texts may repeat.
+    """The best turns that were recalled and are not among the recent messages: by their ids, for texts may repeat.
 
     A turn that was indexed without its id is taken for a recent one if both of its texts are the same.
     """
     seen_turns = {message.get("turn_id") for message in recent}
     seen_texts = {tuple(message["content"] for message in pair) for pair in pairs(recent)}
-    kept: list[ConversationMessage] = []
+    kept: list[list[ConversationMessage]] = []
     for pair in pairs(relevant):
         turn_id = pair[0].get("turn_id")
         if turn_id is None:
@@ -145,8 +150,8 @@ def unique_relevant(
                 continue
         elif turn_id in seen_turns:
             continue
-        kept += pair
-    return kept
+        kept.append(pair)
+    return [message for pair in kept[:top_k] for message in pair]
 
 
 def _no_receipt(_: str) -> None:

@@ -97,10 +97,11 @@ def test_nothing_twice_and_no_pair_is_split():
         *turn("好的", "不客气", "t8", recalled=True),
         *turn("谢谢", "别的", "t2", recalled=True),
     ]
-    assert ["t1", "t1", "t2", "t2"] == [m["turn_id"] for m in unique_relevant(relevant, recent)]
+    assert ["t1", "t1", "t2", "t2"] == [m["turn_id"] for m in unique_relevant(relevant, recent, 3)]
+    assert ["t1", "t1"] == [m["turn_id"] for m in unique_relevant(relevant, recent, 1)]
 
 
 def test_a_turn_without_an_id_is_known_by_both_its_texts():
     recent = turn("好的", "不客气", "t8")
     same, other = turn("好的", "不客气", recalled=True), turn("好的", "别的", recalled=True)
-    assert other == unique_relevant([*same, *other], recent)
+    assert other == unique_relevant([*same, *other], recent, 3)

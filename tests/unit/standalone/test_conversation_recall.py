@@ -105,6 +105,16 @@ async def test_three_turns_are_recalled_and_no_more(conversations, episodes):
         assert ["user", "assistant"] * (most + 3) == [message["role"] for message in found]
 
 
+async def test_recent_turns_keep_no_older_one_out(conversations, episodes):
+    """Where the newest turns answer as well, those before them are recalled all the same."""
+    films = [(f"第{n}部《星河》的导演是谁？", f"第{n}位导演。") for n in range(6)]
+    await talk(conversations, "d", [*TALK[2:6], *films[:3], *TALK[5:9], *films[3:]])
+    history = ConversationHistory(conversations, episodic_memory=episodes)
+    found = texts(await history.get_hybrid_history("d", "刚才说的《星河》的导演是谁？"))
+    assert [text for film in films[3:] for text in film] == found[-6:]
+    assert {text for film in films[:3] for text in film} == set(found[:-6])
+
+
 async def test_back_to_a_topic(conversations, episodes):
     """S2-09, S2-39."""
     history = ConversationHistory(conversations, episodic_memory=episodes)

@@ -120,13 +120,16 @@ async def recall_node(state: ConversationState, *, sources: RecallSources) -> Co
         if history.summarizer is not None:
             together.start_soon(look, "summary", history.summarizer.get_summary(conversation))
         if history.episodic_memory is not None:
-            recall = history.episodic_memory.recall_relevant(conversation, asked, top_k=history.top_k)
+            recall = history.episodic_memory.recall_relevant(conversation, asked, top_k=history.recall_most)
             together.start_soon(look, "episodes", recall)
     recent: list[ConversationMessage] = found.get("recent") or []
     return {
         "memory_context": found.get("memory"),
         "conversation_summary": found.get("summary"),
-        "episodic_memory": [*unique_relevant(found.get("episodes") or [], recent), *recent],
+        "episodic_memory": [
+            *unique_relevant(found.get("episodes") or [], recent, history.top_k),
+            *recent,
+        ],
         "trace": [NodeTrace(node="recall", notes=notes)],
     }
 
