@@ -97,8 +97,9 @@ class _Server(uvicorn.Server):
             self._ready.set()
 
 
-def _work(settings: Settings, listener: socket.socket, metrics: Path, ready: Event) -> None:
-    threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
+def _work(settings: Settings, listener: socket.socket, metrics: Path, ready: Event, parent: int) -> None:
+    # The parent's number comes from the parent: it may have died while this process was starting.
+    threading.Thread(target=_end_with_parent, args=(parent,), daemon=True).start()
     with suppress(KeyboardInterrupt):
         write_logs(settings.service)
         server = _Server(_config(settings, metrics), ready)
@@ -176,7 +177,7 @@ class Supervisor:
         place.ready = context.Event()
         place.process = context.Process(
             target=_work,
-            args=(self.settings, self.listener, metrics, place.ready),
+            args=(self.settings, self.listener, metrics, place.ready, os.getpid()),
             name=f"worker-{place.number}",
         )
         place.began = time.monotonic()
