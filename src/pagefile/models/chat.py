@@ -29,11 +29,16 @@ class OpenAIChat(ChatModel):
             answer = await client.chat.completions.create(
                 model=self.model, messages=list(messages), max_tokens=max_tokens, temperature=0
             )
+            text = cast("str | None", answer.choices[0].message.content) if answer.choices else None
         except errors as error:
             raise ModelUnavailableError(
                 f"The model {self.model!r} did not answer ({type(error).__name__})."
             ) from error
-        text = cast("str | None", answer.choices[0].message.content) if answer.choices else None
+        except (AttributeError, TypeError, ValueError) as error:
+            # What is not of the protocol breaks the client in ways of its own.
+            raise ModelOutputError(
+                f"The model {self.model!r} gave an answer that is no chat completion."
+            ) from error
         if not text or not text.strip():
             raise ModelOutputError(f"The model {self.model!r} gave an empty answer.")
         return text

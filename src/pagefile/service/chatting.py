@@ -100,9 +100,14 @@ class ChatRun:
         try:
             await self._answered(tell)
         except PagefileError as error:
-            await say("error", _problem(error))
+            await self._broken(say, _problem(error))
         except Exception as error:
-            await say("error", unforeseen(error))
+            await self._broken(say, unforeseen(error))
+
+    async def _broken(self, say: Say, problem: Problem) -> None:
+        # Whoever reads of the error may look at the turn at once.
+        await self.end()
+        await say("error", problem)
 
     async def end(self) -> None:
         """A turn that was not completed is given up: it enters no window, no summary and no index."""
@@ -110,9 +115,10 @@ class ChatRun:
             return
         try:
             await self.chat.abort(self.turn)
+            self.done = True
         except (ConflictError, NotFoundError):
             # It was completed in the last moment, by this request or another; or it was erased.
-            return
+            self.done = True
         except PagefileError:
             logger.exception(
                 "a turn that broke off could not be aborted; it stays open, and out of every window"

@@ -10,6 +10,7 @@ import pytest
 from pagefile import Memory, ModelOutputError, ModelUnavailableError, Settings
 from pagefile.models import OpenAIChat
 from pagefile.settings import ModelSettings
+from tests.faults.moods import Endpoint
 
 
 class Stub(BaseHTTPRequestHandler):
@@ -75,6 +76,18 @@ async def test_a_failing_model_gives_our_errors(answer, error):
     with served(answer) as (_, url):
         model = OpenAIChat("m", base_url=url, api_key="sk-secret")
         with pytest.raises(error) as caught:
+            await model.complete([{"role": "user", "content": "x"}], max_tokens=5)
+        await model.close()
+    assert "sk-secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("mood", ["html", "nonsense", "half", "fails"])
+async def test_what_is_no_chat_completion_gives_our_error(mood):
+    """The page of a proxy, JSON of another kind, half a body: never the client's own exception."""
+    with Endpoint() as endpoint:
+        endpoint.mood = mood
+        model = OpenAIChat("m", base_url=endpoint.url, api_key="sk-secret")
+        with pytest.raises((ModelOutputError, ModelUnavailableError)) as caught:
             await model.complete([{"role": "user", "content": "x"}], max_tokens=5)
         await model.close()
     assert "sk-secret" not in str(caught.value)
