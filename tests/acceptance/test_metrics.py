@@ -96,6 +96,8 @@ async def test_the_service_gives_its_metrics():
     assert answer.status_code == 200
     assert answer.headers["content-type"].startswith("text/plain")
     assert 'pagefile_turns_total{status="done"} 1.0' in answer.text
+    (tasks,) = [line for line in answer.text.splitlines() if line.startswith("pagefile_tasks ")]
+    assert float(tasks.partition(" ")[2]) >= 1
 
 
 def test_a_models_key_is_never_shown():

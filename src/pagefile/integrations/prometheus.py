@@ -10,6 +10,7 @@ from pagefile.ports import Meter
 try:
     from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
     from prometheus_client.exposition import CONTENT_TYPE_LATEST
+    from prometheus_client.metrics_core import GaugeMetricFamily
     from prometheus_client.multiprocess import MultiProcessCollector
 except ImportError as error:
     raise MissingExtraError.of("service", "Prometheus metrics") from error
@@ -40,14 +41,31 @@ class PrometheusMeter(Meter):
     def observe(self, name: str, value: float, **labels: str) -> None:
         self._of(name, labels).observe(value)
 
-    def text(self) -> bytes:
-        """Everything in Prometheus' text format, with that of the other processes where a folder is shared."""
+    def text(self, *, tasks: int | None = None) -> bytes:
+        """Everything in Prometheus' text format, with that of the other processes where a folder is shared.
+
+        `tasks` is how many run in this process now, for whoever looks for one that never ends.
+        """
         if self._shared is None:
-            return generate_latest(self.registry)
-        merged: Any = CollectorRegistry()
-        MultiProcessCollector(merged, path=str(self._shared))
-        return generate_latest(merged)
+            merged: Any = self.registry
+        else:
+            merged = CollectorRegistry()
+            MultiProcessCollector(merged, path=str(self._shared))
+        now: Any = CollectorRegistry()
+        if tasks is not None:
+            now.register(_Now("pagefile_tasks", "Tasks that run in the process that answers.", tasks))
+        return generate_latest(merged) + generate_latest(now)
 
     def _of(self, name: str, labels: dict[str, str]) -> Any:
         metric = self._metrics[name]
         return metric.labels(**labels) if labels else metric
+
+
+class _Now:
+    """A number as it is at this moment; the processes that share a folder do not add it up."""
+
+    def __init__(self, name: str, tells: str, value: float) -> None:
+        self._metric = GaugeMetricFamily(name, tells, value)
+
+    def collect(self) -> list[Any]:
+        return [self._metric]

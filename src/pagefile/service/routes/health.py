@@ -52,4 +52,4 @@ async def ready(memory: MemoryOf) -> ReadyOut:
 async def metrics(request: Request) -> Response:
     """Measurements in Prometheus' text format."""
     meter: PrometheusMeter = request.app.state.meter
-    return Response(meter.text(), media_type=CONTENT_TYPE)
+    return Response(meter.text(tasks=len(anyio.get_running_tasks())), media_type=CONTENT_TYPE)
