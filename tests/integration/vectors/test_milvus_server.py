@@ -9,6 +9,8 @@ import pytest
 
 from pagefile.errors import StoreUnavailableError
 from pagefile.records import Scope
+from pagefile.standalone import ConversationEpisodicMemory
+from pagefile.standalone.episodic_memory import COLLECTION
 from pagefile.stores import InMemoryStore, open_vectors
 from pagefile.stores.milvus import MilvusVectors, Place
 from pagefile.stores.milvus.home import MilvusOptions
@@ -39,6 +41,32 @@ class TestServer(contracts.VectorHomeContract):
         await emptied(home)
         yield home
         await home.close()
+
+
+#: Whatever a filter could trip over.
+IDS = ["o'brien", '" or 1 == 1 or "', "back\\slash\n换行", "对话😀 {c} %"]
+
+
+@pytest.mark.slow
+async def test_episodes_of_document_002():
+    """S2-32 to S2-36: its collection on a server; each conversation finds its own turns, whatever its id is made of."""
+    pymilvus = pytest.importorskip("pymilvus")
+    client = pymilvus.MilvusClient(Place.of(milvus().url).uri)
+    episodes = ConversationEpisodicMemory(client, lambda text: [float(text.count("导演")), 0.1])
+    try:
+        for number, conversation in enumerate(IDS):
+            await episodes.index_episode(conversation, "导演是谁？", f"第{number}位。", turn_id=f"t{number}")
+        fields = client.describe_collection(COLLECTION)["fields"]
+        assert ["id", "conversation_id", "user_message", "assistant_message", "embedding", "created_at"] == [
+            field["name"] for field in fields
+        ]
+        for number, conversation in enumerate(IDS):
+            found = await episodes.recall_relevant(conversation, "那个导演")
+            assert ["导演是谁？", f"第{number}位。"] == [message["content"] for message in found]
+        assert [] == await episodes.recall_relevant(IDS[0], "天气如何？")
+    finally:
+        client.drop_collection(COLLECTION)
+        client.close()
 
 
 @pytest.mark.slow
