@@ -20,10 +20,11 @@ _VARIES = [
     r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b",
     r"\b[0-9a-f]{8}-[0-9a-f]{4}…",
     r"\b[0-9a-f]{8}…",
-    r"(?<=\[)\d{4}-\d\d-\d\d(?=\])",
     r"\bcall_[0-9a-f]{12}",
     r"\b\d{4}-\d\d-\d\dT[\d:.]+(?:\+00:00|Z)?",
     r"\b\d{4}-\d\d-\d\d \d\d:\d\d(?::\d\d)?",
+    r"\b20\d\d-\d\d-\d\d\b",
+    r"(?m)^[0-9a-z]{12}(?=  )",
     r"(?<=prefix )[0-9a-f]{12}",
     r"\bpf_\w+",
 ]
@@ -65,9 +66,9 @@ def fill(page: Path) -> None:
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory())
         servers = Servers(stack)
-        filler = Filler(servers.named_in(page.read_text(encoding="utf-8")), stack)
         here = Path.cwd()
         os.chdir(folder)
+        filler = Filler(servers.named_in(page.read_text(encoding="utf-8")), stack)
         try:
             filler.play(blocks(page))
         finally:

@@ -14,6 +14,7 @@ import re
 import shlex
 import socket
 import subprocess
+import sys
 import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -52,6 +53,9 @@ class Player:
         self._names: dict[str, Any] = {"__name__": "__main__"}
         self._runner = stack.enter_context(asyncio.Runner())
         self._environ: dict[str, str] = {}
+        # As with a program: what lies beside it can be imported, and is gone afterwards.
+        sys.path.insert(0, str(Path.cwd()))
+        stack.callback(_forget_modules, sys.path[0])
 
     def play(self, found: list[Block]) -> None:
         """Run every block; the first that fails is named."""
@@ -203,6 +207,13 @@ class Player:
         load(file=file, environ={})
         if not block.title:
             file.unlink()
+
+
+def _forget_modules(folder: str) -> None:
+    sys.path.remove(folder)
+    for name, module in list(sys.modules.items()):
+        if str(getattr(module, "__file__", None)).startswith(f"{folder}{os.sep}"):
+            del sys.modules[name]
 
 
 def _compiled(text: str, block: Block) -> CodeType:
