@@ -14,13 +14,15 @@ DB ?=
 ARGS ?=
 # How many test files run at once.
 WORKERS ?= 2
+# `make soak SOAK_MINUTES=6`.
+SOAK_MINUTES ?= 30
 
 # pyright's wheel brings the checker itself: use that one, and ask nobody whether there is a newer one.
 unexport PYRIGHT_PYTHON_FORCE_VERSION
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup serve test check bench docs traceability lock format clean
+.PHONY: help setup serve test check bench soak docs traceability lock format clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -54,6 +56,9 @@ docs: $(READY) ## Build the pages of docs/ into site/
 	$(BIN)/python scripts/reference.py
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "The pages are in site/: open site/index.html"
+
+soak: $(READY) ## Load the service for SOAK_MINUTES=30: memory, files, threads and tasks must stay flat
+	$(BIN)/python -m tests.faults.soak --minutes $(SOAK_MINUTES)
 
 format: $(READY) ## Format the code and mend what ruff can mend
 	$(BIN)/ruff format

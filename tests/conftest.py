@@ -18,3 +18,18 @@ settings.load_profile("ci" if os.environ.get("CI") else "default")
 def anyio_backend():
     """Pagefile runs on asyncio."""
     return "asyncio"
+
+
+def pytest_terminal_summary(terminalreporter):
+    """How long it took to recover from each fault, in every run that had faults."""
+    reports = [report for found in terminalreporter.stats.values() for report in found]
+    lines = [
+        line
+        for report in reports
+        if getattr(report, "when", "") == "call"
+        for name, line in report.user_properties
+        if name == "recovered"
+    ]
+    if lines:
+        terminalreporter.section("recovered")
+        terminalreporter.write_line("\n".join(lines))
