@@ -252,15 +252,18 @@ _RULES: tuple[_Rule, ...] = (
 )
 
 #: What is not the user's own word: our memory and our placeholders, framework blocks, code, quotations.
+# What is opened and never closed is foreign to the end of its line, a placeholder to the end of the text: looking for an end
+# again from each of many openings would take hours.
 _FOREIGN = re.compile(
     r"<(memory|system-reminder|uploaded_files|current_uploads|tool_result)\b.*?(?:</\1>|\Z)|```.*?(?:```|\Z)|`[^`\n]*`"
-    r"|^[ \t]*>.*?$|📎 \[[^\]\n]*\][^\n]*(?:\n━+.*?━+(?=\n|\Z))*|“[^”\n]*”|「[^」\n]*」|\"[^\"\n]*\"|^\s*(?:AI|Assistant|助手)[:：].*?$",
+    r"|^[ \t]*>.*?$|📎 \[[^\[\]\n]*\][^\n]*(?:\n━++(?:[^━]++|━++(?!\n|\Z))*+(?:━++|\Z))*+"
+    r"|“[^”\n]*+”?|「[^」\n]*+」?|\"[^\"\n]*\"|^[^\S\n]*(?:AI|Assistant|助手)[:：].*?$",
     re.DOTALL | re.MULTILINE | re.IGNORECASE,
 )
 _SENTENCE = re.compile(r"[^。！？!?；;\n]+[。！？!?；;\n]*|[。！？!?；;\n]+")
 _EN_END = re.compile(r"(?<=[.!?])\s+")
 _QUESTION = re.compile(
-    r"[?？]|[吗呢么]\s*[。.]*\s*$|^(?:谁|什么|哪|怎么|为什么|do|does|did|is|are|can|could|would|should|what|who|why|how|where)\b",
+    r"[?？]|[吗呢么]\s*+(?:[。.]++\s*+)?$|^(?:谁|什么|哪|怎么|为什么|do|does|did|is|are|can|could|would|should|what|who|why|how|where)\b",
     re.IGNORECASE,
 )
 _CONDITION = re.compile(

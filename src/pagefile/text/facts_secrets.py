@@ -21,7 +21,7 @@ _PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = (
             r"|eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*|(?:sk|pk|rk)_(?:live|test)_\w{10,}|LTAI[0-9A-Za-z]{12,})"
         ),
     ),
-    ("a password in an address", re.compile(r"\b[a-z][a-z0-9+.-]*://[^\s/:@]+:[^\s/@]+@")),
+    ("a password in an address", re.compile(r"\b[a-z][a-z0-9+.-]{0,30}://[^\s/:@]+:[^\s/@]+@")),
     (
         "a password",
         re.compile(
@@ -44,7 +44,7 @@ _PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = (
 )
 #: Long, mixed and without a word in it: nobody says that about themselves.
 _RANDOM = re.compile(
-    r"(?<![\w/.-])(?=[\w+/-]*[a-z])(?=[\w+/-]*[A-Z])(?=[\w+/-]*\d)[A-Za-z0-9+/_-]{32,}={0,2}(?![\w/.-])"
+    r"(?<![\w+/.-])(?=[\w+/-]*[a-z])(?=[\w+/-]*[A-Z])(?=[\w+/-]*\d)[A-Za-z0-9+/_-]{32,}={0,2}(?![\w/.-])"
 )
 
 

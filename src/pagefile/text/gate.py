@@ -36,6 +36,8 @@ _BACK = re.compile(
     re.IGNORECASE,
 )
 
+#: The expression below looks on for a while from every place where a question may begin.
+_READ_CHARS = 500
 
 #: Questions about oneself, and not those for advice: "what should I wear", "how do I", 帮我…, 我该….
 _SELF = re.compile(
@@ -54,10 +56,13 @@ def points_back(question: str) -> bool:
 
 
 def asking(question: str) -> Asking:
-    """How a question asks."""
+    """How a question asks; of a long message, how it begins and ends."""
     if points_back(question):
         return "back"
-    return "self" if _SELF.search(question) else "anything"
+    ends = (
+        (question,) if len(question) <= 2 * _READ_CHARS else (question[:_READ_CHARS], question[-_READ_CHARS:])
+    )
+    return "self" if any(_SELF.search(end) for end in ends) else "anything"
 
 
 def answers(parts: Mapping[str, float]) -> bool:

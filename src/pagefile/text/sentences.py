@@ -15,7 +15,7 @@ _CLOSING = r"[\"'”’」』）)\]】》]*"
 _SCAN = re.compile(
     rf"(?P<whole>{_WHOLE})"
     rf"|(?P<hard>[。！？…]+{_CLOSING}\s*)"
-    rf"|(?P<soft>[.!?]+{_CLOSING}(?:\s+|\Z|(?=[{CJK}])))"
+    rf"|(?P<soft>(?<![.!?])[.!?]++{_CLOSING}(?:\s+|\Z|(?=[{CJK}])))"
     r"|(?P<line>\n\s*)",
     re.DOTALL,
 )

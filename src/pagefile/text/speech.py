@@ -16,8 +16,9 @@ _SPEAKER = ":"
 _PREFIX = re.compile(r"\s*([^\W\d_][\w.'-]*(?: [\w.'-]+){0,2})(?::(?=\s)|：)")
 _MAX_NAME_CHARS = 30
 
+# Each run of other characters is tried once, from its beginning: a message may be nothing but dots.
 _OPENING = re.compile(
-    r"\W*(?:what|when|where|who|which|why|how(?: (?:many|much|long|often|old|far))?|can you|could you|did|do|does|is|are|was|"
+    r"(?<!\W)\W*+(?:what|when|where|who|which|why|how(?: (?:many|much|long|often|old|far))?|can you|could you|did|do|does|is|are|was|"
     r"were|has|have|had)\b(?: (?:kind|type|sort)s? of)?(?: (?:did|do|does|is|are|was|were|has|have|had|will|would))?(?=\s)",
     re.IGNORECASE,
 )

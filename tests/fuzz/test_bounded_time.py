@@ -1,0 +1,154 @@
+"""No text, however hostile, makes a reader of text take time that grows with its square.
+
+Nothing here measures how fast something is: the same work is done with two sizes in one process, and only their ratio counts.
+A text of four times the size takes four times as long where the work is linear, sixteen times where it is not.
+"""
+
+from collections.abc import Callable
+from datetime import date
+from time import process_time
+
+import pytest
+
+from pagefile.stores.secrets import presented
+from pagefile.text.anchors import anchors
+from pagefile.text.extract import summarize
+from pagefile.text.facts import fact_key, features
+from pagefile.text.facts_rules import own_words, stated
+from pagefile.text.facts_secrets import secret_in
+from pagefile.text.gate import asking
+from pagefile.text.passages import split
+from pagefile.text.sentences import sentences
+from pagefile.text.sources import sources
+from pagefile.text.speech import as_statement, in_first_person, said_terms
+from pagefile.text.synopsis import synopsis
+from pagefile.text.times import periods
+from pagefile.text.words import terms
+from pagefile.window.placeholder import RULE, gist, placeholder_uuid
+
+from .patterns import attacks, patterns
+
+UUID = "11111111-2222-4333-8444-555555555555"
+#: Runs of these make a careless expression try again and again.
+ATOMS = [
+    *' \n\t.a1中我<[("#|-`*+_&=:/\\“「？。，、年月😀\u200b',
+    *(
+        "\r\n",
+        "a-",
+        "-1",
+        "+1",
+        "a.",
+        "1.",
+        "1,",
+        "a@",
+        "a'",
+        "<a ",
+        "[a](",
+        "![",
+        "|-",
+        "> ",
+        "- ",
+        "A. ",
+        "A ",
+    ),
+    *(
+        "我是",
+        "我叫",
+        "我有什么",
+        "不对。",
+        "吗 ",
+        "1月",
+        "十年前",
+        "Mia: ",
+        "what is ",
+        "what my ",
+        "my name is ",
+    ),
+    *(
+        "https://",
+        "a://a:",
+        "eyJ-",
+        "sk-",
+        "password ",
+        "📎 [",
+        "📎 [a]\n━x",
+        "━",
+        "<memory>",
+        "```",
+        "AI: ",
+        "def a(",
+        "key: ",
+    ),
+    *('{"a":', "[1,", "a,b\n", "<p>", "</", "<!--", "2020-", "19", "INFO "),
+]
+READERS: dict[str, Callable[[str], object]] = {
+    "anchors": anchors,
+    "as_statement": as_statement,
+    "asking": asking,
+    "fact_key": fact_key,
+    "features": features,
+    "gist": lambda text: gist(f"📎 [工具结果存档: {UUID}]\n{RULE}\n{text}"),
+    "in_first_person": lambda text: in_first_person(text, ["mia", "我"]),
+    "own_words": own_words,
+    "periods": lambda text: periods(text, date(2026, 5, 6)),
+    "placeholder_uuid": placeholder_uuid,
+    "presented": presented,
+    "said_terms": said_terms,
+    "secret_in": secret_in,
+    "sentences": sentences,
+    "sources": sources,
+    "split": split,
+    "stated": stated,
+    "summarize": lambda text: summarize([("user", text)], max_chars=500),
+    "synopsis": synopsis,
+    "terms": terms,
+}
+#: Characters to begin with, and to end with; and the share of a second below which nothing is worth looking at.
+SMALL, LARGE = 500, 4_000
+SOON_S = 0.03
+#: Eight times the text; 8 where time is linear, 64 where it is quadratic.
+MOST = 24
+
+
+def seconds(work: Callable[[str], object], text: str) -> float:
+    began = process_time()
+    work(text)
+    return process_time() - began
+
+
+def grows(work: Callable[[str], object], atom: str, end: str) -> float:
+    """How many times longer the large text takes; 0 where it is done in no time."""
+    small, large = (atom * (size // len(atom)) + end for size in (SMALL, LARGE))
+    if seconds(work, large) < SOON_S or (slow := seconds(work, large)) < SOON_S:
+        return 0.0
+    return slow / max(min(seconds(work, small) for _ in range(3)), 1e-9)
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_time_grows_with_the_text_and_no_faster(name):
+    """Runs of one thing, open at the end and closed by something else."""
+    found = {
+        (atom, end): grown
+        for atom in ATOMS
+        for end in ("", "x\n")
+        if (grown := grows(READERS[name], atom, end)) > MOST
+    }
+    assert {} == found
+
+
+def test_no_expression_explodes():
+    """Every expression there is, against runs of what it is made of: none takes more than quadratic time.
+
+    Where it may see a long text, the test above looks; here a text is short, and a cubic search of it would be seen.
+    """
+    found = patterns()
+    assert len(found) > 150
+    cubic = {}
+    for name, pattern in found.items():
+        for short, long in zip(attacks(pattern, 60), attacks(pattern, 240), strict=True):
+            took = seconds(lambda text, pattern=pattern: list(pattern.finditer(text)), long)
+            if took > SOON_S / 3:
+                few = seconds(lambda text, pattern=pattern: list(pattern.finditer(text)), short)
+                if took / max(few, 1e-6) > 48:  # 16 for a square, 64 for a cube
+                    cubic[name] = long[:40]
+    assert {} == cubic
