@@ -117,7 +117,7 @@ class MemoryChanges:
 
     def note(self, scope: Scope, receipt: Receipt) -> None:
         """A window was handed out. The first one that is seen of a conversation changes nothing."""
-        shown = hash(frozenset((v.id, v.form) for v in receipt.verdicts if v.kept and v.block in MEMORY))
+        shown = hash(frozenset([(v.id, v.form) for v in receipt.verdicts if v.block in MEMORY and v.kept]))
         if self._shown.get(scope, shown) != shown:
             self._meter.count("pagefile_memory_changes_total")
         self._shown[scope] = shown

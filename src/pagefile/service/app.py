@@ -110,7 +110,8 @@ def create_app(settings: Settings, *, metrics: Path | None = None) -> FastAPI:
     app.state.memory = app.state.model = None
     app.state.settings = settings
     app.state.meter = PrometheusMeter(shared=metrics)
-    for group in (turns, windows, calls, chat, archive, conversations, facts, transfer, health):
+    # Routes are tried in this order: what is asked for most comes first.
+    for group in (windows, turns, calls, chat, archive, conversations, facts, transfer, health):
         app.include_router(group.routes)
     app.include_router(pages.routes)
     app.include_router(inspecting.routes)

@@ -11,7 +11,7 @@ from time import perf_counter
 from urllib.parse import unquote_to_bytes
 
 import anyio
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -30,6 +30,9 @@ SECURITY_HEADERS: Mapping[str, str] = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }
+
+#: As they go over the wire.
+_SECURITY_HEADERS = [(name.lower().encode(), value.encode()) for name, value in SECURITY_HEADERS.items()]
 
 #: The one route whose body is kept on disk while it comes in, and may be larger.
 UPLOAD = "/v1/import"
@@ -59,9 +62,12 @@ class LastHandler:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                headers = MutableHeaders(scope=message)
-                for name, value in SECURITY_HEADERS.items():
-                    headers.setdefault(name, value)
+                own = message.get("headers", [])
+                names = {name.lower() for name, _ in own}
+                message["headers"] = [
+                    *own,
+                    *(header for header in _SECURITY_HEADERS if header[0] not in names),
+                ]
             await send(message)
 
         try:
@@ -73,10 +79,14 @@ class LastHandler:
                 raise
             await answer(scope, receive, sent)
         finally:
-            route = getattr(scope.get("route"), "path", "-")
-            taken = (perf_counter() - began) * 1000
-            fields = {"method": scope["method"], "route": route, "status": status, "ms": round(taken, 1)}
-            logger.info("%s %s %d %.1f ms", scope["method"], route, status, taken, extra=fields)
+            if logger.isEnabledFor(logging.INFO):
+                _log(scope, status, (perf_counter() - began) * 1000)
+
+
+def _log(scope: Scope, status: int, taken_ms: float) -> None:
+    route = getattr(scope.get("route"), "path", "-")
+    fields = {"method": scope["method"], "route": route, "status": status, "ms": round(taken_ms, 1)}
+    logger.info("%s %s %d %.1f ms", scope["method"], route, status, taken_ms, extra=fields)
 
 
 class Gate:

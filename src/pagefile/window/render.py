@@ -116,13 +116,19 @@ def _heading(block: Block, tongue: Language) -> Sequence[str]:
     return [HEADINGS[block][tongue]] if block in HEADINGS else []
 
 
+_NO_TOOL = ("", "")
+
+
 def prefix_hash(messages: Iterable[Message]) -> str:
     """Equal for equal messages, and cheap: it is computed for every window."""
     fields: list[Any] = []
     for message in messages:
-        calls = message.get("tool_calls")
-        fields += (message["role"], message["content"], message.get("tool_call_id", ""))
-        fields.append(step_arguments(calls) if calls else "")
+        fields += (message["role"], message["content"])
+        if len(message) > 2:
+            calls = message.get("tool_calls")
+            fields += (message.get("tool_call_id", ""), step_arguments(calls) if calls else "")
+        else:
+            fields += _NO_TOOL
     return hashlib.blake2b("\x1f".join(fields).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 

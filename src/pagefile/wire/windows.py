@@ -3,6 +3,7 @@
 from typing import Annotated, Literal, cast
 
 from pydantic import Field, JsonValue
+from pydantic_core import to_json
 
 from pagefile.window.candidates import Block, Message
 from pagefile.window.receipt import Receipt, Verdict, Window
@@ -107,11 +108,7 @@ class WindowOut(Answer):
 
     @classmethod
     def of(cls, window: Window, form: Format) -> "WindowOut":
-        system, messages, text = None, window.messages, None
-        if form == "anthropic":
-            system, messages = anthropic(window.messages)
-        elif form == "text":
-            messages, text = None, plain(window.messages)
+        system, messages, text = _in_shape(window, form)
         # What was made here need not be looked at again, and there can be hundreds of messages.
         return cls.model_construct(
             id=window.id,
@@ -143,3 +140,34 @@ class WindowOut(Answer):
             receipt=self.receipt.record(),
             id=self.id,
         )
+
+
+def window_json(window: Window, form: Format) -> bytes:
+    """`WindowOut` as it is sent, written straight from the window: there can be hundreds of messages and verdicts."""
+    system, messages, text = _in_shape(window, form)
+    return to_json(
+        {
+            "id": window.id,
+            "format": form,
+            "messages": messages,
+            "system": system,
+            "text": text,
+            "tokens": window.tokens,
+            "budget": window.budget,
+            "ratio": window.ratio,
+            "mode": window.mode,
+            "should_checkpoint": window.should_checkpoint,
+            "prefix_hash": window.prefix_hash,
+            "prefix_messages": window.prefix_messages,
+            "receipt": window.receipt,
+        }
+    )
+
+
+def _in_shape(window: Window, form: Format) -> tuple[str | None, list[Message] | None, str | None]:
+    """The system text, the messages and the text that stand in an answer of this format."""
+    if form == "anthropic":
+        return *anthropic(window.messages), None
+    if form == "text":
+        return None, None, plain(window.messages)
+    return None, window.messages, None

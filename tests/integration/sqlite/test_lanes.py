@@ -1,12 +1,14 @@
 """One writer, some readers, and what happens when nobody waits for them any more."""
 
 import asyncio
+import threading
 import time
 
 import anyio
+import apsw
 import pytest
 
-from pagefile.errors import ConflictError, StoreFullError
+from pagefile.errors import ClosedError, ConflictError, StoreFullError
 from pagefile.ports import EntryQuery
 from pagefile.stores import open_store
 from pagefile.testing.drafts import CHAT, done, view
@@ -175,3 +177,99 @@ async def test_many_open_a_new_file_at_once(path, clock):
     assert sorted(turn.seq for turn in turns) == list(range(1, 9))
     for which in stores:
         await which.close()
+
+
+@pytest.fixture
+def readers(store):
+    """On a clock that stands still unless a test moves it."""
+    store._parts.readers._monotonic = lambda: NOW[0]
+    return store._parts.readers
+
+
+NOW = [0.0]
+
+
+def thread_name(connection):
+    return threading.current_thread().name
+
+
+async def test_what_was_quick_is_read_in_place_the_next_time(readers):
+    """The first time by a thread, then without one; each thing for itself."""
+    here = threading.current_thread().name
+    assert "pagefile-reader" == await readers.run_again("a", thread_name)
+    assert here == await readers.run_again("a", thread_name)
+    assert "pagefile-reader" == await readers.run_again("b", thread_name)
+
+
+async def test_what_was_slow_is_left_to_a_thread(readers):
+    """Until it is quick there."""
+    here = threading.current_thread().name
+
+    def slow(connection):
+        NOW[0] += 0.01
+        return thread_name(connection)
+
+    await readers.run_again("a", thread_name)
+    assert here == await readers.run_again("a", slow)
+    assert "pagefile-reader" == await readers.run_again("a", slow)
+    assert "pagefile-reader" == await readers.run_again("a", thread_name)
+    assert here == await readers.run_again("a", thread_name)
+
+
+async def test_a_database_that_is_busy_is_waited_for_by_a_thread(readers):
+    """And the event loop goes on."""
+    here = threading.current_thread().name
+
+    def busy_here(connection):
+        if thread_name(connection) == here:
+            raise apsw.BusyError
+        return thread_name(connection)
+
+    await readers.run_again("a", thread_name)
+    assert "pagefile-reader" == await readers.run_again("a", busy_here)
+    assert not readers._here.in_transaction
+
+
+async def test_a_read_in_place_sees_what_was_written_last(store):
+    """Each has a snapshot of its own."""
+    for number in range(1, 5):
+        await store.log.append(done(f"t{number}"))
+        assert number == len((await store.reader.view(view())).turns)
+
+
+async def test_an_error_of_the_reader_itself_comes_out_of_a_read_in_place(readers):
+    """And the next read works."""
+    await readers.run_again("a", thread_name)
+
+    def refused(connection):
+        raise ConflictError("no")
+
+    with pytest.raises(ConflictError, match="no"):
+        await readers.run_again("a", refused)
+    assert threading.current_thread().name == await readers.run_again("a", thread_name)
+
+
+async def test_others_get_their_turn_between_reads_in_place(readers):
+    """However many there are in a row."""
+    turns = []
+
+    async def other():
+        while True:
+            turns.append(1)
+            await asyncio.sleep(0)
+
+    task = asyncio.ensure_future(other())
+    await readers.run_again("a", thread_name)
+    turns.clear()
+    for _ in range(10):
+        await readers.run_again("a", thread_name)
+    task.cancel()
+    assert 10 <= len(turns)
+
+
+async def test_nothing_is_read_in_place_after_closing(store, readers):
+    """As with a thread."""
+    await readers.run_again("a", thread_name)
+    await store.close()
+    with pytest.raises(ClosedError):
+        await readers.run_again("a", thread_name)

@@ -8,7 +8,7 @@ from pagefile.service.routes.common import MemoryOf, chat_of, router, settled_ca
 from pagefile.wire.queries import CallsParams
 from pagefile.wire.requests import AskContext, AskRecall
 from pagefile.wire.responses import CallOut, HitOut, Page, page_of
-from pagefile.wire.windows import WindowOut
+from pagefile.wire.windows import WindowOut, window_json
 
 routes = router("Windows")
 
@@ -27,7 +27,7 @@ async def context(memory: MemoryOf, body: AskContext) -> Response:
         placement=body.placement,
     )
     # Written out here: the framework would look at every message again first.
-    return Response(WindowOut.of(window, body.format).model_dump_json(), media_type="application/json")
+    return Response(window_json(window, body.format), media_type="application/json")
 
 
 @routes.post("/recall")

@@ -13,6 +13,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
+from contextlib import suppress
 from functools import partial
 from queue import SimpleQueue
 from time import perf_counter
@@ -223,8 +224,11 @@ class Writer(_Lane):
 class Readers(_Lane):
     """A few threads that read, each with its own connection, and one more connection for what is read in place."""
 
-    def __init__(self, connections: Sequence[Connection], place: str) -> None:
+    def __init__(
+        self, connections: Sequence[Connection], place: str, *, monotonic: Callable[[], float] = perf_counter
+    ) -> None:
         super().__init__(place, "pagefile-reader")
+        self._monotonic = monotonic
         self._at: dict[_Job, Connection] = {}
         here, *others = connections
         # Whoever finds the database busy goes to a thread and waits there.
@@ -260,9 +264,9 @@ class Readers(_Lane):
         return await self.run(lambda connection: self._timed(what, lambda: function(connection)))
 
     def _timed(self, what: Hashable, read: Callable[[], T]) -> T:
-        began = perf_counter()
+        began = self._monotonic()
         result = read()
-        if perf_counter() - began > _QUICK_S:
+        if self._monotonic() - began > _QUICK_S:
             self._quick.pop(what, None)
             return result
         self._quick[what] = None
@@ -298,10 +302,16 @@ class Readers(_Lane):
                 job.error = error
             with self._lock:
                 del self._at[job]
-            if connection.in_transaction:
-                connection.execute("COMMIT")
+            _end_read(connection)
             _deliver((job,))
         connection.close()
+
+
+def _end_read(connection: Connection) -> None:
+    """End what a reader began. A damaged file may refuse a commit, and the thread must live to say so."""
+    if connection.in_transaction:
+        with suppress(apsw.Error):
+            connection.execute("ROLLBACK")
 
 
 def _read_at_once(connection: Connection, function: Callable[[Connection], T]) -> T:
@@ -309,8 +319,7 @@ def _read_at_once(connection: Connection, function: Callable[[Connection], T]) -
         connection.execute("BEGIN")
         return function(connection)
     finally:
-        if connection.in_transaction:
-            connection.execute("COMMIT")
+        _end_read(connection)
 
 
 def _deliver(jobs: Sequence[_Job]) -> None:
