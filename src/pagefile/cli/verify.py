@@ -92,11 +92,11 @@ def _show(report: Report, *, repair: bool) -> None:
     wrong = [finding for finding in report.findings if finding.level != "note"]
     shown = [*wrong, *notes[:_NOTES_SHOWN]]
     if shown:
-        made = table("", "where", "found", wraps=["where"])
+        made = table("", "what", "found")
         for finding in shown:
             state = "mended" if finding.mended else _WORDS[finding.level]
-            found = visible(finding.what) + ("" if finding.mended else f"\n→ {finding.advice}")
-            made.add_row(state, visible(_where(finding)), found)
+            lines = [_where(finding), finding.what, *([] if finding.mended else [f"→ {finding.advice}"])]
+            made.add_row(state, finding.kind, "\n".join(map(visible, lines)))
         print_table(made)
         say()
     left = report.damage + report.derived + report.notes - len(shown)

@@ -11,7 +11,7 @@ from pagefile.memory.house import House
 from pagefile.memory.verifying.archive import Pages
 from pagefile.memory.verifying.beside import Calls, Sessions
 from pagefile.memory.verifying.comparing import broken_chain, is_quoted
-from pagefile.memory.verifying.derived import Terms, Vectors
+from pagefile.memory.verifying.derived import SAMPLE, Terms, Vectors
 from pagefile.memory.verifying.findings import Finding, Report, Tally, at
 from pagefile.memory.verifying.walking import LogWalk, compared
 from pagefile.ports import (
@@ -79,16 +79,28 @@ class _Verifier:
 
     async def run(self, progress: Progress) -> Report:
         """All of it, in order."""
-        self._progress, self._total = progress, await self._audit.size(self._tenant)
+        self._progress = progress
+        for part in (
+            self._database,
+            self._conversations,
+            self._lost,
+            self._archive,
+            self._facts,
+            self._items,
+            self._strays,
+        ):
+            try:
+                await part()
+            except StoreCorruptError as error:
+                # What one table does not give, the others may.
+                self._tally.add([Finding("damage", "database", str(error))])
+        return self._tally.report(full=self._full)
+
+    async def _database(self) -> None:
         complaints = await self._audit.complaints(full=self._full)
         self._tally.add(Finding("damage", "database", complaint) for complaint in complaints)
         self._tally.add(await self._vectors.begin())
-        await self._conversations()
-        await self._archive()
-        await self._facts()
-        await self._items()
-        await self._strays()
-        return self._tally.report(full=self._full)
+        self._total = await self._audit.size(self._tenant)
 
     # -- conversations ------------------------------------------------------------------------------------------------
 
@@ -99,6 +111,8 @@ class _Verifier:
                 await self._conversation(kept)
             last = found[-1].scope
             after = replace(after, tenant=last.tenant, name=last.conversation or "")
+
+    async def _lost(self) -> None:
         for scope in await self._audit.lost(self._tenant):
             await self._conversation(KeptConversation(scope, Counters(), {}, there=False))
 
@@ -112,6 +126,9 @@ class _Verifier:
                 return  # erased meanwhile
             if now is None or _is_as_seen(kept, now) or any(finding.mended for finding in found):
                 self._tally.add(found)
+                if now is not None and not kept.there:
+                    # Its row was made again: what was derived may have gone with it.
+                    self._tally.add(await self._tried(now))
                 return
             kept, self._tally.checked = now, before.copy()
         # Somebody writes to it all the time: what it counts cannot be told, the rest can.
@@ -141,10 +158,12 @@ class _Verifier:
             after = walk.last_seq
             self._told(len(rows))
         found += await self._row(kept, walk)
-        if walk.damaged:
+        if walk.damaged or not kept.there:
             self._damaged.add((scope.tenant, scope.conversation))
         else:
             found += await self._marks(kept, walk)
+        if not kept.there:
+            return found
         found += await self._sessions.look(scope, self._tally)
         found += await self._calls.look(scope, self._tally)
         return found
@@ -155,8 +174,11 @@ class _Verifier:
         self._tally.checked["entries"] += len(rows)
         self._tally.checked["turns"] += len(turns)
         found = await self._pages.refs(kept.scope, rows, self._tally)
-        found += self._witnessed(turns)
-        done = [turn for turn in turns if turn.status == "done"]
+        doubtful = self._witnessed(turns)
+        found += doubtful
+        # What was made of a text that is no longer the same is evidence: nothing is made anew of the other one.
+        changed = {finding.turn for finding in doubtful}
+        done = [turn for turn in turns if turn.status == "done" and turn.id not in changed]
         if done and kept.there:
             found += await self._terms.look(kept, after, done, self._tally)
             found += await self._vectors.look(kept, after, done, self._tally)
@@ -168,7 +190,7 @@ class _Verifier:
         chosen = [
             turn
             for turn in turns
-            if turn.counter == counter.name and (self._full or (turn.seq or 0) % 20 == 1)
+            if turn.counter == counter.name and (self._full or (turn.seq or 0) % SAMPLE == 1)
         ]
         self._tally.checked["token counts"] += len(chosen)
         return [

@@ -106,8 +106,10 @@ class LogWalk:
             self._pages = []
         else:
             # In a log with a hole, ranges and counts cannot be told.
-            if not self.damaged:
-                yield from (self._at(kind, what, row) for kind, what in self._wrong(entry))
+            wrong = [] if self.damaged else list(self._wrong(entry))
+            yield from (self._at(kind, what, row) for kind, what in wrong)
+            # What is kept beside the log of a checkpoint may be all that is left of it: nothing is counted from a wrong one.
+            self.damaged = self.damaged or bool(wrong)
             self.checkpoint = entry
             self._versions = max(self._versions, entry.version)
             self._pages = [page for page in self._pages if page[0] > entry.covered_through_seq]
