@@ -35,6 +35,12 @@ CHAT = [
 POLITE = "如果还有什么需要帮忙的，请随时告诉我，我会尽快答复您，也祝您今天一切顺利，心情愉快，身体健康。" * 2
 
 
+@pytest.fixture(autouse=True)
+def patience(monkeypatch):
+    """A busy machine is no failure; what a slow store costs has tests of its own."""
+    monkeypatch.setattr("pagefile.tiers.episodes.WINDOW_PATIENCE_S", 30.0)
+
+
 @pytest.fixture(params=["async", "blocking"])
 async def memory(request):
     """A memory with its real encoder, in either face."""
