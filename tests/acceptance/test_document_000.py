@@ -199,15 +199,18 @@ class Asked(ChatModel):
 
     async def complete(self, messages, *, max_tokens):
         self.times += 1
-        return "模型写的摘要"
+        return "模型写的摘要。" * 500
 
 
 @pytest.mark.parametrize(("synopsis", "times"), [("extract", 0), ("model", 1)])
 async def test_a_summary_costs_no_call_unless_it_is_asked_for(synopsis, times):
-    """S0-70: without a setting the text itself is extracted, although there is a model."""
+    """S0-34, S0-70: without a setting the text itself is extracted, although there is a model; whoever writes it, 500 stay."""
     assert "extract" == ArchiveSettings().synopsis
     model = Asked()
     settings = Settings(archive=ArchiveSettings(synopsis=synopsis))
     async with Memory.open("memory://", settings=settings, model=model) as memory:
-        await answered(memory.conversation("c"), QUESTION, RESULT, "好")
+        chat = memory.conversation("c")
+        page = await chat.page(await answered(chat, QUESTION, RESULT, "好"))
     assert times == model.times
+    assert 200 <= len(page.result_summary) <= 500
+    assert (times == 1) == page.result_summary.startswith("模型写的摘要")
