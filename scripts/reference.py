@@ -302,6 +302,7 @@ MODULES = (
     "pagefile.integrations.pydantic_ai",
     "pagefile.integrations.claude_agent",
     "pagefile.integrations.prometheus",
+    "pagefile.integrations.moving",
     "pagefile.ports",
     "pagefile.testing",
     "pagefile.standalone",

@@ -250,8 +250,7 @@ def same(shown: str, printed: str, where: str) -> None:
 def matches(shown: str, printed: str) -> bool:
     """Trailing blanks and blank lines at either end do not count."""
     pattern = "".join(
-        r"(?:.*\n)*" if line.strip() == "…" else _pattern(line) + r"\n"
-        for line in _tidy(shown)
+        r"(?:.*\n)*" if line.strip() == "…" else _pattern(line) + r"\n" for line in _tidy(shown)
     )
     return re.fullmatch(pattern, "".join(f"{line}\n" for line in _tidy(printed))) is not None
 

@@ -54,7 +54,8 @@ class ConversationNodes:
         retriever: asks the knowledge base.
         system_message: what the model is told first.
         memory_service: what is held about a user; the facts of the memory unless said otherwise.
-        summarizer, episodic_memory: document 002's phases 1 and 2; over the memory's own log unless said otherwise.
+        summarizer: document 002's phase 1; over the memory's own log unless said otherwise.
+        episodic_memory: its phase 2; likewise.
         callbacks: given to a model of LangChain, for instance Langfuse's.
         window_tokens: how many tokens a prompt may have, as in the settings unless said otherwise.
     """
