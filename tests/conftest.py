@@ -1,6 +1,7 @@
 """What every test shares."""
 
 import os
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -12,6 +13,21 @@ settings.register_profile(
 settings.register_profile("ci", settings.get_profile("default"), derandomize=True)
 settings.register_profile("thorough", settings.get_profile("default"), max_examples=2000)
 settings.load_profile("ci" if os.environ.get("CI") else "default")
+
+
+#: Folders with the longest files; what is long and begins last is waited for alone.
+_LONGEST_FIRST = ("faults", "integration", "property", "acceptance")
+
+
+def pytest_collection_modifyitems(items):
+    """Begin with the folders whose files take longest."""
+    here = Path(__file__).parent
+
+    def place(item):
+        folder = item.path.relative_to(here).parts[0]
+        return _LONGEST_FIRST.index(folder) if folder in _LONGEST_FIRST else len(_LONGEST_FIRST)
+
+    items.sort(key=place)
 
 
 @pytest.fixture
