@@ -40,9 +40,11 @@ def test_a_newer_version_migrates_while_the_older_writes(tmp_path, stopwatch, re
                 with beside.running():
                     beside.more(20)
                     load.more(20)
+                load.stop()
+                for service in (older, newer):
+                    check(reading(str(service.client.base_url)), load.joined(beside))
         assert load.broken == 0
         assert {status for (_, status), _ in load.told()[0].items()} <= {200, 201}, load.told()
-        check(reading(load.base_url), load.joined(beside))
         assert "Traceback" not in older.said, older.said
     refused = subprocess.run(
         [sys.executable, "-m", "pagefile", "serve", "--db", url],
@@ -55,8 +57,6 @@ def test_a_newer_version_migrates_while_the_older_writes(tmp_path, stopwatch, re
     assert refused.returncode == 1
     assert "pip install --upgrade" in refused.stderr
     assert "Traceback" not in refused.stderr
-    with served(tmp_path, url, **NEXT, **PLAIN) as newer:
-        check(reading(str(newer.client.base_url)), load.joined(beside))
 
 
 def schema(service):

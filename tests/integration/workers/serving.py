@@ -14,7 +14,8 @@ from pathlib import Path
 
 import httpx
 
-START_S = 60
+#: A machine that is busy with other tests is no failure.
+START_S = 120
 STOP_S = 40
 
 
