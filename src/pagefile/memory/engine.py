@@ -401,12 +401,12 @@ class Memory:
         """Write a tenant, a user or a conversation as JSON lines; returns how many of each kind."""
         self.house.check_open()
         scope = Scope(_tenant(tenant), user_id, conversation_id)
-        return await export_to(self.house.store, path, scope)
+        return await export_to(self.house.store, path, scope, clock=self.house.clock)
 
     async def import_(self, path: str | PathLike[str], *, tenant: str | None = None) -> dict[str, int]:
         """Read an export; what is there already is left as it is. Returns how many of each kind were new."""
         self.house.check_open()
-        counts = await import_from(self.house.store, path, _tenant(tenant))
+        counts = await import_from(self.house.store, path, _tenant(tenant), clock=self.house.clock)
         self.house.indexer.look()
         return counts
 

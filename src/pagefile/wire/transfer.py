@@ -4,9 +4,10 @@ An upload is a stranger's: every line is held against its shape before any of it
 fields that came later than the format.
 """
 
-from typing import Annotated, Literal, TypeAlias
+from base64 import b64decode
+from typing import Annotated, Literal, Self, TypeAlias
 
-from pydantic import Field, JsonValue, TypeAdapter
+from pydantic import Field, JsonValue, TypeAdapter, model_validator
 
 from pagefile.records import Outcome, Status
 from pagefile.wire.texts import (
@@ -184,8 +185,38 @@ class FactLine(Body):
     outcome: Outcome | None = None
 
 
+class ItemLine(Body):
+    """A value that others keep here by namespace and key, with what it is found by."""
+
+    type: Literal["item"]
+    user_id: Id | None
+    namespace: Texts
+    key: Text
+    value: JsonValue
+    created: Moment
+    updated: Moment
+    expires: Moment | None = None
+    ttl_s: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+    maker: Text | None = None
+    dimension: Annotated[int, Field(ge=1, le=MAX_INT)] | None = None
+    #: Little-endian floats of four bytes, row after row, in base 64.
+    vectors: Text | None = None
+
+    @model_validator(mode="after")
+    def _whole_rows(self) -> Self:
+        if self.vectors is None:
+            return self
+        try:
+            size = len(b64decode(self.vectors, validate=True))
+        except ValueError as error:
+            raise ValueError("its vectors are not base 64") from error
+        if self.maker is None or not self.dimension or not size or size % (4 * self.dimension):
+            raise ValueError("its vectors need a maker, a dimension, and whole rows of it")
+        return self
+
+
 ExportLine: TypeAlias = Annotated[
-    HeaderLine | ConversationLine | TurnLine | CheckpointLine | ResetLine | PageLine | FactLine,
+    HeaderLine | ConversationLine | TurnLine | CheckpointLine | ResetLine | PageLine | FactLine | ItemLine,
     Field(discriminator="type"),
 ]
 LINE: TypeAdapter[ExportLine] = TypeAdapter(ExportLine)

@@ -72,7 +72,8 @@ async def import_(memory: MemoryOf, request: Request, params: Annotated[ImportPa
         except OSError as error:
             raise StoreFullError(f"The upload cannot be kept while it comes in: {error}.") from error
         house = memory.house
-        counts = await import_from(house.store, path, params.tenant or DEFAULT_TENANT, called="the upload")
+        tenant = params.tenant or DEFAULT_TENANT
+        counts = await import_from(house.store, path, tenant, clock=house.clock, called="the upload")
         house.indexer.look()
     return ImportOut(counts=counts)
 
@@ -88,7 +89,7 @@ async def settle(memory: MemoryOf, body: Settle) -> SettledOut:
 async def _chunks(memory: Memory, scope: Scope) -> AsyncGenerator[str]:
     gathered: list[str] = []
     size = 0
-    async for _, line in export_lines(memory.house.store, scope):
+    async for _, line in export_lines(memory.house.store, scope, clock=memory.house.clock):
         gathered.append(line)
         size += len(line)
         if size >= _CHUNK_CHARS:

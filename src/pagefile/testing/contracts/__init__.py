@@ -12,6 +12,7 @@ Subclass each class and give it a `store` fixture; the `clock` fixture is the cl
     class TestTurnLog(Backend, TurnLogContract): ...
 """
 
+from pagefile.testing.contracts.auditing import AuditorContract
 from pagefile.testing.contracts.derived import TermStoreContract, WatermarksContract
 from pagefile.testing.contracts.house import StoreContract
 from pagefile.testing.contracts.items import ItemStoreContract
@@ -29,6 +30,7 @@ from pagefile.testing.contracts.source import TurnSourceContract
 from pagefile.testing.contracts.vectors import VectorHomeContract
 
 __all__ = [
+    "AuditorContract",
     "CallLogContract",
     "FactStoreContract",
     "ItemStoreContract",

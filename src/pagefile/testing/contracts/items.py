@@ -153,6 +153,35 @@ class ItemStoreContract(Contract):
         assert (await store.erase(NOBODY)).counts["items"] == 2
         assert len(await store.items.under(Scope("firm", "ada"), (), now=AT)) == 1
 
+    async def test_owners_are_told_by_tenant_and_user(self, store: Store) -> None:
+        """Those of nobody first; whose items are all removed has none."""
+        for scope in (BOB, ADA, NOBODY, Scope("firm", "ada")):
+            await store.items.write(scope, [ItemWrite(NOTES, "a", 1)], now=AT)
+        await store.items.write(BOB, [ItemWrite(NOTES, "a", None)], now=AT)
+        assert await store.items.owners("tenant") == [NOBODY, ADA]
+        assert await store.items.owners(None) == [Scope("firm", "ada"), NOBODY, ADA]
+
+    async def test_what_is_kept_is_restored_as_it_was(self, store: Store) -> None:
+        """Times, ends and vectors too, slice by slice; what is there stays as it is, what has ended is passed over."""
+        one = np.array([[1, 2], [3, 4]], dtype=np.float32)
+        odd = ("a/b~c", "é")
+        writes = [ItemWrite(odd, "k", {"中": [1]}, None, one, "m"), ItemWrite(NOTES, "a", 1, 60.0)]
+        await store.items.write(ADA, [*writes, ItemWrite(NOTES, "b", 2, 3600.0)], now=AT)
+        kept = await store.items.kept(ADA, now=AT, limit=2)
+        kept += await store.items.kept(ADA, now=AT, after=kept[-1].item.place)
+        assert [one.item.place for one in kept] == [(odd, "k"), (NOTES, "a"), (NOTES, "b")]
+        await store.items.write(BOB, [ItemWrite(NOTES, "b", "his own")], now=AT)
+        assert await store.items.restore(BOB, kept, now=LATER) == 1
+        found = await store.items.kept(BOB, now=LATER)
+        assert [(one.item.place, one.item.value) for one in found] == [
+            ((odd, "k"), {"中": [1]}),
+            ((NOTES, "b"), "his own"),
+        ]
+        assert (found[0].item, found[0].maker) == (kept[0].item, "m")
+        assert found[0].vectors is not None
+        assert found[0].vectors.tolist() == one.tolist()
+        assert await store.items.restore(BOB, kept, now=LATER) == 0
+
     async def test_a_closed_store_keeps_no_items(self, store: Store) -> None:
         """It says so."""
         await store.close()

@@ -68,6 +68,18 @@ class VectorHomeContract(ABC):
     async def home(self, store: Store) -> Any:
         """An empty home beside it."""
 
+    async def test_a_home_may_tell_who_has_a_vector(self, store: Store, home: VectorHome) -> None:
+        """By place, behind one and up to another, of one conversation; one that cannot says None."""
+        await home.prepare(MAKER)
+        rows = [await said(store, CHAT, seq, (1, 0, 0, 0)) for seq in range(1, 5)]
+        await home.put(MAKER, [*rows[:2], rows[3]])
+        found = await home.held(MAKER, CHAT, 1, 4)
+        if found is not None:
+            assert [(2, "turn-2", True), (4, "turn-4", True)] == [
+                (one.seq, one.turn_id, one.fits) for one in found
+            ]
+            assert await home.held(Maker("unknown", 4), CHAT, 0, 9) == []
+
     async def test_what_is_near_comes_first(self, store: Store, home: VectorHome) -> None:
         """With its cosine, whatever the lengths; so many as asked for, or all there are."""
         await home.prepare(MAKER)

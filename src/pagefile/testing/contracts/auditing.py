@@ -1,0 +1,135 @@
+"""Rows as they lie there, and the mending of what is derived."""
+
+from dataclasses import replace
+
+from pagefile.ports import After, Auditor, KeptConversation, Store, TurnTerms
+from pagefile.records import Scope
+from pagefile.testing.contracts.base import Contract
+from pagefile.testing.drafts import AT, CHAT, checkpoint, done, fact, page, reset
+
+ANYONE = Scope(CHAT.tenant)
+
+
+def auditor(store: Store) -> Auditor:
+    """Whoever looks after this store."""
+    assert store.audit is not None
+    return store.audit
+
+
+async def conversation(store: Store) -> KeptConversation:
+    """The chat as it is kept."""
+    kept = await auditor(store).conversation(CHAT)
+    assert kept is not None
+    return kept
+
+
+class AuditorContract(Contract):
+    """`Auditor`."""
+
+    async def test_a_conversation_is_kept_with_its_counts(self, store: Store) -> None:
+        """As its log has them, with the summary in force and how far tiers have read."""
+        for number in range(3):
+            await store.log.append(done(f"t{number}"))
+        mark = await store.log.mark(checkpoint("k", 2))
+        await store.watermarks.advance(CHAT, "tier", 2)
+        kept = await conversation(store)
+        counters = kept.counters
+        assert (counters.last_seq, counters.covered_through_seq, counters.turns, counters.live_turns) == (
+            4,
+            2,
+            3,
+            1,
+        )
+        assert (counters.checkpoint_id, counters.checkpoint_version, counters.last_created) == (
+            "k",
+            1,
+            mark.created,
+        )
+        assert (kept.scope, kept.marks, kept.summary) == (CHAT, {"tier": 2}, mark)
+        await store.log.mark(reset("r"))
+        assert (await conversation(store)).summary is None
+
+    async def test_lists_go_on_behind_a_place(self, store: Store) -> None:
+        """By tenant and name, of one tenant or of all; each once."""
+        scopes = [Scope(tenant, None, name) for tenant in ("a", "b") for name in ("x", "y", "z")]
+        for scope in scopes:
+            await store.log.append(done("t", scope=scope))
+        found: list[Scope] = []
+        after = After(limit=2)
+        while slice_ := await auditor(store).conversations(after):
+            found += [kept.scope for kept in slice_]
+            after = After(found[-1].tenant, found[-1].conversation or "", limit=2)
+        assert found == scopes
+        only = await auditor(store).conversations(After("b", "", "b"))
+        assert [kept.scope for kept in only] == scopes[3:]
+        assert await auditor(store).size(None) == 6
+        assert await auditor(store).size("b") == 3
+
+    async def test_entries_are_read_in_slices_with_open_ones_last(self, store: Store) -> None:
+        """Each with who wrote it; one of them by its id."""
+        await store.log.append(replace(done("open"), status="open"))
+        turns = [await store.log.append(done(f"t{number}")) for number in range(3)]
+        mark = await store.log.mark(checkpoint("k", 1))
+        rows = await auditor(store).entries(CHAT, after_seq=0, limit=3)
+        assert [row.entry for row in rows] == turns
+        assert {row.writer for row in rows} == {CHAT.user}
+        rest = await auditor(store).entries(CHAT, after_seq=3, limit=3)
+        assert [(row.id, row.kind, row.seq) for row in rest] == [
+            ("k", "checkpoint", 4),
+            ("open", "turn", None),
+        ]
+        assert rest[0].entry == mark
+        one = await auditor(store).entry(CHAT, "t1")
+        assert one is not None
+        assert one.entry == turns[1]
+        assert await auditor(store).entry(CHAT, "nowhere") is None
+
+    async def test_pages_are_kept_with_what_their_texts_take(self, store: Store) -> None:
+        """Tombstones too; what is not there has no length."""
+        stored = await store.pages.put(page("p", "the text", spans=[(0, 8)]))
+        tombstone = page("q")
+        gone = await store.pages.put(replace(tombstone, page=replace(tombstone.page, purged=AT)))
+        kept = await auditor(store).pages(After())
+        assert [(one.uuid, one.page) for one in kept] == [("p", stored), ("q", gone)]
+        assert [one.blob_bytes for one in kept] == [stored.stored_bytes, None]
+        lengths = await auditor(store).lengths(CHAT.tenant, ["p", "q", "r"])
+        assert {uuid: one.purged for uuid, one in lengths.items()} == {"p": None, "q": AT}
+        await auditor(store).set_spans(CHAT.tenant, "p", [(0, 3), (3, 8)])
+        assert (await store.page_index.read(ANYONE, ["p"]))[0].spans == ((0, 3), (3, 8))
+        await auditor(store).set_bytes(CHAT.tenant, "p")
+        assert (await auditor(store).pages(After()))[0].page == stored
+
+    async def test_users_have_facts(self, store: Store) -> None:
+        """Each once, by tenant and id."""
+        for number in range(2):
+            await store.facts.put(fact(f"f{number}"))
+        (owner,) = await auditor(store).users(After())
+        assert (owner.tenant, owner.conversation) == (CHAT.tenant, None)
+
+    async def test_a_watermark_may_be_put_back(self, store: Store) -> None:
+        """Which nobody else can."""
+        await store.log.append(done("t"))
+        await store.watermarks.advance(CHAT, "tier", 99)
+        await auditor(store).set_mark(CHAT, "tier", 1)
+        assert await store.watermarks.known(CHAT, "tier") == {CHAT.conversation: 1}
+
+    async def test_a_good_store_has_no_strays_and_nothing_to_complain_of(self, store: Store) -> None:
+        """Whatever was written and erased."""
+        for number in range(2):
+            await store.log.append(done(f"t{number}"))
+        terms = TurnTerms(CHAT.conversation or "", 1, "t0", AT, "a", "b")
+        await store.terms.write(ANYONE, [terms], "words")
+        await store.watermarks.advance(CHAT, "tier", 2)
+        await store.pages.put(page("p", "the text", spans=[(0, 8)]))
+        for _ in range(2):
+            assert await auditor(store).strays(None, limit=10) == []
+            assert await auditor(store).lost(None) == []
+            assert await auditor(store).complaints(full=True) == []
+            assert await auditor(store).drop([]) == 0
+            await store.erase(ANYONE)
+        assert await auditor(store).conversations(After()) == []
+
+    async def test_a_conversation_that_never_was_is_not_there(self, store: Store) -> None:
+        """Nor has it entries."""
+        assert await auditor(store).conversation(CHAT) is None
+        assert await auditor(store).entries(CHAT, after_seq=0, limit=5) == []
