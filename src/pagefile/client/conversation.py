@@ -10,7 +10,7 @@ from pagefile.client.calling import Caller
 from pagefile.client.streaming import events_in
 from pagefile.errors import InvalidTurnError, StoreUnavailableError
 from pagefile.memory import Conversation
-from pagefile.memory.asking import Request, at_least, moment, turn_id_of
+from pagefile.memory.asking import Request, at_least, moment, place, turn_id_of
 from pagefile.memory.drafts import (
     StepLike,
     checked_json,
@@ -251,10 +251,9 @@ class ClientConversation:
         return (await self._caller.change("/v1/reset", self._here(), ResetOut)).record()
 
     async def turns(self, *, after: int | str = 0, limit: int = 100, newest: bool = False) -> Listing[Turn]:
-        number = int(after) if isinstance(after, str) and after.isdecimal() else after
         params = {
             **self._here(),
-            "after": at_least(0, number, "after"),
+            "after": place(after),
             "limit": at_least(1, limit, "limit"),
             "newest": newest,
         }

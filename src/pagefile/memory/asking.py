@@ -12,6 +12,10 @@ from pagefile.settings import Settings
 from pagefile.tiers.archive import checked_uuid
 from pagefile.window.render import Placement
 
+#: The largest whole number that every database and every JSON reader keeps exactly.
+MAX_INT = 2**53 - 1
+_MAX_DIGITS = 20
+
 
 @dataclass(frozen=True, slots=True)
 class Request:
@@ -99,10 +103,29 @@ def moment(value: object) -> datetime:
 def at_least(least: int, value: object, name: str) -> int:
     """A whole number that is large enough."""
     if not isinstance(value, int) or isinstance(value, bool):
-        raise SettingsError(f"{name} must be a whole number, not {value!r}.")
+        raise SettingsError(f"{name} must be a whole number, not {repr(value)[:80]}.")
     if value < least:
-        raise SettingsError(f"{name} is {value}: it must be at least {least}.")
+        raise SettingsError(f"{name} is {_shown(value)}: it must be at least {least}.")
+    if value > MAX_INT:
+        raise SettingsError(f"{name} is {_shown(value)}: it must be at most {MAX_INT}.")
     return value
+
+
+def place(after: object) -> int:
+    """A place in the log, as a number or as the text that `next` of a listing is."""
+    if isinstance(after, str) and after.isdecimal() and len(after) <= _MAX_DIGITS:
+        return at_least(0, int(after), "after")
+    return at_least(0, after, "after")
+
+
+def cursor(after: object) -> str | None:
+    """Where a listing goes on: `next` of the one before it, None for its beginning."""
+    return None if after is None else checked_id(after, "after")
+
+
+def _shown(value: int) -> str:
+    """A number for a message; Python writes none of thousands of digits."""
+    return str(value) if abs(value) < 10**_MAX_DIGITS else f"a number of {value.bit_length()} bits"
 
 
 T = TypeVar("T")

@@ -9,7 +9,7 @@ from uuid import uuid4
 import anyio.to_thread
 
 from pagefile.errors import InvalidTurnError
-from pagefile.memory.asking import Request, at_least, moment, run_name, turn_id_of
+from pagefile.memory.asking import Request, at_least, cursor, moment, place, run_name, turn_id_of
 from pagefile.memory.drafts import (
     StepLike,
     checked_json,
@@ -226,7 +226,7 @@ class Conversation:
         """The archived pages of this conversation, newest first."""
         self._house.check_open()
         count = at_least(1, limit, "limit")
-        found = await self._house.store.pages.list(self._scope, limit=count + 1, after=after)
+        found = await self._house.store.pages.list(self._scope, limit=count + 1, after=cursor(after))
         return Listing(found[:count], found[count - 1].uuid if len(found) > count else None)
 
     async def search_tool_history(self, query: str, limit: int = 5) -> list[PageHit]:
@@ -279,9 +279,8 @@ class Conversation:
     async def turns(self, *, after: int | str = 0, limit: int = 100, newest: bool = False) -> Listing[Turn]:
         """Turns in order, open and aborted ones too; `next` of the result continues as `after`."""
         self._house.check_open()
-        after = int(after) if isinstance(after, str) and after.isdecimal() else after
         count = at_least(1, limit, "limit")
-        query = EntryQuery(self._scope, after_seq=at_least(0, after, "after"), limit=count + 1, newest=newest)
+        query = EntryQuery(self._scope, after_seq=place(after), limit=count + 1, newest=newest)
         found = [entry for entry in await self._house.store.reader.entries(query) if isinstance(entry, Turn)]
         page = found[-count:] if newest else found[:count]
         more = len(found) > count and not newest and page[-1].seq is not None
@@ -298,7 +297,7 @@ class Conversation:
         """The windows handed out lately, newest first."""
         self._house.check_open()
         count = at_least(1, limit, "limit")
-        found = await self._house.store.calls.list(self._scope, limit=count + 1, after=after)
+        found = await self._house.store.calls.list(self._scope, limit=count + 1, after=cursor(after))
         return Listing(found[:count], found[count - 1].id if len(found) > count else None)
 
     async def explain(self, call_id: str) -> Explanation:

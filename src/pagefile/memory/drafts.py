@@ -8,11 +8,15 @@ from typing import TypeAlias, cast
 
 from pagefile.errors import InvalidTurnError
 from pagefile.records import JsonObject, JsonValue, Step, checked_text
+from pagefile.tiers.workspace.results import plain
 
 #: A step as callers may give it.
 StepLike: TypeAlias = "Step | Mapping[str, object]"
 
 MAX_TOOL_CHARS = 100
+#: What is nested deeper can be written here, and then neither exported nor sent: every reader has its own limit.
+MAX_JSON_DEPTH = 100
+_NOT_ALL = "[结果未能完整写成 JSON / not all of this result could be written as JSON]\n"
 _STEP_KEYS = frozenset({"tool", "input", "result", "call_id"})
 
 
@@ -90,7 +94,11 @@ def _bytes_text(data: bytes) -> str:
 
 
 def _json_text(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, default=str)
+    try:
+        return json.dumps(value, ensure_ascii=False, default=str)
+    except Exception:
+        # It points to itself, is too deep, has numbers or keys that JSON has not, or raises when it is looked at.
+        return _NOT_ALL + json.dumps(plain(value), ensure_ascii=False)
 
 
 def _fields(step: StepLike) -> Mapping[str, object]:
@@ -110,16 +118,41 @@ def checked_json(value: object, name: str) -> JsonValue:
     """The value as JSON would give it back, so that what is returned now is what is returned later."""
     try:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    except RecursionError as error:
+        raise _too_deep(name) from error
     except (TypeError, ValueError) as error:
         raise InvalidTurnError(
             f"{name} cannot be written as JSON ({error}): use texts, numbers, lists and mappings."
         ) from error
     checked_text(text, name)
     copy = cast("JsonValue", json.loads(text))
+    if text.count("[") + text.count("{") > MAX_JSON_DEPTH and not _is_shallow(copy):
+        raise _too_deep(name)
     if "\\u0000" in text:
         for found in _texts(copy):
             checked_text(found, name)
     return copy
+
+
+def _is_shallow(value: JsonValue) -> bool:
+    level: list[object] = [value]
+    for _ in range(MAX_JSON_DEPTH + 1):
+        level = [inner for outer in level for inner in _parts(outer)]
+        if not level:
+            return True
+    return False
+
+
+def _parts(value: object) -> Iterable[object]:
+    if isinstance(value, dict):
+        return cast("dict[str, object]", value).values()
+    return cast("list[object]", value) if isinstance(value, list) else ()
+
+
+def _too_deep(name: str) -> InvalidTurnError:
+    return InvalidTurnError(
+        f"{name} is nested more than {MAX_JSON_DEPTH} deep: give it as a text, for instance with json.dumps(…)."
+    )
 
 
 def _texts(value: object) -> Iterator[str]:

@@ -9,7 +9,7 @@ from typing import cast
 import anyio
 
 from pagefile.errors import InvalidTurnError, PagefileError, SettingsError
-from pagefile.memory.asking import at_least, moment
+from pagefile.memory.asking import at_least, cursor, moment
 from pagefile.memory.conversation import Conversation
 from pagefile.memory.explaining import found_call
 from pagefile.memory.fact_import import import_memory
@@ -165,7 +165,7 @@ class Memory:
         """Conversations, the most recently written first; `next` of the result continues as `after`."""
         self.house.check_open()
         at_least(1, limit, "limit")
-        query = HeadQuery(Scope(_tenant(tenant), user_id), limit + 1, after)
+        query = HeadQuery(Scope(_tenant(tenant), user_id), limit + 1, cursor(after))
         found = await self.house.store.reader.heads(query)
         return Listing(found[:limit], found[limit - 1].scope.conversation if len(found) > limit else None)
 
@@ -326,7 +326,7 @@ class Memory:
         self.house.check_open()
         count = at_least(1, limit, "limit")
         scope = Scope(_tenant(tenant), user_id)
-        found = await self.house.store.pages.list(scope, limit=count + 1, after=after)
+        found = await self.house.store.pages.list(scope, limit=count + 1, after=cursor(after))
         return Listing(found[:count], found[count - 1].uuid if len(found) > count else None)
 
     async def search_tool_history(

@@ -41,7 +41,7 @@ async def import_memory(
 async def read_memory(path: str | PathLike[str]) -> Mapping[str, JsonValue]:
     """What a memory file holds."""
     try:
-        data: object = json.loads(await anyio.Path(path).read_text(encoding="utf-8"))
+        data: object = json.loads(await anyio.Path(path).read_text(encoding="utf-8-sig"))
     except (OSError, ValueError, RecursionError) as error:
         raise TransferError(f"Cannot read {str(path)!r} as a memory file: {error}.") from error
     if not isinstance(data, dict):

@@ -128,10 +128,10 @@ def get_memory_data(source: object = None) -> MemoryData:
         return cast("MemoryData", source)
     path = Path(cast("str", source))
     try:
-        data: object = json.loads(path.read_text(encoding="utf-8"))
+        data: object = json.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
         return get_memory_data()
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise TransferError(f"{str(path)!r} is not a memory file ({error}).") from error
     if not isinstance(data, Mapping):
         raise TransferError(f"{str(path)!r} is not a memory file: it holds no object.")

@@ -15,6 +15,8 @@ from pagefile.text.scores import number
 #: What is deeper, or behind more values than this, is not looked at: results may point to themselves.
 MAX_DEPTH = 40
 MAX_VALUES = 200_000
+#: Python writes no number of more digits as decimals.
+_TOO_LONG = 10**4_000
 
 _CONTENT = ("content", "text", "snippet", "page_content", "body", "passage", "chunk", "document")
 _SCORE = ("score", "relevance_score", "relevance", "similarity", "_score", "rank_score", "bm25")
@@ -57,14 +59,10 @@ class FoundHit:
 
 def plain(result: object) -> Plain:
     """The result as JSON values; content blocks are joined, and text that is JSON is read. Never raises."""
-    try:
-        value = _Reading().read(result, 0)
-        if isinstance(value, dict) and _is_text_block(value):
-            value = value["text"]
-        return _read_text(value) if isinstance(value, str) else value
-    except Exception:
-        # A foreign object may raise anything when it is looked at; then nothing can be remembered of it.
-        return None
+    value = _Reading().read(result, 0)
+    if isinstance(value, dict) and _is_text_block(value):
+        value = value["text"]
+    return _read_text(value) if isinstance(value, str) else value
 
 
 def as_text(result: object, value: Plain) -> str:
@@ -97,8 +95,17 @@ class _Reading:
 
     def read(self, value: object, depth: int) -> Plain:
         self._left -= 1
-        if value is None or isinstance(value, bool | int):
+        try:
+            return self._read(value, depth)
+        except Exception:
+            # A foreign object may raise anything when it is looked at; then nothing can be remembered of it.
+            return None
+
+    def _read(self, value: object, depth: int) -> Plain:
+        if value is None or isinstance(value, bool):
             return value
+        if isinstance(value, int):
+            return value if abs(value) < _TOO_LONG else hex(value)
         if isinstance(value, str):
             return clean(value)
         if isinstance(value, float):
