@@ -25,7 +25,9 @@ PAGES = sorted((DOCS / "documents").glob("00*.md"))
 _NAMED = re.compile(
     r"(?:\b(setting|table|column|metric|route|command|text of source|text of|log line of) )?`([^`]+)`"
 )
-_PATH = re.compile(r"(pagefile[\w.]*)(?::([\w.]+)(?:\((\w+)(?:=(.*))?\))?)?")
+_PATH = re.compile(r"(?:(pagefile(?:\.\w+)*)(?::|$))?((?:[A-Za-z_]\w*)(?:\.\w+)*)?(?:\((.*)\))?")
+#: Where names stand that are given without a module.
+_HOMES = ("pagefile.standalone", "pagefile")
 #: Where a text of a document has values of its own.
 _VALUES = re.compile(r"\{[^}]*\}|%[a-z]|\\n")
 
@@ -75,19 +77,40 @@ def member(thing: Any, name: str) -> Any:
 
 
 def resolved(path: str) -> Any:
-    """What a path such as `pagefile.standalone:AgentApp.write_turn(request)` names; a parameter has its default."""
+    """What a path such as `pagefile.standalone:AgentApp.write_turn(request)` names, parameters and their defaults included."""
     found = _PATH.fullmatch(path)
     assert found, f"{path!r} is no path: pagefile.module:Name.attribute(parameter=default)"
-    module, names, parameter, default = found.groups()
-    thing: Any = import_module(module)
-    for name in (names or "").split(".") if names else ():
+    module, names, parameters = found.groups()
+    thing: Any = import_module(module or home(names))
+    for name in names.split(".") if names else ():
         thing = member(thing, name)
-    if parameter is not None:
+    for parameter in parameters.split(", ") if parameters else ():
+        name, _, default = parameter.partition("=")
         known = inspect.signature(thing).parameters
-        assert parameter in known, f"{names} has no parameter {parameter}"
-        if default is not None:
-            assert default == str(known[parameter].default), f"{path}: it is {known[parameter].default!r}"
+        assert name in known, f"{names} has no parameter {name}"
+        assert default in {"", str(known[name].default)}, f"{path}: it is {known[name].default!r}"
     return thing
+
+
+def home(names: str) -> str:
+    """The module of a name that is given without one."""
+    first = names.partition(".")[0]
+    found = [module for module in _HOMES if hasattr(import_module(module), first)]
+    assert found, f"there is no {first} in {' or '.join(_HOMES)}"
+    return found[0]
+
+
+def is_ours(name: str) -> bool:
+    """Whether a word between backticks in a note is meant to be a name of Pagefile."""
+    first = re.match(r"\w+", name)
+    return _PATH.fullmatch(name) is not None and (
+        ":" in name
+        or (
+            first is not None
+            and "." in name
+            and any(first[0] in import_module(one).__all__ for one in _HOMES)
+        )
+    )
 
 
 def check(kind: str | None, name: str, document_says: str) -> None:
@@ -132,7 +155,7 @@ def test_what_a_page_names_is_there(page: Path, tmp_path: Path, monkeypatch: pyt
             assert _NAMED.search(where), f"{says}: where is it?"
         for text, all_of_it in ((where, not where.startswith("not taken: ")), (note, False)):
             for kind, name in _NAMED.findall(text):
-                if kind or all_of_it or (":" in name and _PATH.fullmatch(name)):
+                if kind or all_of_it or is_ours(name):
                     check(kind or None, name, says)
 
 
@@ -153,6 +176,7 @@ def test_every_document_has_its_page():
     ("kind", "name", "says"),
     [
         (None, "pagefile.standalone:Nobody", ""),
+        (None, "Nobody", ""),
         (None, "pagefile.standalone:AgentApp.nothing", ""),
         (None, "pagefile.standalone:MemoryContext.nothing", ""),
         (None, "pagefile.nowhere", ""),
