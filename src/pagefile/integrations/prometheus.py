@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from pagefile.errors import MissingExtraError
-from pagefile.memory.metering import METRICS
+from pagefile.memory.metering import METRICS, Metric
 from pagefile.ports import Meter
 
 try:
@@ -29,10 +29,13 @@ class PrometheusMeter(Meter):
         for metric in METRICS:
             if metric.kind == "counter":
                 made: Any = Counter(metric.name, metric.tells, metric.labels, registry=self.registry)
-            else:
+            elif metric.kind == "histogram":
                 made = Histogram(
                     metric.name, metric.tells, metric.labels, buckets=metric.buckets, registry=self.registry
                 )
+            else:
+                # Not counted along the way: asked for when the text is made.
+                made = _Now(metric)
             self._metrics[metric.name] = made
 
     def count(self, name: str, amount: float = 1.0, **labels: str) -> None:
@@ -53,7 +56,9 @@ class PrometheusMeter(Meter):
             MultiProcessCollector(merged, path=str(self._shared))
         now: Any = CollectorRegistry()
         if tasks is not None:
-            now.register(_Now("pagefile_tasks", "Tasks that run in the process that answers.", tasks))
+            running: _Now = self._metrics["pagefile_tasks"]
+            running.value = tasks
+            now.register(running)
         return generate_latest(merged) + generate_latest(now)
 
     def _of(self, name: str, labels: dict[str, str]) -> Any:
@@ -64,8 +69,9 @@ class PrometheusMeter(Meter):
 class _Now:
     """A number as it is at this moment; the processes that share a folder do not add it up."""
 
-    def __init__(self, name: str, tells: str, value: float) -> None:
-        self._metric = GaugeMetricFamily(name, tells, value)
+    def __init__(self, metric: Metric) -> None:
+        self._metric = metric
+        self.value = 0.0
 
     def collect(self) -> list[Any]:
-        return [self._metric]
+        return [GaugeMetricFamily(self._metric.name, self._metric.tells, self.value)]

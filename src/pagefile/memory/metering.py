@@ -16,7 +16,7 @@ class Metric:
     """One metric: its name, what kind it is, what it tells, its labels."""
 
     name: str
-    kind: Literal["counter", "histogram"]
+    kind: Literal["counter", "histogram", "gauge"]
     tells: str
     labels: tuple[str, ...] = ()
     buckets: tuple[float, ...] = ()
@@ -72,6 +72,7 @@ METRICS: tuple[Metric, ...] = (
         "Conversations waiting for background work when one begins.",
         buckets=(0, 1, 3, 10, 30, 100, 1_000),
     ),
+    Metric("pagefile_tasks", "gauge", "Tasks that run in the process that answers."),
 )
 
 
