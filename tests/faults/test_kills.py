@@ -15,7 +15,7 @@ from .load import Load, check
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.timeout(180),
+    pytest.mark.timeout(300),
     pytest.mark.skipif(sys.platform != "linux", reason="looks at processes in /proc"),
 ]
 

@@ -19,7 +19,7 @@ from .conftest import ROOT
 from .load import Load, check
 from .test_kills import PLAIN
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 NEXT = {"module": "tests.faults.altered", "env": {"ALTERED_SCHEMA": "1", "PYTHONPATH": str(ROOT)}}
 
