@@ -307,6 +307,8 @@ MODULES = (
     "pagefile.testing",
     "pagefile.standalone",
 )
+#: Where a reader begins.
+_FIRST = {"Memory", "Conversation", "Settings", "Store"}
 #: Their verbs are those of another class, whose description says it all.
 _TWINS = {
     "BlockingMemory",
@@ -345,7 +347,7 @@ def public_names(module: str) -> list[str]:
     tree = ast.parse(source.read_text(encoding="utf-8"))
     for node in tree.body:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
-            return sorted(ast.literal_eval(node.value))
+            return sorted(ast.literal_eval(node.value), key=lambda name: (name not in _FIRST, name))
     return [
         node.name for node in tree.body if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
     ]
