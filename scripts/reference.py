@@ -308,7 +308,9 @@ MODULES = (
     "pagefile.standalone",
 )
 #: Where a reader begins.
-_FIRST = {"Memory", "Conversation", "Settings", "Store"}
+_FIRST = ("Memory", "Conversation", "Settings", "Store")
+#: Nobody makes these by hand: `Memory.open` and `memory.conversation` do.
+_GIVEN = {"Memory", "Conversation"}
 #: Their verbs are those of another class, whose description says it all.
 _TWINS = {
     "BlockingMemory",
@@ -335,9 +337,15 @@ def python() -> Iterator[str]:
                 continue
             yield f"::: {module}.{name}\n"
             if name in _TWINS:
-                yield "    options:\n      members: false\n"
+                yield "    options:\n      members: false\n      merge_init_into_class: false\n"
+            if name in _GIVEN:
+                yield "    options:\n      merge_init_into_class: false\n"
         if again:
             yield f"Also here: {', '.join(f'`{name}`' for name in again)} ([errors](errors.md)).\n"
+
+
+def _order(name: str) -> tuple[int, str]:
+    return _FIRST.index(name) if name in _FIRST else len(_FIRST), name
 
 
 def public_names(module: str) -> list[str]:
@@ -347,7 +355,7 @@ def public_names(module: str) -> list[str]:
     tree = ast.parse(source.read_text(encoding="utf-8"))
     for node in tree.body:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
-            return sorted(ast.literal_eval(node.value), key=lambda name: (name not in _FIRST, name))
+            return sorted(ast.literal_eval(node.value), key=_order)
     return [
         node.name for node in tree.body if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
     ]
