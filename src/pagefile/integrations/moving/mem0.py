@@ -26,6 +26,10 @@ def from_mem0(data: object) -> Brought:
         if said is None:
             left_out["memories without text"] += 1
             continue
+        if memory.get("role") == "assistant":
+            # Kept as it was said (`infer=False`): no statement about the user.
+            left_out["words of the assistant"] += 1
+            continue
         if memory.get("expiration_date"):
             left_out["expiry dates"] += 1
         facts.append(

@@ -1,6 +1,7 @@
 """Writes what another memory brought, with the verbs that everybody uses; a second time changes nothing."""
 
 import json
+import math
 from collections.abc import Callable, Iterable, Mapping
 from itertools import groupby
 from os import PathLike
@@ -59,9 +60,14 @@ async def take_over(
         chat = memory.conversation(name or conversation_id or "", user_id=whose, tenant=tenant)
         await _record(chat, turns, counts)
     for whose in dict.fromkeys(fact.user_id for fact in brought.facts):
-        theirs = [fact for fact in brought.facts if fact.user_id == whose]
+        theirs = sorted((fact for fact in brought.facts if fact.user_id == whose), key=_age)
         await _remember(memory, theirs, whose or user_id or "", tenant, counts)
     return counts
+
+
+def _age(fact: BroughtFact) -> float:
+    """The oldest first, as they would have been remembered; those without a time last."""
+    return math.inf if fact.at is None else fact.at.timestamp()
 
 
 def _check(brought: Brought, user_id: str | None, conversation_id: str | None) -> None:
