@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from pagefile import Memory, PagePurgedError, Settings, TransferError
+from pagefile import ConflictError, Memory, PagePurgedError, Settings, TransferError
 from pagefile.integrations.langgraph_store import PagefileStore
 from pagefile.memory.verifying import verify
 from pagefile.settings import ArchiveSettings, MemorySettings
@@ -112,6 +112,21 @@ async def test_tombstones_and_the_turns_of_facts_go_along(tmp_path, url):
         assert (fact.scope.conversation, fact.source_turn) == ("c", "t")
         await memory.forget(conversation_id="c", user_id="u", tenant="t2")
         assert await memory.facts(user_id="u", tenant="t2") == []
+
+
+async def test_a_conversation_that_is_refused_leaves_no_facts_behind(tmp_path, url):
+    """Facts are written behind their turns: where those conflict with what is there, nothing of both comes in."""
+    file = tmp_path / "out.jsonl"
+    async with opened(f"sqlite:///{tmp_path}/from.db") as memory:
+        await memory.conversation("c", user_id="u").record("我对青霉素过敏。", "好", id="t")
+        await memory.settle()
+        assert await memory.export(file) == {"conversation": 1, "turn": 1, "fact": 1}
+    async with opened(url) as memory:
+        await memory.conversation("c", user_id="u").record("something else", "yes", id="t")
+        with pytest.raises(ConflictError):
+            await memory.import_(file)
+        assert await memory.facts(user_id="u") == []
+        assert (await verify(memory.house, full=True)).whole
 
 
 @pytest.mark.parametrize(

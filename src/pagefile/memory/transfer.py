@@ -369,8 +369,11 @@ async def _take(store: Store, record: _Record | None, incoming: _Incoming, count
             await _write(store, incoming, counts)
             incoming.scope = record
         case Fact():
+            # A fact comes behind the turn it was read in: one that is refused must not leave the fact behind.
+            await _write(store, incoming, counts)
             await _take_fact(store, record, incoming, counts)
         case _Owned():
+            await _write(store, incoming, counts)
             await _take_item(store, record, incoming, counts)
         case _Unknown():
             incoming.unknown = incoming.unknown or record
