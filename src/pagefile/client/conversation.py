@@ -7,7 +7,7 @@ from typing import cast
 from uuid import uuid4
 
 from pagefile.client.calling import Caller
-from pagefile.client.streaming import events_in
+from pagefile.client.streaming import events_in, lines_in
 from pagefile.errors import InvalidTurnError, StoreUnavailableError
 from pagefile.memory import Conversation
 from pagefile.memory.asking import Request, at_least, moment, place, turn_id_of
@@ -323,7 +323,7 @@ class ClientConversation:
         }
         async with self._caller.stream("POST", "/v1/chat/stream", body=body) as answer:
             done = False
-            async for event in events_in(answer.aiter_lines()):
+            async for event in events_in(lines_in(answer.aiter_bytes())):
                 done = isinstance(event, ChatDone)
                 yield event
             if not done:

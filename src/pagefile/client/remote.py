@@ -15,7 +15,8 @@ import httpx
 
 from pagefile.client.calling import Caller
 from pagefile.client.conversation import ClientConversation
-from pagefile.errors import InvalidTurnError, StoreUnavailableError, TransferError
+from pagefile.client.streaming import lines_in
+from pagefile.errors import InvalidTurnError, StoreError, StoreUnavailableError, TransferError
 from pagefile.memory import Memory
 from pagefile.memory.asking import at_least, moment
 from pagefile.memory.fact_import import read_memory
@@ -307,8 +308,8 @@ class Client:
             _written_whole(Path(path)) as file,
             self._caller.stream("GET", "/v1/export", params=params) as answer,
         ):
-            async for line in answer.aiter_lines():
-                kind = str(json.loads(line)["type"])
+            async for line in lines_in(answer.aiter_bytes()):
+                kind = _kind(line)
                 if kind != FORMAT:
                     counts[kind] = counts.get(kind, 0) + 1
                 await file.write(line + "\n")
@@ -357,3 +358,13 @@ def _whose(user_id: str | None, tenant: str | None) -> dict[str, object]:
 for _verb, _function in vars(Client).items():
     if callable(_function) and not _verb.startswith("_") and not _function.__doc__:
         _function.__doc__ = getattr(Memory, _verb).__doc__
+
+
+def _kind(line: str) -> str:
+    """What a line of an export is."""
+    try:
+        return str(json.loads(line)["type"])
+    except (LookupError, TypeError, ValueError, RecursionError) as error:
+        raise StoreError(
+            "The service sent a line that is not one of an export: is it Pagefile, and as new as this client?"
+        ) from error

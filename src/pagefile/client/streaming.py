@@ -3,11 +3,27 @@
 from collections.abc import AsyncGenerator, AsyncIterator
 from typing import get_args
 
+from pydantic import ValidationError
+
 from pagefile.client.problems import error_in
+from pagefile.errors import StoreError
 from pagefile.wire.chat import ChatEvent
 
 _KINDS = {kind.event: kind for kind in get_args(ChatEvent)}
 _PROBLEM = "error"
+
+
+async def lines_in(chunks: AsyncIterator[bytes]) -> AsyncGenerator[str]:
+    """The lines of an answer. Only `\\n` ends one: a text may hold other characters that Python takes for the end of a line."""
+    rest: list[bytes] = []
+    async for chunk in chunks:
+        *whole, last = chunk.split(b"\n")
+        for line in whole:
+            yield b"".join([*rest, line]).decode("utf-8", "replace").removesuffix("\r")
+            rest = []
+        rest.append(last)
+    if any(rest):
+        yield b"".join(rest).decode("utf-8", "replace").removesuffix("\r")
 
 
 async def events_in(lines: AsyncIterator[str]) -> AsyncGenerator[ChatEvent]:
@@ -25,5 +41,14 @@ async def events_in(lines: AsyncIterator[str]) -> AsyncGenerator[ChatEvent]:
             if name == _PROBLEM:
                 raise error_in(text.encode())
             if name in _KINDS:
-                yield _KINDS[name].model_validate_json(text)
+                yield _read(name, text)
             name, data = "", []
+
+
+def _read(name: str, text: str) -> ChatEvent:
+    try:
+        return _KINDS[name].model_validate_json(text)
+    except ValidationError as error:
+        raise StoreError(
+            f"The service sent a {name!r} that cannot be read: is it Pagefile, and as new as this client?"
+        ) from error

@@ -242,7 +242,7 @@ def _ended(node: _Node, began: float, about: Mapping[str, JsonValue] | None = No
 def _arguments(call: ToolCall) -> dict[str, JsonValue] | None:
     try:
         found: object = json.loads(call.arguments or "{}")
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return cast("dict[str, JsonValue]", found) if isinstance(found, dict) else None
 

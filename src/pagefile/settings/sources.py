@@ -241,7 +241,10 @@ def _read(path: Path) -> str:
 def _toml(path: Path, text: str) -> dict[str, object]:
     try:
         return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (
+        ValueError,
+        RecursionError,
+    ) as error:  # not only its own: a number of thousands of digits, lists without end
         raise SettingsError(f"{path}: this is not TOML: {error}.") from error
 
 
@@ -250,7 +253,7 @@ def _yaml(path: Path, text: str) -> dict[str, object]:
         table: object = yaml.safe_load(text)
     except yaml.YAMLError as error:
         raise SettingsError(f"{path}: this is not YAML: {_yaml_problem(error)}.") from error
-    except ValueError as error:  # a date such as 2024-13-45
+    except (ValueError, RecursionError) as error:  # a date such as 2024-13-45, lists without end
         raise SettingsError(f"{path}: this is not YAML: {error}.") from error
     if table is None:
         return {}

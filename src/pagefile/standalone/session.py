@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from datetime import datetime
 from functools import wraps
+from math import isfinite
 from operator import attrgetter
 from typing import Any, TypeVar, cast
 
@@ -214,7 +215,8 @@ def _message_context(part: Mapping[str, object]) -> MessageContext:
     checkpoint = _text(part, "checkpoint_message_id")
     # A session from before there were checkpoints has a mode that nothing backs.
     mode = SUMMARY_N if checkpoint and part.get("mode") == SUMMARY_N else FULL_HISTORY
-    messages = cast("Sequence[object]", part.get("window_messages") or ())
+    given = part.get("window_messages")
+    messages = cast("Sequence[object]", given) if isinstance(given, list | tuple) else ()
     said = [_part({"message": message}, "message") for message in messages]
     return MessageContext(
         summary=_text(part, "summary"),
@@ -263,7 +265,8 @@ def _text(part: Mapping[str, object], key: str) -> str:
 
 def _number(part: Mapping[str, object], key: str) -> int:
     value = part.get(key)
-    return int(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else 0
+    found = isinstance(value, (int, float)) and not isinstance(value, bool) and isfinite(value)
+    return int(cast("float", value)) if found else 0
 
 
 def _texts(part: Mapping[str, object], key: str) -> list[str]:

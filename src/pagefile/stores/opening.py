@@ -50,7 +50,10 @@ async def open_store(url: str, *, clock: Clock | None = None, options: StoreOpti
         raise SettingsError(
             f"{url!r} has a host: write sqlite:///{rest} for a relative path, sqlite:////{rest} for an absolute one."
         )
-    place = Place(Path(unquote(rest[1:])), options.synchronous)
+    path = unquote(rest[1:])
+    if "\0" in path:
+        raise SettingsError(f"{url!r} names no file: there is a NUL character in it.")
+    place = Place(Path(path), options.synchronous)
     return await SqliteStore.open(place, clock=clock, readers=options.readers)
 
 

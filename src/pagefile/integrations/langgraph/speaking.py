@@ -101,7 +101,7 @@ def _openai_messages(prompt: list[BaseMessage]) -> list[dict[str, Any]]:
 def _call(call: ToolCall) -> Any:
     try:
         arguments: object = json.loads(call.arguments or "{}")
-    except ValueError:
+    except (ValueError, RecursionError):
         arguments = None
     # What is no JSON object is shown to the tool as it was written: its own check says what is wrong with it.
     given = (

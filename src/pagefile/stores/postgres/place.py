@@ -8,6 +8,7 @@ from pagefile.errors import SettingsError
 
 Synchronous = Literal["full", "normal"]
 
+_MOST = 1_000_000
 _OURS = ("schema", "pool_min", "pool_max", "command_timeout", "statement_cache")
 
 
@@ -33,10 +34,16 @@ class Place:
     @classmethod
     def of(cls, url: str, synchronous: Synchronous = "full") -> "Place":
         """The place a URL names, or an error that says what is wrong with it."""
-        parts = urlsplit(url)
-        query = parse_qsl(parts.query, keep_blank_values=True)
-        ours = {name: value for name, value in query if name in _OURS}
-        theirs = urlencode([(name, value) for name, value in query if name not in _OURS])
+        try:
+            parts = urlsplit(url)
+            query = parse_qsl(parts.query, keep_blank_values=True)
+            ours = {name: value for name, value in query if name in _OURS}
+            theirs = urlencode([(name, value) for name, value in query if name not in _OURS])
+        except ValueError:
+            # What the parser says quotes parts of the URL, of which one may be a password.
+            raise SettingsError(
+                "The URL of PostgreSQL cannot be read: write postgresql://user:password@host/database."
+            ) from None
         place = cls(
             dsn=urlunsplit(parts._replace(query=theirs)),
             shown=_shown(url),
@@ -62,7 +69,7 @@ def _shown(url: str) -> str:
 
 
 def _schema(name: str | None) -> str | None:
-    if name is not None and (not name or len(name.encode()) > 63 or "\0" in name):
+    if name is not None and (not name or len(name.encode("utf-8", "replace")) > 63 or "\0" in name):
         raise SettingsError(f"The schema {name!r} is no name that PostgreSQL can hold: use 1 to 63 bytes.")
     return name
 
@@ -73,6 +80,6 @@ def _number(ours: dict[str, str], name: str, default: float) -> float:
         number = default if text is None else float(text)
     except ValueError as error:
         raise SettingsError(f"{name} is {text!r} in the store's URL: give a number.") from error
-    if number < 0:
-        raise SettingsError(f"{name} is {text!r} in the store's URL: give a number that is not negative.")
+    if not 0 <= number <= _MOST:  # so is no number at all
+        raise SettingsError(f"{name} is {text!r} in the store's URL: give a number from 0 to {_MOST}.")
     return number

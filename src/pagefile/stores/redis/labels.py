@@ -49,7 +49,7 @@ def read(key: str, answer: object) -> CachedSession | None:
         return None
     try:
         session: Any = json.loads(value)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     if not isinstance(session, dict):
         return None
