@@ -121,6 +121,18 @@ async def test_a_placeholder_gets_shorter_before_it_loses_its_call(memory):
     assert {False, True} == seen
 
 
+@pytest.mark.parametrize(("tool", "one_line"), [("search", False), ("𒀀𒁀🜁" * 33, True)])
+async def test_a_placeholder_is_never_long(manager, memory, tool, one_line):
+    """C0-4: where the words of the long form alone take too many tokens, the one-line form stands in; both load the page."""
+    shown = await manager.process_tool_result(tool, {"question": QUESTION}, RESULT, "c")
+    uuid = placeholder_uuid(shown)
+    assert one_line == ("\n" not in shown)
+    assert memory.house.counter.count(shown) <= 350
+    assert f'load_tool_history(uuid="{uuid}")' in shown
+    assert f"{len(RESULT)}字" in shown
+    assert RESULT == await manager.load_tool_result(uuid)
+
+
 async def test_rows_have_their_time_by_themselves(memory):
     """S0-38: in UTC, none before the one that was written earlier."""
     manager, clock = ToolResultManager(memory), memory.house.clock

@@ -114,7 +114,7 @@ async def test_the_row_has_the_documents_columns(manager, memory):
     assert (row.conversation_id, row.thread_id, row.tool_name) == ("c", "th", "t" * 100)
     assert row.tool_input == {"q": {"深": [1, None]}}
     assert len(row.query_summary) <= 500
-    assert 200 <= len(row.result_summary) <= 500 or len(set(LONG)) < 200
+    assert 0 < len(row.result_summary) <= 500
     assert row.result_full == LONG
     assert row.result_length == len(LONG)
     assert row.created_at.utcoffset().total_seconds() == 0
