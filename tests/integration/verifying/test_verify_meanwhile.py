@@ -1,0 +1,69 @@
+"""Verify beside others: writers, a session cache, a store that cannot be looked into."""
+
+import anyio
+import pytest
+
+from pagefile import Memory, SettingsError
+from pagefile.memory.verifying import verify
+from pagefile.records import Scope
+from pagefile.stores import head_version
+from pagefile.testing.valkey import ValkeyServer
+
+from .damaging import LOOKING, opened
+
+
+async def test_turns_that_come_in_meanwhile_are_no_damage(tmp_path):
+    """A conversation that grows while it is read is read again; nothing wrong is ever told."""
+    url = f"sqlite:///{tmp_path}/a.db"
+    async with opened(url) as memory, opened(url) as other, anyio.create_task_group() as writing:
+
+        async def write():
+            for number in range(10_000):
+                chat = other.conversation(f"c{number % 3}", user_id="u")
+                await chat.record(f"turn {number}", "yes")
+                if number % 20 == 19:
+                    await chat.checkpoint(f"summary {number}", recent_turns=1)
+
+        writing.start_soon(write)
+        reports = [await verify(memory.house, repair=True) for _ in range(15)]
+        writing.cancel_scope.cancel()
+    assert [report.findings for report in reports] == [()] * 15
+    assert reports[-1].checked["turns"] > 0
+
+
+@pytest.mark.slow
+async def test_a_cache_that_holds_something_else_is_emptied(tmp_path):
+    """Only what is of the present version counts; after a repair the database's own value is read."""
+    url = f"sqlite:///{tmp_path}/a.db"
+    with ValkeyServer() as server:
+        async with Memory.open(url, settings=LOOKING, sessions=server.url) as memory:
+            house = memory.house
+            await memory.conversation("c", user_id="u").record("hello", "hi")
+            scope = Scope("default", "u", "c")
+            value = await house.sessions.get(scope)
+            assert (await verify(house)).findings == ()
+            (head,) = await memory.conversations(user_id="u")
+            version = head_version(head)
+            await house.cache.drop(scope)
+            assert await house.cache.put(scope, {**value, "own": "stale"}, version=version)
+            (found,) = (await verify(house)).findings
+            assert (found.level, found.kind, found.conversation) == ("derived", "session-cache", "c")
+            assert (await verify(house, repair=True)).whole
+            assert await house.sessions.get(scope) == value
+            await house.cache.drop(scope)
+            assert await house.cache.put(scope, {"own": "old"}, version=version - 1)
+            assert (await verify(house)).findings == ()
+
+
+async def test_a_store_without_an_auditor_says_so():
+    """Somebody's own store works without one."""
+    async with opened("memory://") as memory:
+        memory.house.store.audit = None
+        with pytest.raises(SettingsError, match="cannot be verified"):
+            await verify(memory.house)
+
+
+async def test_an_empty_memory_is_whole():
+    """There is nothing to be wrong."""
+    async with opened("memory://") as memory:
+        assert (await verify(memory.house, full=True, repair=True)).whole
