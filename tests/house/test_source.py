@@ -47,6 +47,8 @@ BROAD_EXCEPTS: dict[str, str] = {
 
 #: Imports that may wait until they are needed, and why.
 HIDDEN_IMPORTS: dict[str, str] = {
+    "bench/peers_base.py::part": "in the extra `bench`, each asked for by the process that measures it",
+    "bench/recall_peers.py::mem0_keywords": "in the extra `bench`; without it mem0 does without words, as it is",
     "bench/recall_peers.py::ChromaRanker.start": "in the extra `bench`, and only asked for with --peers",
     "bench/recall_peers.py::LangGraphRanker.start": "in the extra `bench`, and only asked for with --peers",
     "bench/recall_peers.py::Mem0Ranker.start": "in the extra `bench`, and only asked for with --peers",

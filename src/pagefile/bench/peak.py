@@ -82,7 +82,7 @@ async def _windows(database: Path, work: Work) -> None:
             await chat.context(QUESTION)
 
 
-def _peak_mb() -> float:
+def peak_mb() -> float:
     """The most memory this process ever held, as the kernel counts it; 0 where it does not tell."""
     status = Path("/proc/self/status")
     if status.is_file():
@@ -97,4 +97,4 @@ def _peak_mb() -> float:
 
 if __name__ == "__main__":
     anyio.run(_windows, Path(sys.argv[1]), cast("Work", sys.argv[2]))
-    print(_peak_mb())
+    print(peak_mb())

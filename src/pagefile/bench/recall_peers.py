@@ -14,6 +14,7 @@ import anyio.to_thread
 from pagefile.bench.recall_data import Asked, Corpus, Said
 from pagefile.bench.recall_rankers import Ranker
 from pagefile.bench.recall_vectors import Remembered
+from pagefile.text.stopwords import STOP_WORDS
 
 #: Chroma takes so many at once.
 _BATCH = 1000
@@ -126,6 +127,7 @@ class Mem0Ranker(PeerRanker):
             }
         )
         self._memory.embedding_model = _Mem0Embedder(self._vectors)
+        self._memory.vector_store._bm25_encoder = mem0_keywords(self._folder / "bm25")  # noqa: SLF001 - see there
 
     def put(self, corpus: Corpus) -> None:
         self._vectors.now([text for one in corpus.said for _, text in _sides(one)])
@@ -138,6 +140,21 @@ class Mem0Ranker(PeerRanker):
             question, top_k=_MEMORIES_A_TURN * limit, filters={"user_id": self._user}, threshold=0.0
         )
         return (row["metadata"]["said"] for row in found["results"])
+
+
+def mem0_keywords(folder: Path) -> object:
+    """What mem0 ranks words with, made without a download; False, as mem0 has it, where fastembed is not installed.
+
+    mem0 fetches the "model", which is nothing but lists of stop words, from the net, and does without words when it cannot.
+    Here the stop words are ours, and the stemming and weighing are those of the package itself.
+    """
+    try:
+        embedding = import_module("fastembed").SparseTextEmbedding
+    except ImportError:
+        return False
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "english.txt").write_text("\n".join(sorted(STOP_WORDS)), encoding="utf-8")
+    return embedding(model_name="Qdrant/bm25", specific_model_path=str(folder))
 
 
 class _Mem0Embedder:

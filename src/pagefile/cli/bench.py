@@ -1,5 +1,6 @@
 """`bench`: measures Pagefile on this machine; the benchmarks themselves are in `pagefile.bench`."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Protocol, TypeVar
@@ -11,15 +12,19 @@ from pagefile.bench import core as core_bench
 from pagefile.bench import facts as facts_bench
 from pagefile.bench import history as history_bench
 from pagefile.bench import inspector as inspector_bench
+from pagefile.bench import peers as peers_bench
 from pagefile.bench import recall as recall_bench
 from pagefile.bench import recall_speed as recall_speed_bench
 from pagefile.bench import service as service_bench
 from pagefile.bench import short_term as short_term_bench
 from pagefile.bench import workspace as workspace_bench
+from pagefile.bench.peers_chart import growth_chart
+from pagefile.bench.peers_page import page as peers_page
 from pagefile.bench.report import Report
 from pagefile.cli.bench_tables import (
     show_costs,
     show_machine,
+    show_peers,
     show_recall,
     show_replayed,
     show_requests,
@@ -180,6 +185,60 @@ def recall(
         print_json(report.to_json())
     else:
         show_recall(report.sets)
+
+
+@app.command()
+def peers(
+    *,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Measure recall on the sets in this folder too, quickly: see `bench recall`. Else $PAGEFILE_BENCH_DATA.",
+        ),
+    ] = None,
+    recalled: Annotated[
+        Path | None,
+        typer.Option(
+            "--recall", metavar="FILE", help="Take recall from this file of `bench recall --peers --json`."
+        ),
+    ] = None,
+    only: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Nobody else beside Pagefile; may be said again.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write everything that was measured, as JSON.")
+    ] = None,
+    svg: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the curves as a picture.")] = None,
+    page: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the page as Markdown.")] = None,
+    quick: Quick = False,
+    as_json: AsJson = False,
+) -> None:
+    """Measure Pagefile beside mem0, LangGraph, LangChain, Chroma and LlamaIndex; exit code 1 when one of them fails."""
+    report = _measured(
+        lambda tell: peers_bench.run(
+            quick=quick,
+            only=only or (),
+            recall=peers_bench.recall_report(data or bench_data(), recalled, tell),
+            progress=tell,
+        )
+    )
+    for why in report.skipped:
+        warn(why)
+    picture = svg.name if svg is not None else None
+    for file, text in (
+        (out, json.dumps(report.to_json(), ensure_ascii=False, indent=1) + "\n"),
+        (svg, growth_chart(report.made)),
+        (page, peers_page(report.made, picture)),
+    ):
+        if file is not None:
+            file.write_text(text, encoding="utf-8")
+    if as_json:
+        print_json(report.to_json())
+    else:
+        show_peers(report)
+    if not report.ok:
+        raise typer.Exit(1)
 
 
 @app.command()

@@ -3,9 +3,11 @@
 from collections.abc import Sequence
 
 from pagefile.bench import history as history_bench
+from pagefile.bench import peers as peers_bench
 from pagefile.bench import recall as recall_bench
 from pagefile.bench import workspace as workspace_bench
 from pagefile.bench.history_costs import CLAIMS, WAYS
+from pagefile.bench.peers_page import number, unit
 from pagefile.bench.recall_scoring import DEPTH, FIGURES
 from pagefile.bench.replay import Replayed
 from pagefile.bench.report import Report, Row
@@ -108,6 +110,19 @@ def _recall_cells(measured: recall_bench.Measured, figure: str, ranker: str) -> 
         return [mean, "", "", ""]
     ahead = measured.ahead(figure, ranker)
     return [mean, *(f"{value:+.3f}" for value in (ahead.mean, ahead.low, ahead.high))]
+
+
+def show_peers(report: peers_bench.PeersReport) -> None:
+    """Everybody's number, line by line: there are too many of them for columns."""
+    for line in report.lines:
+        say(f"{line.name} ({unit(line)}): {line.verdict}")
+        say("  " + " · ".join(f"{name} {number(value, line.unit)}" for name, value in line.values.items()))
+        if line.why:
+            say(f"  {line.why}")
+    for why in report.skipped:
+        say(why)
+    machine = " · ".join(f"{name} {value}" for name, value in report.made["machine"].items())
+    say(f"\n{machine} · {report.made['seconds']:.0f} s")
 
 
 def show_replayed(lines: Sequence[Replayed]) -> None:
