@@ -186,6 +186,27 @@ def test_nothing_said_is_lost(said):
     assert len({turn.id for turn in brought.turns}) == len(brought.turns)
 
 
+def test_a_message_whose_id_is_too_long_is_kept():
+    """Under a name of our own, the same each time."""
+    (first,), (again,) = (turns_of([Said("user", "Hello", "x" * 300)], "c", None).turns for _ in range(2))
+    assert first == again
+    assert 36 == len(first.id)
+
+
+@pytest.mark.parametrize(
+    "when", ["", "soon", "0001-01-01T00:00:00+14:00", float("nan"), float("inf"), 10**30, True, None, [2026]]
+)
+def test_a_time_that_is_none_is_left_out(when):
+    """The memory comes over without it."""
+    assert from_mem0([{"memory": "Likes tea", "created_at": when}]).facts == (BroughtFact("Likes tea"),)
+
+
+def test_seconds_are_a_time():
+    """Since 1970, as some write them."""
+    (fact,) = from_mem0([{"memory": "Likes tea", "created_at": 1_772_355_600}]).facts
+    assert datetime(2026, 3, 1, 9, tzinfo=UTC) == fact.at
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3),
     lambda inner: (
@@ -242,6 +263,13 @@ async def test_long_results_become_pages(memory):
     assert 25_000 == len(await memory.conversation("trip", user_id="ada").load(turn.steps[0].page))
 
 
+async def test_what_no_database_holds_is_counted(memory):
+    """Half of a pair of surrogates, as JSON can have it: the others come over."""
+    brought = from_langchain([{"role": "user", "content": "\ud800"}, {"role": "user", "content": "好"}])
+    counts = await take_over(memory, brought, conversation_id="c")
+    assert (1, 1) == (counts["turn"], counts["rejected"])
+
+
 async def test_secrets_are_counted_as_rejected(memory):
     """What `remember()` refuses is told, and the others come over."""
     brought = from_mem0([{"memory": "The password is hunter2-xK9"}, {"memory": "Likes tea"}])
@@ -262,7 +290,13 @@ async def test_whose_it_is_must_be_said(memory, brought, word):
 
 @pytest.mark.parametrize(
     ("text", "kind", "problem"),
-    [("{", "mem0", "as JSON"), ("3", "mem0", "no dump of mem0"), ("{}", "zep", "no format 'zep'")],
+    [
+        ("{", "mem0", "as JSON"),
+        ("[" * 100_000, "mem0", "as JSON"),
+        ("[" * 400 + "]" * 400, "redis-agent-memory", "no dump of redis"),
+        ("3", "mem0", "no dump of mem0"),
+        ("{}", "zep", "no format 'zep'"),
+    ],
 )
 async def test_files_that_are_none(tmp_path, text, kind, problem):
     """Each is told for what it is."""

@@ -30,8 +30,12 @@ def from_redis_agent_memory(data: object) -> Brought:
     if isinstance(data, list):
         brought = Brought()
         for one in cast("list[object]", data):
-            brought += from_redis_agent_memory(one)
+            brought += _answer(one)
         return brought
+    return _answer(data)
+
+
+def _answer(data: object) -> Brought:
     answer = mapping(data)
     if not isinstance(answer.get("messages"), list) and not isinstance(answer.get("memories"), list):
         raise TransferError(

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any, cast
 from uuid import NAMESPACE_URL, uuid5
 
-from pagefile.records import JsonObject, JsonValue, utc
+from pagefile.records import MAX_ID_CHARS, JsonObject, JsonValue, utc
 
 #: How sure a fact is that another memory's model read out of a conversation, and did not rate.
 EXTRACTED_CONFIDENCE = 0.8
@@ -127,7 +127,7 @@ def turns_of(messages: Iterable[Said], conversation_id: str | None, user_id: str
             return
         turns.append(
             BroughtTurn(
-                running.first.id or _made_id(conversation_id, running.place),
+                _turn_id(running, conversation_id),
                 running.user,
                 answer,
                 conversation_id,
@@ -154,8 +154,11 @@ def turns_of(messages: Iterable[Said], conversation_id: str | None, user_id: str
     return Brought(turns=tuple(turns), left_out=dict(left_out))
 
 
-def _made_id(conversation_id: str | None, place: int) -> str:
-    return str(uuid5(NAMESPACE_URL, f"pagefile:moving:{conversation_id}:{place}"))
+def _turn_id(running: _Open, conversation_id: str | None) -> str:
+    """The first message's, if it is one that can be kept; else one made of what is the same when it is read again."""
+    given = running.first.id or f"{conversation_id}:{running.place}"
+    kept = running.first.id is not None and len(given) <= MAX_ID_CHARS
+    return given if kept else str(uuid5(NAMESPACE_URL, f"pagefile:moving:{given}"))
 
 
 # -- reading JSON that may hold anything --------------------------------------------------------------------------------
@@ -189,7 +192,6 @@ def moment(value: object) -> datetime | None:
     try:
         if isinstance(value, int | float) and not isinstance(value, bool):
             return datetime.fromtimestamp(value, UTC)
-        found = datetime.fromisoformat(value) if isinstance(value, str) else None
+        return utc(datetime.fromisoformat(value)) if isinstance(value, str) else None
     except (ValueError, OverflowError, OSError):
         return None
-    return None if found is None else utc(found)
