@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from pagefile.errors import ConflictError, NotFoundError
+from pagefile.errors import ConflictError, NotFoundError, PagefileError
 from pagefile.memory.house import House
 from pagefile.memory.replaying import rebuilt
 from pagefile.memory.verifying.findings import Finding, Tally, at
@@ -70,8 +70,9 @@ class Calls:
         except NotFoundError as error:
             what = f"the window of call {call.id!r} cannot be made again: {error}"
             return [at(scope, "damage", "call", what, turn=call.turn_id)]
-        except UNREADABLE as error:
-            return [at(scope, "note", "call-unreadable", f"call {call.id!r} cannot be read: {error!r}")]
+        except (*UNREADABLE, PagefileError) as error:
+            # A damaged page is told where pages are; a setting that is gone, or a call that cannot be read, harms nobody.
+            return [at(scope, "note", "call-unreadable", f"call {call.id!r} cannot be made again: {error!r}")]
         if again is None or again.exact:
             return []
         told = "; ".join(again.why) or "nothing tells why"
