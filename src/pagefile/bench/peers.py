@@ -20,7 +20,7 @@ from pagefile.bench.peers_all import OURS, PEERS, version_of
 from pagefile.bench.peers_base import BUDGET, Peer
 from pagefile.bench.peers_child import Task
 from pagefile.bench.peers_lines import Line, Told, lines_of, recall_lines
-from pagefile.bench.peers_script import RESULT_CHARS, RESULT_EVERY, details
+from pagefile.bench.peers_script import PLANTED_IN, RESULT_CHARS, RESULT_EVERY, details
 from pagefile.bench.peers_vectors import Address, VectorServer
 from pagefile.bench.report import machine_facts
 from pagefile.errors import NotFoundError
@@ -30,8 +30,10 @@ from pagefile.records import JsonObject
 
 Progress = Callable[[str], None]
 
-#: How a process is told that it takes too long, beyond what it may take to grow.
-_PATIENCE_S = 600
+#: Pagefile goes all the way, which is further than the others.
+_ALL_THE_WAY_S = 1500.0
+#: How long a process may take beyond what it may take to grow.
+_PATIENCE_S = 600.0
 _ERROR_CHARS = 300
 
 
@@ -44,13 +46,14 @@ class Effort:
     marks: tuple[int, ...]
     #: Sizes that only Pagefile is measured at.
     further: tuple[int, ...]
+    #: Whoever else takes longer to grow is measured where it stands.
     limit_s: float
     #: The sizes that have lines of their own.
     shown: tuple[int, ...]
 
 
-FULL = Effort(200, (100, 300, 1_000, 3_000, 10_000), (30_000, 100_000), 110.0, (100, 1_000, 10_000))
-QUICK = Effort(100, (), (), 0.0, (100,))
+FULL = Effort(200, (100, 300, 1_000, 3_000, 10_000), (30_000, 100_000), 80.0, (100, 1_000, 10_000))
+QUICK = Effort(PLANTED_IN, (), (), 0.0, (PLANTED_IN,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,17 +99,7 @@ def run(
     with VectorServer(encoder).serving() as address:
         bench = _Bench(effort, address, progress or _silent)
         peers = [bench.measured(peer) for peer in chosen]
-    told = {
-        str(peer["name"]): Told(
-            str(peer["name"]),
-            cast("Mapping[str, Any]", peer["walk"]),
-            cast("Mapping[str, Any]", peer["growth"]),
-            cast("float", peer["base_mb"]),
-        )
-        for peer in peers
-        if peer["status"] == "measured"
-    }
-    lines = lines_of(told, effort.shown) if OURS in told else []
+    lines = peer_lines(peers, effort.shown)
     if recall is not None:
         lines += recall_lines(recall)
     return PeersReport(
@@ -128,6 +121,16 @@ def run(
             "recall": None if recall is None else {"quick": recall["quick"], "sets": len(recall["sets"])},
         }
     )
+
+
+def peer_lines(peers: Sequence[Mapping[str, Any]], sizes: Sequence[int]) -> list[Line]:
+    """The lines of those who were measured; none without Pagefile."""
+    told = {
+        peer["name"]: Told(peer["name"], peer["walk"], peer["growth"], peer["base_mb"])
+        for peer in peers
+        if peer["status"] == "measured"
+    }
+    return lines_of(told, sizes) if OURS in told else []
 
 
 def recall_report(data: Path | None, made: Path | None, progress: Progress | None) -> JsonObject | None:
@@ -176,7 +179,12 @@ class _Bench:
                 self.tell(f"{peer.name}: up to {marks[-1]:,} turns")
                 growth = self._process(peer, marks)
             else:
-                growth = {"start_mb": walk["start_mb"], "points": [walk["point"]], "stopped": None}
+                growth = {
+                    "start_mb": walk["start_mb"],
+                    "opened_mb": walk["opened_mb"],
+                    "points": [walk["point"]],
+                    "stopped": None,
+                }
         except _FailedError as failed:
             return {**one, "status": "failed", "why": f"failed: {failed}"}
         base = bare_mb() if peer.name == OURS else growth["start_mb"]
@@ -191,6 +199,7 @@ class _Bench:
                 )
             )
             (folder / "kept").mkdir()
+            limit_s = _ALL_THE_WAY_S if peer.name == OURS else self.effort.limit_s
             task = Task(
                 peer.name,
                 str(folder / "kept"),
@@ -198,9 +207,9 @@ class _Bench:
                 self.address.key,
                 self.effort.turns,
                 tuple(marks),
-                self.effort.limit_s,
+                limit_s,
             )
-            return _run(task, folder / "measured.json", self.effort.limit_s + _PATIENCE_S)
+            return _run(task, folder / "measured.json", limit_s + _PATIENCE_S)
 
 
 class _FailedError(Exception):

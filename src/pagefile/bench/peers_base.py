@@ -53,6 +53,8 @@ class Peer(ABC):
     makes_windows: ClassVar[bool] = True
     #: True: what it finds, it finds by vectors, and words count for nothing.
     vectors_only: ClassVar[bool] = False
+    #: True: it has a disk, and its vectors are not on it.
+    vectors_in_memory: ClassVar[bool] = False
     #: True: `fill` takes in many turns at once.
     bulk: ClassVar[bool] = False
 

@@ -6,7 +6,7 @@ What to do comes in as JSON, what was measured goes out into a file: others' lib
 import json
 import sys
 import time
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
@@ -27,7 +27,7 @@ from pagefile.text.tokens import MESSAGE_OVERHEAD, REPLY_OVERHEAD, TokenCounter
 _BULK_FROM = 10_000
 _AT_LAST = 100
 #: How long the questions may take at one size, and how many are asked at least.
-_ASKING_S = 6.0
+_ASKING_S = 4.0
 _ASKED_AT_LEAST = 3
 #: Whoever is stopped is measured once more if it came so much further.
 _FURTHER = 1.2
@@ -153,14 +153,21 @@ async def _asked(peer: Peer) -> JsonObject:
     }
 
 
-async def found(peer: Peer) -> JsonObject:
-    """How many details are among the items recalled for their question: of those said, and of those that a tool returned."""
+async def found(peer: Peer, watch: Stopwatch) -> JsonObject:
+    """How many details are among the items recalled for their question; to recall what was said is timed."""
     if not peer.recalls:
-        return {"said": None, "said_share": None, "read_share": None}
+        return {"said": None, "said_share": None, "read_share": None, "recall_ms": None}
     asked = details()
-    said = [_holds(await peer.recall(one.question), one.answer) for one in asked if not one.in_result]
+    said = [
+        _holds(await watch.timed(peer.recall(one.question)), one.answer) for one in asked if not one.in_result
+    ]
     read = [_holds(await peer.recall_result(one.question), one.answer) for one in asked if one.in_result]
-    return {"said": sum(said), "said_share": fmean(said), "read_share": fmean(read)}
+    return {
+        "said": sum(said),
+        "said_share": fmean(said),
+        "read_share": fmean(read),
+        "recall_ms": watch.p50_ms(),
+    }
 
 
 def _holds(texts: Sequence[str], answer: str) -> bool:
@@ -209,15 +216,13 @@ class Course:
         """What it takes at this size."""
         # The first of each builds what it needs.
         await self.peer.context(details()[0].question)
-        context = await self._asking(self.peer.context)
-        recall = await self._asking(self.peer.recall) if self.peer.recalls else None
+        context = await self._asked()
         return {
             "turns": self.count,
             "record_ms": self._recording.p50_ms(_AT_LAST),
             "ready_ms": self._ready.mean_ms(_AT_LAST),
             "context_ms": context.p50_ms(),
-            "recall_ms": recall.p50_ms() if recall else None,
-            **await found(self.peer),
+            **await found(self.peer, Stopwatch(self.peer.given.vectors)),
             "peak_mb": peak_mb(),
             "disk_bytes": sum(file.stat().st_size for file in self._folder.rglob("*") if file.is_file()),
         }
@@ -226,13 +231,13 @@ class Course:
         await self._recording.timed(self.peer.record(line))
         await self.peer.idle()
 
-    async def _asking(self, ask: Callable[[str], Awaitable[object]]) -> Stopwatch:
+    async def _asked(self) -> Stopwatch:
         watch = Stopwatch(self.peer.given.vectors)
         began = time.perf_counter()
         for number, detail in enumerate(details()):
             if number >= _ASKED_AT_LEAST and time.perf_counter() - began > _ASKING_S:
                 break
-            await watch.timed(ask(detail.question))
+            await watch.timed(self.peer.context(detail.question))
         return watch
 
 

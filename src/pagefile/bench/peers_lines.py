@@ -99,6 +99,11 @@ class Told:
         """The point of that size, if it came that far."""
         return next((point for point in self.growth["points"] if point["turns"] == turns), None)
 
+    @property
+    def opened_mb(self) -> float:
+        """What it added to the process before the first turn."""
+        return self.growth["opened_mb"] - self.base_mb
+
     def share(self, what: str) -> float:
         """Of the details, how many."""
         return self.walk[what] / self.walk["details"]
@@ -214,11 +219,41 @@ def _background(_: Told, us: Told) -> str | None:
     )
 
 
-def _indexes(_: Told, __: Told) -> str | None:
+def _lighter_to_open(them: Told, us: Told) -> str | None:
+    theirs, ours = them.opened_mb, us.opened_mb
+    if theirs >= ours:
+        return None
     return (
-        "has no exact tokenizer of its own and no word index; Pagefile pays here for its imports, the vocabulary and the index, "
-        "the others only for what they add to the same process"
+        f"adds {theirs:.0f} MB before the first turn, Pagefile {ours:.0f}: its own imports, which are in the process of all the "
+        "others as well and are not counted for them, and the vocabulary of the exact tokenizer"
     )
+
+
+def _vectors_in_memory(them: Told, _: Told) -> str | None:
+    if not PEERS[them.name].vectors_in_memory:
+        return None
+    return "has only its texts on disk: its vectors are in memory, and a restart loses what it could find"
+
+
+def _while_short(what: str, unit: str, times: float, them: Told, us: Told) -> str | None:
+    """It is ahead in a short conversation and behind in a long one."""
+    both = [(theirs, ours) for ours in us.growth["points"] if (theirs := them.at(ours["turns"]))]
+    if not both:
+        return None
+    theirs, ours = both[-1]
+    spared = (them.base_mb, us.base_mb) if what == "peak_mb" else (0.0, 0.0)
+    more, less = theirs[what] * times - spared[0], ours[what] * times - spared[1]
+    if more <= less:
+        return None
+    return f"is ahead only while the conversation is short: at {ours['turns']:,} turns it has {more:,.0f} {unit}, Pagefile {less:,.0f}"
+
+
+def _disk_while_short(them: Told, us: Told) -> str | None:
+    return _while_short("disk_bytes", "MB", 1e-6, them, us)
+
+
+def _memory_while_short(them: Told, us: Told) -> str | None:
+    return _while_short("peak_mb", "MB", 1.0, them, us)
 
 
 #: Which reasons hold for which numbers; all that are true are told.
@@ -227,8 +262,8 @@ REASONS: dict[str, tuple[Reason, ...]] = {
     "ready": (_nothing_on_disk, _loses, _no_recall, _background),
     "recall": (_vectors_only, _fewer_found),
     "context": (_no_window, _no_recall, _nothing_on_disk),
-    "memory": (_loses, _no_recall, _indexes),
-    "disk": (_nothing_on_disk, _loses),
+    "memory": (_loses, _no_recall, _memory_while_short, _lighter_to_open),
+    "disk": (_nothing_on_disk, _vectors_in_memory, _loses, _disk_while_short),
     "tokens": (_no_window, _less_in_prompt, _reaches_less),
     "prefix": (_everything, _less_in_prompt),
     "in_prompt": (_always_ten, _everything),

@@ -161,6 +161,7 @@ class LlamaIndexPeer(Peer):
     name = "LlamaIndex memory"
     package = "llama-index-core"
     vectors_only = True
+    vectors_in_memory = True
     used = (
         "`Memory` on a SQLite file with a `VectorMemoryBlock` that adds 2 items, its default, to a prompt of 16,000 tokens, of which "
         "70 % are for the latest messages. The block is asked the question alone; its vectors are in memory."
