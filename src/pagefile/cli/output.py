@@ -2,7 +2,6 @@
 
 import json
 import sys
-import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import datetime
@@ -16,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pagefile.errors import NotFoundError
+from pagefile.text.visible import visible
 
 _BAR_CELLS = 40
 
@@ -95,17 +95,6 @@ def table(*columns: str, right: Sequence[str] = (), wraps: Sequence[str] = ()) -
 def print_table(made: Table) -> None:
     """A table on stdout."""
     out().print(made)
-
-
-def visible(text: str, *, lines: bool = False) -> str:
-    """Text that cannot do anything to a terminal: control characters are shown, not obeyed."""
-    return "".join(_seen(character, lines=lines) for character in text)
-
-
-def _seen(character: str, *, lines: bool) -> str:
-    if unicodedata.category(character) != "Cc" or (lines and character in "\n\t"):
-        return character
-    return " " if character in "\r\n\t" else f"\\x{ord(character):02x}"
 
 
 def clipped(text: str, cells: int = 60) -> str:

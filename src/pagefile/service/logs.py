@@ -7,8 +7,11 @@ import json
 import logging
 import sys
 from datetime import UTC, datetime
+from textwrap import indent
+from typing import Any
 
 from pagefile.settings import ServiceSettings
+from pagefile.text.visible import visible
 
 #: What a request's line has beside its words.
 FIELDS = ("method", "route", "status", "ms")
@@ -33,12 +36,25 @@ class JsonLines(logging.Formatter):
         return json.dumps(line, ensure_ascii=False)
 
 
+class TextLines(logging.Formatter):
+    """A line for a person. What a message quotes cannot begin another line; a traceback stands under its own, set in."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the name that logging calls
+        """The line, whatever stands in the message."""
+        record.message = visible(record.message)
+        return super().formatMessage(record)
+
+    def formatException(self, ei: Any) -> str:  # noqa: N802 - likewise
+        """The traceback; no line of it begins as a record does."""
+        return indent(visible(super().formatException(ei), lines=True), "  ")
+
+
 def write_logs(service: ServiceSettings) -> None:
     """Write the log of this process as the settings say. For a process that is all the service's."""
     if service.logs == "none":
         return
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JsonLines() if service.logs == "json" else logging.Formatter(_TEXT))
+    handler.setFormatter(JsonLines() if service.logs == "json" else TextLines(_TEXT))
     logger = logging.getLogger("pagefile")
     logger.handlers = [handler]
     logger.setLevel(logging.INFO)

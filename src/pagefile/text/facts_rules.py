@@ -256,7 +256,8 @@ _RULES: tuple[_Rule, ...] = (
 # again from each of many openings would take hours.
 _FOREIGN = re.compile(
     r"<(memory|system-reminder|uploaded_files|current_uploads|tool_result)\b.*?(?:</\1>|\Z)|```.*?(?:```|\Z)|`[^`\n]*`"
-    r"|^[ \t]*>.*?$|📎 \[[^\[\]\n]*\][^\n]*(?:\n━++(?:[^━]++|━++(?!\n|\Z))*+(?:━++|\Z))*+"
+    r"|^[ \t]*>.*?$|📎 \[[^\[\]\n]*\][^\n]*"
+    r"(?:\n━++(?:(?:[^━]++|━++(?!\n|\Z))*+(?:━++|\Z)){1,2}(?:\n[^\n]*load_tool_history\([^\n]*)?)?"
     r"|“[^”\n]*+”?|「[^」\n]*+」?|\"[^\"\n]*\"|^[^\S\n]*(?:AI|Assistant|助手)[:：].*?$",
     re.DOTALL | re.MULTILINE | re.IGNORECASE,
 )

@@ -177,7 +177,7 @@ class Workspace:
             got = await anyio.to_thread.run_sync(Result.of, tool, input, result)
         else:
             got = Result.of(tool, input, result)
-        if _is_ours(got.text):
+        if await self._is_ours(got.text):
             return Absorbed(rule.remembers, 0, got.text, whole=False, archive_uuid=placeholder_uuid(got.text))
         uuid, page = archive_uuid, None
         if uuid is None and self._needs_page(got, rule):
@@ -235,6 +235,25 @@ class Workspace:
         self._calls.clear()
 
     # -- inside -----------------------------------------------------------------------------------------------------
+
+    async def _is_ours(self, text: str) -> bool:
+        """Whether a result is what this module answered before: it must not be taken for the tool's own.
+
+        Anybody can write how our answers begin. They are never long, and the page they name is there.
+        """
+        rules = self._parts.rules
+        if len(text) > rules.threshold + rules.outline_chars + _MOST_AROUND:
+            return False
+        uuid = placeholder_uuid(text)
+        if uuid is None:
+            return text.startswith(_CACHED)
+        try:
+            await self._parts.archive.page(self._scope, uuid)
+        except HandleNotFoundError:
+            return False
+        except PagefileError as error:
+            self._failed(error)
+        return True
 
     def _needs_page(self, got: Result, rule: ToolRule) -> bool:
         if got.tool in LOADING_TOOLS:
@@ -329,11 +348,8 @@ class Workspace:
         self._parts.on_failure(error, first)
 
 
-def _is_ours(text: str) -> bool:
-    """Whether a result is what this module answered before: it must not be taken for the tool's own."""
-    return placeholder_uuid(text) is not None or text.startswith(_CACHED)
-
-
+#: What an answer from before has around the result, at most: the line over it, or a placeholder with its outline.
+_MOST_AROUND = 4_000
 #: How an answer from before begins, in both languages.
 _CACHED = tuple(wording.cached.partition("{")[0] for wording in WORDINGS.values())
 

@@ -1,0 +1,24 @@
+"""Text that only shows: what a terminal or a log would obey instead is written out."""
+
+import unicodedata
+
+#: Controls, halves of characters, and separators that end a line in some programs and in others not.
+_OBEYED = frozenset({"Cc", "Cs", "Zl", "Zp"})
+#: These turn around what follows them, so that one name reads as another.
+_TURNING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+
+
+def visible(text: str, *, lines: bool = False) -> str:
+    """Text that cannot do anything to a terminal: control characters are shown, not obeyed; `lines` keeps line breaks."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(_seen(character, lines=lines) for character in text)
+
+
+def _seen(character: str, *, lines: bool) -> str:
+    if character in "\r\n\t":
+        return character if lines and character != "\r" else " "
+    if character not in _TURNING and unicodedata.category(character) not in _OBEYED:
+        return character
+    code = ord(character)
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
