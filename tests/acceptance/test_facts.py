@@ -312,6 +312,7 @@ async def test_turns_of_the_same_name_are_read_for_their_own_users(face, url):
     """The work that waits is kept apart by tenant, user and conversation, whatever ids they share."""
     owners = [("a", "u", "c"), ("b", "u", "c"), ("a", "v", "d"), ("b", "v", "d")]
     async with opened(face, url, settings=reading("rules")) as memory:
+        await memory.settle()  # what was left behind is looked for once, and would hide work that was lost
         for tenant, user, conversation in owners:
             chat = memory.conversation(conversation, user_id=user, tenant=tenant)
             await chat.record(user=f"我叫{tenant}{user}。", assistant="你好")
@@ -331,7 +332,7 @@ async def test_memory_tools_and_answers_are_not_read(face, url):
     """Only the user's own words: no self-amplification."""
     async with opened(face, url, settings=reading("rules")) as memory:
         chat = memory.conversation("c", user_id="u")
-        window = "<memory>\n<facts>\n- 我喜欢狗\n</facts>\n</memory>"
+        window = "<memory>\n<facts>\n- 我喜欢狗\n</facts>\n我叫李雷，我住在杭州。\n</memory>"
         await chat.record(
             user=f"{window}\n今天天气如何",
             assistant="我喜欢猫。我叫助手。",

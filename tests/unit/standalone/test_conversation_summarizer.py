@@ -499,7 +499,13 @@ async def test_who_is_always_overtaken_gives_up(conversations):
 
 
 @settings(max_examples=30)
-@given(script=st.lists(st.sampled_from(["turn", "answer", "abort", "update", "checkpoint"]), max_size=40))
+@given(
+    script=st.lists(
+        st.sampled_from(["turn", "turn", "turn", "turn", "answer", "abort", "update", "checkpoint"]),
+        min_size=16,
+        max_size=40,
+    )
+)
 def test_summary_and_window_have_everything(script):
     """S2-28: whatever happens, a message is spoken for by the summary or stands in the window; never both but at its edge."""
 
