@@ -3,12 +3,11 @@
 Run as `python -m tests.faults.altered serve …`. What is altered stands in the environment:
 
 ALTERED_CLOCK   a file with the seconds by which the clock of this machine is wrong, read anew each time
-ALTERED_SCHEMA  anything: this is the next version, which has one migration more, for SQLite and for PostgreSQL
+ALTERED_SCHEMA  a folder to write migrations into: this is the next version, which has one more, for SQLite and for PostgreSQL
 """
 
 import os
 import shutil
-import tempfile
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -51,13 +50,12 @@ def alter_clock(file):
     assert abs(clock.SystemClock().now() - datetime.now(UTC)) > timedelta(0)
 
 
-def alter_schema():
+def alter_schema(folder):
     """One more migration in each dialect."""
     sqlite_now = sqlite.migrations()
     sqlite.migrations = lambda: (*sqlite_now, NEXT)
     assert connecting.migrate.__globals__ is vars(sqlite)
-    folder = Path(tempfile.mkdtemp(prefix="pagefile-migrations-")) / "migrations"
-    shutil.copytree(postgres.MIGRATIONS, folder)
+    shutil.copytree(postgres.MIGRATIONS, folder, dirs_exist_ok=True)
     revision = REVISION.format(head=postgres.head(), statements=NEXT)
     (folder / "versions" / "9000_moods.py").write_text(revision)
     postgres.head.cache_clear()
@@ -67,6 +65,6 @@ def alter_schema():
 if os.environ.get("ALTERED_CLOCK"):
     alter_clock(Path(os.environ["ALTERED_CLOCK"]))
 if os.environ.get("ALTERED_SCHEMA"):
-    alter_schema()
+    alter_schema(Path(os.environ["ALTERED_SCHEMA"]))
 if __name__ == "__main__":
     main()

@@ -31,8 +31,8 @@ from .moods import DIMENSION, Endpoint
 
 CLIENTS = 6
 USERS_OF_A_CLIENT = 10
-#: After so many actions a user is erased and begins anew.
-LIFE = 60
+#: A client erases one of its users after so many actions: what is held stays about the same from then on.
+LIFE = 30
 #: Between two actions of a client: a load to live with, not a race.
 PAUSE_S = 0.05
 SAMPLE_S = 2.0
@@ -104,7 +104,7 @@ class Client:
                 self._actions += 1
                 user = f"u{self._number}-{self._dice.randrange(USERS_OF_A_CLIENT)}"
                 self._dice.choices([*kinds, *rare], [8, 2, 6, 4, 3, 2, 2, 1, 1, 1, 1])[0](user)
-                if self._actions % (LIFE * USERS_OF_A_CLIENT // 10) == 0:
+                if self._actions % LIFE == 0:
                     self.forget(user)
 
     # -- what a client does -----------------------------------------------------------------------------------------------
