@@ -6,6 +6,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeVar
 
+import anyio
+
 from pagefile.errors import ClosedError
 from pagefile.memory.background import CallWriter, PageRetention
 from pagefile.memory.indexing import Indexer
@@ -149,7 +151,7 @@ class House:
             indexer=indexer,
             vectors=vectors,
             facts=facts,
-            learning=_learning(store, facts, meter, extractor),
+            learning=_learning(store, facts, meter, extractor, erasing=indexer.reader.lock),
             workspaces=Workspaces(archive, counter, clock, _workspace_rules(settings)),
             calls=CallWriter(store.calls, keep=settings.calls_kept),
             ledger=Ledger(store.reader),
@@ -305,11 +307,13 @@ def _facts(
     return Facts(FactBook(store.facts, counter, clock), counter, rules, embedder=by_meaning)
 
 
-def _learning(store: Store, facts: Facts, meter: Meter, extractor: FactExtractor | None) -> Learning:
+def _learning(
+    store: Store, facts: Facts, meter: Meter, extractor: FactExtractor | None, *, erasing: anyio.Lock
+) -> Learning:
     learner = None
     if extractor is not None:
         reads = facts.book, store.reader, store.watermarks, meter
-        learner = FactLearner(*reads, extractor, instead=RuleExtractor())
+        learner = FactLearner(*reads, extractor, instead=RuleExtractor(), erasing=erasing)
     return Learning(learner, store.watermarks, meter)
 
 

@@ -8,7 +8,9 @@ a crash; a turn read twice changes nothing.
 import logging
 from dataclasses import dataclass
 
-from pagefile.errors import FactRejectedError, InvalidTurnError, ModelOutputError
+import anyio
+
+from pagefile.errors import ConflictError, FactRejectedError, InvalidTurnError, ModelOutputError
 from pagefile.ports import EntryQuery, FactExtractor, LogReader, Meter, Proposal, Said, Watermarks
 from pagefile.records import Scope, Turn
 from pagefile.text.facts_rules import own_words
@@ -72,6 +74,8 @@ class FactLearner:
         meter: Meter,
         extractor: FactExtractor,
         instead: FactExtractor | None = None,
+        *,
+        erasing: anyio.Lock | None = None,
     ) -> None:
         self._book = book
         self._reader = reader
@@ -80,6 +84,8 @@ class FactLearner:
         self.extractor = extractor
         #: Asked when the extractor's answer is of no use.
         self._instead = instead
+        #: Held by whoever erases: a fact must not come back after the turn it was read in.
+        self._erasing = erasing or anyio.Lock()
 
     async def learn(self, scope: Scope) -> Learnt:
         """Read a conversation from its watermark to its end."""
@@ -147,10 +153,21 @@ class FactLearner:
             later=later,
         )
         try:
-            fact = await self._book.remember(turn.scope, draft)
+            async with self._erasing:
+                if not await self._is_there(turn):
+                    return False
+                fact = await self._book.remember(turn.scope, draft)
         except (FactRejectedError, InvalidTurnError) as error:
             logger.info("a proposed fact was refused: %s", error)
             self._meter.count("pagefile_facts_total", outcome="rejected")
             return False
         self._meter.count("pagefile_facts_total", outcome=fact.outcome or "stored")
         return True
+
+    async def _is_there(self, turn: Turn) -> bool:
+        """Whether a turn was not erased while somebody thought about it."""
+        query = EntryQuery(turn.scope, after_seq=(turn.seq or 1) - 1, limit=1)
+        try:
+            return [entry.id for entry in await self._reader.entries(query)] == [turn.id]
+        except ConflictError:
+            return False  # erased, and begun anew by somebody else

@@ -9,7 +9,7 @@ from pagefile.records import Scope
 from pagefile.stores import head_version
 from pagefile.testing.valkey import ValkeyServer
 
-from .damaging import LOOKING, opened
+from .damaging import LOOKING, SETTINGS, opened
 
 
 async def test_turns_that_come_in_meanwhile_are_no_damage(tmp_path):
@@ -67,3 +67,27 @@ async def test_an_empty_memory_is_whole():
     """There is nothing to be wrong."""
     async with opened("memory://") as memory:
         assert (await verify(memory.house, full=True, repair=True)).whole
+
+
+async def test_a_fact_does_not_come_back_after_its_conversation_was_erased(tmp_path):
+    """An extractor thinks for a while; what it read was erased meanwhile, and nothing of it is kept."""
+    async with opened(f"sqlite:///{tmp_path}/a.db", SETTINGS) as memory:
+        extractor = memory.house.learning._learner.extractor
+        reading, erased, extract = anyio.Event(), anyio.Event(), extractor.extract
+
+        async def slowly(said):
+            reading.set()
+            await erased.wait()
+            return await extract(said)
+
+        extractor.extract = slowly
+        await memory.conversation("c", user_id="u").record("我对青霉素过敏。", "好")
+        async with anyio.create_task_group() as together:
+            together.start_soon(memory.house.learning.settle)
+            await reading.wait()
+            await memory.forget(conversation_id="c", user_id="u")
+            await memory.conversation("c", user_id="v").record("somebody else begins anew", "yes")
+            erased.set()
+        await memory.settle()
+        assert await memory.facts(user_id="u") == []
+        assert (await verify(memory.house, full=True)).findings == ()
