@@ -28,7 +28,7 @@ def export(
     db: Db = None,
     config: ConfigFile = None,
 ) -> None:
-    """Write conversations, facts and archived pages to a file of JSON lines."""
+    """Write conversations, facts, archived pages and items to a file of JSON lines."""
     settings = loaded(ctx, db, config).settings
     _check_target(file)
     with _progress(f"Exporting to {file.name}"):

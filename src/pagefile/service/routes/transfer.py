@@ -45,7 +45,7 @@ _UPLOADED: Mapping[str, Any] = {
 
 @routes.get("/export", response_class=StreamingResponse, responses=_EXPORTED)
 async def export(memory: MemoryOf, params: Annotated[ExportParams, Query()]) -> StreamingResponse:
-    """A conversation, a user or a tenant as JSON lines; facts are there unless a conversation is named.
+    """A conversation, a user or a tenant as JSON lines; facts and items are there unless a conversation is named.
 
     It is sent while it is read. A connection that ends before the last chunk left an export that is not whole.
     """

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from pagefile.errors import SettingsError, VectorHomeError
-from pagefile.ports import Maker, Near, Shelf, Vector, VectorHome, VectorRow
+from pagefile.ports import HeldVector, Maker, Near, Shelf, Vector, VectorHome, VectorRow
 from pagefile.records import JsonObject, Scope
 from pagefile.stores import rules
 from pagefile.stores.milvus.driver import Client, Driver, NoCollectionError, NotLoadedError, columns
@@ -138,6 +138,28 @@ class MilvusVectors(VectorHome):
         found = await self._driver.run(self._collections)
         shelves = [Shelf(maker, await self._count(name)) for name, maker in found.items()]
         return sorted(shelves, key=lambda shelf: shelf.maker.key)
+
+    async def held(self, maker: Maker, scope: Scope, after: int, through: int) -> list[HeldVector]:
+        self._driver.check_open()
+        name = collection_of(maker)
+        if not await self._is_there(name):
+            return []
+        keys = keys_of(scope)
+        # What got its owner late is that user's with the next vector that is put.
+        owners = {keys["user_key"], NOBODY}
+        text = f'conversation_key == "{keys["conversation_key"]}" and seq > {after} and seq <= {through}'
+
+        def find(client: Client) -> list[HeldVector]:
+            rows = client.query(
+                name,
+                filter=text,
+                output_fields=["seq", "turn_id", "user_key"],
+                consistency_level="Strong",
+                timeout=self._options.write_timeout_s,
+            )
+            return [HeldVector(int(row["seq"]), row["turn_id"], row["user_key"] in owners) for row in rows]
+
+        return sorted(await self._loaded(name, find, []), key=lambda one: one.seq)
 
     async def drop(self, maker: Maker) -> int:
         name = collection_of(maker)
