@@ -72,7 +72,7 @@ def _call(call: Mapping[str, Any]) -> Call:
     if isinstance(given, str):
         try:
             given = json.loads(given)
-        except ValueError:
+        except (ValueError, RecursionError):
             given = {"arguments": given}
     return Call(
         text(call.get("id")),

@@ -31,7 +31,7 @@ async def read_dump(path: str | PathLike[str], kind: str) -> Brought:
     if read is None:
         raise TransferError(f"There is no format {kind!r}: it is one of {', '.join(FORMATS)}.")
     try:
-        data: object = json.loads(await anyio.Path(path).read_text(encoding="utf-8"))
+        data: object = json.loads(await anyio.Path(path).read_text(encoding="utf-8-sig"))
     except (OSError, ValueError, RecursionError) as error:
         raise TransferError(f"Cannot read {str(path)!r} as JSON: {error}.") from error
     return read(data)

@@ -1,0 +1,115 @@
+"""Whoever adds a place where foreign text is read has to say here which test gives it bad input."""
+
+import ast
+
+import pytest
+
+from tests.house.scans import ROOT, Finding, Source, sources
+
+#: Calls that read a format, wherever they stand. Regular expressions are found and tried by test_bounded_time.
+READING = {
+    "loads", "load", "safe_load", "fromisoformat", "strptime", "validate_json", "model_validate_json", "urlsplit", "urlparse",
+    "parse_qsl", "literal_eval", "ip_address", "b64decode", "UUID",
+}  # fmt: skip
+_JSON_LIKE = {"json", "tomllib", "yaml"}
+
+IMPORTS, RESULTS, STREAMS, FILES, TIME = (
+    "test_imports.py", "test_tool_results.py", "test_streams_and_sessions.py", "test_settings_and_addresses.py", "test_bounded_time.py",
+)  # fmt: skip
+DUMPS = "test_dumps.py"
+OWN = "reads only what Pagefile itself wrote or ships"
+
+#: By place: the test that gives it bad input, or why none is needed.
+READERS: dict[str, str] = {
+    "client/calling.py::Caller._read": "tests/acceptance/test_client.py",
+    "client/problems.py::code_of": STREAMS,
+    "client/problems.py::error_in": STREAMS,
+    "client/problems.py::error_of": STREAMS,
+    "client/remote.py::_kind": STREAMS,
+    "client/streaming.py::_read": STREAMS,
+    "inspector/reader.py::words": OWN,
+    "integrations/langgraph/speaking.py::_call": STREAMS,
+    "integrations/pydantic_ai/parts.py::_call": OWN,
+    "integrations/moving/langchain.py::_call": DUMPS,
+    "integrations/moving/shapes.py::moment": DUMPS,
+    "integrations/moving/taking.py::read_dump": DUMPS,
+    "memory/drafts.py::checked_json": RESULTS,
+    "memory/fact_import.py::_moment": IMPORTS,
+    "memory/fact_import.py::read_memory": IMPORTS,
+    "memory/moments.py::recorded_moment": OWN,
+    "memory/transfer.py::_item": IMPORTS,
+    "memory/transfer.py::_moment": IMPORTS,
+    "memory/transfer.py::_parsed": IMPORTS,
+    "models/extractors.py::_parsed": STREAMS,
+    "service/binding.py::is_loopback": FILES,
+    "service/chatting.py::_arguments": STREAMS,
+    "service/inspector_door.py::_check_origin": "tests/acceptance/test_inspector.py",
+    "service/inspector_door.py::_Explained._explain": OWN,
+    "service/inspector_door.py::form_of": "tests/acceptance/test_inspector.py",
+    "service/reference.py::completed": OWN,
+    "service/routes/transfer.py::_check": IMPORTS,
+    "settings/sources.py::_toml": FILES,
+    "settings/sources.py::_yaml": FILES,
+    "standalone/fact_injection.py::get_memory_data": IMPORTS,
+    "stores/encoding.py::from_json": STREAMS,
+    "stores/encoding.py::plain": STREAMS,
+    "stores/encoding.py::text_steps": OWN,
+    "stores/encoding.py::text_time": STREAMS,
+    "stores/milvus/naming.py::maker_of": OWN,
+    "stores/milvus/place.py::Place.of": FILES,
+    "stores/postgres/place.py::Place.of": FILES,
+    "stores/postgres/place.py::_shown": FILES,
+    "stores/redis/labels.py::read": STREAMS,
+    "text/encodings.py::_read_ranks": OWN,
+    "text/sources.py::_read": TIME,
+    "text/synopsis/kinds.py::_is_whole": TIME,
+    "text/synopsis/kinds.py::_json": TIME,
+    "text/synopsis/structured.py::_parsed_lines": TIME,
+    "tiers/archive.py::": OWN,
+    "tiers/archive.py::checked_uuid": FILES,
+    "tiers/workspace/results.py::_read_text": RESULTS,
+    "window/render.py::_anthropic_blocks": OWN,
+    "wire/texts.py::_given_as_text": FILES,
+    "wire/transfer.py::ItemLine._whole_rows": "tests/acceptance/test_transfer_items.py",
+}
+
+
+def reading(source: Source) -> list[Finding]:
+    """Where a format is read."""
+    found: list[Finding] = []
+    for node, function in source.nodes():
+        match node:
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=module), attr=name)) if name in READING:
+                if name not in {"load", "loads"} or module in _JSON_LIKE:
+                    found.append(source.finding(node, function, f"{module}.{name}"))
+            case ast.Call(func=ast.Attribute(attr=name)) if name in READING - {"load", "loads"}:
+                found.append(source.finding(node, function, name))
+            case ast.Call(func=ast.Name(id=name)) if name in READING - {"load", "loads"}:
+                found.append(source.finding(node, function, name))
+    return found
+
+
+def test_every_reader_has_its_test():
+    """Benchmarks read what their own user gives them, and the contracts what they wrote."""
+    found = {
+        finding.place
+        for source in sources()
+        if not source.path.startswith(("bench/", "testing/"))
+        for finding in reading(source)
+    }
+    assert set(READERS) == found
+
+
+@pytest.mark.parametrize("place", [place for place, test in READERS.items() if test != OWN])
+def test_the_tests_are_there(place):
+    """Each name above is a file."""
+    test = READERS[place]
+    assert (ROOT / (test if "/" in test else f"tests/fuzz/{test}")).is_file()
+
+
+def test_the_scan_finds():
+    """The test above can fail."""
+    source = Source.of(
+        "import json\ndef f(x):\n  json.loads(x); m.LINE.validate_json(x); UUID(x); pickle.loads(x)\n"
+    )
+    assert ["json.loads", "validate_json", "UUID"] == [finding.what for finding in reading(source)]
