@@ -15,7 +15,7 @@ _NOISE = 0.1
 _SAME_SHARE = 0.005
 
 #: What a line says that no reason was found for. It is not hidden: somebody has to look.
-UNEXPLAINED = "No reason was found: this is ours to look into."
+UNEXPLAINED = "no reason was found, this is ours to look into"
 
 Better = Literal["less", "more"]
 
@@ -177,22 +177,18 @@ def _no_recall(them: Told, _: Told) -> str | None:
     return None if them.recalls else "has no index: what left the list cannot be asked for"
 
 
-def _vectors_only(them: Told, us: Told) -> str | None:
-    if not PEERS[them.name].vectors_only:
+def _finds_less(them: Told, us: Told) -> str | None:
+    """In the longest conversation that both came to."""
+    both = [(theirs, ours) for ours in us.growth["points"] if (theirs := them.at(ours["turns"]))]
+    if not both or not them.recalls:
         return None
-    points = [(them.at(point["turns"]), point) for point in us.growth["points"]]
-    known = [(theirs["said"], ours["said"]) for theirs, ours in points if theirs]
-    if not known or known[-1][0] >= known[-1][1]:
-        return None
-    return f"compares vectors and no words, and finds {known[-1][0]} of the details that were said, Pagefile {known[-1][1]}"
-
-
-def _fewer_found(them: Told, us: Told) -> str | None:
-    points = [(them.at(point["turns"]), point) for point in us.growth["points"]]
-    known = [(theirs["said"], ours["said"]) for theirs, ours in points if theirs and them.recalls]
-    if not known or known[-1][0] >= known[-1][1]:
-        return None
-    return f"finds {known[-1][0]} of the details that were said, Pagefile {known[-1][1]}"
+    theirs, ours = both[-1]
+    how = "compares vectors and no words, and finds" if PEERS[them.name].vectors_only else "finds"
+    for what, told in (("said_share", "said"), ("read_share", "in tool results")):
+        if theirs[what] < ours[what]:
+            shares = f"{theirs[what]:.0%} of the details {told}, Pagefile {ours[what]:.0%}"
+            return f"{how} {shares}, at {ours['turns']:,} turns"
+    return None
 
 
 def _always_ten(them: Told, us: Told) -> str | None:
@@ -223,10 +219,7 @@ def _lighter_to_open(them: Told, us: Told) -> str | None:
     theirs, ours = them.opened_mb, us.opened_mb
     if theirs >= ours:
         return None
-    return (
-        f"adds {theirs:.0f} MB before the first turn, Pagefile {ours:.0f}: its own imports, which are in the process of all the "
-        "others as well and are not counted for them, and the vocabulary of the exact tokenizer"
-    )
+    return f"adds {theirs:.0f} MB before the first turn, Pagefile {ours:.0f} with its imports and an exact tokenizer"
 
 
 def _vectors_in_memory(them: Told, _: Told) -> str | None:
@@ -260,8 +253,8 @@ def _memory_while_short(them: Told, us: Told) -> str | None:
 REASONS: dict[str, tuple[Reason, ...]] = {
     "record": (_nothing_on_disk, _loses),
     "ready": (_nothing_on_disk, _loses, _no_recall, _background),
-    "recall": (_vectors_only, _fewer_found),
-    "context": (_no_window, _no_recall, _nothing_on_disk),
+    "recall": (_finds_less,),
+    "context": (_no_window, _no_recall, _nothing_on_disk, _over_budget, _less_in_prompt),
     "memory": (_loses, _no_recall, _memory_while_short, _lighter_to_open),
     "disk": (_nothing_on_disk, _vectors_in_memory, _loses, _disk_while_short),
     "tokens": (_no_window, _less_in_prompt, _reaches_less),
@@ -273,16 +266,17 @@ REASONS: dict[str, tuple[Reason, ...]] = {
 
 
 def why(kind: str, ahead: Iterable[str], told: Mapping[str, Told]) -> str:
-    """Why those are ahead; it says so where nothing explains it."""
-    us = told[OURS]
-    said = [_one(told[name], us, REASONS.get(kind, ())) for name in ahead]
-    return " ".join(said)
+    """Why those are ahead, who has the same reasons together; it says so where nothing explains it."""
+    together: dict[str, list[str]] = {}
+    for name in ahead:
+        together.setdefault(_reasons(told[name], told[OURS], REASONS.get(kind, ())), []).append(name)
+    return " ".join(f"{', '.join(names)}: {reasons}." for reasons, names in together.items())
 
 
-def _one(them: Told, us: Told, reasons: Iterable[Reason]) -> str:
+def _reasons(them: Told, us: Told, reasons: Iterable[Reason]) -> str:
     # Of many reasons two are enough.
     true = [reason for check in reasons if (reason := check(them, us))][:2]
-    return f"{them.name} {'; it '.join(true)}." if true else f"{them.name}: {UNEXPLAINED}"
+    return "; ".join(true) or UNEXPLAINED
 
 
 @dataclass(frozen=True, slots=True)
@@ -392,7 +386,7 @@ def recall_lines(recall: Mapping[str, Any]) -> list[Line]:
                 for ranker, name in rankers.items()
                 if ranker in measured["ahead of"] and measured["ahead of"][ranker][figure]["high"] < 0
             ]
-            reason = " ".join(f"{name}: {UNEXPLAINED}" for name in ahead)
+            reason = f"{', '.join(ahead)}: {UNEXPLAINED}." if ahead else ""
             name = f"{measured['set']}, {figure}, {measured['questions']:,} questions"
             made.append(Line(name, "share", "more", values, ahead, reason))
     return made

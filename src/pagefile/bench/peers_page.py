@@ -107,11 +107,11 @@ def _reasons(lines: Sequence[Line]) -> Iterator[str]:
 
 
 def _stopped(made: Mapping[str, Any]) -> Iterator[str]:
-    for peer in made["peers"]:
-        if peer["growth"] and peer["growth"]["stopped"]:
-            reached = peer["growth"]["stopped"]
-            yield f"- {peer['name']} was stopped at {reached:,} turns: the time for it was used up."
-            yield ""
+    stopped = [peer for peer in made["peers"] if peer["growth"] and peer["growth"]["stopped"]]
+    for peer in stopped:
+        yield f"- {peer['name']} was stopped at {peer['growth']['stopped']:,} turns: the time for it was used up."
+    if stopped:
+        yield ""
 
 
 _GROWN = (("record_ms", "record, ms"), ("context_ms", "prompt, ms"), ("recall_ms", "recall, ms"))
