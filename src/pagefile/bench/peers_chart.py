@@ -8,7 +8,7 @@ from typing import Any
 from pagefile.inspector.markup import Content, Element, el
 
 _PANEL_WIDTH, _PANEL_HEIGHT = 460, 260
-_LEFT, _RIGHT, _TOP, _BOTTOM = 56, 12, 34, 34
+_LEFT, _RIGHT, _TOP, _BOTTOM = 56, 28, 34, 34
 _COLUMNS = 2
 _LEGEND_ROW = 18
 #: Told apart by those who see no difference between red and green; each line has its own dashes besides.
