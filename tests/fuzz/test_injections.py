@@ -8,7 +8,6 @@ import anyio
 import pytest
 
 from pagefile import HandleNotFoundError, Memory, Settings
-from pagefile.integrations.claude_agent.telling import memory_of, unsaid
 from pagefile.models.extractors import ChatExtractor, RuleExtractor
 from pagefile.models.summarizers import ChatSummarizer
 from pagefile.ports import ChatModel, Said, SummaryRequest
@@ -19,7 +18,7 @@ from pagefile.text.facts_rules import own_words
 from pagefile.text.tokens import open_counter
 from pagefile.window.candidates import MEMORY, TAGGED
 from pagefile.window.placeholder import placeholder, placeholder_uuid, short_placeholder
-from pagefile.window.render import anthropic
+from pagefile.window.render import anthropic, escape, memory_text
 from pagefile.window.render import plain as as_text
 from pagefile.window.wording import EN, ZH
 
@@ -103,7 +102,6 @@ def _check_window(window, asked: str, placement: str) -> None:
     if placement == "tail":
         assert 1 == len(memories)
         assert {"memory", "facts"} <= set(balanced(memories[0]))
-        assert set(balanced(unsaid(memory_of(window.messages), set(), 100_000))) <= set(BLOCKS)
     else:
         assert [] == memories
         assert {"memory", "facts", "summary"} <= set(found)
@@ -112,6 +110,18 @@ def _check_window(window, asked: str, placement: str) -> None:
     assert all(turn["role"] in {"user", "assistant"} for turn in turns)
     lines = as_text(window.messages).count("\n")
     assert lines >= len(window.messages) - 1
+
+
+def test_what_a_session_is_told_is_whole_blocks():
+    """The Claude integration tells only what is new, cut out of the memory block line by line."""
+    pytest.importorskip("claude_agent_sdk", reason="the extra claude, which `make check` installs")
+    from pagefile.integrations.claude_agent.telling import unsaid
+
+    facts = [f"- {escape(' '.join(text.split()))}" for text in ALL]
+    memory = memory_text({"facts": facts, "episodes": facts}, "zh")
+    said: set[str] = set()
+    for most in (400, 2_000, 100_000):
+        assert {"memory", "facts", "episodes"} >= set(balanced(unsaid(memory, said, most)))
 
 
 @pytest.mark.anyio
