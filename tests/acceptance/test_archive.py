@@ -458,6 +458,14 @@ async def test_a_number_in_a_big_log_is_found(memory):
     assert told.startswith("[没有匹配的段落，以下是开头 / no passage matches, this is the beginning]")
 
 
+async def test_a_limit_that_no_passage_fits_into_says_so(memory):
+    """It is never taken for a question that nothing answers."""
+    chat = memory.conversation("c", user_id="u")
+    uuid = await fetched_turn(chat, "高血压患者首选氨氯地平。" * 900, question="查用药")
+    assert "no passage fits into 60 tokens" in await chat.load(uuid, query="氨氯地平", limit=60)
+    assert "氨氯地平" in await chat.load(uuid, query="氨氯地平", limit=400)
+
+
 async def test_a_model_can_read_a_big_page_to_its_end(memory):
     """Every answer says how to read on; following it gives the whole page, in a window that never holds it."""
     chat, result = memory.conversation("c"), manual(60_000)

@@ -78,6 +78,14 @@ async def test_a_call_is_explained_with_the_messages_as_sent(memory):
     assert (await memory.call(window.id)).scope.conversation == "c"
 
 
+async def test_a_call_is_listed_as_soon_as_its_window_is_there(memory):
+    """Though calls are written when nobody waits."""
+    chat = memory.conversation("c", user_id="u")
+    window = await chat.context("好的")
+    assert [window.id] == [call.id for call in await chat.calls()]
+    assert [window.id] == [cost.call_id for cost in await chat.costs()]
+
+
 async def test_what_came_later_changes_nothing(open_memory):
     """Turns, a checkpoint, a reset, facts that were superseded: the window is that of its moment, in another process too."""
     async with open_memory() as memory:

@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import anyio
-
 from pagefile.errors import InvalidTurnError, NotFoundError
 from pagefile.inspector import places
 from pagefile.inspector.asking import Asked, chat_of
@@ -31,8 +29,6 @@ from pagefile.records import Call
 from pagefile.window.comparing import BlockBill
 from pagefile.window.receipt import Receipt, Verdict
 
-#: How long a list of calls waits for the newest ones to be written.
-SETTLE_S = 1.0
 _CALLS = 50
 _VERDICTS_SHOWN = 400
 
@@ -50,8 +46,6 @@ class Calls:
 async def gather_calls(memory: Memory, asked: Asked) -> Calls:
     """The newest calls of a conversation."""
     chat = chat_of(memory, asked)
-    with anyio.move_on_after(SETTLE_S):
-        await memory.house.calls.settle()
     found = await chat.costs(limit=_CALLS)
     calls = await chat.calls(limit=_CALLS)
     return Calls(

@@ -19,6 +19,8 @@ logger = logging.getLogger("pagefile")
 MAX_WAITING = 1000
 #: Calls of this long are written together: of a conversation that asks again and again, only the newest are made at all.
 _GATHER_S = 0.5
+#: How long a listing of calls waits for the newest ones to be written.
+_CATCH_UP_S = 1.0
 
 #: How often retention looks after the pages.
 RETENTION_EVERY_S = 3600.0
@@ -102,6 +104,11 @@ class CallWriter:
         while self._done < target:
             self._hurry.set()
             await self._progress.wait()
+
+    async def catch_up(self) -> None:
+        """The same for whoever lists calls: a store that is slow is not waited for long."""
+        with anyio.move_on_after(_CATCH_UP_S):
+            await self.settle()
 
     async def run(self) -> None:
         """Write what comes in, until cancelled."""

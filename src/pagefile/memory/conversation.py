@@ -297,6 +297,7 @@ class Conversation:
         """The windows handed out lately, newest first."""
         self._house.check_open()
         count = at_least(1, limit, "limit")
+        await self._house.calls.catch_up()
         found = await self._house.store.calls.list(self._scope, limit=count + 1, after=cursor(after))
         return Listing(found[:count], found[count - 1].id if len(found) > count else None)
 
@@ -324,7 +325,9 @@ class Conversation:
     async def costs(self, *, limit: int = 50) -> list[Cost]:
         """What the newest calls cost, oldest first, each beside what it would have cost without Pagefile."""
         self._house.check_open()
-        return await costs_of(self._house, self._scope, at_least(1, limit, "limit"))
+        count = at_least(1, limit, "limit")
+        await self._house.calls.catch_up()
+        return await costs_of(self._house, self._scope, count)
 
     # -- inside -------------------------------------------------------------------------------------------------------
 

@@ -33,6 +33,10 @@ FALLBACK_CHARS = 11_000
 LOADING_TOOLS = frozenset({LOAD_TOOL, SEARCH_TOOL})
 #: Stands before the beginning of a page of which nothing answers the question.
 _NOTHING_MATCHED = "[没有匹配的段落，以下是开头 / no passage matches, this is the beginning]\n"
+#: Instead of passages, when the best of them is longer than what was asked for.
+_NOTHING_FITS = (
+    "[{tokens} tokens 放不下任何段落，请给更大的 limit / no passage fits into {tokens} tokens, ask for more]"
+)
 #: From so many characters on, preparing a page would hold up the event loop.
 _THREAD_FROM_CHARS = 20_000
 
@@ -163,10 +167,14 @@ class Archive:
         def choose() -> str:
             passages = split(text)
             wanted = set(terms(query))
+            chosen = select(passages, query, budget=budget_tokens, cost=self._counter.count)
+            if not chosen:
+                return _NOTHING_FITS.format(tokens=budget_tokens)
+            if any(wanted.intersection(terms(passage.text)) for passage in chosen):
+                return render_excerpt(chosen, len(text))
             room = budget_tokens - self._counter.count(_NOTHING_MATCHED)
             chosen = select(passages, query, budget=room, cost=self._counter.count)
-            matched = any(wanted.intersection(terms(passage.text)) for passage in chosen)
-            return ("" if matched else _NOTHING_MATCHED) + render_excerpt(chosen, len(text))
+            return _NOTHING_MATCHED + render_excerpt(chosen, len(text))
 
         return choose() if len(text) < _THREAD_FROM_CHARS else await anyio.to_thread.run_sync(choose)
 

@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import Query, Response
 
 from pagefile.memory.replaying import checked_from_afar
-from pagefile.service.routes.common import MemoryOf, chat_of, router, settled_calls
+from pagefile.service.routes.common import MemoryOf, chat_of, router
 from pagefile.wire.explaining import (
     AskReplay,
     CallParams,
@@ -44,6 +44,5 @@ async def replay(memory: MemoryOf, body: AskReplay) -> Response:
 @routes.get("/costs")
 async def costs(memory: MemoryOf, params: Annotated[CostsParams, Query()]) -> Page[CostOut]:
     """What the newest calls cost, oldest first, each beside what it would have cost without Pagefile."""
-    await settled_calls(memory)
     found = await chat_of(memory, params).costs(limit=params.limit)
     return page_of([CostOut.of(cost) for cost in found])

@@ -3,7 +3,6 @@
 from importlib.metadata import version
 from typing import Annotated, Protocol, TypeAlias, cast
 
-import anyio
 from fastapi import APIRouter, Depends, Request
 
 from pagefile.errors import ClosedError
@@ -13,8 +12,6 @@ from pagefile.wire.problem import MEDIA_TYPE
 
 #: As the service says it in its answers and pages.
 VERSION = version("pagefile")
-#: How long a listing of calls waits for the newest ones to be written.
-_SETTLE_S = 1.0
 #: Every route can answer with a problem; naming it also replaces the framework's own 422.
 PROBLEMS: dict[int | str, dict[str, object]] = {
     "default": {
@@ -56,9 +53,3 @@ def chat_of(memory: Memory, request: NamesConversation, *, agent: str | None = N
     return memory.conversation(
         request.conversation_id, user_id=request.user_id, tenant=request.tenant, agent=agent
     )
-
-
-async def settled_calls(memory: Memory) -> None:
-    """Wait for the newest calls: they are written off the read path. A store that is slow is not waited for long."""
-    with anyio.move_on_after(_SETTLE_S):
-        await memory.house.calls.settle()

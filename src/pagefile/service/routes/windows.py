@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import Query, Response
 
-from pagefile.service.routes.common import MemoryOf, chat_of, router, settled_calls
+from pagefile.service.routes.common import MemoryOf, chat_of, router
 from pagefile.wire.queries import CallsParams
 from pagefile.wire.requests import AskContext, AskRecall
 from pagefile.wire.responses import CallOut, HitOut, Page, page_of
@@ -47,6 +47,5 @@ async def recall(memory: MemoryOf, body: AskRecall) -> Page[HitOut]:
 @routes.get("/calls")
 async def calls(memory: MemoryOf, params: Annotated[CallsParams, Query()]) -> Page[CallOut]:
     """The windows handed out lately, newest first."""
-    await settled_calls(memory)
     found = await chat_of(memory, params).calls(limit=params.limit, after=params.after)
     return page_of([CallOut.of(call) for call in found], found.next)
