@@ -33,6 +33,8 @@ class Line:
     ahead: Sequence[str] = ()
     #: Why, where somebody is.
     why: str = ""
+    #: Who cannot be told from Pagefile, where more is known than the two numbers.
+    level: Sequence[str] = ()
 
     @property
     def verdict(self) -> str:
@@ -44,7 +46,7 @@ class Line:
         others = [value for name, value in self.values.items() if name != OURS and value is not None]
         if not others:
             return "nobody to compare with"
-        return "level" if any(not self._worse(value) for value in others) else "Pagefile ahead"
+        return "level" if self.level or any(not self._worse(value) for value in others) else "Pagefile ahead"
 
     def _worse(self, value: float) -> bool:
         """Whether a number is worse than Pagefile's by more than chance."""
@@ -62,12 +64,13 @@ class Line:
             "ahead": [*self.ahead],
             "verdict": self.verdict,
             "why": self.why,
+            "level": [*self.level],
         }
 
     @classmethod
     def from_json(cls, made: Mapping[str, Any]) -> "Line":
         """The line that was written as JSON."""
-        return cls(made["name"], made["unit"], made["better"], made["values"], made["ahead"], made["why"])
+        return cls(**{key: value for key, value in made.items() if key != "verdict"})
 
 
 def _tolerance(unit: str, *values: float) -> float:
@@ -386,7 +389,12 @@ def recall_lines(recall: Mapping[str, Any]) -> list[Line]:
                 for ranker, name in rankers.items()
                 if ranker in measured["ahead of"] and measured["ahead of"][ranker][figure]["high"] < 0
             ]
+            level = [
+                name
+                for ranker, name in rankers.items()
+                if ranker in measured["ahead of"] and measured["ahead of"][ranker][figure]["low"] <= 0
+            ]
             reason = f"{', '.join(ahead)}: {UNEXPLAINED}." if ahead else ""
             name = f"{measured['set']}, {figure}, {measured['questions']:,} questions"
-            made.append(Line(name, "share", "more", values, ahead, reason))
+            made.append(Line(name, "share", "more", values, ahead, reason, level))
     return made

@@ -147,7 +147,8 @@ def test_a_verdict_in_a_word():
 def test_a_line_survives_json():
     """Table and page are made from the file."""
     made = line("Record a turn, at 100 turns", told(STORE, record_ms=0.01, disk_bytes=0))
-    assert made == Line.from_json(json.loads(json.dumps(made.to_json())))
+    back = Line.from_json(json.loads(json.dumps(made.to_json())))
+    assert made.to_json() == back.to_json()
 
 
 def test_a_reason_follows_from_what_was_measured():
@@ -229,8 +230,8 @@ def test_growth_is_a_line_when_there_are_two_sizes():
 def test_recall_is_behind_only_beyond_the_bounds():
     """A paired bootstrap decides, not the mean."""
 
-    def measured(high: float) -> Line:
-        bounds = {"mean": -0.02, "low": -0.05, "high": high}
+    def measured(high: float, low: float = -0.05) -> Line:
+        bounds = {"mean": -0.02, "low": low, "high": high}
         sets = {
             "set": "LoCoMo",
             "questions": 60,
@@ -240,6 +241,8 @@ def test_recall_is_behind_only_beyond_the_bounds():
         return recall_lines({"sets": [sets]})[0]
 
     assert [] == measured(0.01).ahead
+    assert "level" == measured(0.01).verdict
+    assert () == tuple(measured(0.05, 0.01).level)
     assert ["mem0"] == measured(-0.01).ahead
     assert UNEXPLAINED in measured(-0.01).why
 
