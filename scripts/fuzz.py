@@ -30,8 +30,6 @@ with atheris.instrument_imports(include=["pagefile"]):
     from pagefile.models.streaming import _Answer
     from pagefile.settings.sources import load
     from pagefile.standalone.session import SessionValue
-    from pagefile.stores.milvus.place import Place as MilvusPlace
-    from pagefile.stores.postgres.place import Place as PostgresPlace
     from pagefile.text.anchors import anchors
     from pagefile.text.facts_data import given_facts, sections
     from pagefile.text.facts_rules import own_words, stated
@@ -49,7 +47,7 @@ _FOLDER = Path(tempfile.mkdtemp(prefix="pagefile-fuzz-"))
 
 
 def _text(data: bytes) -> str:
-    return data.decode("utf-8", "surrogatepass" if data[:1] == b"\x01" else "replace")
+    return data.decode("utf-8", "surrogateescape" if data[:1] == b"\x01" else "replace")
 
 
 def placeholders(data: bytes) -> None:
@@ -126,13 +124,11 @@ def streams(data: bytes) -> None:
 
 
 def settings(data: bytes) -> None:
-    """Settings files and addresses."""
+    """Settings files."""
     for suffix in (".toml", ".yaml"):
         file = _FOLDER / f"pagefile{suffix}"
         file.write_bytes(data)
         _ours(lambda file=file: load(file=file, environ={}))
-    _ours(lambda: PostgresPlace.of("postgresql://" + _text(data)))
-    _ours(lambda: MilvusPlace.of("milvus://" + _text(data)))
 
 
 READERS: dict[str, Callable[[bytes], None]] = {
