@@ -41,10 +41,15 @@ def patience(monkeypatch):
     monkeypatch.setattr("pagefile.tiers.episodes.WINDOW_PATIENCE_S", 30.0)
 
 
+def small(**others):
+    """A window for a few turns, without checkpoints: how far one has come would decide what else fits."""
+    return Settings(window_tokens=SMALL, recent_turns=4, checkpoints="manual", **others)
+
+
 @pytest.fixture(params=["async", "blocking"])
 async def memory(request):
     """A memory with its real encoder, in either face."""
-    async with opened(request.param, "memory://", settings=Settings(window_tokens=SMALL)) as memory:
+    async with opened(request.param, "memory://", settings=small()) as memory:
         yield memory
 
 
@@ -125,7 +130,7 @@ async def test_the_gate_is_a_setting():
     """never: nothing, not even for a question that names it; always: the best few, but never with nothing in common."""
     found = {}
     for gate in ("never", "auto", "always"):
-        async with Memory.open("memory://", settings=Settings(window_tokens=SMALL, recall=gate)) as memory:
+        async with Memory.open("memory://", settings=small(recall=gate)) as memory:
             chat = await talked(memory)
             found[gate] = [
                 episodes(await chat.context(question))
@@ -169,7 +174,7 @@ async def test_neither_side_of_a_long_turn_vanishes(memory):
 
 async def test_the_windows_of_a_tool_loop_are_the_same(tmp_path):
     """What was chosen for a turn stays, though vectors come in and turns are written elsewhere meanwhile."""
-    settings = Settings(window_tokens=SMALL, recent_turns=4, checkpoints="manual")
+    settings = small()
     async with Memory.open(
         f"sqlite:///{tmp_path}/a.db", settings=settings, embedder=HashingEmbedder()
     ) as memory:
@@ -320,7 +325,7 @@ class Moody(HashingEmbedder):
 async def test_without_an_embedder_words_go_on_and_it_comes_back_by_itself(caplog):
     """S2-62, C2-12: the turn is safe, recall goes by word, the receipt says so; later the vectors are made after all."""
     embedder = Moody()
-    settings = Settings(window_tokens=SMALL)
+    settings = small()
     async with Memory.open("memory://", embedder=embedder, settings=settings) as memory:
         embedder.broken = False
         chat = await talked(memory)
@@ -357,9 +362,7 @@ async def test_an_embedder_that_hangs_costs_a_window_a_moment():
             return await super().embed(texts)
 
     embedder = Stuck()
-    async with Memory.open(
-        "memory://", embedder=embedder, settings=Settings(window_tokens=SMALL, drain_s=0)
-    ) as memory:
+    async with Memory.open("memory://", embedder=embedder, settings=small(drain_s=0)) as memory:
         chat = await talked(memory)
         embedder.stuck = True
         with anyio.fail_after(60):
@@ -371,9 +374,7 @@ async def test_an_embedder_that_hangs_costs_a_window_a_moment():
 
 async def test_no_embedder_is_no_failure():
     """`embedder="none"`: by word, and no note about it."""
-    async with Memory.open(
-        "memory://", settings=Settings(embedder=EmbedderSettings(name="none"), window_tokens=SMALL)
-    ) as memory:
+    async with Memory.open("memory://", settings=small(embedder=EmbedderSettings(name="none"))) as memory:
         chat = await talked(memory)
         window = await chat.context("刚才说的那个科幻电影的导演是谁？")
         assert episodes(window)[0] == "episode:film"

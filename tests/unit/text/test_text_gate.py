@@ -8,9 +8,11 @@ from pagefile.text.gate import (
     MIN_COVERAGE,
     MIN_LIKENESS,
     NEARER,
+    NOT_APART,
     SELF_COVERAGE,
     SOME_COVERAGE,
     SOME_LIKENESS,
+    WHOLE_COVERAGE,
     answers,
     asking,
     passes,
@@ -119,3 +121,10 @@ def test_what_answers():
     assert answers({"likeness": SOME_LIKENESS})
     assert not answers({"likeness": SOME_LIKENESS - 0.01, "meaning": 0.2})
     assert not answers({})
+
+
+def test_a_turn_that_holds_all_the_question_names_passes():
+    """Though a short turn and a long question are seldom alike; not when they mean quite different things."""
+    assert passes({"coverage": WHOLE_COVERAGE, "likeness": NOT_APART}, "auto")
+    assert not passes({"coverage": WHOLE_COVERAGE, "likeness": NOT_APART - 0.01}, "auto")
+    assert not passes({"coverage": WHOLE_COVERAGE - 0.01, "likeness": NOT_APART}, "auto")
