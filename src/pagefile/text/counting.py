@@ -5,7 +5,7 @@ The vocabularies themselves are in `encodings` and `vocabularies`; callers want 
 
 import re
 from collections.abc import Callable
-from functools import lru_cache
+from hashlib import blake2b
 from typing import Protocol
 
 
@@ -114,17 +114,22 @@ class EstimateCounter:
 
 
 class CachedCounter:
-    """Remembers the counts of texts that recur, such as the system text of every window."""
+    """Remembers the counts of texts that recur, such as the system text of every window; by their digests, so that no text is kept."""
 
-    #: Longer texts are rare, do not recur, and would keep their memory.
-    MAX_CHARS = 64_000
-
-    def __init__(self, counter: TokenCounter, size: int = 512) -> None:
+    def __init__(self, counter: TokenCounter, size: int = 4096) -> None:
         self.name = counter.name
         self.exact = counter.exact
         self._counter = counter
-        self._remembered = lru_cache(size)(counter.count)
+        self._size = size
+        self._known: dict[bytes, int] = {}
 
     def count(self, text: str) -> int:
         """How many tokens the text has, counted once while it is remembered."""
-        return self._counter.count(text) if len(text) >= self.MAX_CHARS else self._remembered(text)
+        digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+        known = self._known.get(digest)
+        if known is None:
+            known = self._counter.count(text)
+            if len(self._known) >= self._size:
+                self._known.clear()
+            self._known[digest] = known
+        return known
