@@ -114,6 +114,16 @@ LASTING = [
         found=[("damage", "log-tokens", "plain", "d0")],
     ),
     damage(
+        "a turn has another word, and as many tokens",
+        "UPDATE ai_message SET query = replace(query, 'talk', 'walk') WHERE message_id = 'd0'",
+        found=[("damage", "log-terms", "plain", "d0")],
+    ),
+    damage(
+        "terms are others",
+        "UPDATE turn_terms SET answered = 'rubbish' WHERE conversation_id = 'plain' AND seq = 1",
+        found=[("damage", "log-terms", "plain", "d0")],
+    ),
+    damage(
         "a turn is said to be somebody else's",
         "UPDATE ai_message SET create_by = 'mallory' WHERE message_id = 'd1'",
         found=[("damage", "log-owner", "plain", "d1")],
@@ -228,8 +238,8 @@ PASSING = [
         found=[("derived", "terms", "plain", "d1")],
     ),
     damage(
-        "terms are others",
-        "UPDATE turn_terms SET said = 'rubbish' WHERE conversation_id = 'plain' AND seq = 1",
+        "terms of an older version only",
+        "UPDATE turn_terms SET analyzer = 'words-1', said = 'rubbish' WHERE conversation_id = 'plain' AND seq = 1",
         found=[("derived", "terms", "plain", "d0")],
     ),
     damage(

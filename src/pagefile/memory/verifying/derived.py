@@ -20,7 +20,11 @@ SAMPLE = 20
 
 
 class Terms:
-    """Every done turn up to the watermark has its terms, and they are what is made of it."""
+    """Every done turn up to the watermark has its terms, and they are what is made of it.
+
+    Terms that are not there are made again. Those that are others witness that the text was another when they were made: they
+    carry the version of what made them, so nothing but a change by hand explains it, and they are never made anew here.
+    """
 
     def __init__(self, store: TermStore, *, full: bool, repair: bool) -> None:
         self._store = store
@@ -42,13 +46,10 @@ class Terms:
         sample = [turn for turn in turns if self._full or (turn.seq or 0) % SAMPLE == 1]
         wrong = other_terms(await anyio.to_thread.run_sync(partial(terms_of, sample)), rows)
         other = [turn for turn in sample if turn.seq in wrong]
-        if self._repair and (missing or other):
-            await self._derived.take([*missing, *other])
-        return [
-            replace(_of(turn, "terms", what), mended=self._repair)
-            for turns, what in ((missing, "has no terms"), (other, "has terms that are not its own"))
-            for turn in turns
-        ]
+        if self._repair and missing:
+            await self._derived.take(missing)
+        lacking = [replace(_of(turn, "terms", "has no terms"), mended=self._repair) for turn in missing]
+        return [*lacking, *(_changed(turn) for turn in other)]
 
 
 class Vectors:
@@ -117,6 +118,11 @@ async def _speaks(vectors: TurnVectors, turn: Turn) -> bool:
     """Whether a turn has anything to make a vector of: punctuation has not."""
     texts = embedded_texts(turn.user, turn.assistant)
     return bool(texts) and bool(blended(list(await vectors.embedder.embed(texts))).any())
+
+
+def _changed(turn: Turn) -> Finding:
+    what = f"the words of turn {turn.id!r} are not those that its terms were made of: one or the other was changed"
+    return at(turn.scope, "damage", "log-terms", what, turn=turn.id, seq=turn.seq)
 
 
 def _of(turn: Turn, kind: str, what: str) -> Finding:

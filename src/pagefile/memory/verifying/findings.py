@@ -26,6 +26,8 @@ ADVICE: Mapping[str, str] = {
     "log-order": "Restore a backup: somebody wrote to the table by hand.",
     "log-owner": "Find out who wrote to the table by hand, or restore a backup.",
     "log-tokens": "Compare the turn with a backup: its text or its count was changed.",
+    "log-terms": "Compare the turn with a backup: its text or its terms were changed. `pagefile rebuild --anew` takes "
+    "the text as it stands now, and makes the terms of it.",
     "log-cut": "Nothing can be done: the archive could not be written at the time, and the turn says so.",
     "page-text": _BACKUP,
     "page-unreadable": _BACKUP,

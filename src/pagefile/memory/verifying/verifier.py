@@ -32,7 +32,7 @@ _BATCH = 500
 #: How often a conversation is read again because somebody wrote to it.
 _MOST_ATTEMPTS = 5
 #: What is true of a conversation however often somebody writes to it.
-_TOLD_ANYWAY = frozenset({"log-unreadable", "log-tokens", "log-cut", "page-ref", "page-erased"})
+_TOLD_ANYWAY = frozenset({"log-unreadable", "log-tokens", "log-terms", "log-cut", "page-ref", "page-erased"})
 _STRAYS = 1000
 _ITEMS = 500
 
@@ -180,8 +180,11 @@ class _Verifier:
         changed = {finding.turn for finding in doubtful}
         done = [turn for turn in turns if turn.status == "done" and turn.id not in changed]
         if done and kept.there:
-            found += await self._terms.look(kept, after, done, self._tally)
-            found += await self._vectors.look(kept, after, done, self._tally)
+            terms = await self._terms.look(kept, after, done, self._tally)
+            found += terms
+            changed = {finding.turn for finding in terms if finding.level == "damage"}
+            if sure := [turn for turn in done if turn.id not in changed]:
+                found += await self._vectors.look(kept, after, sure, self._tally)
         return found
 
     def _witnessed(self, turns: Sequence[Turn]) -> list[Finding]:
