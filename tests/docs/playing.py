@@ -3,10 +3,7 @@
 What the blocks may be, and how what varies is written, is told in docs/README.md.
 """
 
-import ast
-import asyncio
 import contextlib
-import inspect
 import io
 import json
 import os
@@ -51,7 +48,6 @@ class Player:
         self._addresses = dict(addresses)
         self._stack = stack
         self._names: dict[str, Any] = {"__name__": "__main__"}
-        self._runner = stack.enter_context(asyncio.Runner())
         self._environ: dict[str, str] = {}
         # As with a program: what lies beside it can be imported, and is gone afterwards.
         sys.path.insert(0, str(Path.cwd()))
@@ -121,9 +117,7 @@ class Player:
     def _run_python(self, block: Block) -> str:
         code = _compiled(self._real(block.text), block)
         with contextlib.redirect_stdout(io.StringIO()) as said:
-            result = eval(code, self._names)
-            if inspect.iscoroutine(result):
-                self._runner.run(result)
+            exec(code, self._names)
         return said.getvalue()
 
     def _run_bash(self, block: Block) -> str:
@@ -219,7 +213,7 @@ def _forget_modules(folder: str) -> None:
 def _compiled(text: str, block: Block) -> CodeType:
     # Line numbers of a traceback are those of the page.
     source = "\n" * (block.line - 1) + text
-    return compile(source, str(block.page), "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+    return compile(source, str(block.page), "exec")
 
 
 def transcript(block: Block) -> Iterator[tuple[int, str, str]]:
@@ -278,6 +272,7 @@ def _check_shell(block: Block) -> None:
         words = shlex.split(line, comments=True)
         checks: dict[str, Callable[[list[str]], bool]] = {
             "pip": _is_installable,
+            ".venv/bin/pip": _is_installable,
             "make": _is_target,
             "git": lambda words: words[1:2] == ["clone"],
             "cd": lambda words: len(words) == 2,

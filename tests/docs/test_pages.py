@@ -13,6 +13,15 @@ from .servers import SERVICE, Servers
 
 #: Blocks that nothing here can run; each says why on the page. No more than these.
 MAX_NOT_RUN = 5
+#: What in a block needs an extra of Pagefile.
+EXTRAS = {
+    "service": r"^\$ pagefile serve",
+    "client": r"^from pagefile\.client ",
+    "langchain": r"^from pagefile\.integrations\.langchain ",
+    "langgraph": r"^from pagefile\.integrations\.langgraph",
+    "pydantic-ai": r"^from pagefile\.integrations\.pydantic_ai ",
+    "claude": r"^from pagefile\.integrations\.claude_agent ",
+}
 
 
 @pytest.fixture(scope="module")
@@ -76,6 +85,37 @@ def test_chinese_pages_match():
     assert (DOCS / "zh" / "tutorial.md").exists()
 
 
+def missing_extras(page: Path) -> set[str]:
+    """What a page's Python and commands need and its own `pip install` does not name; nothing where it has none."""
+    found = blocks(page)
+    installs = [
+        line for one in found if one.language == "sh" for line in one.text.splitlines() if "pip" in line
+    ]
+    if not installs:
+        return set()
+    named = {
+        extra
+        for line in installs
+        for extras in re.findall(r"\[([\w,-]+)\]", line)
+        for extra in extras.split(",")
+    }
+    code = "\n".join(one.text for one in found if one.language in {"python", "console"})
+    return {extra for extra, needs in EXTRAS.items() if re.search(needs, code, re.MULTILINE)} - named
+
+
+@pytest.mark.parametrize("page", PLAYED, ids=lambda page: str(page.relative_to(DOCS)))
+def test_the_install_line_brings_what_the_page_imports(page: Path):
+    """Who followed it to the letter does not stumble over an import further down."""
+    assert set() == missing_extras(page)
+
+
+@pytest.mark.parametrize("page", ["tutorial.md", "zh/tutorial.md"])
+def test_the_tutorial_can_be_pasted(page: str):
+    """Before Python 3.13 an empty line ends a block at the prompt; only files (those with a title) may have one inside."""
+    pasted = [one for one in blocks(DOCS / page) if one.language == "python" and not one.title]
+    assert [] == [one.where for one in pasted if re.search(r"\n\n+[ \t]", one.text)]
+
+
 # -- the tests above can fail -----------------------------------------------------------------------------------------
 
 
@@ -106,6 +146,7 @@ def test_what_varies(shown: str, printed: str, same: bool):
     [
         [block("python", "1 / 0\n")],
         [block("python", "print('a')\n")],
+        [block("python", "import anyio\nawait anyio.sleep(0)\n")],
         [block("python", "print('a')\n"), block("text", "b\n", follows=True)],
         [block("console", "$ pagefile --version\npagefile 9\n")],
         [block("console", "$ pagefile nonsense\n…\n")],
@@ -132,8 +173,18 @@ def test_a_wrong_block_is_noticed(player: Player, wrong: list[Block]):
         player.play(wrong)
 
 
+def test_a_missing_extra_is_noticed(tmp_path: Path):
+    """The extra that the last block needs is not in the first."""
+    page = tmp_path / "page.md"
+    text = "```sh\npip install '.[service]'\n```\n\n```python\nfrom pagefile.client import Client\n```\n"
+    page.write_text(text, encoding="utf-8")
+    assert {"client"} == missing_extras(page)
+    page.write_text(text.replace("service", "service,client"), encoding="utf-8")
+    assert set() == missing_extras(page)
+
+
 def test_blocks_share_what_they_made(player: Player, tmp_path: Path):
-    """Names, files, the database and the service of a page; `await` may stand outside of functions."""
+    """Names, files, the database and the service of a page."""
     player.play(
         [
             block("toml", "language = 'en'\n", title="pagefile.toml"),
@@ -141,8 +192,8 @@ def test_blocks_share_what_they_made(player: Player, tmp_path: Path):
             block("console", "$ pagefile serve\nPagefile serves sqlite:///pagefile.db at …\n"),
             block("bash", f"curl '{SERVICE}/v1/turns?conversation_id=c' | grep -o Hello\n"),
             block("text", "Hello\n", follows=True),
-            block("python", "import asyncio\nx = 1\n"),
-            block("python", "await asyncio.sleep(0)\nprint(x + 1)\n"),
+            block("python", "x = 1\n"),
+            block("python", "print(x + 1)\n"),
             block("text", "2\n", follows=True),
         ]
     )
