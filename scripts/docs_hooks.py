@@ -1,8 +1,8 @@
 """What mkdocs is told besides mkdocs.yml: folders in the nav, and links that lead out of docs/.
 
 `decisions/` in the nav stands for every page of that folder, under its own title. A page may link to a file of the repository
-(`../compose.yaml`): in a checkout that works, on the site there is no such file, so its name is shown instead. A link to
-a file that does not exist breaks the build either way.
+(`../compose.yaml`), or to a page that `exclude_docs` leaves out: in a checkout that works, on the site there is no such
+file, so its name is shown instead. A link to a file that does not exist breaks the build either way.
 """
 
 import re
@@ -11,7 +11,7 @@ from typing import Any
 
 from mkdocs.exceptions import PluginError
 
-_LINK = re.compile(r"\[([^\]]+)\]\((\.\./[^)#\s]+)(#[^)\s]*)?\)")
+_LINK = re.compile(r"\[([^\]]+)\]\(([^)#:\s]+)(#[^)\s]*)?\)")
 
 
 def on_config(config: Any) -> Any:
@@ -40,7 +40,7 @@ def on_page_markdown(markdown: str, *, page: Any, config: Any, files: Any) -> st
 
     def shown(found: re.Match[str]) -> str:
         target = (here / found[2]).resolve()
-        if target.is_relative_to(docs):
+        if target.is_relative_to(docs) and not _left_out(target.relative_to(docs), files):
             return found[0]
         if not target.exists():
             raise PluginError(f"{page.file.src_uri}: there is no {found[2]}")
@@ -49,3 +49,9 @@ def on_page_markdown(markdown: str, *, page: Any, config: Any, files: Any) -> st
         return f"`{name}`" if text in {name, target.name, found[2]} else f"{found[1]} (`{name}`)"
 
     return _LINK.sub(shown, markdown)
+
+
+def _left_out(path: Path, files: Any) -> bool:
+    """Whether a page is in docs/ and not on the site."""
+    file = files.get_file_from_path(path.as_posix())
+    return file is not None and file.inclusion.is_excluded()

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 import pytest
 
@@ -58,6 +59,65 @@ def fetches(html: str) -> list[str]:
     parser = Fetches()
     parser.feed(html)
     return parser.found
+
+
+class Anchors(HTMLParser):
+    """Collects where a page links to, and what in it can be linked to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.ids: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        self.ids |= {name for name in (given.get("id"), given.get("name")) if name}
+        if (address := given.get("href" if tag in {"a", "link"} else "src")) is not None:
+            self.links.append(address)
+
+
+def dead_links(site: Path) -> list[str]:
+    """`page -> address` for each link within the site that leads nowhere, its place on the page included."""
+    read: dict[Path, Anchors] = {}
+    for file in site.rglob("*.html"):
+        read[file] = Anchors()
+        read[file].feed(file.read_text(encoding="utf-8"))
+    return [
+        f"{file.relative_to(site)} -> {link}"
+        for file, found in read.items()
+        for link in found.links
+        if not _leads_somewhere(link, file, site, read)
+    ]
+
+
+def _leads_somewhere(link: str, file: Path, site: Path, read: dict[Path, Anchors]) -> bool:
+    parts = urlsplit(link)
+    if parts.scheme or parts.netloc:
+        return True
+    path = unquote(parts.path)
+    base = site if path.startswith("/") else file.parent
+    target = Path(os.path.normpath(base / path.lstrip("/"))) if path else file
+    target = target / "index.html" if target.is_dir() else target
+    place = unquote(parts.fragment)
+    return target.is_file() and (not place or target not in read or place in read[target].ids)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_every_link_leads_somewhere(site: Path):
+    """Within the site, as it was built: mkdocs does not mind a link to a page that it was told to leave out."""
+    assert [] == dead_links(site)
+
+
+def test_a_dead_link_is_noticed(tmp_path: Path):
+    """The test above can fail: no such page, no such place."""
+    (tmp_path / "a.html").write_text(
+        '<a href="b.html#x">1</a><a href="b.html#y">2</a><a href="c/index.html">3</a><a href="https://x/y">4</a>'
+    )
+    (tmp_path / "b.html").write_text('<h2 id="x">x</h2><a href="#x">5</a><img src="no.svg">')
+    assert ["a.html -> b.html#y", "a.html -> c/index.html", "b.html -> no.svg"] == sorted(
+        dead_links(tmp_path)
+    )
 
 
 @pytest.mark.slow
