@@ -1,6 +1,6 @@
 """`verify`: prove that everything recorded is there, and make again what is derived and wrong."""
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Annotated
@@ -9,7 +9,7 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from pagefile.cli.opening import AsJson, ConfigFile, Db, loaded, run
-from pagefile.cli.output import err, number, plain, plural, print_json, print_table, say, table, visible
+from pagefile.cli.output import err, plain, plural, print_json, print_table, say, table, visible
 from pagefile.memory.verifying import Finding, Report
 from pagefile.memory.verifying import verify as verified
 from pagefile.settings import Settings
@@ -17,6 +17,25 @@ from pagefile.settings import Settings
 #: Notes that are shown to people; a script gets all that are listed.
 _NOTES_SHOWN = 20
 _WORDS = {"damage": "damaged", "derived": "derived", "note": "note"}
+#: What is counted, in the order in which it is told, and what one of it is called.
+_COUNTED = {
+    "conversations": "conversation",
+    "entries": "entry",
+    "turns": "turn",
+    "token counts": "token count",
+    "terms": "term list",
+    "vectors": "vector",
+    "watermarks": "watermark",
+    "sessions": "session",
+    "calls": "recorded window",
+    "references": "reference",
+    "pages": "page",
+    "page bytes": "page byte",
+    "passages": "passage",
+    "facts": "fact",
+    "revisions": "revision",
+    "items": "item",
+}
 
 
 def verify(
@@ -37,9 +56,11 @@ def verify(
     db: Db = None,
     config: ConfigFile = None,
 ) -> None:
-    """Prove that everything recorded is still there, byte for byte; exit code 1 when something is wrong.
+    """Prove that everything recorded is still there; exit code 1 when something is wrong.
 
-    Looks at the log, archived pages, checkpoints, facts, items and all indexes. Only reports, unless told to repair.
+    Archived pages are proved byte for byte, by their SHA-256. Turns are proved complete, in order and readable, and are held against
+    their token counts, their terms and the windows that were recorded: an edit by hand that changes none of these is not seen.
+    Looks at checkpoints, facts, items and all indexes too. Only reports, unless told to repair.
     """
     settings = _quiet(loaded(ctx, db, config).settings)
     with _progress() as told:
@@ -76,6 +97,7 @@ def _as_json(report: Report) -> dict[str, object]:
         "derived": report.derived,
         "mended": report.mended,
         "notes": report.notes,
+        "other_windows": report.other_windows,
         "left_out": report.left_out,
         "findings": findings,
     }
@@ -102,11 +124,17 @@ def _show(report: Report, *, repair: bool) -> None:
     left = report.damage + report.derived + report.notes - len(shown)
     if left:
         say(f"{plural(left, 'finding')} more; --json lists up to a thousand of each kind.")
-    checked = ", ".join(
-        f"{number(count)} {what}" for what, count in report.checked.items() if count and what != "rows"
-    )
+    checked = ", ".join(plural(count, what) for what, count in _counted(report.checked))
     say(f"Looked at {checked or 'an empty database'}{'' if report.full else ' (values: a sample)'}.")
     say(_verdict(report, repair=repair))
+
+
+def _counted(checked: Mapping[str, int]) -> Iterator[tuple[str, int]]:
+    """What was looked at, each by its name in the singular, always in the same order."""
+    known = {name: checked.get(name, 0) for name in _COUNTED}
+    for name, count in {**known, **checked}.items():
+        if count and name != "rows":
+            yield _COUNTED.get(name, name.removesuffix("s")), count
 
 
 def _where(finding: Finding) -> str:
@@ -132,8 +160,15 @@ def _verdict(report: Report, *, repair: bool) -> str:
         )
     if report.mended:
         told.append(f"{plural(report.mended, 'derived thing')} mended.")
+    windows = (
+        f"{plural(report.other_windows, 'window')} can no longer be made again, see above"
+        if report.other_windows
+        else ""
+    )
     if report.whole:
-        told.append("Everything recorded is there.")
+        told.append(f"Everything recorded is there{windows and '; ' + windows}.")
+    elif windows:
+        told.append(f"{windows}.")
     return " ".join(told)
 
 

@@ -55,16 +55,20 @@ OLDER = (
     "this call was recorded by an older version of Pagefile, which did not write down what is needed to make its "
     "window again; calls recorded since then can be"
 )
+_CHANGED = (
+    "every candidate is as it was, but the text of one is not: either a text was changed, or another version of "
+    "Pagefile made this window"
+)
 #: What may have become of a block that is no longer what it was.
 _SINCE: Mapping[Block, str] = {
     "steps": "their pages were purged or erased since",
-    "recent": "turns or their pages were purged or erased since",
-    "older": "turns or their pages were purged or erased since",
+    "recent": "turns or their pages were purged, erased or changed since",
+    "older": "turns or their pages were purged, erased or changed since",
     "summary": "the checkpoint was erased since",
     "loaded": "pages were purged or erased since",
-    "facts": "facts were erased since",
-    "corrections": "facts were erased since",
-    "episodes": "the turns they come from were erased since",
+    "facts": "facts were erased or changed since",
+    "corrections": "facts were erased or changed since",
+    "episodes": "the turns they come from were erased or changed since",
 }
 
 
@@ -417,9 +421,7 @@ def _reasons(was: Receipt, now: Receipt) -> list[str]:
         if differ:
             named = ", ".join(differ[:3]) + (f" and {len(differ) - 3} more" if len(differ) > 3 else "")
             found.append(f"{block}: {_SINCE.get(block, 'not as it was')} ({named})")
-    return found or [
-        "every candidate is as it was, but the text of one is not: it was written by another version of Pagefile"
-    ]
+    return found or [_CHANGED]
 
 
 def _by_id(receipt: Receipt) -> dict[str, tuple[Block, bool, str | None, int]]:

@@ -184,6 +184,49 @@ def test_the_command_line_tells_what_and_what_to_do(copy, whole):
     assert looked(copy, "verify", "--tenant", "t2").code == 0
 
 
+def changed(file, statement):
+    with sqlite3.connect(file) as connection:
+        assert connection.execute(statement).rowcount == 1
+    connection.close()
+
+
+def test_a_word_changed_by_hand_is_never_made_good(copy):
+    """The terms are the only witness of the other word: --repair leaves them, and 1 is returned for as long as they differ."""
+    changed(copy, "UPDATE ai_message SET query = replace(query, 'talk', 'walk') WHERE message_id = 'd0'")
+    for _ in range(2):
+        said = looked(copy, "verify", "--repair")
+        assert said.code == 1
+        assert "Compare the turn with a backup: its text or its terms were changed." in said.words
+    assert looked(copy, "rebuild", "--anew").code == 0
+    assert looked(copy, "verify").code == 0
+
+
+def test_a_window_that_cannot_be_made_again_is_mentioned_to_the_end(copy):
+    """A turn that is in no sample was changed: the window it stood in tells, and nobody blames another version for sure."""
+    changed(copy, "UPDATE ai_message SET query = '还在吗？' WHERE message_id = 'l6'")
+    said = looked(copy, "verify")
+    assert said.code == 0
+    assert "either a text was changed or another version of Pagefile made it" in said.words
+    assert "Compare with a backup" in said.words
+    assert said.words.endswith(
+        "Everything recorded is there; 1 window can no longer be made again, see above."
+    )
+    said = looked(copy, "verify", "--json")
+    assert said.json["other_windows"] == 1
+    assert [finding["kind"] for finding in said.json["findings"]] == ["call-changed"]
+    assert looked(copy, "verify", "--full").code == 1
+
+
+def test_what_was_looked_at_is_counted_in_words(copy):
+    """One is one, and the order is always the same."""
+    said = looked(copy, "verify")
+    assert (
+        "Looked at 5 conversations, 18 entries, 15 turns, 5 token counts, 15 term lists, 15 watermarks, 5 sessions, "
+        "1 recorded window, 1 reference, 1 page, "
+    ) in said.words
+    assert " page bytes, 1 passage, 1 fact, 1 revision (values: a sample)." in said.words
+
+
 def test_what_was_purged_on_purpose_is_listed_and_is_no_damage(copy, whole):
     """A tombstone says when; its references lead to it."""
     assert looked(copy, "archive", "purge", "--uuid", whole[1], "--user-id", "u", "--yes").code == 0

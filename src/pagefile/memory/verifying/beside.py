@@ -1,6 +1,7 @@
 """What lies beside the log of a conversation: its session, and the windows that were handed out."""
 
 from dataclasses import replace
+from datetime import datetime
 
 from pagefile.errors import ConflictError, NotFoundError, PagefileError
 from pagefile.memory.house import House
@@ -9,10 +10,12 @@ from pagefile.memory.verifying.findings import Finding, Tally, at
 from pagefile.ports import UNREADABLE
 from pagefile.records import Call, Scope
 from pagefile.stores import versions_in
+from pagefile.window.receipt import Receipt, receipt_from
 
 #: Unless everything is asked for, the newest window of so many conversations is made again.
 SAMPLED = 100
 _ALL = 1_000_000
+_PAGES = 500
 
 
 class Sessions:
@@ -51,6 +54,8 @@ class Calls:
     def __init__(self, house: House, *, full: bool) -> None:
         self._house = house
         self._full = full
+        #: When something of an owner was purged last, None: nothing is.
+        self._purges: dict[Scope, datetime | None] = {}
 
     async def look(self, scope: Scope, tally: Tally) -> list[Finding]:
         """What is wrong with a conversation's recorded calls: all of them, or the newest of the first conversations."""
@@ -75,6 +80,33 @@ class Calls:
             return [at(scope, "note", "call-unreadable", f"call {call.id!r} cannot be made again: {error!r}")]
         if again is None or again.exact:
             return []
-        told = "; ".join(again.why) or "nothing tells why"
-        what = f"the window of call {call.id!r} comes out otherwise today: {told}"
-        return [at(scope, "note", "call-differs", what, turn=call.turn_id)]
+        if await self._lost_something(call, again.window.receipt):
+            told = "; ".join(again.why) or "nothing tells why"
+            what = f"the window of call {call.id!r} comes out otherwise today: {told}"
+            return [at(scope, "note", "call-differs", what, turn=call.turn_id)]
+        what = (
+            f"the window of call {call.id!r} cannot be made again: its messages have another hash, and nothing it was made of "
+            "was purged or erased, so either a text was changed or another version of Pagefile made it"
+        )
+        return [at(scope, "note", "call-changed", what, turn=call.turn_id)]
+
+    async def _lost_something(self, call: Call, now: Receipt) -> bool:
+        """Whether something that a window was made of is no longer there: a candidate, or the text of a page."""
+        there = {verdict.id for verdict in now}
+        if any(verdict.id not in there for verdict in receipt_from(call.receipt)):
+            return True
+        scope = call.scope
+        # Pages may come from any conversation of the user.
+        owner = scope if scope.user is None else Scope(scope.tenant, scope.user)
+        if owner not in self._purges:
+            self._purges[owner] = await self._last_purge(owner)
+        last = self._purges[owner]
+        return last is not None and last >= call.at
+
+    async def _last_purge(self, owner: Scope) -> datetime | None:
+        after: str | None = None
+        purges: list[datetime] = []
+        while pages := await self._house.store.pages.list(owner, limit=_PAGES, after=after):
+            purges += [page.purged for page in pages if page.purged is not None]
+            after = pages[-1].uuid
+        return max(purges, default=None)

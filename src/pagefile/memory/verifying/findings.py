@@ -55,11 +55,14 @@ ADVICE: Mapping[str, str] = {
     "fact-chain": _BACKUP,
     "facts-unreadable": _BACKUP,
     "call": _BACKUP,
-    "call-differs": "Nothing, if something was purged, erased or updated since; `pagefile explain` shows it.",
+    "call-differs": "Nothing, if that was done on purpose, else compare with a backup; `pagefile explain` shows it.",
+    "call-changed": "Compare with a backup, unless Pagefile was updated since; `pagefile explain` shows the window.",
     "call-unreadable": "Nothing: recorded calls are kept for a while only.",
     "item": _BACKUP,
     "text": "Nothing, or restore a backup if a page is missing: no page names this text.",
 }
+
+_OTHER_WINDOWS = frozenset({"call-differs", "call-changed"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +112,8 @@ class Report:
     derived: int
     mended: int
     notes: int
+    #: Recorded windows, among those looked at, that cannot be made again as they were.
+    other_windows: int = 0
     #: Whether every value was compared, not only a sample.
     full: bool = False
 
@@ -130,6 +135,7 @@ class Tally:
     checked: Counter[str] = field(default_factory=Counter[str])
     levels: Counter[Level] = field(default_factory=Counter[Level])
     mended: int = 0
+    other_windows: int = 0
     findings: list[Finding] = field(default_factory=list[Finding])
 
     def add(self, findings: Iterable[Finding]) -> None:
@@ -137,18 +143,32 @@ class Tally:
         for finding in findings:
             self.levels[finding.level] += 1
             self.mended += finding.mended
+            self.other_windows += finding.kind in _OTHER_WINDOWS
             if self.levels[finding.level] <= MOST_FINDINGS:
                 self.findings.append(finding)
 
     def report(self, *, full: bool) -> Report:
-        """All of it, the worst first."""
-        order: list[Level] = ["damage", "derived", "note"]
+        """All of it, the worst first, then by place."""
         return Report(
             checked=dict(self.checked),
-            findings=tuple(sorted(self.findings, key=lambda finding: order.index(finding.level))),
+            findings=tuple(sorted(self.findings, key=_place)),
             damage=self.levels["damage"],
             derived=self.levels["derived"],
             mended=self.mended,
             notes=self.levels["note"],
+            other_windows=self.other_windows,
             full=full,
         )
+
+
+def _place(finding: Finding) -> tuple[int, str, str, int, str, str, str]:
+    order: list[Level] = ["damage", "derived", "note"]
+    return (
+        order.index(finding.level),
+        finding.tenant or "",
+        finding.conversation or "",
+        finding.seq or 0,
+        finding.page or "",
+        finding.kind,
+        finding.what,
+    )
