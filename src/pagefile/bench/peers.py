@@ -19,7 +19,8 @@ from pagefile.bench import recall as recall_bench
 from pagefile.bench.peers_all import OURS, PEERS, version_of
 from pagefile.bench.peers_base import BUDGET, Peer
 from pagefile.bench.peers_child import Task
-from pagefile.bench.peers_lines import Line, Told, lines_of, recall_lines
+from pagefile.bench.peers_lines import Line, lines_of, recall_lines
+from pagefile.bench.peers_reasons import Told
 from pagefile.bench.peers_script import PLANTED_IN, RESULT_CHARS, RESULT_EVERY, details
 from pagefile.bench.peers_vectors import Address, VectorServer
 from pagefile.bench.report import machine_facts

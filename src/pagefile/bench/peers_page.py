@@ -3,8 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from pagefile.bench.peers_all import OURS
-from pagefile.bench.peers_lines import Line
+from pagefile.bench.peers_lines import IN_MEMORY, Line, Value
 
 _COMMAND = "pagefile bench peers --out peers.json --svg peers.svg --page peers.md"
 
@@ -67,15 +66,17 @@ def _skipped(made: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _table(lines: Sequence[Line], names: Sequence[str]) -> Iterator[str]:
-    yield f"| | {' | '.join(names)} | |"
-    yield f"|---|{'---:|' * len(names)}---|"
+    yield f"| | who is ahead | {' | '.join(names)} |"
+    yield f"|---|---|{'---:|' * len(names)}"
     for line in lines:
-        values = [_bold(name, number(line.values.get(name), line.unit)) for name in names]
-        yield f"| {line.name} ({unit(line)}) | {' | '.join(values)} | {line.verdict} |"
+        values = [_value(line, name) for name in names]
+        yield f"| {line.name} ({unit(line)}) | {', '.join(line.leaders) or line.verdict} | {' | '.join(values)} |"
 
 
-def _bold(name: str, value: str) -> str:
-    return f"**{value}**" if name == OURS else value
+def _value(line: Line, name: str) -> str:
+    """A number of the table; that of the one who is ahead in bold."""
+    shown = number(line.values.get(name), line.unit)
+    return f"**{shown}**" if name in line.leaders else shown
 
 
 def unit(line: Line) -> str:
@@ -84,10 +85,12 @@ def unit(line: Line) -> str:
     return f"{named}, {line.better} is better"
 
 
-def number(value: float | None, of: str) -> str:
+def number(value: Value, of: str) -> str:
     """A number as a person reads it."""
     if value is None:
         return "–"
+    if isinstance(value, str):
+        return value
     if of == "share":
         return f"{100 * value:.3g}"
     if value == 0:
@@ -122,11 +125,13 @@ def _growth(made: Mapping[str, Any]) -> Iterator[str]:
     yield f"| | turns | {' | '.join(named)} | peak, MB | disk, MB | said details found, % |"
     yield f"|---|---:|{'---:|' * len(named)}---:|---:|---:|"
     for peer in made["peers"]:
-        for point in peer["growth"]["points"] if peer["growth"] else ():
+        points = peer["growth"]["points"] if peer["growth"] else ()
+        on_disk = any(point["disk_bytes"] for point in points)
+        for point in points:
             values = [number(point[what], "ms") for what, _ in _GROWN]
             values += [
                 number(point["peak_mb"] - peer["base_mb"], "MB"),
-                number(point["disk_bytes"] / 1e6, "MB"),
+                number(point["disk_bytes"] / 1e6 if on_disk else IN_MEMORY, "MB"),
                 number(point["said_share"], "share"),
             ]
             yield f"| {peer['name']} | {point['turns']:,} | {' | '.join(values)} |"

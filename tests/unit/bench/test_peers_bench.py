@@ -1,6 +1,7 @@
 """`pagefile bench peers`: one conversation for everybody, honest lines, and pages that say what was measured."""
 
 import json
+import re
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,9 @@ from pagefile.bench.peers_all import OURS, PEERS
 from pagefile.bench.peers_base import BUDGET, Given, pieces, with_memories
 from pagefile.bench.peers_chart import growth_chart
 from pagefile.bench.peers_child import Course, Task, prefix_share, prompt_tokens, shared_prefix, walk
-from pagefile.bench.peers_lines import UNEXPLAINED, Line, Told, lines_of, recall_lines, who_is_ahead, why
+from pagefile.bench.peers_lines import IN_MEMORY, Line, lines_of, recall_lines, who_is_ahead
 from pagefile.bench.peers_page import number, page
+from pagefile.bench.peers_reasons import UNEXPLAINED, Explainer, Told
 from pagefile.bench.peers_script import PLANTED_IN, SERIAL, details, lines
 from pagefile.bench.peers_vectors import Vectors, VectorServer
 from pagefile.cli.bench import app
@@ -94,6 +96,7 @@ def test_pieces_make_up_the_text():
 
 def told(name: str, **changes: Any) -> Told:
     walked = {
+        "turns": 200,
         "prompt_tokens": 7000,
         "over_budget": 0.0,
         "prefix_share": 0.9,
@@ -122,7 +125,10 @@ def told(name: str, **changes: Any) -> Told:
 
 
 def line(name: str, *others: Told, sizes: tuple[int, ...] = (100, 1000)) -> Line:
+    """The line, with every reason in full: no line of another size comes before it."""
     everybody = {one.name: one for one in (told(OURS), *others)}
+    size = re.search(r"at ([\d,]+) turns", name)
+    sizes = (int(size[1].replace(",", "")),) if size else sizes
     return next(one for one in lines_of(everybody, sizes) if one.name == name)
 
 
@@ -142,6 +148,8 @@ def test_a_verdict_in_a_word():
     assert "a ahead" == Line("n", "ms", "less", {OURS: 1.0, "a": 0.1}, ["a"], "Because.").verdict
     assert "nobody to compare with" == Line("n", "ms", "less", {OURS: 1.0, "a": None}).verdict
     assert "not measured" == Line("n", "ms", "less", {"a": 1.0}).verdict
+    both = Line("n", "ms", "less", {OURS: 1.0, "a": 0.1, "b": 0.1, "c": 0.2}, ["a", "b", "c"], "Because.")
+    assert "a, b ahead" == both.verdict
 
 
 def test_a_line_survives_json():
@@ -171,7 +179,11 @@ def test_a_reason_follows_from_what_was_measured():
             "80% of its prompts beyond the budget",
         ),
         ("Details in the prompt", told(MEM0, in_prompt=33, reached=33), "ten best finds into every prompt"),
-        ("Disk, at 1,000 turns", told(TRIMMING, disk_bytes=0), "keeps everything in memory"),
+        (
+            "Record a turn, at 1,000 turns",
+            told(TRIMMING, record_ms=0.1, disk_bytes=0),
+            "keeps everything in memory",
+        ),
         (
             "Recall, at 1,000 turns",
             told(STORE, recall_ms=0.1, said_share=0.8),
@@ -183,13 +195,17 @@ def test_a_reason_follows_from_what_was_measured():
             "finds 50% of the details in tool results",
         ),
         ("Make a prompt, at 1,000 turns", told(TRIMMING, context_ms=0.1), "cannot be asked for"),
-        ("Memory, at 1,000 turns", told(TRIMMING, peak_mb=50.0, bytes_lost=870), "thrown away 87%"),
+        (
+            "Memory, at 1,000 turns",
+            told(TRIMMING, peak_mb=50.0, bytes_lost=870),
+            "thrown away 87% of what was said, word for word (over 200 turns)",
+        ),
         (
             "Memory, at 1,000 turns",
             told(STORE, peak_mb=50.0, opened_mb=30.0),
             "adds 20 MB before the first turn, Pagefile 110",
         ),
-        ("Disk, at 100 turns", told("LlamaIndex memory", disk_bytes=5_000_000), "its vectors are in memory"),
+        ("Disk, at 100 turns", told("LlamaIndex memory", disk_bytes=5_000_000), "the vectors are in memory"),
     ],
 )
 def test_reasons(name: str, other: Told, says: str):
@@ -201,8 +217,37 @@ def test_who_has_the_same_reason_is_named_together():
     """A reason stands once."""
     others = (told(name, record_ms=0.01, disk_bytes=0) for name in (STORE, "LangChain context editing"))
     reason = line("Record a turn, at 100 turns", *others).why
-    assert reason.startswith(f"{STORE}, LangChain context editing: keeps everything in memory")
-    assert 1 == reason.count("keeps everything")
+    assert reason.startswith(f"{STORE}, LangChain context editing: keep everything in memory")
+    assert 1 == reason.count("everything")
+
+
+def test_a_reason_is_told_in_full_once():
+    """Later lines name it in a few words, with all who have it."""
+    others = [told(name, record_ms=0.01, disk_bytes=0) for name in (STORE, "LangChain context editing")]
+    made = lines_of({one.name: one for one in (told(OURS), *others)}, (100, 1000))
+    first, later = (one.why for one in made if one.name.startswith("Record a turn"))
+    assert "a restart loses it all" in first
+    assert f"As above: nothing on disk ({STORE}, LangChain context editing)." == later
+
+
+def test_a_reason_has_the_figures_of_its_line():
+    """Those of another size are not held against it; where only another is known, it says which."""
+    them = told(STORE, recall_ms=0.1, said_share=0.8)
+    them.growth["points"][1]["said_share"] = 0.4
+    reason = line("Recall, at 100 turns", them).why
+    assert "80% of the details said, Pagefile 100%." in reason
+    assert "turns" not in reason
+    told_of_no_size = Explainer({OURS: told(OURS), STORE: them}).why("recall", [STORE])
+    assert "40% of the details said, Pagefile 100%, at 1,000 turns." in told_of_no_size
+
+
+def test_who_has_no_disk_is_not_ahead_on_it():
+    """Nothing on disk is no small size; who is smaller on a disk is ahead."""
+    made = line("Disk, at 100 turns", told(STORE, disk_bytes=0), told(MEM0, disk_bytes=5_000_000))
+    assert [MEM0] == made.ahead
+    assert IN_MEMORY == made.values[STORE]
+    alone = line("Disk, at 100 turns", told(STORE, disk_bytes=0))
+    assert "nobody to compare with" == alone.verdict
 
 
 def test_who_is_ahead_only_while_it_is_short():
@@ -218,7 +263,9 @@ def test_a_figure_without_a_reason_says_so():
     found = line("Said details found, at 1,000 turns", told(MEM0), sizes=(1000,))
     assert not found.ahead
     behind = {OURS: told(OURS, said_share=0.5), MEM0: told(MEM0)}
-    assert UNEXPLAINED in why("found", [MEM0], behind)
+    explainer = Explainer(behind)
+    assert UNEXPLAINED in explainer.why("found", [MEM0])
+    assert UNEXPLAINED in explainer.why("found", [MEM0])
 
 
 def test_growth_is_a_line_when_there_are_two_sizes():
@@ -251,13 +298,14 @@ def test_recall_is_behind_only_beyond_the_bounds():
     ("value", "unit", "shown"),
     [
         (None, "ms", "–"),
+        (IN_MEMORY, "MB", "in memory"),
         (0.1234, "share", "12.3"),
         (0.0, "MB", "0"),
         (1234.5, "tokens", "1,234"),
         (0.0421, "ms", "0.042"),
     ],
 )
-def test_numbers_for_people(value: float | None, unit: str, shown: str):
+def test_numbers_for_people(value: float | str | None, unit: str, shown: str):
     """As many digits as mean something."""
     assert shown == number(value, unit)
 
@@ -429,6 +477,23 @@ def committed() -> dict[str, Any]:
 def test_the_page_says_what_the_json_says(committed: dict[str, Any]):
     """Nobody wrote into it by hand."""
     assert page(committed, "peers.svg") == (BENCHMARKS / "peers.md").read_text(encoding="utf-8")
+
+
+def test_the_lines_follow_from_the_numbers(committed: dict[str, Any]):
+    """Verdicts and reasons are those that the code finds in the same numbers today."""
+    made = [one.to_json() for one in peers.peer_lines(committed["peers"], committed["sizes"])]
+    assert made == committed["lines"][: len(made)]
+
+
+def test_the_best_number_is_bold_and_named_beside_the_line(committed: dict[str, Any]):
+    """Whoever it is: the second column says it, where nobody has to scroll."""
+    rows = [row.split(" | ") for row in page(committed).splitlines() if "is better)" in row]
+    names = [one["name"] for one in committed["peers"]]
+    assert rows
+    for row, made in zip(rows, committed["lines"], strict=True):
+        leaders = Line.from_json(made).leaders
+        assert (", ".join(leaders) or made["verdict"]) == row[1]
+        assert leaders == [name for name, cell in zip(names, row[2:], strict=True) if cell.startswith("**")]
 
 
 def test_the_picture_shows_what_the_json_says(committed: dict[str, Any]):
