@@ -131,7 +131,10 @@ def test_recall_finds_and_explains():
     """Hits of a user or of a conversation, with the score and its parts."""
     said = pagefile("recall", "青霉素", "--user-id", "王芳")
     assert 0 == said.code
-    assert "words " in said.out
+    assert "words " not in said.out
+    parts = pagefile("recall", "青霉素", "--user-id", "王芳", "--scores").out
+    assert "words " in parts
+    assert " 0.00" not in parts
     hits = pagefile("recall", "Lisbon", "-c", "trip", "--json").json
     assert ["t1"] == [hit["id"] for hit in hits]
     assert {"words", "coverage"} <= set(hits[0]["parts"])
@@ -225,6 +228,7 @@ def test_doctor_looks_into_the_database():
         ("show", "门诊-1"),
         ("show", "门诊-1", "--full"),
         ("recall", "青霉素", "--user-id", "王芳"),
+        ("recall", "青霉素", "--user-id", "王芳", "--scores"),
         ("facts", "王芳"),
         ("config",),
         ("doctor",),

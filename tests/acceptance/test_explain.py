@@ -469,15 +469,46 @@ async def said(*arguments):
 
 
 async def test_calls_are_listed(recorded):
-    """With ids that can be copied whole."""
+    """With as much of each id as `explain` needs; whole for scripts."""
     told = await said("calls", "门诊")
-    assert (told.code, recorded.id in told.out, "我对什么过敏" in told.words.replace(" ", "")) == (
+    assert (
+        told.code,
+        f"pagefile explain {recorded.id[:8]}" in told.out,
+        "我对什么过敏" in told.words.replace(" ", ""),
+    ) == (
         0,
         True,
         True,
     )
     assert [call["id"] for call in (await said("calls", "门诊", "--json")).json] == [recorded.id]
     assert (await said("calls", "nobody")).code == 3
+
+
+async def test_calls_fit_into_a_narrow_terminal(recorded, monkeypatch):
+    """The question stands on one line, and the beginning of an id, as it is listed, is as good as the id."""
+    monkeypatch.setenv("COLUMNS", "80")
+    (row,) = [line for line in (await said("calls", "门诊")).out.splitlines() if "我对什么过敏？" in line]
+    short = row.split()[0]
+    assert (len(short), recorded.id.startswith(short)) == (8, True)
+    assert (await said("explain", short, "--json")).json["call"]["id"] == recorded.id
+    assert (await said("replay", short, "--json")).json["call"]["id"] == recorded.id
+
+
+async def test_the_beginning_of_an_id_must_be_of_one_call(recorded):
+    """Else nobody guesses: both are named."""
+    async with Memory.open("sqlite:///pagefile.db") as memory:
+        call = await memory.call(recorded.id)
+        other = replace(call, id=f"{call.id[:12]}-another")
+        await memory.house.store.calls.add([other], keep=10)
+    listed = (await said("calls", "门诊")).out
+    assert {call.id[:13], other.id[:13]} <= set(listed.split())
+    refused = await said("explain", call.id[:8])
+    assert refused.code == 1
+    assert call.id in refused.err
+    assert other.id in refused.err
+    assert (await said("explain", call.id[:13])).code == 0
+    assert (await said("explain", "zzzzzzzz")).code == 3
+    assert (await said("explain", call.id[:3])).code == 3
 
 
 async def test_a_call_is_explained_on_the_command_line(recorded):

@@ -26,6 +26,8 @@ _VARIES = [
     r"\b20\d\d-\d\d-\d\d\b",
     r"(?m)^[0-9a-z]{12}(?=  )",
     r"(?<=prefix )[0-9a-f]{12}",
+    r"(?m)^[0-9a-f]{8}(?=   )",
+    r"(?<=pagefile explain )[0-9a-f]{8}\b",
     r"\bpf_\w+",
 ]
 

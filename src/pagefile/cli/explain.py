@@ -22,18 +22,27 @@ from pagefile.cli.output import (
     visible,
     warn,
 )
-from pagefile.errors import SettingsError
+from pagefile.errors import NotFoundError, SettingsError
 from pagefile.memory import Conversation, Memory
 from pagefile.memory.explaining import Explanation
 from pagefile.memory.replaying import CHANGEABLE, Replay, change_of
-from pagefile.records import Call, JsonValue, Listing
+from pagefile.records import Call, JsonValue, Listing, Scope
 from pagefile.window.comparing import CandidateChange, Comparison, DiffLine
 
 #: Lines of a difference that are shown unless all are asked for.
 _DIFF_LINES = 60
+#: Characters of an id that are shown, like those of a commit, and those that it takes at least to find it.
+_SHOWN_CHARS, _LEAST_CHARS = 8, 4
+#: Calls that are held at a time.
+_SLICE = 200
 _STYLES = {"-": "red", "+": "green", "=": "", "…": "dim"}
 
-CallId = Annotated[str, typer.Argument(help="A recorded call; `pagefile calls CONVERSATION` lists them.")]
+CallId = Annotated[
+    str,
+    typer.Argument(
+        help="A recorded call, or the beginning of its id; `pagefile calls CONVERSATION` lists them."
+    ),
+]
 
 
 def calls(
@@ -63,10 +72,11 @@ def calls(
         print_json(found)
         return
     made = table("call", "made", "tokens", "of", "question", right=("tokens", "of"))
+    chars = _telling_chars([call.id for call in found])
     for call in found:
         budget = call.options.get("window_tokens")
         made.add_row(
-            call.id,
+            visible(call.id[:chars]),
             moment(call.at),
             number(call.tokens),
             number(budget) if isinstance(budget, int) else "",
@@ -75,7 +85,7 @@ def calls(
     print_table(made)
     if found.next:
         say(f"\nThere are more: --limit {limit * 10} shows them.")
-    say(f"\npagefile explain {found[0].id}  shows what the model saw.")
+    say(f"\npagefile explain {visible(found[0].id[:chars])}  shows what the model saw.")
 
 
 def explain(
@@ -94,8 +104,8 @@ def explain(
     """Show what the model saw in a recorded call, and why. Nothing is written."""
 
     async def work(memory: Memory) -> Explanation:
-        chat = await _chat(memory, call, tenant)
-        return await chat.explain(call)
+        one = await _named(memory, call, tenant)
+        return await _chat(memory, one).explain(one.id)
 
     found = run(loaded(ctx, db, config).settings, work)
     if as_json:
@@ -129,8 +139,8 @@ def replay(
     wanted = dict(_change(change) for change in changes or ())
 
     async def work(memory: Memory) -> Replay:
-        chat = await _chat(memory, call, tenant)
-        return await chat.replay(call, **wanted)
+        one = await _named(memory, call, tenant)
+        return await _chat(memory, one).replay(one.id, **wanted)
 
     found = run(loaded(ctx, db, config).settings, work)
     if as_json:
@@ -146,8 +156,41 @@ def replay(
     _show_comparison(found.comparison, full=full)
 
 
-async def _chat(memory: Memory, call_id: str, tenant: str | None) -> Conversation:
-    scope = (await memory.call(call_id, tenant=tenant)).scope
+async def _named(memory: Memory, name: str, tenant: str | None) -> Call:
+    """A recorded call by its id, or by the beginning of it that `calls` lists."""
+    try:
+        return await memory.call(name, tenant=tenant)
+    except NotFoundError:
+        found = await _beginning(memory, name, tenant) if len(name) >= _LEAST_CHARS else []
+        if len(found) > 1:
+            told = " and ".join(call.id for call in found)
+            raise SettingsError(f"{name!r} is the beginning of more than one call: {told}.") from None
+        if not found:
+            raise
+        return found[0]
+
+
+async def _beginning(memory: Memory, name: str, tenant: str | None) -> list[Call]:
+    """At most two calls whose ids begin so."""
+    found: list[Call] = []
+    scope = Scope() if tenant is None else Scope(tenant)
+    after: str | None = None
+    while len(found) < 2 and (calls := await memory.house.store.calls.list(scope, limit=_SLICE, after=after)):
+        found += [call for call in calls if call.id.startswith(name)]
+        after = calls[-1].id
+    return found[:2]
+
+
+def _telling_chars(ids: Sequence[str]) -> int:
+    """How many characters of each id are enough to tell them apart."""
+    longest = max(map(len, ids))
+    return next(
+        (n for n in range(_SHOWN_CHARS, longest) if len({one[:n] for one in ids}) == len(ids)), longest
+    )
+
+
+def _chat(memory: Memory, call: Call) -> Conversation:
+    scope = call.scope
     return memory.conversation(scope.conversation or "", user_id=scope.user, tenant=scope.tenant)
 
 

@@ -23,13 +23,14 @@ def recall(
     ] = None,
     user_id: Annotated[str | None, typer.Option(help="Search all conversations of a user.")] = None,
     limit: Annotated[int, typer.Option(min=1, help="How many to find.")] = 10,
+    scores: Annotated[bool, typer.Option("--scores", help="Show what each score is made of.")] = False,
     full: Full = False,
     tenant: Tenant = None,
     as_json: AsJson = False,
     db: Db = None,
     config: ConfigFile = None,
 ) -> None:
-    """Find past turns, best first, with the score of each and what it is made of."""
+    """Find past turns, best first, with the score of each."""
     if conversation is None and user_id is None:
         raise typer.BadParameter("say where to search: --conversation ID or --user-id ID")
 
@@ -48,12 +49,12 @@ def recall(
     if as_json:
         print_json(hits)
         return
-    made = table("score", "parts", "said", "conversation", "text", right=("score",))
+    made = table("score", *(["parts"] if scores else []), "said", "conversation", "text", right=("score",))
     for hit in hits:
         text = visible(hit.text, lines=True) if full else clipped(hit.text, 160)
         made.add_row(
             f"{hit.score:.2f}",
-            _parts(hit.parts),
+            *([_parts(hit.parts)] if scores else []),
             f"{hit.at.astimezone():%Y-%m-%d}",
             clipped(hit.conversation_id, 16),
             text,
@@ -62,4 +63,5 @@ def recall(
 
 
 def _parts(parts: Mapping[str, float]) -> str:
-    return "\n".join(f"{name} {value:.2f}" for name, value in parts.items())
+    told = {name: f"{value:.2f}" for name, value in parts.items()}
+    return "\n".join(f"{name} {value}" for name, value in told.items() if float(value))
