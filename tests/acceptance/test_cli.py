@@ -126,6 +126,33 @@ def test_context_in_a_small_window():
     assert 0 < pagefile("context", "long", "--window-tokens", "150", "--json").json["ratio"]
 
 
+@pytest.mark.parametrize("indent", [None, 2])
+def test_a_dump_of_another_memory_without_its_name(indent: int | None):
+    """Says what to add; a database or a damaged export is told as before."""
+    dump = {"results": [{"memory": "喜欢绿茶", "user_id": "林"}]}
+    Path("mem0.json").write_text(json.dumps(dump, indent=indent), "utf-8-sig")
+    said = pagefile("import", "mem0.json")
+    assert 1 == said.code
+    assert "--from mem0 | redis-agent-memory | langchain" in said.err
+    assert 0 == pagefile("import", "mem0.json", "--from", "mem0").code
+    Path("damaged.jsonl").write_text('{"type":"pagefile-export","version":1}\n{')
+    assert "--from" not in pagefile("import", "damaged.jsonl").err
+
+
+def test_a_dump_of_which_nothing_can_be_taken_over_is_a_failure():
+    """What is there already is no failure."""
+    Path("none.json").write_text(json.dumps({"results": [{"memory": ""}, {"memory": None}]}))
+    said = pagefile("import", "none.json", "--from", "mem0", "--user-id", "u")
+    assert 1 == said.code
+    assert "memories without text (2)" in said.words
+    assert "nothing" in said.err.lower()
+    said = pagefile("import", "none.json", "--from", "mem0", "--user-id", "u", "--json")
+    assert (1, 0) == (said.code, said.json["fact"])
+    Path("some.json").write_text(json.dumps({"results": [{"memory": "likes tea"}]}))
+    for _ in range(2):
+        assert 0 == pagefile("import", "some.json", "--from", "mem0", "--user-id", "u").code
+
+
 @pytest.mark.usefixtures("desk")
 def test_recall_finds_and_explains():
     """Hits of a user or of a conversation, with the score and its parts."""

@@ -1,5 +1,6 @@
 """`export` and `import`: a memory as JSON lines, out and in again."""
 
+from codecs import BOM_UTF8
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +14,8 @@ from pagefile.cli.opening import AsJson, ConfigFile, Db, Tenant, UserId, loaded,
 from pagefile.cli.output import err, nothing, number, plural, print_json, say
 from pagefile.errors import NotFoundError, TransferError
 from pagefile.integrations.moving import read_dump, take_over
+
+_SAY_WHOSE = "If it is a dump of another memory, say whose: --from mem0 | redis-agent-memory | langchain."
 
 
 def export(
@@ -80,11 +83,18 @@ def import_(
                 must_exist=False,
             )
         _print_taken(counts, brought.left_out, as_json=as_json)
+        if not counts["turn"] + counts["fact"] + counts["known"]:
+            raise TransferError(f"There is nothing in {file.name!r} that could be taken over.")
         return
     if conversation is not None or user_id is not None:
         raise TransferError("An export says itself whose it is: --conversation and --user-id go with --from.")
     with _progress(f"Importing {file.name}"):
-        counts = run(settings, lambda memory: memory.import_(file, tenant=tenant), must_exist=False)
+        try:
+            counts = run(settings, lambda memory: memory.import_(file, tenant=tenant), must_exist=False)
+        except TransferError as error:
+            if _may_be_a_dump(file):
+                raise TransferError(f"{error} {_SAY_WHOSE}") from error
+            raise
     _print_counts("Imported", counts, as_json=as_json)
 
 
@@ -98,6 +108,13 @@ def _check_target(file: Path) -> None:
             head = opened.read(64)
     if head and b'"pagefile-export"' not in head:
         raise TransferError(f"{str(file)!r} is there and is not an export: choose another name.")
+
+
+def _may_be_a_dump(file: Path) -> bool:
+    """Whether a file is JSON and does not begin as an export does."""
+    with file.open("rb") as opened:
+        head = opened.read(256).removeprefix(BOM_UTF8).lstrip()
+    return head.startswith((b"{", b"[")) and b'"pagefile-export"' not in head
 
 
 @contextmanager
