@@ -1,5 +1,6 @@
 """Virtual memory for LLM agents: everything stays on disk, every model call gets the window that fits."""
 
+from pagefile import _starting as _starting  # first: it looks after the rest of the imports
 from pagefile.blocking import BlockingConversation, BlockingMemory
 from pagefile.errors import (
     AccessError,

@@ -110,6 +110,50 @@ def test_forget_asks_at_a_terminal():
     assert 3 == pagefile("show", "c").code
 
 
+@pytest.mark.parametrize(
+    "command", [COMMAND, [str(Path(sys.executable).with_name("pagefile"))]], ids=["-m", "script"]
+)
+@pytest.mark.parametrize("module", ["pagefile.records", "pagefile.cli.output"])
+def test_ctrl_c_while_it_is_still_imported(tmp_path: Path, command: list[str], module: str):
+    """The signal comes with the import of a module of the library, or of the command line: a word, 130, no traceback."""
+    (tmp_path / "sitecustomize.py").write_text(
+        "import signal, sys\n"
+        "class Finder:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        f"        if name == {module!r}:\n"
+        "            signal.raise_signal(signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Finder())\n"
+    )
+    done = subprocess.run(
+        [*command, "show"], capture_output=True, check=False, env=os.environ | {"PYTHONPATH": str(tmp_path)}
+    )
+    assert (130, b"", b"Interrupted.\n") == (done.returncode, done.stdout, done.stderr)
+
+
+def test_the_hook_of_another_program_is_left_alone():
+    """Importing the library changes nothing about how errors are shown."""
+    code = "import sys; import pagefile; assert sys.excepthook is sys.__excepthook__"
+    assert 0 == subprocess.run([sys.executable, "-c", code], check=False).returncode
+
+
+@pytest.mark.slow
+def test_an_interrupted_demo_says_how_to_go_on():
+    """Ctrl-C in the middle of it: one line, and 130."""
+    demo = started("demo", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    try:
+        until = time.monotonic() + 60
+        while not Path("pagefile.db").exists() and time.monotonic() < until:
+            time.sleep(0.05)
+        time.sleep(0.5)
+        demo.send_signal(signal.SIGINT)
+        said = demo.communicate(timeout=60)
+        assert ("", "Interrupted. Run `pagefile demo` again: it goes on where it stopped.\n") == said
+        assert 130 == demo.returncode
+    finally:
+        demo.kill()
+        demo.communicate()
+
+
 async def _archived() -> str:
     async with Memory.open() as memory:
         step = {"tool": "search", "input": {"q": "血压"}, "result": "高血压患者应少盐。\n\n" * 2000}

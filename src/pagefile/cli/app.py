@@ -9,8 +9,10 @@ from importlib.metadata import version
 from typing import Annotated, Any
 
 import typer
+from rich.text import Text
 from typer.core import TyperGroup
 
+from pagefile._starting import INTERRUPTED
 from pagefile.cli import (
     archive,
     bench,
@@ -30,12 +32,11 @@ from pagefile.cli import (
     verify,
 )
 from pagefile.cli.opening import ConfigFile, Db, Place
-from pagefile.cli.output import complain
+from pagefile.cli.output import complain, err
 from pagefile.errors import NotFoundError, PagefileError
 
 FAILED = 1
 NOT_THERE = 3
-INTERRUPTED = 130
 
 
 class _Commands(TyperGroup):
@@ -51,6 +52,7 @@ class _Commands(TyperGroup):
             complain(str(error))
             raise typer.Exit(FAILED) from error
         except (KeyboardInterrupt, typer.Abort) as error:
+            err().print(Text(f"Interrupted. {error}".rstrip()), soft_wrap=True)
             raise typer.Exit(INTERRUPTED) from error
 
 

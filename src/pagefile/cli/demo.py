@@ -32,7 +32,10 @@ def demo(
         _remove(settings, as_json=as_json)
         return
     with _progress() as told:
-        report = anyio.run(fill_demo, settings, told)
+        try:
+            report = anyio.run(fill_demo, settings, told)
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt("Run `pagefile demo` again: it goes on where it stopped.") from None
     if as_json:
         print_json(report)
         return
