@@ -413,14 +413,14 @@ def test_errors_are_1_and_one_line():
 
 
 def test_interrupted_is_130(monkeypatch: pytest.MonkeyPatch):
-    """Ctrl-C while something runs leaves no traceback."""
+    """Ctrl-C while something runs leaves a word, no traceback."""
 
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("pagefile.cli.conversations.run", interrupted)
     said = pagefile("show")
-    assert (130, "", "") == (said.code, said.out, said.err)
+    assert (130, "", "Interrupted.\n") == (said.code, said.out, said.err)
 
 
 def test_serve_says_what_is_in_its_way(monkeypatch: pytest.MonkeyPatch):
