@@ -33,7 +33,9 @@ async def written(url):
 
 async def everything(url):
     async with Memory.open(settings=Settings(url=url, embedder=PLAIN)) as memory:
-        lines = [line async for _, line in export_lines(memory.house.store, Scope())]
+        lines = [
+            line async for _, line in export_lines(memory.house.store, Scope(), clock=memory.house.clock)
+        ]
         return lines, await memory.house.store.keys.list()
 
 

@@ -133,8 +133,8 @@ def test_workers_give_what_one_gives(tmp_path, cache):
             url=url, window_tokens=2000, recent_turns=2, embedder=EmbedderSettings(name="none")
         )
         async with Memory.open(settings=settings) as memory:
-            window = await memory.conversation("chat-1", user_id="user-1").context("食盐")
             calls = await memory.conversation("chat-1", user_id="user-1").calls(limit=20)
+            window = await memory.conversation("chat-1", user_id="user-1").context("食盐")
             return window, calls, await memory.facts("user-0")
 
     window, calls, facts = anyio.run(alone)

@@ -78,7 +78,10 @@ class World:
         """Everything of a scope; of nobody's, the one conversation there is."""
         if scope.user is None:
             scope = Scope(scope.tenant, None, "chat of None")
-        return [line async for _, line in export_lines(self.memory.house.store, scope)]
+        return [
+            line
+            async for _, line in export_lines(self.memory.house.store, scope, clock=self.memory.house.clock)
+        ]
 
     async def key(self, scope: Scope) -> dict[str, str]:
         """How to show a new key of a scope."""
