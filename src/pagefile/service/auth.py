@@ -173,6 +173,14 @@ def _keys(scope: Scope) -> KeyStore:
     return memory.house.store.keys
 
 
+def open_memory(request: Request) -> Memory:
+    """The memory this service was started with."""
+    memory = memory_in(request.app)
+    if memory is None:
+        raise ClosedError
+    return memory
+
+
 def memory_in(app: FastAPI) -> Memory | None:
     """The memory of a service, None before its start and after its end."""
     return app.state.memory
@@ -193,10 +201,12 @@ def guarded(endpoint: Callable[..., Any]) -> Callable[..., Any]:
     if not (iscoroutinefunction(endpoint) or isasyncgenfunction(endpoint)):
         raise TypeError(f"{endpoint.__qualname__} must be an async function to be guarded.")
 
-    asked = _request_name(endpoint)
+    asked, memory = _named(endpoint, Request), _named(endpoint, Memory)
 
     async def narrowed(given: dict[str, Any]) -> dict[str, Any]:
         request = cast("Request", given[asked] if asked else given.pop(_REQUEST))
+        if memory is not None:
+            given[memory] = open_memory(request)
         principal = principal_of(request)
         if principal.tenant is None:
             return given
@@ -238,16 +248,21 @@ def unguarded(app: FastAPI) -> Iterator[str]:
 def _asking(endpoint: Callable[..., Any]) -> Any:
     """The endpoint's signature, and the request, which tells who asks."""
     hints = get_type_hints(endpoint, include_extras=True)
-    own = signature(endpoint)
-    known = [one.replace(annotation=hints.get(one.name, one.annotation)) for one in own.parameters.values()]
-    if _request_name(endpoint) is None:
+    own, memory = signature(endpoint), _named(endpoint, Memory)
+    known = [
+        one.replace(annotation=hints.get(one.name, one.annotation))
+        for one in own.parameters.values()
+        # Filled in here: asking the framework for it takes as long as reading the body.
+        if one.name != memory
+    ]
+    if _named(endpoint, Request) is None:
         known.append(Parameter(_REQUEST, Parameter.KEYWORD_ONLY, annotation=Request))
     return own.replace(parameters=known, return_annotation=hints.get("return", own.return_annotation))
 
 
-def _request_name(endpoint: Callable[..., Any]) -> str | None:
-    """What the endpoint itself calls the request; the framework fills in one of that kind, not two."""
-    return next((name for name, hint in get_type_hints(endpoint).items() if hint is Request), None)
+def _named(endpoint: Callable[..., Any], kind: type) -> str | None:
+    """What the endpoint itself calls its argument of a kind; the framework fills in one request, not two."""
+    return next((name for name, hint in get_type_hints(endpoint).items() if hint is kind), None)
 
 
 async def _narrowed(value: R, principal: Principal, request: Request) -> R:

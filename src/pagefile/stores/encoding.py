@@ -10,6 +10,8 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, cast
 
+from pydantic_core import to_json as fast_json
+
 from pagefile.errors import InvalidTurnError
 from pagefile.records import Fact, JsonObject, JsonValue, Page, Step, utc
 
@@ -38,6 +40,14 @@ def to_json(value: JsonValue) -> str:
             "dicts with text keys, no NaN and no infinity."
         ) from error
     return text
+
+
+def own_json(value: JsonValue) -> str:
+    """The same for what we made ourselves and write with every window: several times as fast, and read as the same value."""
+    try:
+        return fast_json(value).decode()
+    except ValueError:
+        return to_json(value)
 
 
 def plain(value: JsonValue) -> Any:

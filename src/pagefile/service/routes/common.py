@@ -1,13 +1,12 @@
 """What all routes share: the open memory, and the handle on the conversation a request names."""
 
 from importlib.metadata import version
-from typing import Annotated, Protocol, TypeAlias, cast
+from typing import Annotated, Protocol, TypeAlias
 
 from fastapi import APIRouter, Depends, Request
 
-from pagefile.errors import ClosedError
 from pagefile.memory import Conversation, Memory
-from pagefile.service.auth import GuardedRouter
+from pagefile.service.auth import GuardedRouter, open_memory
 from pagefile.wire.problem import MEDIA_TYPE
 
 #: As the service says it in its answers and pages.
@@ -32,15 +31,13 @@ class NamesConversation(Protocol):
     def tenant(self) -> str | None: ...
 
 
-async def open_memory(request: Request) -> Memory:
-    """The memory this service was started with. Async, because the framework asks others in a thread."""
-    memory = cast("Memory | None", request.app.state.memory)
-    if memory is None:
-        raise ClosedError
-    return memory
+async def _opened(request: Request) -> Memory:
+    """Async, because the framework asks others in a thread."""
+    return open_memory(request)
 
 
-MemoryOf: TypeAlias = Annotated[Memory, Depends(open_memory)]
+#: The memory this service was started with. Guarded routes get it from their guard.
+MemoryOf: TypeAlias = Annotated[Memory, Depends(_opened)]
 
 
 def router(tag: str) -> APIRouter:

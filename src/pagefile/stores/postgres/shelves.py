@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pagefile.ports import CallLog
 from pagefile.records import Call, Scope, utc
 from pagefile.stores import rules
-from pagefile.stores.encoding import from_json, to_json
+from pagefile.stores.encoding import from_json, own_json
 from pagefile.stores.postgres.database import Database
 from pagefile.stores.postgres.driver import Connection, Row, Values
 from pagefile.stores.postgres.rows import keys, part_of
@@ -48,12 +48,12 @@ def _call_values(call: Call) -> Values:
         "at": utc(call.at),
         "turn": call.turn_id,
         "query": call.query,
-        "options": to_json(call.options),
+        "options": own_json(call.options),
         "tokens": call.tokens,
         "ratio": float(call.ratio),
         "mode": call.mode,
         "prefix_hash": call.prefix_hash,
-        "receipt": to_json(call.receipt),
+        "receipt": own_json(call.receipt),
     }
 
 

@@ -52,14 +52,15 @@ def turn_of(row: Row, scope: Scope) -> Turn:
         status,
         query,
         answer,
-        text_steps(steps),
+        # Most turns have neither: there are many of them in a window.
+        text_steps(steps) if steps else (),
         text_time(at),
         text_time(created),
         user_tokens,
         assistant_tokens,
         tokens,
         counter,
-        from_json(extra) or {},
+        from_json(extra) if extra else {},
     )
 
 

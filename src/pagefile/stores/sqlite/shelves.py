@@ -6,7 +6,7 @@ from typing import Any
 from pagefile.ports import CallLog, Clock, SessionStore
 from pagefile.records import Call, JsonObject, Scope, utc
 from pagefile.stores import rules
-from pagefile.stores.encoding import from_json, text_time, time_text, to_json
+from pagefile.stores.encoding import from_json, own_json, text_time, time_text, to_json
 from pagefile.stores.sqlite.driver import Connection
 from pagefile.stores.sqlite.lanes import Readers, Writer
 from pagefile.stores.sqlite.queries import sql
@@ -80,12 +80,12 @@ def _call_values(call: Call) -> Values:
         "at": time_text(call.at),
         "turn": call.turn_id,
         "query": call.query,
-        "options": to_json(call.options),
+        "options": own_json(call.options),
         "tokens": call.tokens,
         "ratio": float(call.ratio),
         "mode": call.mode,
         "prefix_hash": call.prefix_hash,
-        "receipt": to_json(call.receipt),
+        "receipt": own_json(call.receipt),
     }
 
 
