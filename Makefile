@@ -36,14 +36,14 @@ serve: $(READY) ## Start the service on 127.0.0.1 (PORT=…, DB=… to choose)
 
 # Two at a time, a file at a time: the slow tests wait for processes and disks more than they compute.
 test: $(READY) ## Run the tests (ARGS=… goes to pytest)
-	$(BIN)/pytest -n $(WORKERS) --dist loadfile $(ARGS)
+	$(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 check: $(READY_TO_CHECK) ## Everything that must hold before a change goes in: format, lint, types, layers, tests
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/pyright
 	$(BIN)/lint-imports --no-logo --no-cache
-	$(BIN)/pytest -n $(WORKERS) --dist loadfile $(ARGS)
+	$(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 bench: $(READY) ## Measure the core on this machine
 	$(BIN)/pagefile bench core

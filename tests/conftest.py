@@ -1,10 +1,15 @@
 """What every test shares."""
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+# Whoever starts the tests in the background may have told them to ignore Ctrl-C; the commands they start would ignore it too.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # A busy machine is no failure. What is found is printed so that it can be played again; CI always plays the same.
 settings.register_profile(
