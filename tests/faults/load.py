@@ -220,6 +220,10 @@ class Load:
         except httpx.TransportError:
             self.broken += 1
             return None
+        if "x-content-type-options" not in answer.headers:
+            # Every answer of ours has it: while nobody serves, somebody else's server may have taken the port.
+            self.broken += 1
+            return None
         self._note(what, answer, began)
         again = answer.is_success or answer.status_code in self.again
         assert again or answer.json().get("code") == "idempotency-running", (what, answer.text)
