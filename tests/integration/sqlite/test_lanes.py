@@ -206,7 +206,7 @@ async def test_what_was_slow_is_left_to_a_thread(readers):
     here = threading.current_thread().name
 
     def slow(connection):
-        NOW[0] += 0.01
+        NOW[0] += 0.02
         return thread_name(connection)
 
     await readers.run_again("a", thread_name)

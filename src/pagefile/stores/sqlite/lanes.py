@@ -29,8 +29,9 @@ T = TypeVar("T")
 #: Keeps one commit, and what waits for it, short.
 _MOST_IN_A_GROUP = 256
 _TRUNCATE_PATIENCE_MS = 1000
-#: What is read again within this time is read in place. A window's turns take a quarter of a millisecond.
-_QUICK_S = 0.002
+#: What was read within this time is read in place the next time. A window's turns take a quarter of a millisecond; the rest is
+#: for moments in which another thread has the interpreter, which can take five.
+_QUICK_S = 0.01
 _MOST_QUICK = 4096
 
 
