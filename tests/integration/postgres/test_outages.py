@@ -185,3 +185,20 @@ async def test_cancelled_work_leaves_no_transaction_open(store, caplog):
     assert await store.watermarks.known(CHAT, "t") == {}
     await store.log.append(done("b"))
     assert [] == [record.getMessage() for record in caplog.records]
+
+
+@pytest.mark.parametrize("error", [asyncpg.DeadlockDetectedError, asyncpg.InvalidCachedStatementError])
+async def test_what_meets_a_migration_is_done_again(store, error):
+    """A read or a write that the server gave up for somebody who changes the tables."""
+    await store.log.append(done("a"))
+    tried = []
+
+    async def overtaken(connection):
+        tried.append(1)
+        if len(tried) % 2:
+            raise error("deadlock detected")
+        return await connection.row("owner", keys(CHAT))
+
+    for verb in (store._database.read, store._database.write):
+        assert (await verb(overtaken))[0] == CHAT.user
+    assert len(tried) == 4

@@ -128,7 +128,8 @@ class Database:
                 try:
                     return await work.run(self._pool, in_transaction=in_transaction)
                 except OVERTAKEN:
-                    if not in_transaction or attempt == _MOST_ATTEMPTS:
+                    # Also what only reads: whoever migrates the tables can meet it in a deadlock.
+                    if attempt == _MOST_ATTEMPTS:
                         raise
                 except LOST as error:
                     # A connection may have died while nobody used it. The others probably did too.

@@ -92,10 +92,11 @@ def _statement(name: str | Statement) -> Statement:
 
 #: The id is taken.
 TAKEN: type[Exception] = asyncpg.UniqueViolationError
-#: Somebody else was faster, and the same work done again finds what they left.
+#: Somebody else was faster, and the same work done again finds what they left: also who migrated the tables meanwhile.
 OVERTAKEN: tuple[type[Exception], ...] = (
     asyncpg.SerializationError,
     asyncpg.DeadlockDetectedError,
+    asyncpg.InvalidCachedStatementError,
     TAKEN,
     asyncpg.ForeignKeyViolationError,
 )
