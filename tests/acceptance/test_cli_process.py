@@ -15,6 +15,7 @@ import httpx
 import pytest
 
 from pagefile import Memory
+from pagefile.testing.ports import free_port
 from tests.acceptance.cli_calling import pagefile
 
 COMMAND = [sys.executable, "-m", "pagefile"]
@@ -42,11 +43,6 @@ def run(*arguments: str, **extra: str) -> subprocess.CompletedProcess[bytes]:
 
 def started(*arguments: str, **streams: int) -> subprocess.Popen[str]:
     return subprocess.Popen([*COMMAND, *arguments], text=True, **streams)
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as found:
-        return found.getsockname()[1]
 
 
 def test_piped_output_is_plain():

@@ -1,7 +1,6 @@
 """The real thing: `pagefile serve` in a process of its own, killed and stopped."""
 
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -10,13 +9,10 @@ from contextlib import contextmanager
 import httpx
 import pytest
 
+from pagefile.testing.ports import free_port
+
 START_S = 30
 STOP_S = 10
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return listener.getsockname()[1]
 
 
 @contextmanager

@@ -6,21 +6,19 @@ Only the wheel's files are used. Its own starter reads the home folder, and leav
 import lzma
 import re
 import shutil
-import socket
 import subprocess
 import tempfile
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
 from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self
 
 from pagefile.errors import StoreUnavailableError
+from pagefile.testing.ports import free_ports
 
 #: How often it is tried, and how long one try may take: where it comes up at all, it does in a few seconds.
 _STARTS = 3
@@ -145,7 +143,7 @@ class MilvusServer:
     def _filled(self, template: str) -> str:
         names = [found[1] for found in _OPEN.finditer(template)]
         ports = [name for name in names if name.endswith("_port")]
-        self._ports = dict(zip([*ports, "metrics_port"], _free_ports(len(ports) + 1), strict=True))
+        self._ports = dict(zip([*ports, "metrics_port"], free_ports(len(ports) + 1), strict=True))
         given = {
             **{name: str(port) for name, port in self._ports.items()},
             "etcd_log_path": f"{self._folder}/logs/etcd.log",
@@ -176,12 +174,3 @@ def _unpack(packed: Path, to: Path) -> None:
     with lzma.open(packed) as source, to.open("wb") as target:
         shutil.copyfileobj(source, target, 1 << 20)
     to.chmod(0o755)
-
-
-def _free_ports(count: int) -> Sequence[int]:
-    """Ports that nobody uses, all different."""
-    with ExitStack() as stack:
-        probes = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for probe in probes:
-            probe.bind(("127.0.0.1", 0))
-        return [probe.getsockname()[1] for probe in probes]

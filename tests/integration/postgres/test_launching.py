@@ -2,10 +2,13 @@
 
 import os
 import shutil
+import socket
+import struct
 import subprocess
 import sys
+import threading
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -134,3 +137,47 @@ def test_a_setting_that_is_none_is_told():
         PostgresServer({"no_such_setting": "1"}),
     ):
         pass
+
+
+def test_it_starts_again_while_clients_knock():
+    """They are told `FATAL: the database system is starting up`, which is not the end of the server."""
+    with PostgresServer() as running, knocking(running.port):
+        for _ in range(3):
+            running.stop("QUIT")
+            running.start()
+            assert alive(postmaster(running))
+
+
+def test_a_port_that_somebody_else_has_is_told():
+    """The server's own end, in its own words."""
+    with PostgresServer() as running:
+        running.stop()
+        with (
+            socket.create_server(("127.0.0.1", running.port)),
+            pytest.raises(StoreUnavailableError) as raised,
+        ):
+            running.start()
+    assert "Address already in use" in str(raised.value)
+
+
+@contextmanager
+def knocking(port):
+    """Somebody who asks for a connection again and again, as a pool does."""
+    # The first packet of the protocol: its length, its version 3.0, the user, and two ends.
+    said = b"user\0postgres\0\0"
+    hello = struct.pack("!ii", 8 + len(said), 196608) + said
+    enough = threading.Event()
+
+    def knock():
+        while not enough.is_set():
+            with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1) as line:
+                line.sendall(hello)
+                line.recv(1024)
+
+    thread = threading.Thread(target=knock)
+    thread.start()
+    try:
+        yield
+    finally:
+        enough.set()
+        thread.join()

@@ -3,7 +3,6 @@
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -13,6 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import httpx
+
+from pagefile.testing.ports import free_port
 
 #: A machine that is busy with other tests is no failure.
 START_S = 120
@@ -86,12 +87,6 @@ class Service:
         """Ask it to stop, and say how it ended."""
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(STOP_S)
-
-
-def free_port():
-    """A port that nobody listens on."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return listener.getsockname()[1]
 
 
 @contextmanager
