@@ -119,12 +119,15 @@ class TurnLog(ABC):
         """
 
     @abstractmethod
-    async def restore(self, entries: Sequence[Entry]) -> int:
+    async def restore(
+        self, entries: Sequence[Entry], *, agent: str | None = None, session: JsonObject | None = None
+    ) -> int:
         """Write entries of one conversation exactly as they were (for imports); returns how many were new.
 
-        Into an empty conversation they keep `seq` and `created`. Into one that has entries, turns whose id is not there yet are
-        appended, and the rest is left out; a turn that is there with another text raises `ConflictError`. Entries that do not
-        make up one conversation raise `InvalidTurnError`.
+        Into an empty conversation they keep `seq` and `created`; it gets the agent, and where no session is there, the session
+        value as it is given, else one that follows from the entries. Into one that has entries, turns whose id is not there yet
+        are appended, and the rest is left out; a turn that is there with another text raises `ConflictError`. Entries that do
+        not make up one conversation raise `InvalidTurnError`.
         """
 
 

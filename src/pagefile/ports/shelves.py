@@ -43,6 +43,23 @@ class FactStore(ABC):
     async def revisions(self, scope: Scope, *, after: int = 0) -> Sequence[Revision]:
         """The changes of a user's facts behind a revision, oldest first."""
 
+    @abstractmethod
+    async def owners(self, tenant: str) -> Sequence[Scope]:
+        """Users of a tenant who have facts, retracted ones too, by id."""
+
+    @abstractmethod
+    async def restore(
+        self, scope: Scope, facts: Sequence[Fact], revisions: Sequence[Revision]
+    ) -> tuple[int, int]:
+        """Write a user's facts and the journal that led to them as they were (for imports): all of it or nothing.
+
+        Returns how many facts and how many revisions were new. A user of whom nothing is held gets both, and the revisions keep
+        their numbers, which the next ones are higher than; a fact that only the journal tells of is as that left it. Of a user of
+        whom something is held, or who comes without a journal, facts whose id is not there yet are written as new ones, and
+        nothing else. The scope must name a user; what is another user's, and a revision that cannot be one, raises
+        `InvalidTurnError`, an id that another user has `ConflictError`.
+        """
+
     async def put(self, fact: Fact) -> Fact:
         """Write a fact as it is, or replace the one with the same id."""
         scope = Scope(fact.scope.tenant, fact.scope.user)
@@ -67,6 +84,18 @@ class CallLog(ABC):
     @abstractmethod
     async def get(self, scope: Scope, call_id: str) -> Call:
         """One call of a scope; unknown, no longer kept or foreign raises `NotFoundError`."""
+
+    @abstractmethod
+    async def loose(self, tenant: str) -> Sequence[Scope]:
+        """Conversations that have calls and that nobody wrote to, by id; whose the calls are is not told."""
+
+    @abstractmethod
+    async def restore(self, calls: Sequence[Call]) -> int:
+        """Write calls as they were, all of a conversation together, oldest first (for imports); returns how many were new.
+
+        A conversation that has calls keeps those, and gets no others: what came later must not seem older. Nor is a call written
+        whose id is there.
+        """
 
 
 class SessionStore(ABC):

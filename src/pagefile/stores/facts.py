@@ -1,11 +1,12 @@
 """Facts as every store writes them: which rows a revision needs, and a fact as JSON in the journal."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 from pagefile.errors import ConflictError, InvalidTurnError
-from pagefile.records import Fact, Revision, Scope
+from pagefile.records import Fact, Revision, Scope, utc
 from pagefile.stores import rules
 from pagefile.stores.encoding import from_json, text_time, time_text, to_json, utc_fact
 
@@ -76,3 +77,47 @@ def revisions_of(rows: Iterable[JournalRow], scope: Scope) -> list[Revision]:
             before, after = known.before + before, known.after + after
         found[number] = Revision(number, owner, at, action, before, after)
     return list(found.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """What an import brings of one user: every fact as it is now, and the journal in order."""
+
+    facts: tuple[Fact, ...]
+    revisions: tuple[Revision, ...]
+
+    def rows(self) -> Iterable[tuple[Revision, Fact | None, Fact]]:
+        """A row of the journal for each fact that a revision wrote."""
+        for revision in self.revisions:
+            for before, after in zip(revision.before, revision.after, strict=True):
+                yield revision, before, after
+
+
+def restored(scope: Scope, facts: Sequence[Fact], revisions: Sequence[Revision]) -> Restored:
+    """What can be restored, or an error that says why it cannot."""
+    journal: dict[int, Revision] = {}
+    ends: dict[str, Fact] = {}
+    for revision in sorted(revisions, key=lambda one: one.number):
+        own = _checked_revision(scope, revision)
+        if journal.setdefault(own.number, own) != own:
+            raise InvalidTurnError(f"There are two revisions {own.number} of user {scope.user!r}.")
+        ends |= {fact.id: fact for fact in own.after}
+    ends |= {fact.id: fact for fact in checked(scope, facts)}
+    held = sorted(ends.values(), key=lambda fact: (fact.recorded, fact.id))
+    return Restored(tuple(held), tuple(journal.values()))
+
+
+def _checked_revision(scope: Scope, revision: Revision) -> Revision:
+    ids = [fact.id for fact in revision.after]
+    before = [None if was is None else utc_fact(was) for was in revision.before]
+    after = checked(scope, revision.after)
+    checked(scope, [was for was in before if was is not None])
+    paired = len(before) == len(ids) and all(
+        was is None or was.id == name for was, name in zip(before, ids, strict=True)
+    )
+    if revision.number < 1 or not ids or len(set(ids)) < len(ids) or not paired:
+        raise InvalidTurnError(
+            f"Revision {revision.number} of user {scope.user!r} does not say what became of each fact."
+        )
+    owner = Scope(scope.tenant, scope.user)
+    return replace(revision, scope=owner, at=utc(revision.at), before=tuple(before), after=tuple(after))

@@ -249,9 +249,14 @@ class Restoration:
     scope: Scope
     ended: tuple[Entry, ...]
     open: tuple[Turn, ...]
+    #: What an empty conversation gets beside them; the session value is JSON.
+    agent: str | None = None
+    session: str | None = None
 
 
-def restoration(entries: Sequence[Entry]) -> Restoration:
+def restoration(
+    entries: Sequence[Entry], agent: str | None = None, session: str | None = None
+) -> Restoration:
     """What can be restored, or an error that says why it cannot."""
     scopes = {(entry.scope.tenant, entry.scope.user, entry.scope.conversation) for entry in entries}
     if len(scopes) != 1:
@@ -263,7 +268,7 @@ def restoration(entries: Sequence[Entry]) -> Restoration:
     conversation_of(entries[0].scope)
     open_turns = tuple(entry for entry in entries if isinstance(entry, Turn) and entry.status == "open")
     ended = [entry for entry in entries if not (isinstance(entry, Turn) and entry.status == "open")]
-    return Restoration(entries[0].scope, tuple(sorted(ended, key=_place)), open_turns)
+    return Restoration(entries[0].scope, tuple(sorted(ended, key=_place)), open_turns, agent, session)
 
 
 def _place(entry: Entry) -> int:

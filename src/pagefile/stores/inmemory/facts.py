@@ -6,7 +6,7 @@ from datetime import datetime
 from pagefile.ports import FactStore
 from pagefile.records import Fact, Revision, Scope, utc
 from pagefile.stores import rules
-from pagefile.stores.facts import check_expected, checked, fact_text, revisions_of
+from pagefile.stores.facts import Restored, check_expected, checked, fact_text, restored, revisions_of
 from pagefile.stores.inmemory.room import Room, within
 
 
@@ -42,19 +42,50 @@ class InMemoryFacts(FactStore):
     ) -> Revision:
         self._room.check_open()
         written = checked(scope, facts)
-        owner = Scope(scope.tenant, scope.user)
-        newest = [row[0] for of, row in self._room.fact_revisions if within(of, owner)]
-        check_expected(expected, max(newest, default=0))
-        before = [self._room.facts.get((scope.tenant, fact.id)) for fact in written]
-        for was in before:
-            if was is not None:
-                rules.check_fact_owner(was, scope.user)
+        newest = (await self.changed(scope))[0]
+        check_expected(expected, newest)
+        before = [self._owned(scope, fact.id) for fact in written]
+        # A journal that was restored has numbers of elsewhere, and goes on behind them.
         self._room.fact_revision += 1
-        for was, fact in zip(before, written, strict=True):
-            self._room.facts[scope.tenant, fact.id] = fact
-            row = (self._room.fact_revision, utc(at), action, was and fact_text(was), fact_text(fact))
-            self._room.fact_revisions.append((fact.scope, row))
-        return Revision(self._room.fact_revision, owner, utc(at), action, tuple(before), tuple(written))
+        number = max(newest + 1, self._room.fact_revision)
+        owner = Scope(scope.tenant, scope.user)
+        revision = Revision(number, owner, utc(at), action, tuple(before), tuple(written))
+        self._write(Restored(tuple(written), (revision,)))
+        return revision
+
+    async def owners(self, tenant: str) -> Sequence[Scope]:
+        self._room.check_open()
+        users = {fact.scope.user for fact in self._room.facts.values() if fact.scope.tenant == tenant}
+        return [Scope(tenant, user) for user in sorted(filter(None, users))]
+
+    async def restore(
+        self, scope: Scope, facts: Sequence[Fact], revisions: Sequence[Revision]
+    ) -> tuple[int, int]:
+        plan = restored(scope, facts, revisions)
+        there = {fact.id for fact in await self.list(scope, retracted=True)}
+        new = [fact for fact in plan.facts if fact.id not in there]
+        for fact in new:
+            self._owned(scope, fact.id)
+        if plan.revisions and not there and await self.changed(scope) == (0, 0):
+            self._write(plan)
+            return len(plan.facts), len(plan.revisions)
+        for fact in new:
+            await self.put(fact)
+        return len(new), 0
+
+    def _owned(self, scope: Scope, fact_id: str) -> Fact | None:
+        fact = self._room.facts.get((scope.tenant, fact_id))
+        if fact is not None:
+            rules.check_fact_owner(fact, scope.user)
+        return fact
+
+    def _write(self, plan: Restored) -> None:
+        for fact in plan.facts:
+            self._room.facts[fact.scope.tenant, fact.id] = fact
+        for revision, was, became in plan.rows():
+            told = revision.number, revision.at, revision.action
+            row = (*told, was and fact_text(was), fact_text(became))
+            self._room.fact_revisions.append((became.scope, row))
 
     async def revisions(self, scope: Scope, *, after: int = 0) -> Sequence[Revision]:
         self._room.check_open()

@@ -18,13 +18,14 @@ from pagefile.ports import (
 from pagefile.records import (
     Checkpoint,
     Entry,
+    JsonObject,
     Reset,
     Step,
     Turn,
     utc,
 )
 from pagefile.stores import rules, session
-from pagefile.stores.encoding import plain
+from pagefile.stores.encoding import from_json, plain, to_json
 from pagefile.stores.inmemory.room import Conversation, Room
 
 T = TypeVar("T")
@@ -87,11 +88,13 @@ class InMemoryTurnLog(TurnLog):
         rules.check_coverage(marker, head, current.version if current else 0)
         return self._checkpoint(marker)
 
-    async def restore(self, entries: Sequence[Entry]) -> int:
+    async def restore(
+        self, entries: Sequence[Entry], *, agent: str | None = None, session: JsonObject | None = None
+    ) -> int:
         self._room.check_open()
         if not entries:
             return 0
-        plan = rules.restoration(entries)
+        plan = rules.restoration(entries, agent, None if session is None else to_json(session))
         known = self._room.found(plan.scope)
         if known is None or not known.entries():
             rules.check_whole(plan.ended)
@@ -166,13 +169,16 @@ class InMemoryTurnLog(TurnLog):
     def _restore_whole(self, plan: rules.Restoration) -> int:
         ended = [_plain_turn(entry) if isinstance(entry, Turn) else entry for entry in plan.ended]
         opened = [_plain_turn(turn) for turn in plan.open]
-        conversation = self._room.written(plan.scope)
+        blank = (plan.scope.tenant, plan.scope.conversation) not in self._room.sessions
+        conversation = self._room.written(plan.scope, plan.agent)
         scope, times = conversation.scope, [entry.created for entry in (*ended, *opened)]
         conversation.created, conversation.updated = utc(min(times)), utc(max(times))
         conversation.open = [replace(turn, scope=scope) for turn in opened]
         for entry in ended:
             conversation.ended.append(replace(entry, scope=scope, created=utc(entry.created)))
             self._tell_session(conversation, conversation.ended[-1])
+        if blank and plan.session is not None:
+            self._room.sessions[scope.tenant, rules.conversation_of(scope)] = from_json(plan.session)
         return len(ended) + len(opened)
 
     def _append_restored(self, turn: Turn) -> None:

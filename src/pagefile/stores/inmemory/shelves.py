@@ -25,8 +25,7 @@ class InMemoryCalls(CallLog):
     async def add(self, calls: Sequence[Call], *, keep: int) -> None:
         self._room.check_open()
         for call in calls:
-            written = replace(call, at=utc(call.at), options=plain(call.options), receipt=plain(call.receipt))
-            self._room.calls.setdefault((call.scope.tenant, call.id), written)
+            self._room.calls.setdefault((call.scope.tenant, call.id), _plain(call))
         for tenant, name in {(call.scope.tenant, call.scope.conversation) for call in calls}:
             mine = [
                 key
@@ -47,6 +46,25 @@ class InMemoryCalls(CallLog):
         if call is None or not within(call.scope, scope):
             raise rules.no_call(call_id)
         return call
+
+    async def loose(self, tenant: str) -> Sequence[Scope]:
+        self._room.check_open()
+        names = {call.scope.conversation for call in self._room.calls.values() if call.scope.tenant == tenant}
+        unwritten = {name for name in names if name and (tenant, name) not in self._room.conversations}
+        return [Scope(tenant, None, name) for name in sorted(unwritten)]
+
+    async def restore(self, calls: Sequence[Call]) -> int:
+        self._room.check_open()
+        full = {(call.scope.tenant, call.scope.conversation) for call in self._room.calls.values()}
+        before = len(self._room.calls)
+        for call in calls:
+            if (call.scope.tenant, call.scope.conversation) not in full:
+                self._room.calls.setdefault((call.scope.tenant, call.id), _plain(call))
+        return len(self._room.calls) - before
+
+
+def _plain(call: Call) -> Call:
+    return replace(call, at=utc(call.at), options=plain(call.options), receipt=plain(call.receipt))
 
 
 class InMemorySessions(SessionStore):

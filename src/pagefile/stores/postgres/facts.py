@@ -6,7 +6,15 @@ from datetime import datetime
 from pagefile.ports import FactStore
 from pagefile.records import Fact, Revision, Scope, utc
 from pagefile.stores import rules
-from pagefile.stores.facts import JournalRow, check_expected, checked, fact_text, revisions_of
+from pagefile.stores.facts import (
+    JournalRow,
+    Restored,
+    check_expected,
+    checked,
+    fact_text,
+    restored,
+    revisions_of,
+)
 from pagefile.stores.postgres.database import Database
 from pagefile.stores.postgres.driver import Connection, Row, Values
 from pagefile.stores.postgres.rows import keys
@@ -42,38 +50,79 @@ class PostgresFacts(FactStore):
 
         async def write(connection: Connection) -> Revision:
             await connection.row("fact_lock", keys(scope))
-            check_expected(expected, (await _changed(connection, scope))[0])
-            before = [await _find(connection, scope.tenant, fact.id) for fact in written]
-            for was in before:
-                if was is not None:
-                    rules.check_fact_owner(was, scope.user)
-            next_row = await connection.row("fact_revision_next", {})
-            assert next_row is not None
-            await connection.many("fact_put", [_fact_values(fact) for fact in written])
-            told: Values = {"seq": next_row[0], "at": moment, "action": action}
-            await connection.many(
-                "fact_revision_put",
-                [
-                    {
-                        **keys(fact.scope),
-                        "id": fact.id,
-                        **told,
-                        "was": was and fact_text(was),
-                        "became": fact_text(fact),
-                    }
-                    for was, fact in zip(before, written, strict=True)
-                ],
-            )
-            owner = Scope(scope.tenant, scope.user)
-            return Revision(next_row[0], owner, moment, action, tuple(before), tuple(written))
+            newest = (await _changed(connection, scope))[0]
+            check_expected(expected, newest)
+            return await _revise(connection, scope, written, action, moment, newest)
 
         # A change that was already made would not find the revision it expects.
         return await self._database.write(write, again=expected is None)
+
+    async def owners(self, tenant: str) -> Sequence[Scope]:
+        rows = await self._database.rows("fact_owners", {"tenant": tenant})
+        return [Scope(tenant, user) for (user,) in rows]
+
+    async def restore(
+        self, scope: Scope, facts: Sequence[Fact], revisions: Sequence[Revision]
+    ) -> tuple[int, int]:
+        plan = restored(scope, facts, revisions)
+        return await self._database.write(lambda connection: _restore(connection, scope, plan))
 
     async def revisions(self, scope: Scope, *, after: int = 0) -> Sequence[Revision]:
         rules.user_of(scope)
         rows = await self._database.rows("fact_revisions_after", {**keys(scope), "after_seq": after})
         return revisions_of(map(_journal_row, rows), scope)
+
+
+async def _revise(
+    connection: Connection, scope: Scope, written: Sequence[Fact], action: str, moment: datetime, newest: int
+) -> Revision:
+    before = [await _owned(connection, scope, fact.id) for fact in written]
+    next_row = await connection.row("fact_revision_next", {"newest": newest})
+    assert next_row is not None
+    owner = Scope(scope.tenant, scope.user)
+    revision = Revision(next_row[0], owner, moment, action, tuple(before), tuple(written))
+    await _write(connection, Restored(tuple(written), (revision,)))
+    return revision
+
+
+async def _write(connection: Connection, plan: Restored) -> None:
+    await connection.many("fact_put", [_fact_values(fact) for fact in plan.facts])
+    await connection.many("fact_revision_put", [_journal_values(*row) for row in plan.rows()])
+
+
+async def _restore(connection: Connection, scope: Scope, plan: Restored) -> tuple[int, int]:
+    await connection.row("fact_lock", keys(scope))
+    there = {fact_id for (fact_id,) in await connection.rows("fact_ids", keys(scope))}
+    newest, rows = await _changed(connection, scope)
+    if plan.revisions and not there and not rows:
+        for fact in plan.facts:
+            await _owned(connection, scope, fact.id)
+        await _write(connection, plan)
+        return len(plan.facts), len(plan.revisions)
+    new = [fact for fact in plan.facts if fact.id not in there]
+    for fact in new:
+        newest = (await _revise(connection, scope, [fact], "stored", fact.recorded, newest)).number
+    return len(new), 0
+
+
+async def _owned(connection: Connection, scope: Scope, fact_id: str) -> Fact | None:
+    """The fact of an id, which must not be another user's."""
+    fact = await _find(connection, scope.tenant, fact_id)
+    if fact is not None:
+        rules.check_fact_owner(fact, scope.user)
+    return fact
+
+
+def _journal_values(revision: Revision, was: Fact | None, became: Fact) -> Values:
+    return {
+        **keys(became.scope),
+        "id": became.id,
+        "seq": revision.number,
+        "at": revision.at,
+        "action": revision.action,
+        "was": was and fact_text(was),
+        "became": fact_text(became),
+    }
 
 
 def _journal_row(row: Row) -> JournalRow:

@@ -14,10 +14,10 @@ from pagefile.ports import (
     TurnDraft,
     TurnLog,
 )
-from pagefile.records import Entry, Scope, Turn, utc
+from pagefile.records import Entry, JsonObject, Scope, Turn, utc
 from pagefile.stores import rules
 from pagefile.stores.changing import changed
-from pagefile.stores.encoding import metadata_text, plain, steps_text
+from pagefile.stores.encoding import metadata_text, plain, steps_text, to_json
 from pagefile.stores.postgres.database import Database
 from pagefile.stores.postgres.driver import TAKEN, Connection, Row, Values
 from pagefile.stores.postgres.marking import add_checkpoint, add_reset
@@ -52,11 +52,14 @@ class PostgresTurnLog(TurnLog):
             return await self._database.write(lambda connection: add_reset(connection, marker, now))
         return await self._database.write(lambda connection: add_checkpoint(connection, marker, now))
 
-    async def restore(self, entries: Sequence[Entry]) -> int:
+    async def restore(
+        self, entries: Sequence[Entry], *, agent: str | None = None, session: JsonObject | None = None
+    ) -> int:
         self._database.check_open()
         if not entries:
             return 0
-        plan, now = rules.restoration(entries), self._now()
+        value = None if session is None else to_json(session)
+        plan, now = rules.restoration(entries, agent, value), self._now()
         return await self._database.write(lambda connection: restore(connection, plan, now))
 
     def _now(self) -> datetime:

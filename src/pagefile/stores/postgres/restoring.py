@@ -6,10 +6,11 @@ from typing import Any
 
 from pagefile.records import Entry, Reset, Turn, utc
 from pagefile.stores import rules
-from pagefile.stores.encoding import metadata_text, steps_text
+from pagefile.stores.encoding import from_json, metadata_text, steps_text
 from pagefile.stores.postgres.driver import Connection, Values
 from pagefile.stores.postgres.marking import State, state_of, write_checkpoint, write_reset
 from pagefile.stores.postgres.rows import entry_of, keys
+from pagefile.stores.postgres.sessions import session_values
 
 
 async def restore(connection: Connection, plan: rules.Restoration, now: datetime) -> int:
@@ -26,21 +27,27 @@ async def restore(connection: Connection, plan: rules.Restoration, now: datetime
             rules.check_repeat(stored[turn.id], turn)
     new = [turn for turn in turns if turn.id not in stored]
     for turn in new:
-        await connection.row("append", _values(turn, now, None))
+        await connection.row("append", _values(turn, now, None, None))
     return len(new)
 
 
 async def _restore_whole(connection: Connection, plan: rules.Restoration, state: State, now: datetime) -> int:
     reset_seq, entries = 0, (*plan.ended, *plan.open)
+    told = await connection.row("session_get", keys(state.owned))
+    blank = told is None or not told[1]
     for entry in entries:
         owned = replace(entry, scope=state.owned, created=utc(entry.created))
         if isinstance(owned, Turn):
-            await connection.row("append", _values(owned, now, owned.created))
+            await connection.row("append", _values(owned, now, owned.created, plan.agent))
         elif isinstance(owned, Reset):
             reset_seq = owned.seq
             await write_reset(connection, owned, now)
         else:
             await write_checkpoint(connection, owned, f"历史摘要: {owned.summary}", now, reset_seq)
+    if blank and plan.session is not None:
+        await connection.row(
+            "session_put", {**session_values(state.owned, from_json(plan.session)), "now": now}
+        )
     times = [utc(entry.created) for entry in entries]
     values = {**keys(state.owned), "created": min(times), "updated": max(times)}
     await connection.count("conversation_times", values)
@@ -53,11 +60,11 @@ async def _stored(connection: Connection, turns: list[Turn], state: State) -> di
     return {row[1]: entry_of(row, state.head.scope) for row in found}
 
 
-def _values(turn: Turn, now: datetime, created: datetime | None) -> Values:
+def _values(turn: Turn, now: datetime, created: datetime | None, agent: str | None) -> Values:
     return {
         **keys(turn.scope),
         "id": turn.id,
-        "agent": None,
+        "agent": agent,
         "now": now,
         "created": created,
         "ended": turn.status != "open",

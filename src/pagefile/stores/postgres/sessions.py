@@ -8,7 +8,7 @@ from pagefile.records import NEVER, JsonObject, Scope, utc
 from pagefile.stores import rules, session
 from pagefile.stores.encoding import from_json, to_json
 from pagefile.stores.postgres.database import Database
-from pagefile.stores.postgres.driver import Row
+from pagefile.stores.postgres.driver import Row, Values
 from pagefile.stores.postgres.rows import keys
 
 
@@ -29,12 +29,17 @@ class PostgresSessions(SessionStore):
 
     async def put(self, scope: Scope, value: JsonObject) -> None:
         rules.conversation_of(scope)
-        snapshot = to_json(value["user_snapshot"]) if "user_snapshot" in value else None
-        values = {**keys(scope), "value": to_json(value), "snapshot": snapshot, "now": utc(self._clock.now())}
+        values = {**session_values(scope, value), "now": utc(self._clock.now())}
         if await self._database.row("session_put", values) is None:
             owner = await self._database.row("owner", keys(scope))
             rules.check_owner(scope, owner[0] if owner else None)
             raise ConflictError(f"Conversation {scope.conversation!r} changed its owner: try again.")
+
+
+def session_values(scope: Scope, value: JsonObject) -> Values:
+    """What the statement that puts a session is given, beside the time."""
+    snapshot = to_json(value["user_snapshot"]) if "user_snapshot" in value else None
+    return {**keys(scope), "value": to_json(value), "snapshot": snapshot}
 
 
 def _value(row: Row, scope: Scope) -> session.SessionValue:

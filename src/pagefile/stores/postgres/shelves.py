@@ -40,6 +40,25 @@ class PostgresCalls(CallLog):
             raise rules.no_call(call_id)
         return _call(row, scope.tenant)
 
+    async def loose(self, tenant: str) -> Sequence[Scope]:
+        rows = await self._database.rows("calls_loose", {"tenant": tenant})
+        return [Scope(tenant, None, name) for (name,) in rows]
+
+    async def restore(self, calls: Sequence[Call]) -> int:
+        return await self._database.write(lambda connection: _restore(connection, calls))
+
+
+async def _restore(connection: Connection, calls: Sequence[Call]) -> int:
+    new = 0
+    full: dict[Scope, bool] = {}
+    for call in calls:
+        place = Scope(call.scope.tenant, None, call.scope.conversation)
+        if place not in full:
+            full[place] = await connection.row("calls_any", keys(place)) is not None
+        if not full[place]:
+            new += await connection.count("call_put", _call_values(call))
+    return new
+
 
 def _call_values(call: Call) -> Values:
     return {

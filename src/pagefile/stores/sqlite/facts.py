@@ -8,7 +8,15 @@ from pagefile.ports import FactStore
 from pagefile.records import Fact, Revision, Scope, utc
 from pagefile.stores import rules
 from pagefile.stores.encoding import text_time, time_text
-from pagefile.stores.facts import JournalRow, check_expected, checked, fact_text, revisions_of
+from pagefile.stores.facts import (
+    JournalRow,
+    Restored,
+    check_expected,
+    checked,
+    fact_text,
+    restored,
+    revisions_of,
+)
 from pagefile.stores.sqlite.driver import Connection
 from pagefile.stores.sqlite.lanes import Readers, Writer
 from pagefile.stores.sqlite.queries import sql
@@ -52,21 +60,22 @@ class SqliteFacts(FactStore):
 
         def write(connection: Connection) -> Revision:
             check_expected(expected, _changed(connection, scope)[0])
-            before = [_find(connection, scope.tenant, fact.id) for fact in written]
-            number: Any = connection.execute(sql("fact_revision_next")).get
-            for was, fact in zip(before, written, strict=True):
-                if was is not None:
-                    rules.check_fact_owner(was, scope.user)
-                connection.execute(sql("fact_put"), _fact_values(fact))
-                told = {"seq": number, "at": time_text(moment), "action": action}
-                texts = {"was": was and fact_text(was), "became": fact_text(fact)}
-                connection.execute(
-                    sql("fact_revision_put"), {**keys(fact.scope), "id": fact.id, **told, **texts}
-                )
-            owner = Scope(scope.tenant, scope.user)
-            return Revision(number, owner, moment, action, tuple(before), tuple(written))
+            return _revise(connection, scope, written, action, moment)
 
         return await self._writer.run(write)
+
+    async def owners(self, tenant: str) -> Sequence[Scope]:
+        def read(connection: Connection) -> Sequence[Scope]:
+            rows: Any = connection.execute(sql("fact_owners"), {"tenant": tenant})
+            return [Scope(tenant, user) for (user,) in rows]
+
+        return await self._readers.run(read)
+
+    async def restore(
+        self, scope: Scope, facts: Sequence[Fact], revisions: Sequence[Revision]
+    ) -> tuple[int, int]:
+        plan = restored(scope, facts, revisions)
+        return await self._writer.run(lambda connection: _restore(connection, scope, plan))
 
     async def revisions(self, scope: Scope, *, after: int = 0) -> Sequence[Revision]:
         rules.user_of(scope)
@@ -77,6 +86,55 @@ class SqliteFacts(FactStore):
             return revisions_of(map(_journal_row, rows), scope)
 
         return await self._readers.run(read)
+
+
+def _revise(
+    connection: Connection, scope: Scope, written: Sequence[Fact], action: str, moment: datetime
+) -> Revision:
+    before = [_owned(connection, scope, fact.id) for fact in written]
+    newest = _changed(connection, scope)[0]
+    number: Any = connection.execute(sql("fact_revision_next"), {"newest": newest}).get
+    owner = Scope(scope.tenant, scope.user)
+    revision = Revision(number, owner, moment, action, tuple(before), tuple(written))
+    for was, fact in zip(before, written, strict=True):
+        connection.execute(sql("fact_put"), _fact_values(fact))
+        connection.execute(sql("fact_revision_put"), _journal_values(revision, was, fact))
+    return revision
+
+
+def _restore(connection: Connection, scope: Scope, plan: Restored) -> tuple[int, int]:
+    rows: Any = connection.execute(sql("fact_ids"), keys(scope))
+    there = {fact_id for (fact_id,) in rows}
+    if plan.revisions and not there and _changed(connection, scope) == (0, 0):
+        for fact in plan.facts:
+            _owned(connection, scope, fact.id)
+        connection.executemany(sql("fact_put"), [_fact_values(fact) for fact in plan.facts])
+        connection.executemany(sql("fact_revision_put"), [_journal_values(*row) for row in plan.rows()])
+        return len(plan.facts), len(plan.revisions)
+    new = [fact for fact in plan.facts if fact.id not in there]
+    for fact in new:
+        _revise(connection, scope, [fact], "stored", fact.recorded)
+    return len(new), 0
+
+
+def _owned(connection: Connection, scope: Scope, fact_id: str) -> Fact | None:
+    """The fact of an id, which must not be another user's."""
+    fact = _find(connection, scope.tenant, fact_id)
+    if fact is not None:
+        rules.check_fact_owner(fact, scope.user)
+    return fact
+
+
+def _journal_values(revision: Revision, was: Fact | None, became: Fact) -> Values:
+    return {
+        **keys(became.scope),
+        "id": became.id,
+        "seq": revision.number,
+        "at": time_text(revision.at),
+        "action": revision.action,
+        "was": was and fact_text(was),
+        "became": fact_text(became),
+    }
 
 
 def _journal_row(row: Row) -> JournalRow:

@@ -19,6 +19,7 @@ from pagefile.records import (
     Checkpoint,
     Entry,
     Head,
+    JsonObject,
     Reset,
     Scope,
     Turn,
@@ -93,10 +94,12 @@ class SqliteTurnLog(TurnLog):
             return await self._writer.run(lambda connection: self._reset(connection, marker))
         return await self._writer.run(lambda connection: self._checkpoint(connection, marker))
 
-    async def restore(self, entries: Sequence[Entry]) -> int:
+    async def restore(
+        self, entries: Sequence[Entry], *, agent: str | None = None, session: JsonObject | None = None
+    ) -> int:
         if not entries:
             return await self._writer.run(lambda _: 0)
-        plan = rules.restoration(entries)
+        plan = rules.restoration(entries, agent, None if session is None else to_json(session))
         return await self._writer.run(lambda connection: self._restore(connection, plan))
 
     # -- turns --------------------------------------------------------------------------------------------------------
@@ -189,17 +192,20 @@ class SqliteTurnLog(TurnLog):
     def _restore_whole(
         self, connection: Connection, plan: rules.Restoration, state: _State, now: datetime
     ) -> int:
-        scope, reset_seq = state.owned, 0
-        connection.execute(sql("conversation_touch"), {**keys(scope), "agent": None, "now": time_text(now)})
+        scope, reset_seq, agent = state.owned, 0, plan.agent or state.agent
+        blank = connection.execute(sql("session_get"), keys(scope)).get is None
+        connection.execute(sql("conversation_touch"), {**keys(scope), "agent": agent, "now": time_text(now)})
         for entry in (*plan.ended, *plan.open):
             owned = replace(entry, scope=scope, created=utc(entry.created))
             if isinstance(owned, Turn):
-                _restore_turn(connection, owned, now, state.agent)
+                _restore_turn(connection, owned, now, agent)
             elif isinstance(owned, Reset):
                 reset_seq = owned.seq
                 _write_reset(connection, owned, now)
             else:
                 _write_checkpoint(connection, owned, f"历史摘要: {owned.summary}", now, reset_seq)
+        if blank and plan.session is not None:
+            connection.execute(sql("session_put"), {**keys(scope), "value": plan.session})
         times = [entry.created for entry in (*plan.ended, *plan.open)]
         values = {**keys(scope), "created": time_text(min(times)), "updated": time_text(max(times))}
         connection.execute(sql("conversation_times"), values)

@@ -38,6 +38,26 @@ class SqliteCalls(CallLog):
     async def get(self, scope: Scope, call_id: str) -> Call:
         return await self._readers.run(lambda connection: _found(connection, scope, call_id))
 
+    async def loose(self, tenant: str) -> Sequence[Scope]:
+        def read(connection: Connection) -> Sequence[Scope]:
+            rows: Any = connection.execute(sql("calls_loose"), {"tenant": tenant})
+            return [Scope(tenant, None, name) for (name,) in rows]
+
+        return await self._readers.run(read)
+
+    async def restore(self, calls: Sequence[Call]) -> int:
+        def write(connection: Connection) -> int:
+            chats = {(call.scope.tenant, call.scope.conversation) for call in calls}
+            full = {chat for chat in chats if _has_calls(connection, *chat)}
+            new = 0
+            for call in calls:
+                if (call.scope.tenant, call.scope.conversation) not in full:
+                    connection.execute(sql("call_put"), _call_values(call))
+                    new += connection.changes()
+            return new
+
+        return await self._writer.run(write)
+
 
 class SqliteSessions(SessionStore):
     """Session values in `sessions`."""
@@ -71,6 +91,11 @@ class SqliteSessions(SessionStore):
 
 def _check_owner(connection: Connection, scope: Scope) -> None:
     rules.check_owner(scope, connection.execute(sql("owner"), keys(scope)).get)
+
+
+def _has_calls(connection: Connection, tenant: str, conversation: str | None) -> bool:
+    values = {"tenant": tenant, "conversation": conversation}
+    return connection.execute(sql("calls_any"), values).get is not None
 
 
 def _call_values(call: Call) -> Values:

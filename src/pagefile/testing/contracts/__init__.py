@@ -25,13 +25,14 @@ from pagefile.testing.contracts.reader import LogReaderContract
 from pagefile.testing.contracts.restoring import RestoreContract
 from pagefile.testing.contracts.session_cache import SessionCacheContract
 from pagefile.testing.contracts.sessions import SessionStoreContract
-from pagefile.testing.contracts.shelves import CallLogContract, FactStoreContract
+from pagefile.testing.contracts.shelves import CallLogContract, FactRestoreContract, FactStoreContract
 from pagefile.testing.contracts.source import TurnSourceContract
 from pagefile.testing.contracts.vectors import VectorHomeContract
 
 __all__ = [
     "AuditorContract",
     "CallLogContract",
+    "FactRestoreContract",
     "FactStoreContract",
     "ItemStoreContract",
     "KeyStoreContract",

@@ -7,7 +7,7 @@ import pytest
 
 from pagefile.errors import ConflictError, InvalidTurnError
 from pagefile.ports import Store
-from pagefile.records import Checkpoint, Entry, Scope, Turn
+from pagefile.records import Checkpoint, Entry, JsonObject, Scope, Turn
 from pagefile.testing.clock import FakeClock
 from pagefile.testing.contracts.base import Contract, everything, head_of
 from pagefile.testing.drafts import CHAT, aborted, checkpoint, done, opened, reset, step, view
@@ -54,6 +54,35 @@ class RestoreContract(Contract):
         head = replace(new.head, scope=CHAT, created=old.head.created, updated=old.head.updated)
         assert head == old.head
         assert await store.sessions.get(COPY) == await store.sessions.get(CHAT)
+
+    async def test_an_empty_conversation_gets_its_agent_and_its_session(
+        self, store: Store, clock: FakeClock
+    ) -> None:
+        """Exactly as they are given, and life goes on from there; times are still those of the entries."""
+        original = copied(await told(store, clock))
+        value: JsonObject = {"own": ["甲", 1.5, None], "user_snapshot": {"allergies": ["青霉素"]}}
+        clock.advance(86_400)
+        assert await store.log.restore(original, agent="triage", session=value) == len(original)
+        assert await store.sessions.get(COPY) == value
+        seen = await store.reader.view(view(scope=COPY))
+        assert (seen.head.agent, seen.profile) == ("triage", value["user_snapshot"])
+        assert seen.head.updated == max(entry.created for entry in original)
+        await store.log.append(done("e", scope=COPY))
+        after = await store.sessions.get(COPY)
+        assert after is not None
+        assert after["own"] == value["own"]
+
+    async def test_a_session_that_is_there_stays(self, store: Store, clock: FakeClock) -> None:
+        """An application put it, or turns made it: what comes with the entries is left out."""
+        original = copied(await told(store, clock))
+        await store.sessions.put(COPY, {"own": 1})
+        await store.log.restore(original, agent="triage", session={"own": 2})
+        found = await store.sessions.get(COPY)
+        assert found is not None
+        assert found["own"] == 1
+        assert await store.log.restore(original, agent="other", session={"own": 3}) == 0
+        assert await store.sessions.get(COPY) == found
+        assert (await head_of(store, COPY)).agent == "triage"
 
     async def test_life_goes_on_after_restoring(self, store: Store, clock: FakeClock) -> None:
         """The next turn takes the next place, later than all before it."""

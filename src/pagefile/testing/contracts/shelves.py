@@ -1,5 +1,6 @@
 """Facts and calls."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 
@@ -7,11 +8,12 @@ import pytest
 
 from pagefile.errors import ConflictError, InvalidTurnError, NotFoundError
 from pagefile.ports import Store
-from pagefile.records import Scope
+from pagefile.records import Fact, Revision, Scope
 from pagefile.testing.contracts.base import Contract
-from pagefile.testing.drafts import AT, CHAT, call, fact
+from pagefile.testing.drafts import AT, CHAT, call, done, fact
 
 ADA, BOB, TENANT = Scope("tenant", "ada"), Scope("tenant", "bob"), Scope("tenant")
+COPY = Scope("copy", "ada")
 
 
 class FactStoreContract(Contract):
@@ -119,6 +121,132 @@ class FactStoreContract(Contract):
         assert [found.id for found in await store.facts.list(ADA)] == ["stays"]
         assert [one.after[0].id for one in await store.facts.revisions(ADA)] == ["stays"]
 
+    async def test_owners_are_who_has_facts(self, store: Store) -> None:
+        """By id, of one tenant; a fact that was retracted still has its owner."""
+        assert await store.facts.owners("tenant") == []
+        for scope, fact_id in ((BOB, "b"), (ADA, "a"), (Scope("firm", "eve"), "e")):
+            await store.facts.put(replace(fact(fact_id, scope=scope), retracted=AT + timedelta(days=1)))
+        assert await store.facts.owners("tenant") == [ADA, BOB]
+        assert await store.facts.owners("firm") == [Scope("firm", "eve")]
+
+
+def elsewhere(facts: Sequence[Fact], revisions: Sequence[Revision]) -> tuple[list[Fact], list[Revision]]:
+    """The same facts and changes, of the same user of another tenant."""
+
+    def moved(one: Fact) -> Fact:
+        return replace(one, scope=replace(one.scope, tenant="copy"))
+
+    journal = [
+        replace(
+            one,
+            scope=COPY,
+            before=tuple(was and moved(was) for was in one.before),
+            after=tuple(map(moved, one.after)),
+        )
+        for one in revisions
+    ]
+    return list(map(moved, facts)), journal
+
+
+async def lived(store: Store) -> tuple[list[Fact], list[Revision]]:
+    """Facts that were closed, retracted and brought back, and all that was done to them, as a copy has them."""
+    old, other = fact("a", scope=CHAT), fact("c", "喜欢中文", scope=ADA)
+    await store.facts.put(old)
+    await store.facts.put(fact("theirs", scope=BOB))
+    later = AT + timedelta(hours=1)
+    await store.facts.revise(
+        ADA, [replace(old, valid_to=later), fact("b", scope=ADA)], action="superseded", at=later
+    )
+    await store.facts.put(other)
+    await store.facts.revise(ADA, [replace(other, retracted=later)], action="retracted", at=later)
+    return elsewhere(await store.facts.list(ADA, retracted=True), await store.facts.revisions(ADA))
+
+
+class FactRestoreContract(Contract):
+    """`FactStore.restore`."""
+
+    async def test_facts_and_their_journal_are_as_they_were(self, store: Store) -> None:
+        """Of a user of whom nothing is held; the numbers of the revisions are kept."""
+        facts, journal = await lived(store)
+        assert await store.facts.restore(COPY, facts, journal) == (3, 4)
+        assert await store.facts.list(COPY, retracted=True) == facts
+        assert list(await store.facts.revisions(COPY)) == journal
+        assert await store.facts.changed(COPY) == (journal[-1].number, 5)
+        assert [one.id for one in await store.facts.list(BOB)] == ["theirs"]
+
+    async def test_restoring_facts_twice_is_restoring_them_once(self, store: Store) -> None:
+        """The second time nothing is new, and no change is noted."""
+        facts, journal = await lived(store)
+        await store.facts.restore(COPY, facts, journal)
+        before = await store.facts.changed(COPY)
+        assert await store.facts.restore(COPY, facts, journal) == (0, 0)
+        assert await store.facts.changed(COPY) == before
+
+    async def test_the_next_revision_is_behind_the_restored_ones(self, store: Store) -> None:
+        """Whatever numbers they brought; others' numbers do not jump with them."""
+        facts, journal = await lived(store)
+        far = [replace(one, number=one.number + 10**9) for one in journal]
+        await store.facts.restore(COPY, facts, far)
+        newest = far[-1].number
+        again = await store.facts.revise(
+            COPY, [replace(facts[0], confidence=0.1)], action="stored", at=AT, expected=newest
+        )
+        assert again.number > newest
+        assert again.before == (facts[0],)
+        assert [one.number for one in await store.facts.revisions(COPY, after=newest)] == [again.number]
+        theirs = await store.facts.revise(BOB, [fact("new", scope=BOB)], action="stored", at=AT)
+        assert theirs.number < newest
+
+    async def test_the_journal_of_a_user_who_has_one_stays(self, store: Store) -> None:
+        """Facts whose id is not there come in as new ones; those that are there stay as they are."""
+        facts, journal = await lived(store)
+        mine = replace(facts[0], text="another text")
+        first = await store.facts.put(mine)
+        assert await store.facts.restore(COPY, facts, journal) == (2, 0)
+        assert await store.facts.list(COPY, retracted=True) == [first, *facts[1:]]
+        actions = [one.action for one in await store.facts.revisions(COPY)]
+        assert actions == ["stored", "stored", "stored"]
+
+    async def test_facts_without_a_journal_are_new_ones(self, store: Store) -> None:
+        """As an export of before has them."""
+        facts, _ = await lived(store)
+        assert await store.facts.restore(COPY, facts, []) == (3, 0)
+        assert await store.facts.list(COPY, retracted=True) == facts
+        assert [len(one.after) for one in await store.facts.revisions(COPY)] == [1, 1, 1]
+
+    async def test_a_fact_that_only_the_journal_tells_of_is_there(self, store: Store) -> None:
+        """As its last change left it; where a fact is given, that counts."""
+        facts, journal = await lived(store)
+        edited = replace(facts[0], text="edited by hand")
+        assert await store.facts.restore(COPY, [edited], list(reversed(journal))) == (3, 4)
+        assert await store.facts.list(COPY, retracted=True) == [edited, *facts[1:]]
+        assert list(await store.facts.revisions(COPY)) == journal
+
+    async def test_facts_that_cannot_be_restored_leave_nothing(self, store: Store) -> None:
+        """Of another user, with an id of another user's, or a revision that does not say what became of each fact."""
+        facts, journal = await lived(store)
+        await store.facts.put(fact("c", scope=Scope("copy", "bob")))
+        first, second = journal[:2]
+        broken = (
+            [replace(first, number=0)],
+            [first, replace(second, number=first.number)],
+            [replace(first, before=())],
+            [replace(second, before=second.before[::-1])],
+            [replace(second, after=second.after[:1] * 2)],
+            [replace(first, before=(), after=())],
+            [replace(first, after=(fact("x", scope=ADA),))],
+        )
+        for revisions in broken:
+            with pytest.raises(InvalidTurnError):
+                await store.facts.restore(COPY, [], revisions)
+        with pytest.raises(InvalidTurnError):
+            await store.facts.restore(Scope("copy"), facts, journal)
+        for revisions in (journal, []):
+            with pytest.raises(ConflictError):
+                await store.facts.restore(COPY, facts, revisions)
+        assert await store.facts.list(COPY, retracted=True) == []
+        assert await store.facts.changed(COPY) == (0, 0)
+
 
 class CallLogContract(Contract):
     """`CallLog`."""
@@ -170,3 +298,31 @@ class CallLogContract(Contract):
         await store.calls.add([call("c")], keep=1)
         with pytest.raises(NotFoundError):
             await store.calls.get(CHAT, "a")
+
+    async def test_restored_calls_are_as_they_were(self, store: Store) -> None:
+        """In their order, however many are kept of others; a second time nothing is new."""
+        calls = [call(name) for name in "abc"]
+        assert await store.calls.restore(calls) == 3
+        assert await store.calls.list(CHAT) == calls[::-1]
+        assert await store.calls.restore([*calls, call("d")]) == 0
+        assert await store.calls.list(CHAT) == calls[::-1]
+        assert await store.calls.restore([]) == 0
+
+    async def test_a_conversation_that_has_calls_keeps_those(self, store: Store) -> None:
+        """It gets no others, and an id that is there already is left as it is."""
+        other = Scope("tenant", "ada", "else")
+        await store.calls.add([call("new")], keep=10)
+        assert await store.calls.restore([call("old"), call("o", scope=other), call("new", scope=other)]) == 1
+        assert [found.id for found in await store.calls.list(ADA)] == ["o", "new"]
+        assert await store.calls.get(CHAT, "new") == call("new")
+
+    async def test_loose_calls_are_of_conversations_that_nobody_wrote_to(self, store: Store) -> None:
+        """By id, of one tenant."""
+        unwritten = Scope("tenant", "ada", "unwritten")
+        await store.log.append(done("t"))
+        for number, scope in enumerate(
+            (CHAT, unwritten, replace(unwritten, user="bob"), Scope("firm", "eve", "x"))
+        ):
+            await store.calls.add([call(f"c{number}", scope=scope)], keep=10)
+        assert await store.calls.loose("tenant") == [Scope("tenant", None, "unwritten")]
+        assert await store.calls.loose("firm") == [Scope("firm", None, "x")]

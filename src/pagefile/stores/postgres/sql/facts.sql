@@ -36,9 +36,16 @@ ORDER BY recorded, id
 -- name: facts_changed
 SELECT coalesce(max(revision), 0), count(*) FROM fact_revisions WHERE tenant = :tenant AND user_id = :user
 
+-- name: fact_owners
+SELECT DISTINCT user_id FROM facts WHERE tenant = :tenant ORDER BY user_id
+
+-- name: fact_ids
+SELECT id FROM facts WHERE tenant = :tenant AND user_id = :user
+
 -- name: fact_revision_next
--- One sequence for all users: no number is given twice, even when rows were erased.
-SELECT nextval('fact_revision')
+-- One sequence for all users: no number is given twice, even when rows were erased. A journal that was restored has numbers
+-- of elsewhere, and goes on behind them.
+SELECT greatest(nextval('fact_revision'), :newest + 1)
 
 -- name: fact_revision_put
 INSERT INTO fact_revisions (tenant, user_id, conversation_id, revision, fact_id, at, action, was, became)

@@ -32,9 +32,16 @@ ORDER BY recorded, id
 -- name: facts_changed
 SELECT coalesce(max(revision), 0), count(*) FROM fact_revisions WHERE tenant = :tenant AND user_id = :user
 
+-- name: fact_owners
+SELECT DISTINCT user_id FROM facts WHERE tenant = :tenant ORDER BY user_id
+
+-- name: fact_ids
+SELECT id FROM facts WHERE tenant = :tenant AND user_id = :user
+
 -- name: fact_revision_next
--- The place of its first row: AUTOINCREMENT never gives one twice, even when the newest rows were erased.
-SELECT coalesce(max(seq), 0) + 1 FROM sqlite_sequence WHERE name = 'fact_revisions'
+-- The place of its first row: AUTOINCREMENT never gives one twice, even when the newest rows were erased. A journal that was
+-- restored has numbers of elsewhere, and goes on behind them.
+SELECT max(:newest, coalesce(max(seq), 0)) + 1 FROM sqlite_sequence WHERE name = 'fact_revisions'
 
 -- name: fact_revision_put
 INSERT INTO fact_revisions (tenant, user_id, conversation_id, revision, fact_id, at, action, was, became)
