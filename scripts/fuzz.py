@@ -25,6 +25,7 @@ except ImportError:
 with atheris.instrument_imports(include=["pagefile"]):
     from pagefile.client.streaming import events_in
     from pagefile.errors import PagefileError
+    from pagefile.memory import Memory
     from pagefile.memory.drafts import checked_json, result_text
     from pagefile.memory.transfer import _check
     from pagefile.models.streaming import _Answer
@@ -41,7 +42,7 @@ with atheris.instrument_imports(include=["pagefile"]):
     from pagefile.text.words import terms
     from pagefile.tiers.workspace.outline import entries
     from pagefile.tiers.workspace.results import hits, page_text, plain, toc_of
-    from pagefile.window.placeholder import gist, placeholder_uuid
+    from pagefile.window.placeholder import gist, placeholder, placeholder_uuid, short_placeholder
 
 _FOLDER = Path(tempfile.mkdtemp(prefix="pagefile-fuzz-"))
 
@@ -137,6 +138,41 @@ READERS: dict[str, Callable[[bytes], None]] = {
 }
 
 
+#: What readers are there for, to begin with: chance alone does not come upon a date, a table or a first line. What Pagefile
+#: itself writes is not among them: it is made.
+SEEDS: dict[str, tuple[str, ...]] = {
+    "times": (
+        "What did we say last May, three weeks ago, and on 2026-03-04?",
+        "上周三说的那个导演是谁？去年五月、前天晚上和三个月前呢？",
+        "between 12 March 2025 and the first week of April",
+    ),
+    "passages": (
+        "# Title\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n```python\nprint(1)\n```\n- one\n- two\n",
+        "我叫李雷，我喜欢喝茶。不对，应该是咖啡。I prefer tea! See https://example.org/a?b=c or call 555-1234.",
+        "<table><tr><td>a</td></tr></table> Dr. Wu paid $1,234.50 on 2026-05-06 (order #A-77).",
+        'name,"quoted\nline",3\nx,y,z\n',
+    ),
+    "results": (
+        '[{"title": "第一章", "page": 3, "score": 0.5, "content": "text"}, {"id": 1, "rrf": 0.016}]',
+        '{"results": [{"text": "a", "bm25": 12.5}], "toc": [{"title": "1.1 Pumps", "children": []}]}',
+        "1 Introduction ........ 3\n1.1 Scope ........ 4\n第二章 方法 12",
+    ),
+    "memories": (
+        '{"facts": [{"id": "f", "content": "喜欢茶", "category": "preference", "confidence": 0.9}]}',
+        '{"user": {"workContext": {"summary": "w"}}, "history": {"recentMonths": {"summary": "m"}}}',
+        '{"session_id": "s", "messages": [{"role": "user", "content": "hi"}], "version": 3}',
+    ),
+    "streams": (
+        'event: token\ndata: {"text": "你"}\n\n: beat\n\nid: 3\ndata: a\ndata: b\n\nevent: done\ndata: {}\n\n',
+        "data: [DONE]\r\n\r\nretry: 10\n\n",
+    ),
+    "settings": (
+        'url = "sqlite:///a.db"\nwindow_tokens = 4000\n[archive]\npage_from = 300\n',
+        "url: sqlite:///a.db\nmemory:\n  extract: rules\nembedder: {name: none}\n",
+    ),
+}
+
+
 def _ours(work: Callable[[], object]) -> None:
     """Pagefile's own errors are answers."""
     try:
@@ -152,6 +188,37 @@ def _json(text: str) -> object:
         return None
 
 
+async def _written() -> dict[str, tuple[str, ...]]:
+    """Placeholders and the lines of an export, as Pagefile writes them."""
+    async with Memory.open("memory://", embedder=None) as memory:
+        chat = memory.conversation("c", user_id="u")
+        await chat.record(
+            "查一下水泵", "好的", steps=[{"tool": "search", "input": {"q": 1}, "result": "水泵 pump. " * 900}]
+        )
+        await chat.record("I prefer tea.", "Noted.")
+        await chat.checkpoint("They spoke of pumps.", recent_turns=1)
+        await chat.reset()
+        await memory.remember("Likes tea.", user_id="u")
+        await memory.export(_FOLDER / "out.jsonl")
+        pages = await chat.pages()
+    lines = (_FOLDER / "out.jsonl").read_text(encoding="utf-8").splitlines()
+    # The reader puts their first characters before what it is given.
+    shown = [placeholder(page) for page in pages] + [short_placeholder(page) for page in pages]
+    return {
+        "imports": (*lines[1:], "\n".join(lines[1:])),
+        "placeholders": tuple(text.removeprefix("📎 [") for text in shown),
+    }
+
+
+def _seeded(name: str) -> Path:
+    folder = _FOLDER / "seeds"
+    folder.mkdir()
+    seeds = SEEDS | asyncio.run(_written())
+    for number, text in enumerate(seeds[name]):
+        (folder / str(number)).write_text(text, encoding="utf-8")
+    return folder
+
+
 def main() -> None:
     """Fuzz one reader, or each in turn."""
     given = argparse.ArgumentParser(description=__doc__)
@@ -164,7 +231,7 @@ def main() -> None:
         "-timeout=20",
         f"-artifact_prefix={_FOLDER}/",
     ]
-    atheris.Setup([sys.argv[0], *limits], READERS[options.name])
+    atheris.Setup([sys.argv[0], *limits, str(_seeded(options.name))], READERS[options.name])
     atheris.Fuzz()
 
 
