@@ -28,8 +28,8 @@ from uvicorn.config import STARTUP_FAILURE
 
 from pagefile.errors import SettingsError
 from pagefile.service.app import create_app
-from pagefile.service.heap import settle_heap
 from pagefile.service.logs import write_logs
+from pagefile.service.tuning import tune_for_serving
 from pagefile.settings import Settings
 from pagefile.settings.sources import handed_down
 
@@ -66,7 +66,7 @@ def serve_one(settings: Settings, listener: socket.socket) -> None:
     """Answer on a socket in this process, until told to stop."""
     write_logs(settings.service)
     server = uvicorn.Server(_config(settings))
-    settle_heap()
+    tune_for_serving()
     server.run(sockets=[listener])
 
 
@@ -103,7 +103,7 @@ def _work(settings: Settings, listener: socket.socket, metrics: Path, ready: Eve
     with suppress(KeyboardInterrupt):
         write_logs(settings.service)
         server = _Server(_config(settings, metrics), ready)
-        settle_heap()
+        tune_for_serving()
         server.run(sockets=[listener])
 
 
