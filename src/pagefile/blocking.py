@@ -155,6 +155,9 @@ class BlockingConversation(Blocking[Conversation]):
     checkpoint = blocking(Conversation.checkpoint)
     reset = blocking(Conversation.reset)
     turns = blocking(Conversation.turns)
+    log = blocking(Conversation.log)
+    head = blocking(Conversation.head)
+    session = blocking(Conversation.session)
     checkpoints = blocking(Conversation.checkpoints)
     calls = blocking(Conversation.calls)
     explain = blocking(Conversation.explain)
@@ -204,6 +207,11 @@ class BlockingMemory(Blocking[Memory]):
             finally:
                 loop.closed = True
 
+    @property
+    def settings(self) -> Settings:
+        """What this memory was opened with."""
+        return self.inner.settings
+
     @described_as(Memory.conversation)
     def conversation(
         self,
@@ -218,6 +226,7 @@ class BlockingMemory(Blocking[Memory]):
         return BlockingConversation(handle, self.loop)
 
     conversations = blocking(Memory.conversations)
+    turns = blocking(Memory.turns)
     recall = blocking(Memory.recall)
     remember = blocking(Memory.remember)
     facts = blocking(Memory.facts)
@@ -226,7 +235,9 @@ class BlockingMemory(Blocking[Memory]):
     undo = blocking(Memory.undo)
     import_facts = blocking(Memory.import_facts)
     call = blocking(Memory.call)
+    page = blocking(Memory.page)
     pages = blocking(Memory.pages)
+    peek = blocking(Memory.peek)
     search_tool_history = blocking(Memory.search_tool_history)
     purge = blocking(Memory.purge)
     settle = blocking(Memory.settle)

@@ -326,6 +326,25 @@ async def test_a_page_is_pinned(client, about):
         assert expected == page_["pinned"]
 
 
+async def test_a_page_is_found_by_its_uuid_alone(client, about):
+    """Read, searched in and pinned without a word of its conversation; and looking is no load."""
+    uuid = about["uuid"]
+    whole = (await client.get(f"{places.PAGE}.json", params={**HERE, "uuid": uuid})).json()
+    assert whole == (await client.get(f"{places.PAGE}.json", params={"uuid": uuid})).json()
+    assert "第 300 行" in (await page(client, places.PAGE, params={"uuid": uuid, "q": "第 300 行"})).text
+    pinned = await sent(client, f"{places.PAGE}?uuid={uuid}", {"pinned": "yes"})
+    assert 303 == pinned.status_code, pinned.text
+    stored = (await client.get("/v1/pages/page", params={"uuid": uuid})).json()
+    assert (True, 0) == (stored["pinned"], stored["loads"])
+
+
+async def test_a_name_that_stands_for_nothing_erases_nothing(client):
+    """The page says so, of a conversation and of a user."""
+    for who in ({"conversation_id": "nobody"}, {"user_id": "nobody"}):
+        found = (await client.get(f"{places.ERASE}.json", params=who)).json()
+        assert (0, False, 0) == (found["conversations"], found["more"], found["turns"])
+
+
 async def test_erasing_asks_for_the_name_and_gives_a_receipt(client):
     """Without the name typed nothing goes; with it everything does, counted."""
     for name in ("mine", "other"):

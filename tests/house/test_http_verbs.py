@@ -13,6 +13,7 @@ from .test_facade import differences, parameters, public
 #: Which route answers for a verb.
 ROUTES: dict[str, str] = {
     "Memory.conversations": "GET /v1/conversations",
+    "Memory.turns": "GET /v1/turns/done",
     "Memory.recall": "POST /v1/recall",
     "Memory.remember": "POST /v1/facts",
     "Memory.facts": "GET /v1/facts",
@@ -23,7 +24,9 @@ ROUTES: dict[str, str] = {
     "Memory.settle": "POST /v1/settle",
     "Memory.call": "GET /v1/calls/call",
     "Memory.forget": "POST /v1/forget",
+    "Memory.page": "GET /v1/pages/page",
     "Memory.pages": "GET /v1/pages",
+    "Memory.peek": "GET /v1/pages/text",
     "Memory.search_tool_history": "POST /v1/pages/search",
     "Memory.purge": "POST /v1/pages/purge",
     "Memory.export": "GET /v1/export",
@@ -46,6 +49,9 @@ ROUTES: dict[str, str] = {
     "Conversation.checkpoint": "POST /v1/checkpoints",
     "Conversation.reset": "POST /v1/reset",
     "Conversation.turns": "GET /v1/turns",
+    "Conversation.log": "GET /v1/log",
+    "Conversation.head": "GET /v1/conversations/conversation",
+    "Conversation.session": "GET /v1/session",
     "Conversation.checkpoints": "GET /v1/checkpoints",
     "Conversation.calls": "GET /v1/calls",
     "Conversation.explain": "GET /v1/explain",
@@ -56,6 +62,7 @@ ROUTES: dict[str, str] = {
 LEFT_OUT: dict[str, str] = {
     "Memory.open": "the service opens it when it starts",
     "Memory.conversation": "makes a handle and asks nothing",
+    "Memory.settings": "may hold secrets of whoever runs the service; what others may know of them is in `describe`",
     "Memory.rebuild": "works on every tenant for as long as it takes: an operator's command, `pagefile rebuild`",
     "Conversation.id": "what the handle was made with",
     "Conversation.scope": "what the handle was made with",

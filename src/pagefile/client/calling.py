@@ -69,9 +69,9 @@ class Caller:
         """Ask for something."""
         return await self._answered(_Call("GET", path, params=params), out)
 
-    async def ask(self, path: str, body: Json, out: type[Out]) -> Out:
-        """Ask for something with a body; nothing is changed by asking twice."""
-        return await self._answered(_Call("POST", path, body=body), out)
+    async def ask(self, path: str, body: Json, out: type[Out], *, nulls: bool = False) -> Out:
+        """Ask for something with a body; nothing is changed by asking twice. `nulls`: what is None is said, not left out."""
+        return await self._answered(_Call("POST", path, body=body, nulls=nulls), out)
 
     async def change(self, path: str, body: Json, out: type[Out]) -> Out:
         """Change something, once, however often it must be sent."""
@@ -149,13 +149,16 @@ class _Call:
     body: Json | None = None
     content: Content | None = None
     key: str | None = None
+    nulls: bool = False
 
     def built(self, http: httpx.AsyncClient) -> httpx.Request:
         return http.build_request(
             self.method,
             self.path,
             params={name: _param(value) for name, value in (self.params or {}).items() if value is not None},
-            json=None if self.body is None else {n: v for n, v in self.body.items() if v is not None},
+            json=None
+            if self.body is None
+            else {name: value for name, value in self.body.items() if self.nulls or value is not None},
             content=None if self.content is None else self.content(),
             headers=None if self.key is None else {KEY_HEADER: self.key},
         )

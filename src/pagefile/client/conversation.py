@@ -20,10 +20,12 @@ from pagefile.memory.drafts import (
     checked_steps,
 )
 from pagefile.memory.explaining import Cost, Explanation
+from pagefile.memory.reading import Kind, checked_kind
 from pagefile.memory.replaying import Replay
 from pagefile.records import (
     Call,
     Checkpoint,
+    Head,
     Hit,
     JsonObject,
     JsonValue,
@@ -44,7 +46,17 @@ from pagefile.wire import responses
 from pagefile.wire.archive import FetchedOut, PageHitOut, PageOut, ToolAnswer
 from pagefile.wire.chat import ChatDone, ChatEvent
 from pagefile.wire.explaining import CostOut, ExplanationOut, ReplayOut
-from pagefile.wire.responses import CallOut, CheckpointOut, HitOut, LoadOut, ResetOut, TurnOut
+from pagefile.wire.responses import (
+    CallOut,
+    CheckpointOut,
+    ConversationOut,
+    EntryOut,
+    HitOut,
+    LoadOut,
+    ResetOut,
+    SessionOut,
+    TurnOut,
+)
 from pagefile.wire.windows import WindowOut
 
 #: How long texts may be is for the service to say.
@@ -208,11 +220,12 @@ class ClientConversation:
         found = await self._caller.get("/v1/pages", params, responses.Page[PageOut])
         return Listing([page.record() for page in found.items], found.next)
 
-    async def search_tool_history(self, query: str, limit: int = 5) -> list[PageHit]:
+    async def search_tool_history(self, query: str, limit: int = 5, *, here: bool = False) -> list[PageHit]:
         body = {
             **self._here(),
             "query": checked_text(query, "query"),
             "limit": at_least(1, limit, "limit"),
+            "here": here,
         }
         found = await self._caller.ask("/v1/pages/search", body, responses.Page[PageHitOut])
         return [hit.record() for hit in found.items]
@@ -259,6 +272,26 @@ class ClientConversation:
         }
         found = await self._caller.get("/v1/turns", params, responses.Page[TurnOut])
         return Listing([turn.record() for turn in found.items], found.next)
+
+    async def log(
+        self, *, kind: Kind | None = None, after: int | str = 0, limit: int = 100, newest: bool = False
+    ) -> Listing[Turn | Checkpoint | Reset]:
+        params = {
+            **self._here(),
+            "kind": checked_kind(kind),
+            "after": place(after),
+            "limit": at_least(1, limit, "limit"),
+            "newest": newest,
+        }
+        found = await self._caller.get("/v1/log", params, responses.Page[EntryOut])
+        return Listing([entry.record() for entry in found.items], found.next)
+
+    async def head(self) -> Head:
+        found = await self._caller.get("/v1/conversations/conversation", self._here(), ConversationOut)
+        return found.record()
+
+    async def session(self) -> JsonObject | None:
+        return (await self._caller.get("/v1/session", self._here(), SessionOut)).value
 
     async def checkpoints(self) -> Listing[Checkpoint]:
         made: list[Checkpoint] = []

@@ -35,6 +35,7 @@ from pagefile.records import (
     PageHit,
     Revision,
     Scope,
+    Turn,
     checked_id,
     checked_text,
 )
@@ -48,8 +49,10 @@ from pagefile.wire.responses import (
     HealthOut,
     HitOut,
     ImportedFactsOut,
+    LoadOut,
     RevisionOut,
     SettledOut,
+    TurnOut,
 )
 from pagefile.wire.transfer import ImportOut
 
@@ -123,6 +126,24 @@ class Client:
         params = {**_whose(user_id, tenant), "limit": at_least(1, limit, "limit"), "after": after}
         found = await self._caller.get("/v1/conversations", params, responses.Page[ConversationOut])
         return Listing([head.record() for head in found.items], found.next)
+
+    async def turns(
+        self,
+        *,
+        user_id: str | None = None,
+        conversation_id: str | None = None,
+        tenant: str | None = None,
+        limit: int = 100,
+        after: str | None = None,
+    ) -> Listing[Turn]:
+        params = {
+            **_whose(user_id, tenant),
+            "conversation_id": conversation_id,
+            "limit": at_least(1, limit, "limit"),
+            "after": after,
+        }
+        found = await self._caller.get("/v1/turns/done", params, responses.Page[TurnOut])
+        return Listing([turn.record() for turn in found.items], found.next)
 
     async def recall(
         self,
@@ -243,15 +264,39 @@ class Client:
         found = await self._caller.get("/v1/pages", params, responses.Page[PageOut])
         return Listing([page.record() for page in found.items], found.next)
 
+    async def page(self, uuid: str, *, user_id: str | None = None, tenant: str | None = None) -> Page:
+        params = {**_whose(user_id, tenant), "uuid": uuid}
+        return (await self._caller.get("/v1/pages/page", params, PageOut)).record()
+
+    async def peek(
+        self,
+        uuid: str,
+        *,
+        user_id: str | None = None,
+        tenant: str | None = None,
+        query: str | None = None,
+        offset: int = 0,
+        limit: int | None = None,
+    ) -> str:
+        params = {
+            **_whose(user_id, tenant),
+            "uuid": uuid,
+            "query": query,
+            "offset": offset,
+            "limit": limit,
+        }
+        return (await self._caller.get("/v1/pages/text", params, LoadOut)).text
+
     async def search_tool_history(
-        self, query: str, *, user_id: str, tenant: str | None = None, limit: int = 5
+        self, query: str, *, user_id: str | None, tenant: str | None = None, limit: int = 5
     ) -> list[PageHit]:
         body = {
-            **_whose(checked_id(user_id, "user_id"), tenant),
+            **_whose(user_id, tenant),
             "query": checked_text(query, "query"),
             "limit": at_least(1, limit, "limit"),
         }
-        found = await self._caller.ask("/v1/pages/search", body, responses.Page[PageHitOut])
+        # Nobody is said, too: a request that forgets whose pages it means is refused.
+        found = await self._caller.ask("/v1/pages/search", body, responses.Page[PageHitOut], nulls=True)
         return [hit.record() for hit in found.items]
 
     async def purge(

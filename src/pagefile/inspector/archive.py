@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pagefile.errors import InvalidTurnError, PagePurgedError
 from pagefile.inspector import places
-from pagefile.inspector.asking import Asked
+from pagefile.inspector.asking import Asked, chat_of
 from pagefile.inspector.frame import (
     View,
     asking_form,
@@ -26,7 +26,6 @@ from pagefile.inspector.pieces import badge, code, page_state
 from pagefile.inspector.reader import Reader
 from pagefile.memory import Memory
 from pagefile.records import Page, PageHit
-from pagefile.tiers.archive import slice_of
 
 PER_PAGE = 40
 #: Characters of a page that are shown at once, and those of one that is opened in place.
@@ -60,11 +59,19 @@ async def gather(memory: Memory, asked: Asked) -> Archive:
     """Pages of the tenant, of a user, or of a conversation."""
     search = asked.text("q")
     if search is not None:
-        hits = await memory.house.page_search.search(asked.scope, search, _HITS)
-        return Archive((), None, search, tuple(hits))
-    found = await memory.house.store.pages.list(asked.scope, limit=PER_PAGE + 1, after=asked.text("after"))
-    following = found[PER_PAGE - 1].uuid if len(found) > PER_PAGE else None
-    return Archive(tuple(found[:PER_PAGE]), following, None, ())
+        return Archive((), None, search, tuple(await _found(memory, asked, search)))
+    after = asked.text("after")
+    if asked.conversation_id is not None:
+        pages = await chat_of(memory, asked).pages(limit=PER_PAGE, after=after)
+    else:
+        pages = await memory.pages(user_id=asked.user_id, tenant=asked.tenant, limit=PER_PAGE, after=after)
+    return Archive(tuple(pages), pages.next, None, ())
+
+
+async def _found(memory: Memory, asked: Asked, search: str) -> list[PageHit]:
+    if asked.conversation_id is not None:
+        return await chat_of(memory, asked).search_tool_history(search, _HITS, here=True)
+    return await memory.search_tool_history(search, user_id=asked.user_id, tenant=asked.tenant, limit=_HITS)
 
 
 async def gather_page(memory: Memory, asked: Asked) -> Opened:
@@ -92,23 +99,31 @@ async def opened(
     limit: int = IN_PLACE,
 ) -> Opened:
     """A page with a part of its text. Nothing is counted."""
-    house = memory.house
-    page = await house.archive.page(asked.scope, uuid)
+    page = await _page(memory, asked, uuid)
+    start = 0 if query is not None else min(offset, page.length)
+    most = limit if query is None else _EXCERPT_TOKENS
+    whose = {"user_id": page.scope.user, "tenant": page.scope.tenant}
     try:
-        _, text = await house.store.pages.load(asked.scope, page.uuid)
+        text = await memory.peek(page.uuid, query=query, offset=start, limit=most, **whose)
     except PagePurgedError:
         return Opened(page, None, 0, 0, query)
-    if query is not None:
-        return Opened(page, await house.archive.excerpt(text, query, _EXCERPT_TOKENS), 0, len(text), query)
-    start = min(offset, len(text))
-    part = slice_of(text, start, limit)
-    return Opened(page, part, start, start + len(part), None)
+    return Opened(page, text, start, start + len(text) if query is None else page.length, query)
+
+
+async def _page(memory: Memory, asked: Asked, uuid: str) -> Page:
+    if asked.conversation_id is not None:
+        return await chat_of(memory, asked).page(uuid)
+    return await memory.page(uuid, user_id=asked.user_id, tenant=asked.tenant)
 
 
 async def pin(memory: Memory, asked: Asked) -> str:
     """Pin or unpin a page; returns where to go on."""
     uuid, pinned = asked.text("uuid") or "", asked.choice("pinned", "yes", "no") == "yes"
-    await memory.house.archive.pin(asked.scope, uuid, pinned=pinned)
+    page = await _page(memory, asked, uuid)
+    if page.scope.conversation is None:
+        raise InvalidTurnError("This page is in no conversation: there is no window to keep it in.")
+    chat = memory.conversation(page.scope.conversation, user_id=page.scope.user, tenant=page.scope.tenant)
+    await chat.pin(uuid, pinned=pinned)
     return asked.here(places.PAGE, uuid=uuid, done="pinned" if pinned else "unpinned")
 
 
@@ -293,7 +308,7 @@ def done(reader: Reader) -> Content:
 
 
 def _pin(page: Page, reader: Reader) -> Element | None:
-    if page.purged is not None:
+    if page.purged is not None or page.scope.conversation is None:
         return None
     pinned = el("input", type="hidden", name="pinned", value="no" if page.pinned else "yes")
     button = el("button", reader.say("page.unpin" if page.pinned else "page.pin"))

@@ -4,10 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlencode
 
-from pagefile.errors import InvalidTurnError, NotFoundError
+from pagefile.errors import InvalidTurnError
 from pagefile.memory import Conversation, Memory
-from pagefile.ports import HeadQuery
-from pagefile.records import DEFAULT_TENANT, Head, Scope, checked_text
+from pagefile.records import DEFAULT_TENANT, Head, checked_text
 
 _NOTHING: Mapping[str, str] = {}
 
@@ -22,11 +21,6 @@ class Asked:
     values: Mapping[str, str] = field(default_factory=lambda: _NOTHING)
     #: Names that the caller's key has settled: there is nothing to choose.
     bound: frozenset[str] = frozenset()
-
-    @property
-    def scope(self) -> Scope:
-        """Whose memory, as far as it is named."""
-        return Scope(self.tenant or DEFAULT_TENANT, self.user_id, self.conversation_id)
 
     def text(self, name: str) -> str | None:
         """A value without the blanks around it, None when it is empty."""
@@ -70,7 +64,4 @@ def chat_of(memory: Memory, asked: Asked) -> Conversation:
 
 async def head_of(memory: Memory, asked: Asked) -> Head:
     """The state of the conversation that is asked for."""
-    found = await memory.house.store.reader.heads(HeadQuery(chat_of(memory, asked).scope, 1))
-    if not found:
-        raise NotFoundError("There is no such conversation: the list of conversations shows those there are.")
-    return found[0]
+    return await chat_of(memory, asked).head()

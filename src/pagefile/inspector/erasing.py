@@ -2,15 +2,17 @@
 
 from dataclasses import dataclass
 
-from pagefile.errors import InvalidTurnError
+from pagefile.errors import InvalidTurnError, NotFoundError
 from pagefile.inspector import places
-from pagefile.inspector.asking import Asked
+from pagefile.inspector.asking import Asked, head_of
 from pagefile.inspector.frame import View, asking_form, card, empty, field_of, form, notice, num, table, th
 from pagefile.inspector.markup import Content, Element, el
 from pagefile.inspector.reader import Reader
 from pagefile.memory import Memory
-from pagefile.ports import HeadQuery
-from pagefile.records import DEFAULT_TENANT, ErasureReceipt, Scope
+from pagefile.records import DEFAULT_TENANT, ErasureReceipt, Head, Listing, Scope
+
+#: Conversations of a user that are counted.
+_COUNTED = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +30,18 @@ async def gather(memory: Memory, asked: Asked) -> Erasing:
     scope = _named(asked)
     if scope is None:
         return Erasing(None, 0, more=False, turns=0)
-    heads = await memory.house.store.reader.heads(HeadQuery(scope, 1001))
-    return Erasing(
-        scope, min(len(heads), 1000), more=len(heads) > 1000, turns=sum(head.turns for head in heads)
-    )
+    heads = await _heads(memory, asked)
+    turns = sum(head.turns for head in heads)
+    return Erasing(scope, len(heads), more=heads.next is not None, turns=turns)
+
+
+async def _heads(memory: Memory, asked: Asked) -> Listing[Head]:
+    if asked.conversation_id is None:
+        return await memory.conversations(user_id=asked.user_id, tenant=asked.tenant, limit=_COUNTED)
+    try:
+        return Listing([await head_of(memory, asked)])
+    except NotFoundError:
+        return Listing([])
 
 
 def _named(asked: Asked) -> Scope | None:

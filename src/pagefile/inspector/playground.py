@@ -1,6 +1,7 @@
 """Chat, tried out: the answer streams, and what leaves the window or comes back is said as it happens."""
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from pagefile.inspector import places
 from pagefile.inspector.archive import done
@@ -30,10 +31,10 @@ class Playground:
 
 async def gather(memory: Memory, asked: Asked) -> Playground:
     """The conversation so far; a new one unless it is named."""
-    name = asked.conversation_id or f"playground-{memory.house.clock.now():%Y%m%d-%H%M%S}"
+    name = asked.conversation_id or f"playground-{datetime.now(UTC):%Y%m%d-%H%M%S}"
     chat = memory.conversation(name, user_id=asked.user_id, tenant=asked.tenant)
     turns = await chat.turns(limit=_TURNS, newest=True) if asked.conversation_id else ()
-    return Playground(name, asked.user_id, tuple(turns), memory.house.settings.model.name)
+    return Playground(name, asked.user_id, tuple(turns), memory.settings.model.name)
 
 
 def show(data: Playground, reader: Reader) -> View:

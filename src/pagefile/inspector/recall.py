@@ -12,8 +12,7 @@ from pagefile.inspector.markup import Content, Element, el
 from pagefile.inspector.pieces import badge
 from pagefile.inspector.reader import Reader
 from pagefile.memory import Memory
-from pagefile.ports import SinceRequest
-from pagefile.records import Hit, Scope, Turn
+from pagefile.records import Hit, Turn
 from pagefile.text.ranking import WordIndex
 from pagefile.text.words import terms
 
@@ -58,11 +57,15 @@ async def gather(memory: Memory, asked: Asked) -> Recalled:
         hits = await chat.recall(query, _HITS)
     else:
         hits = await memory.recall(query, user_id=asked.user_id or "", tenant=asked.tenant, limit=_HITS)
-    scope = asked.scope if asked.conversation_id is not None else Scope(asked.scope.tenant, asked.user_id)
-    turns = await memory.house.store.source.since(SinceRequest(scope, {}, LOOKED_AT + 1))
-    found = await anyio.to_thread.run_sync(_by_words, turns[:LOOKED_AT], query)
-    looked_at = min(len(turns), LOOKED_AT)
-    return Recalled(query, tuple(hits), tuple(found), looked_at, more=len(turns) > LOOKED_AT, users=users)
+    turns = await memory.turns(
+        user_id=asked.user_id,
+        conversation_id=asked.conversation_id,
+        tenant=asked.tenant,
+        limit=LOOKED_AT,
+    )
+    found = await anyio.to_thread.run_sync(_by_words, turns, query)
+    more = turns.next is not None
+    return Recalled(query, tuple(hits), tuple(found), len(turns), more=more, users=users)
 
 
 async def known_users(memory: Memory, asked: Asked) -> tuple[str, ...]:

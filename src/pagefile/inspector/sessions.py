@@ -34,17 +34,20 @@ class Sessions:
 
 
 async def gather(memory: Memory, asked: Asked) -> Sessions:
-    """Session values, read past the cache."""
-    store = memory.house.store.sessions
+    """Session values as the database has them."""
     if asked.conversation_id is not None:
         head = await head_of(memory, asked)
-        return Sessions((Session(head, await store.get(head.scope)),), None, one=True)
+        return Sessions((await _session(memory, head),), None, one=True)
     heads = await memory.conversations(
         user_id=asked.user_id, tenant=asked.tenant, limit=_SHOWN, after=asked.text("after")
     )
-    return Sessions(
-        tuple([Session(head, await store.get(head.scope)) for head in heads]), heads.next, one=False
-    )
+    return Sessions(tuple([await _session(memory, head) for head in heads]), heads.next, one=False)
+
+
+async def _session(memory: Memory, head: Head) -> Session:
+    scope = head.scope
+    chat = memory.conversation(scope.conversation or "", user_id=scope.user, tenant=scope.tenant)
+    return Session(head, await chat.session())
 
 
 def show(data: Sessions, reader: Reader) -> View:

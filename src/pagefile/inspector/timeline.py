@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from pagefile.inspector import places
 from pagefile.inspector.archive import Opened, opened
@@ -12,7 +11,6 @@ from pagefile.inspector.markup import Content, Element, el
 from pagefile.inspector.pieces import badge, code, fill_level, said
 from pagefile.inspector.reader import Reader
 from pagefile.memory import Conversation, Memory
-from pagefile.ports import EntryQuery
 from pagefile.records import Checkpoint, Entry, Head, Reset, Step, Turn
 from pagefile.tiers.archive import LOADING_TOOLS, loaded_uuid
 
@@ -20,7 +18,6 @@ from pagefile.tiers.archive import LOADING_TOOLS, loaded_uuid
 PER_PAGE = 40
 #: How many entries back the checkpoint before a slice is looked for.
 LOOK_BACK = 400
-_KINDS: frozenset[Literal["turn", "checkpoint", "reset"]] = frozenset({"turn", "checkpoint", "reset"})
 _ANCHORS_SHOWN = 60
 
 
@@ -56,7 +53,7 @@ async def gather(memory: Memory, asked: Asked) -> Timeline:
     """A slice: the newest, or what stands behind a place."""
     head, chat = await head_of(memory, asked), chat_of(memory, asked)
     after = asked.whole("after", -1, least=-1) if asked.text("after") else None
-    entries = await _entries(memory, chat, after)
+    entries = await chat.log(after=after or 0, limit=PER_PAGE, newest=after is None)
     places_ = [entry.seq for entry in entries if entry.seq is not None]
     first, last = (places_[0], places_[-1]) if places_ else (1, head.last_seq)
     wanted = asked.text("open")
@@ -65,29 +62,23 @@ async def gather(memory: Memory, asked: Asked) -> Timeline:
     return Timeline(
         head,
         tuple(entries),
-        _anchors(await _with_before(memory, chat, marks), frozenset(mark.id for mark in marks)),
+        _anchors(await _with_before(chat, marks), frozenset(mark.id for mark in marks)),
         {call.turn_id: call.id for call in reversed(calls) if call.turn_id is not None},
         None if wanted is None else await opened(memory, asked, wanted),
         max(0, first - 1 - PER_PAGE) if first > 1 else None,
         last if last < head.last_seq else None,
-        memory.house.settings.window_tokens,
+        memory.settings.window_tokens,
     )
 
 
-async def _entries(memory: Memory, chat: Conversation, after: int | None) -> list[Entry]:
-    # The verbs of a conversation list turns and checkpoints apart, and no resets: here all stand in the order of the log.
-    query = EntryQuery(chat.scope, kinds=_KINDS, after_seq=after or 0, limit=PER_PAGE, newest=after is None)
-    return await memory.house.store.reader.entries(query)
-
-
-async def _with_before(memory: Memory, chat: Conversation, marks: Sequence[Checkpoint]) -> list[Checkpoint]:
+async def _with_before(chat: Conversation, marks: Sequence[Checkpoint]) -> list[Checkpoint]:
     """The checkpoints of a slice, and the one before them, if it is not too far back to look for."""
     before: list[Checkpoint] = []
     after = max(0, marks[0].seq - 1 - LOOK_BACK) if marks else 0
     while marks:
         # One at a time: the store then reads no further than to the first of the slice.
-        query = EntryQuery(chat.scope, kinds=frozenset({"checkpoint"}), after_seq=after, limit=1)
-        found = [one for one in await memory.house.store.reader.entries(query) if isinstance(one, Checkpoint)]
+        log = await chat.log(kind="checkpoint", after=after, limit=1)
+        found = [one for one in log if isinstance(one, Checkpoint)]
         if not found or found[0].seq >= marks[0].seq:
             break
         before, after = found, found[0].seq

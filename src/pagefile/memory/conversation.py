@@ -21,12 +21,14 @@ from pagefile.memory.drafts import (
 from pagefile.memory.explaining import Cost, Explanation, costs_of, explained_call, found_call
 from pagefile.memory.house import House
 from pagefile.memory.pages import call_tool, load_text
+from pagefile.memory.reading import Kind, checked_kind, head_of, log_of, session_of
 from pagefile.memory.replaying import Replay, replayed
 from pagefile.memory.windows import make_window
 from pagefile.ports import Abort, AddStep, Complete, EntryQuery, TurnDraft
 from pagefile.records import (
     Call,
     Checkpoint,
+    Head,
     Hit,
     JsonObject,
     JsonValue,
@@ -229,10 +231,11 @@ class Conversation:
         found = await self._house.store.pages.list(self._scope, limit=count + 1, after=cursor(after))
         return Listing(found[:count], found[count - 1].uuid if len(found) > count else None)
 
-    async def search_tool_history(self, query: str, limit: int = 5) -> list[PageHit]:
-        """Archived pages of this user (of this conversation, when nobody is named) that answer a query, best first."""
+    async def search_tool_history(self, query: str, limit: int = 5, *, here: bool = False) -> list[PageHit]:
+        """Archived pages of this user (of this conversation, when nobody is named, or with `here`) that answer a query, best first."""
         self._house.check_open()
-        home = self._scope if self._scope.user is None else Scope(self._scope.tenant, self._scope.user)
+        scope = self._scope
+        home = scope if here or scope.user is None else Scope(scope.tenant, scope.user)
         text = checked_text(query, "query")
         return await self._house.page_search.search(home, text, at_least(1, limit, "limit"))
 
@@ -285,6 +288,33 @@ class Conversation:
         page = found[-count:] if newest else found[:count]
         more = len(found) > count and not newest and page[-1].seq is not None
         return Listing(page, str(page[-1].seq) if more else None)
+
+    async def log(
+        self, *, kind: Kind | None = None, after: int | str = 0, limit: int = 100, newest: bool = False
+    ) -> Listing[Turn | Checkpoint | Reset]:
+        """Turns, checkpoints and resets in the order in which they were written, or those of one `kind`.
+
+        `next` of the result continues as `after`; of one kind, there may turn out to be nothing behind it. Open turns stand last.
+        """
+        self._house.check_open()
+        return await log_of(
+            self._house,
+            self._scope,
+            checked_kind(kind),
+            after=place(after),
+            limit=at_least(1, limit, "limit"),
+            newest=newest,
+        )
+
+    async def head(self) -> Head:
+        """This conversation in one row; raises `NotFoundError` when nobody wrote to it, or somebody else."""
+        self._house.check_open()
+        return await head_of(self._house, self._scope)
+
+    async def session(self) -> JsonObject | None:
+        """The session value of this conversation (document 001), or None; raises `NotFoundError` as `head` does."""
+        self._house.check_open()
+        return await session_of(self._house, self._scope)
 
     async def checkpoints(self) -> Listing[Checkpoint]:
         """Every checkpoint of this conversation, oldest first."""

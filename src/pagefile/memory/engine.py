@@ -14,6 +14,8 @@ from pagefile.memory.conversation import Conversation
 from pagefile.memory.explaining import found_call
 from pagefile.memory.fact_import import import_memory
 from pagefile.memory.house import House
+from pagefile.memory.pages import load_text
+from pagefile.memory.reading import done_turns
 from pagefile.memory.transfer import export_to, import_from
 from pagefile.models.chat import OpenAIChat
 from pagefile.models.embedders import OpenAIEmbedder, UniversalSentenceEncoder
@@ -48,6 +50,7 @@ from pagefile.records import (
     PageHit,
     Revision,
     Scope,
+    Turn,
     checked_id,
     checked_text,
 )
@@ -68,6 +71,11 @@ class Memory:
     def __init__(self, house: House) -> None:
         #: The store and the tiers, for the rooms that build on this one.
         self.house = house
+
+    @property
+    def settings(self) -> Settings:
+        """What this memory was opened with."""
+        return self.house.settings
 
     @classmethod
     @asynccontextmanager
@@ -168,6 +176,23 @@ class Memory:
         query = HeadQuery(Scope(_tenant(tenant), user_id), limit + 1, cursor(after))
         found = await self.house.store.reader.heads(query)
         return Listing(found[:limit], found[limit - 1].scope.conversation if len(found) > limit else None)
+
+    async def turns(
+        self,
+        *,
+        user_id: str | None = None,
+        conversation_id: str | None = None,
+        tenant: str | None = None,
+        limit: int = 100,
+        after: str | None = None,
+    ) -> Listing[Turn]:
+        """Done turns of a tenant, a user or a conversation, one conversation after the other; `next` of the result continues as `after`.
+
+        Those from before a reset are there too: they left the window, not the memory.
+        """
+        self.house.check_open()
+        scope = Scope(_tenant(tenant), user_id, conversation_id)
+        return await done_turns(self.house, scope, after=after, limit=at_least(1, limit, "limit"))
 
     async def recall(
         self,
@@ -329,12 +354,42 @@ class Memory:
         found = await self.house.store.pages.list(scope, limit=count + 1, after=cursor(after))
         return Listing(found[:count], found[count - 1].uuid if len(found) > count else None)
 
-    async def search_tool_history(
-        self, query: str, *, user_id: str, tenant: str | None = None, limit: int = 5
-    ) -> list[PageHit]:
-        """Archived tool results of a user that answer a query, best first, each with its best passage."""
+    async def page(self, uuid: str, *, user_id: str | None = None, tenant: str | None = None) -> Page:
+        """What is known of an archived page of the tenant, or of one of its users, without its text; `page.scope` says of which
+        conversation.
+        """
         self.house.check_open()
-        scope = Scope(_tenant(tenant), checked_id(user_id, "user_id"))
+        return await self.house.archive.page(Scope(_tenant(tenant), user_id), uuid)
+
+    async def peek(
+        self,
+        uuid: str,
+        *,
+        user_id: str | None = None,
+        tenant: str | None = None,
+        query: str | None = None,
+        offset: int = 0,
+        limit: int | None = None,
+    ) -> str:
+        """Look at the text of an archived page of the tenant, or of one of its users: whole, by `query` or by part, as with `load`.
+
+        Looking is no page fault: it is not counted, because loads say what the model needed.
+        """
+        self.house.check_open()
+        scope = Scope(_tenant(tenant), user_id)
+        return await load_text(
+            self.house, scope, uuid, query=query, offset=offset, limit=limit, counted=False
+        )
+
+    async def search_tool_history(
+        self, query: str, *, user_id: str | None, tenant: str | None = None, limit: int = 5
+    ) -> list[PageHit]:
+        """Archived tool results of a user that answer a query, best first, each with its best passage.
+
+        Nobody named is everybody: with `user_id=None` it searches the whole tenant.
+        """
+        self.house.check_open()
+        scope = Scope(_tenant(tenant), None if user_id is None else checked_id(user_id, "user_id"))
         return await self.house.page_search.search(
             scope, checked_text(query, "query"), at_least(1, limit, "limit")
         )
@@ -411,12 +466,14 @@ class Memory:
         return counts
 
     async def describe(self) -> JsonObject:
-        """What this memory runs on: the store, the tokenizer, page faults, and how often each tier failed."""
+        """What this memory runs on: the store, the tokenizer, the window, page faults, and how often each tier failed."""
         self.house.check_open()
         counter = self.house.counter
         return {
             "store": await self.house.store.describe(),
             "tokenizer": {"name": counter.name, "exact": counter.exact},
+            "window_tokens": self.settings.window_tokens,
+            "model": self.settings.model.name,
             "recall": await self.house.indexer.describe(),
             "page_faults": self.house.archive.loads,
             "tier_failures": dict(self.house.failures),

@@ -8,7 +8,7 @@ from pagefile.memory.asking import at_least
 from pagefile.memory.house import House
 from pagefile.records import Page, Scope, Turn, checked_text
 from pagefile.text.words import terms
-from pagefile.tiers.archive import explained, fitting_slice, slice_of
+from pagefile.tiers.archive import checked_uuid, explained, fitting_slice, slice_of
 from pagefile.tiers.paging import LEAST_EXCERPT_TOKENS
 from pagefile.window.placeholder import LOAD_TOOL, SEARCH_TOOL, short_placeholder
 from pagefile.window.wording import WORDINGS
@@ -21,16 +21,24 @@ _PASSAGE_SHOWN = 400
 
 
 async def load_text(
-    house: House, scope: Scope, uuid: str, *, query: str | None, offset: int, limit: int | None
+    house: House,
+    scope: Scope,
+    uuid: str,
+    *,
+    query: str | None,
+    offset: int,
+    limit: int | None,
+    counted: bool = True,
 ) -> str:
-    """A page: whole, the passages that answer a query, or a part."""
+    """A page: whole, the passages that answer a query, or a part. Unless it is counted, it is looked at and not loaded."""
     start = at_least(0, offset, "offset")
     most = None if limit is None else at_least(1, limit, "limit")
     if query is not None and start:
         raise InvalidTurnError(
             "Give either query or offset: the passages that answer a query have no offset."
         )
-    _, text = await house.archive.load(scope, uuid)
+    load = house.archive.load if counted else house.store.pages.load
+    _, text = await load(scope, checked_uuid(uuid))
     if query is None:
         return slice_of(text, start, most)
     budget = house.settings.window_tokens // 4 if most is None else most

@@ -7,7 +7,7 @@ from typing import Annotated, cast
 from pydantic import ConfigDict, Field, JsonValue, model_validator
 
 from pagefile.records import Page, PageHit, Scope
-from pagefile.wire.queries import AFTER, PAGE, ConversationParams
+from pagefile.wire.queries import AFTER, PAGE
 from pagefile.wire.requests import CHAT, USER, ConversationBody
 from pagefile.wire.texts import (
     MAX_INT,
@@ -17,6 +17,9 @@ from pagefile.wire.texts import (
     Body,
     ConversationId,
     Id,
+    LoadLimit,
+    LoadOffset,
+    LoadQuery,
     PageSize,
     Params,
     Tenant,
@@ -42,10 +45,24 @@ class PagesParams(Params):
     limit: Annotated[PageSize, Field(description=PAGE)] = 100
 
 
-class PageParams(ConversationParams):
-    """One archived tool result."""
+class PageParams(Params):
+    """One archived tool result: of a conversation, of a user, or of a tenant."""
 
     uuid: Uuid
+    conversation_id: ConversationId | None = None
+    user_id: UserId = None
+    tenant: Tenant = None
+
+
+class PeekParams(Params):
+    """The text of an archived tool result of a user, or of a tenant: whole, a part of it, or the passages that answer a query."""
+
+    uuid: Uuid
+    user_id: UserId = None
+    tenant: Tenant = None
+    query: LoadQuery = None
+    offset: LoadOffset = 0
+    limit: LoadLimit = None
 
 
 class SearchPages(Body):
@@ -56,6 +73,9 @@ class SearchPages(Body):
     user_id: UserId = None
     tenant: Tenant = None
     limit: PageSize = 5
+    here: Annotated[bool, Field(description="Of this conversation alone, also where a user is named.")] = (
+        False
+    )
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"query": "每天测血压", "user_id": USER, "limit": 3}]}
@@ -63,8 +83,12 @@ class SearchPages(Body):
 
     @model_validator(mode="after")
     def _names_somebody(self) -> "SearchPages":
-        if self.conversation_id is None and self.user_id is None:
-            raise ValueError("say whose pages to search: give a conversation_id or a user_id")
+        if self.conversation_id is None and "user_id" not in self.model_fields_set:
+            raise ValueError(
+                "say whose pages to search: give a conversation_id or a user_id, which is null for the whole tenant"
+            )
+        if self.conversation_id is None and self.here:
+            raise ValueError("say where to search: here needs a conversation_id")
         return self
 
 

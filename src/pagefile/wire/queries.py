@@ -5,6 +5,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from pagefile.memory.reading import Kind
 from pagefile.wire.texts import (
     MAX_INT,
     ConversationId,
@@ -16,6 +17,7 @@ from pagefile.wire.texts import (
     PageSize,
     Params,
     Tenant,
+    Text,
     UserId,
     Uuid,
 )
@@ -38,6 +40,25 @@ class TurnsParams(ConversationParams):
     after: Annotated[int, Field(ge=0, le=MAX_INT, description=AFTER)] = 0
     limit: Annotated[PageSize, Field(description=PAGE)] = 100
     newest: Annotated[bool, Field(description="The last turns instead of the first.")] = False
+
+
+class DoneTurnsParams(Params):
+    """Done turns of a conversation, of a user, or of a tenant."""
+
+    conversation_id: ConversationId | None = None
+    user_id: UserId = None
+    tenant: Tenant = None
+    after: Annotated[Text | None, Field(min_length=1, max_length=300, description=AFTER)] = None
+    limit: Annotated[PageSize, Field(description=PAGE)] = 100
+
+
+class LogParams(ConversationParams):
+    """A slice of a conversation's log."""
+
+    kind: Annotated[Kind | None, Field(description="Only these; all when left out.")] = None
+    after: Annotated[int, Field(ge=0, le=MAX_INT, description=AFTER)] = 0
+    limit: Annotated[PageSize, Field(description=PAGE)] = 100
+    newest: Annotated[bool, Field(description="The last entries instead of the first.")] = False
 
 
 class LoadParams(ConversationParams):

@@ -5,13 +5,14 @@ A scope stands flat in every answer: `conversation_id`, `user_id`, `tenant`.
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Annotated, Generic, Literal, TypeAlias, TypeVar, cast
+from typing import Annotated, Generic, Literal, Self, TypeAlias, TypeVar, cast
 
 from pydantic import Field, JsonValue
 
 from pagefile.records import (
     Call,
     Checkpoint,
+    Entry,
     ErasureReceipt,
     Fact,
     Head,
@@ -120,7 +121,7 @@ class TurnOut(_Scoped):
     metadata: Json
 
     @classmethod
-    def of(cls, turn: Turn) -> "TurnOut":
+    def of(cls, turn: Turn) -> Self:
         return cls(
             conversation_id=_conversation(turn.scope),
             user_id=turn.scope.user,
@@ -242,7 +243,7 @@ class CheckpointOut(_Scoped):
     archive_refs: tuple[str, ...]
 
     @classmethod
-    def of(cls, checkpoint: Checkpoint) -> "CheckpointOut":
+    def of(cls, checkpoint: Checkpoint) -> Self:
         return cls(
             conversation_id=_conversation(checkpoint.scope),
             user_id=checkpoint.scope.user,
@@ -285,7 +286,7 @@ class ResetOut(_Scoped):
     created: datetime
 
     @classmethod
-    def of(cls, reset: Reset) -> "ResetOut":
+    def of(cls, reset: Reset) -> Self:
         return cls(
             conversation_id=_conversation(reset.scope),
             user_id=reset.scope.user,
@@ -297,6 +298,39 @@ class ResetOut(_Scoped):
 
     def record(self) -> Reset:
         return Reset(self.id, self.scope, self.seq, self.created)
+
+
+class LoggedTurn(TurnOut):
+    """A turn in the log."""
+
+    kind: Literal["turn"] = "turn"
+
+
+class LoggedCheckpoint(CheckpointOut):
+    """A checkpoint in the log."""
+
+    kind: Literal["checkpoint"] = "checkpoint"
+
+
+class LoggedReset(ResetOut):
+    """A reset in the log."""
+
+    kind: Literal["reset"] = "reset"
+
+
+#: What was written to a conversation; `kind` says what it is.
+EntryOut: TypeAlias = Annotated[LoggedTurn | LoggedCheckpoint | LoggedReset, Field(discriminator="kind")]
+
+
+def entry_out(entry: Entry) -> EntryOut:
+    """An entry of the log as JSON."""
+    match entry:
+        case Turn():
+            return LoggedTurn.of(entry)
+        case Checkpoint():
+            return LoggedCheckpoint.of(entry)
+        case Reset():
+            return LoggedReset.of(entry)
 
 
 class ConversationOut(_Scoped):
@@ -566,6 +600,10 @@ class HealthOut(Answer):
     version: str
     store: Json | None = None
     tokenizer: TokenizerOut | None = None
+    window_tokens: Annotated[
+        int | None, Field(description="Tokens of a window, unless it is asked for otherwise.")
+    ] = None
+    model: Annotated[str | None, Field(description="The chat model of the settings.")] = None
     tier_failures: Annotated[
         dict[str, int] | None, Field(description="How often each tier failed since the start.")
     ] = None

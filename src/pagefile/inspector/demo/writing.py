@@ -14,6 +14,7 @@ from pagefile.inspector.demo.script import Learnt, Person, Said, Talk
 from pagefile.memory import Conversation, Memory
 from pagefile.records import JsonValue, Turn
 from pagefile.settings import Settings
+from pagefile.standalone import AgentApp, SessionValue
 
 PREFIX = "demo-"
 Progress = Callable[[int, int], None]
@@ -184,7 +185,8 @@ class _Writer:
             await self._turn(chat, talk, one, _turn_id(talk, number))
             self.turns += 1
             told.add(1)
-        await self._memory.house.calls.settle()
+        # Whoever lists the calls waits until they are written: not all the demo's are to wait at once.
+        await chat.calls(limit=1)
 
     async def _turn(self, chat: Conversation, talk: Talk, said: Said, turn_id: str) -> None:
         turn = await chat.begin(said.user, id=turn_id, at=self._clock.now())
@@ -245,8 +247,8 @@ class _Writer:
         self.facts += 1
 
     async def _keep_snapshot(self, chat: Conversation, snapshot: Mapping[str, JsonValue]) -> None:
-        sessions = self._memory.house.sessions
-        value = dict(await sessions.get(chat.scope) or {})
+        app = AgentApp(self._memory)
+        value = (await app.get_short_memory(chat.id)).to_json()
         known = value.get("user_snapshot")
         value["user_snapshot"] = {**(known if isinstance(known, dict) else {}), **snapshot}
-        await sessions.put(chat.scope, value)
+        await app.set_short_memory(chat.id, SessionValue.of(value))

@@ -19,6 +19,7 @@ from pagefile.wire.archive import (
     PageOut,
     PageParams,
     PagesParams,
+    PeekParams,
     PinPage,
     PurgeOut,
     PurgePages,
@@ -65,20 +66,32 @@ async def pages(memory: MemoryOf, params: Annotated[PagesParams, Query()]) -> Pa
 @routes.get("/pages/page")
 async def page(memory: MemoryOf, params: Annotated[PageParams, Query()]) -> PageOut:
     """What is known of an archived tool result without its text, even when that was purged."""
-    return PageOut.of(await chat_of(memory, params).page(params.uuid))
+    if params.conversation_id is None:
+        return PageOut.of(await memory.page(params.uuid, user_id=params.user_id, tenant=params.tenant))
+    chat = memory.conversation(params.conversation_id, user_id=params.user_id, tenant=params.tenant)
+    return PageOut.of(await chat.page(params.uuid))
+
+
+@routes.get("/pages/text")
+async def peek(memory: MemoryOf, params: Annotated[PeekParams, Query()]) -> LoadOut:
+    """Look at the text of an archived tool result, as `/v1/load` gives it, without counting it as a load."""
+    whose = {"user_id": params.user_id, "tenant": params.tenant}
+    text = await memory.peek(
+        params.uuid, query=params.query, offset=params.offset, limit=params.limit, **whose
+    )
+    return LoadOut.of(await memory.page(params.uuid, **whose), text, params.offset, params.query)
 
 
 @routes.post("/pages/search")
 async def search(memory: MemoryOf, body: SearchPages) -> Page[PageHitOut]:
     """Archived tool results that answer a query, best first, each with its best passage."""
     if body.conversation_id is None:
-        user_id = body.user_id or ""
         hits = await memory.search_tool_history(
-            body.query, user_id=user_id, tenant=body.tenant, limit=body.limit
+            body.query, user_id=body.user_id, tenant=body.tenant, limit=body.limit
         )
     else:
         chat = memory.conversation(body.conversation_id, user_id=body.user_id, tenant=body.tenant)
-        hits = await chat.search_tool_history(body.query, body.limit)
+        hits = await chat.search_tool_history(body.query, body.limit, here=body.here)
     return page_of([PageHitOut.of(hit) for hit in hits])
 
 
@@ -112,7 +125,7 @@ async def purge(memory: MemoryOf, body: PurgePages) -> PurgeOut:
 @routes.get("/tools")
 async def tools(memory: MemoryOf) -> Page[ToolOut]:
     """The tools to offer to the model, each with the JSON schema of its arguments."""
-    schemas = tool_schemas(memory.house.settings.language)
+    schemas = tool_schemas(memory.settings.language)
     return page_of([ToolOut.model_validate(schema) for schema in schemas])
 
 

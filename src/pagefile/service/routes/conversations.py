@@ -4,14 +4,26 @@ from typing import Annotated
 
 from fastapi import Query
 
-from pagefile.errors import NotFoundError
-from pagefile.memory import Memory
-from pagefile.ports import EntryQuery, HeadQuery
-from pagefile.records import Head, Reset
+from pagefile.records import Checkpoint, Reset
 from pagefile.service.routes.common import MemoryOf, chat_of, router
-from pagefile.wire.queries import CheckpointsParams, ConversationParams, ConversationsParams, ResetsParams
+from pagefile.wire.queries import (
+    CheckpointsParams,
+    ConversationParams,
+    ConversationsParams,
+    LogParams,
+    ResetsParams,
+)
 from pagefile.wire.requests import MakeCheckpoint, ResetConversation
-from pagefile.wire.responses import CheckpointOut, ConversationOut, Page, ResetOut, SessionOut, page_of
+from pagefile.wire.responses import (
+    CheckpointOut,
+    ConversationOut,
+    EntryOut,
+    Page,
+    ResetOut,
+    SessionOut,
+    entry_out,
+    page_of,
+)
 
 routes = router("Conversations")
 
@@ -30,14 +42,26 @@ async def conversations(
 @routes.get("/conversations/conversation")
 async def conversation(memory: MemoryOf, params: Annotated[ConversationParams, Query()]) -> ConversationOut:
     """One conversation; 404 when nobody wrote to it, or somebody else."""
-    return ConversationOut.of(await _head(memory, params))
+    return ConversationOut.of(await chat_of(memory, params).head())
 
 
 @routes.get("/session")
 async def session(memory: MemoryOf, params: Annotated[ConversationParams, Query()]) -> SessionOut:
     """The session value of a conversation (document 001); 404 when nobody wrote to it, or somebody else."""
-    scope = (await _head(memory, params)).scope
-    return SessionOut.of(scope, await memory.house.store.sessions.get(scope))
+    chat = chat_of(memory, params)
+    return SessionOut.of((await chat.head()).scope, await chat.session())
+
+
+@routes.get("/log")
+async def log(memory: MemoryOf, params: Annotated[LogParams, Query()]) -> Page[EntryOut]:
+    """Turns, checkpoints and resets in the order in which they were written, or those of one kind.
+
+    Of one kind, there may turn out to be nothing behind the last page. Open turns stand last.
+    """
+    found = await chat_of(memory, params).log(
+        kind=params.kind, after=params.after, limit=params.limit, newest=params.newest
+    )
+    return page_of([entry_out(entry) for entry in found], found.next)
 
 
 @routes.post("/checkpoints", status_code=201)
@@ -50,7 +74,9 @@ async def checkpoint(memory: MemoryOf, body: MakeCheckpoint) -> CheckpointOut:
 @routes.get("/checkpoints")
 async def checkpoints(memory: MemoryOf, params: Annotated[CheckpointsParams, Query()]) -> Page[CheckpointOut]:
     """Every checkpoint of a conversation, oldest first."""
-    found = [made for made in await chat_of(memory, params).checkpoints() if made.seq > params.after]
+    # One more tells whether there is more.
+    marks = await chat_of(memory, params).log(kind="checkpoint", after=params.after, limit=params.limit + 1)
+    found = [made for made in marks if isinstance(made, Checkpoint)]
     shown = found[: params.limit]
     following = str(shown[-1].seq) if len(found) > params.limit else None
     return page_of([CheckpointOut.of(made) for made in shown], following)
@@ -59,9 +85,8 @@ async def checkpoints(memory: MemoryOf, params: Annotated[CheckpointsParams, Que
 @routes.get("/resets")
 async def resets(memory: MemoryOf, params: Annotated[ResetsParams, Query()]) -> Page[ResetOut]:
     """Where a conversation began anew, oldest first."""
-    scope = chat_of(memory, params).scope
-    wanted = EntryQuery(scope, frozenset({"reset"}), after_seq=params.after, limit=params.limit + 1)
-    found = [one for one in await memory.house.store.reader.entries(wanted) if isinstance(one, Reset)]
+    marks = await chat_of(memory, params).log(kind="reset", after=params.after, limit=params.limit + 1)
+    found = [one for one in marks if isinstance(one, Reset)]
     shown = found[: params.limit]
     following = str(shown[-1].seq) if len(found) > params.limit else None
     return page_of([ResetOut.of(reset) for reset in shown], following)
@@ -71,10 +96,3 @@ async def resets(memory: MemoryOf, params: Annotated[ResetsParams, Query()]) -> 
 async def reset(memory: MemoryOf, body: ResetConversation) -> ResetOut:
     """Begin anew: what came before leaves the window and stays in the log and in recall."""
     return ResetOut.of(await chat_of(memory, body).reset())
-
-
-async def _head(memory: Memory, params: ConversationParams) -> Head:
-    found = await memory.house.store.reader.heads(HeadQuery(chat_of(memory, params).scope, 1))
-    if not found:
-        raise NotFoundError("There is no such conversation: GET /v1/conversations lists them.")
-    return found[0]

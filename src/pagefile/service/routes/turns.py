@@ -6,7 +6,7 @@ from fastapi import Header, Query
 
 from pagefile.service.once import HEADER, made_id
 from pagefile.service.routes.common import MemoryOf, chat_of, router
-from pagefile.wire.queries import TurnsParams
+from pagefile.wire.queries import DoneTurnsParams, TurnsParams
 from pagefile.wire.requests import AbortTurn, AddStep, BeginTurn, CompleteTurn, RecordTurn
 from pagefile.wire.responses import Page, TurnOut, page_of
 
@@ -72,4 +72,17 @@ async def abort(memory: MemoryOf, body: AbortTurn) -> TurnOut:
 async def turns(memory: MemoryOf, params: Annotated[TurnsParams, Query()]) -> Page[TurnOut]:
     """Turns in order, open and aborted ones too."""
     found = await chat_of(memory, params).turns(after=params.after, limit=params.limit, newest=params.newest)
+    return page_of([TurnOut.of(turn) for turn in found], found.next)
+
+
+@routes.get("/turns/done")
+async def done(memory: MemoryOf, params: Annotated[DoneTurnsParams, Query()]) -> Page[TurnOut]:
+    """Done turns of a conversation, a user or a tenant, one conversation after the other, those from before a reset too."""
+    found = await memory.turns(
+        user_id=params.user_id,
+        conversation_id=params.conversation_id,
+        tenant=params.tenant,
+        limit=params.limit,
+        after=params.after,
+    )
     return page_of([TurnOut.of(turn) for turn in found], found.next)

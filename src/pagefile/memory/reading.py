@@ -1,0 +1,99 @@
+"""The log and what stands beside it, for whoever looks into a memory: nothing here makes a window, and nothing is written."""
+
+from typing import Literal, TypeAlias
+
+from pagefile.errors import ConflictError, InvalidTurnError, NotFoundError
+from pagefile.memory.house import House
+from pagefile.ports import EntryQuery, HeadQuery, SinceRequest
+from pagefile.records import Checkpoint, Head, JsonObject, Listing, Reset, Scope, Turn, checked_text
+
+#: What a log is made of.
+Kind: TypeAlias = Literal["turn", "checkpoint", "reset"]
+KINDS: tuple[Kind, ...] = ("turn", "checkpoint", "reset")
+
+_HEADS = 1000
+_MAX_DIGITS = 16
+
+
+async def head_of(house: House, scope: Scope) -> Head:
+    """The conversation that a scope names."""
+    found = await house.store.reader.heads(HeadQuery(scope, 1))
+    if not found:
+        raise _nowhere()
+    return found[0]
+
+
+async def session_of(house: House, scope: Scope) -> JsonObject | None:
+    """A conversation's session value as the database has it, past the cache."""
+    try:
+        value = await house.store.sessions.get(scope)
+    except ConflictError as error:
+        # Whether it is somebody else's is nobody's business.
+        raise _nowhere() from error
+    if value is None:
+        await head_of(house, scope)
+    return value
+
+
+def _nowhere() -> NotFoundError:
+    return NotFoundError("There is no such conversation: the list of conversations shows those there are.")
+
+
+# -- one conversation --------------------------------------------------------------------------------------------------
+
+
+def checked_kind(kind: object) -> Kind | None:
+    """One of the kinds there are, None for all of them."""
+    # A tuple, because what is given may be nothing that a set can look for.
+    if kind not in (None, *KINDS):
+        raise InvalidTurnError(f"kind is {kind!r}: it must be one of {', '.join(map(repr, KINDS))}.")
+    return kind
+
+
+async def log_of(
+    house: House, scope: Scope, kind: Kind | None, *, after: int, limit: int, newest: bool
+) -> Listing[Turn | Checkpoint | Reset]:
+    """A slice of a log; no more of it is read than stands in the slice, and between its ends."""
+    # One more tells whether there is more. Of one kind it may stand far behind, and nobody asked for what is between.
+    ahead = 1 if kind is None and not newest else 0
+    kinds = frozenset(KINDS if kind is None else (kind,))
+    query = EntryQuery(scope, kinds, after_seq=after, limit=limit + ahead, newest=newest)
+    found = await house.store.reader.entries(query)
+    entries = found[:limit]
+    more = len(found) == limit + ahead and not newest and entries[-1].seq is not None
+    return Listing(entries, str(entries[-1].seq) if more else None)
+
+
+# -- many --------------------------------------------------------------------------------------------------------------
+
+
+async def done_turns(house: House, scope: Scope, *, after: str | None, limit: int) -> Listing[Turn]:
+    """Done turns of a scope by conversation id, then by their place in it."""
+    known = {} if after is None else await _known(house, scope, *_place(after))
+    found = await house.store.source.since(SinceRequest(scope, known, limit + 1))
+    turns = found[:limit]
+    more = len(found) > limit
+    return Listing(turns, f"{turns[-1].seq} {turns[-1].scope.conversation}" if more else None)
+
+
+def _place(after: str) -> tuple[str, int]:
+    """The conversation and the place in it at which a slice ended."""
+    seq, _, conversation = checked_text(after, "after").partition(" ")
+    if not (seq.isascii() and seq.isdecimal() and len(seq) <= _MAX_DIGITS and conversation):
+        raise InvalidTurnError(f"after is {after[:80]!r}: give `next` of the slice before, as it is.")
+    return conversation, int(seq)
+
+
+async def _known(house: House, scope: Scope, conversation: str, seq: int) -> dict[str, int]:
+    """How far each conversation was read when a slice ended: those before its last one to their end."""
+    known = {conversation: seq}
+    after: str | None = None
+    while True:
+        heads = await house.store.reader.heads(HeadQuery(scope, _HEADS, after))
+        for head in heads:
+            name = head.scope.conversation or ""
+            if name < conversation:
+                known[name] = head.last_seq
+        if len(heads) < _HEADS:
+            return known
+        after = heads[-1].scope.conversation
