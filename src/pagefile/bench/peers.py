@@ -204,7 +204,7 @@ class _Bench:
             task = Task(
                 peer.name,
                 str(folder / "kept"),
-                self.address.port,
+                self.address.place,
                 self.address.key,
                 self.effort.turns,
                 tuple(marks),

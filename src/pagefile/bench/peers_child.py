@@ -41,7 +41,7 @@ class Task:
 
     peer: str
     folder: str
-    port: int
+    place: str
     key: str
     #: How long the conversation is in which every turn asks for a prompt.
     turns: int
@@ -273,7 +273,7 @@ async def grow(course: Course, task: Task) -> JsonObject:
 
 async def measured(task: Task) -> JsonObject:
     """The task, done."""
-    vectors = Vectors(Address(task.port, task.key))
+    vectors = Vectors(Address(task.place, task.key))
     start = peak_mb()
     folder = Path(task.folder)
     peer = PEERS[task.peer](Given(folder, vectors))

@@ -27,7 +27,7 @@ _READ_CHARS = 1000
 class Address:
     """Where vectors are to be had; a stranger has no key."""
 
-    port: int
+    place: str
     key: str
 
 
@@ -43,9 +43,10 @@ class VectorServer:
     def serving(self) -> Generator[Address]:
         """Where it answers, for as long as this lasts."""
         key = secrets.token_hex()
-        with Listener(("127.0.0.1", 0), authkey=key.encode()) as listener:
+        # No port: there, a head and a body that wait for each other cost 40 ms.
+        with Listener(authkey=key.encode()) as listener:
             threading.Thread(target=self._accept, args=(listener,), daemon=True).start()
-            yield Address(cast("tuple[str, int]", listener.address)[1], key)
+            yield Address(cast("str", listener.address), key)
 
     def vectors(self, texts: Sequence[str]) -> Vector:
         """One for each text."""
@@ -77,7 +78,7 @@ class Vectors(Embedder):
     batch = 16
 
     def __init__(self, address: Address) -> None:
-        self._server: Connection[Any, Any] = Client(("127.0.0.1", address.port), authkey=address.key.encode())
+        self._server: Connection[Any, Any] = Client(address.place, authkey=address.key.encode())
         self.name, self.dimension = self._server.recv()
         self._one_at_a_time = threading.Lock()
         #: Seconds.
