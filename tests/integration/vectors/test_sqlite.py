@@ -124,6 +124,26 @@ def test_the_longest_unused_goes_first():
     assert kept is blocks.of(("m", "t", "a", None), 8)
 
 
+def test_one_that_is_too_large_stays_while_it_is_used():
+    """To let go of it would read all of it anew for every question, and take as much memory each time."""
+    blocks = Blocks(most_bytes=1)
+    first = blocks.of(("m", "t", "a", None), 8)
+    blocks.trim()
+    assert first is blocks.of(("m", "t", "a", None), 8)
+    second = blocks.of(("m", "t", "b", None), 8)
+    blocks.trim()
+    assert 1 == len(blocks)
+    assert second is blocks.of(("m", "t", "b", None), 8)
+
+
+def test_without_a_cache_nothing_stays():
+    """Zero bytes are none."""
+    blocks = Blocks(most_bytes=0)
+    blocks.of(("m", "t", "a", None), 8)
+    blocks.trim()
+    assert not len(blocks)
+
+
 async def test_many_rows_and_many_searches_at_once(store):
     """Blocks grow under searches that run; a conversation is picked out of its owner's block."""
     home = store.vectors()

@@ -17,6 +17,8 @@ from pagefile.stores.vectors.rows import Matrix, largest, likenesses, order
 Owner: TypeAlias = tuple[str, str, str | None, str | None]
 
 _ROWS_AT_FIRST = 64
+#: The share of rows from which on it pays to multiply all of them.
+_MANY = 0.1
 #: What a row costs beside its vector: names, places and the dict that finds it.
 _BYTES_BESIDE = 400
 
@@ -45,12 +47,20 @@ class View:
     def search(self, vector: Vector, limit: int) -> list[Hit]:
         """The nearest rows."""
         rows = None if self.code is None else np.nonzero(self.codes == self.code)[0]
-        likeness = likenesses(self.matrix if rows is None else self.matrix[rows], vector)
+        likeness = self._likenesses(rows, vector)
         hits = [
             self._hit(int(at if rows is None else rows[at]), float(likeness[at]))
             for at in largest(likeness, limit)
         ]
         return sorted(hits, key=lambda hit: order(hit.near))[:limit]
+
+    def _likenesses(self, rows: npt.NDArray[np.intp] | None, vector: Vector) -> Vector:
+        if rows is None:
+            return likenesses(self.matrix, vector)
+        # To pick rows copies them: where they are many, it is faster to multiply the others too.
+        if len(rows) > _MANY * len(self.matrix):
+            return likenesses(self.matrix, vector)[rows]
+        return likenesses(self.matrix[rows], vector)
 
     def _hit(self, row: int, likeness: float) -> Hit:
         near = Near(self.names[int(self.codes[row])], int(self.seqs[row]), self.ids[row], likeness)
@@ -123,7 +133,7 @@ class Block:
     def _make_room(self, *, replaced: bool, rows: int) -> None:
         if rows <= len(self._matrix) and not replaced:
             return
-        size = max(len(self._matrix), 2 * rows if rows > len(self._matrix) else rows)
+        size = len(self._matrix) if rows <= len(self._matrix) else max(_ROWS_AT_FIRST, rows + rows // 4)
         self._matrix, self._places = _copied(self._matrix, size), _copied(self._places, size)
         self._codes, self._seqs = _copied(self._codes, size), _copied(self._seqs, size)
         self._ids = list(self._ids)
@@ -145,10 +155,14 @@ class Blocks:
             return block
 
     def trim(self) -> None:
-        """Let go of what is too much; whoever still searches in it keeps it until then."""
+        """Let go of what is too much; whoever still searches in it keeps it until then.
+
+        The one in use stays, however large: to read it anew for each question takes as much memory, and far longer.
+        """
+        least = 1 if self._most_bytes else 0
         with self._lock:
             held = sum(block.bytes for block in self._blocks.values())
-            while self._blocks and held > self._most_bytes:
+            while len(self._blocks) > least and held > self._most_bytes:
                 held -= self._blocks.popitem(last=False)[1].bytes
 
     def forget(self, owner: Owner) -> None:
