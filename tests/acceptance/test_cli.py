@@ -177,13 +177,14 @@ def test_facts_are_listed():
 @pytest.mark.usefixtures("desk")
 def test_export_then_import_elsewhere():
     """Another database has the same conversations afterwards."""
-    assert "Exported 2 conversations, 3 turns, 1 fact." == pagefile("export", "all.jsonl").out.strip()
+    said = "Exported 2 conversations, 2 sessions, 3 turns, 1 fact, 1 revision."
+    assert said == pagefile("export", "all.jsonl").out.strip()
     assert 0 == pagefile("import", "all.jsonl", "--db", "elsewhere.db").code
     here, there = (pagefile("show", "门诊-1", "--json", *db).json for db in ((), ("--db", "elsewhere.db")))
     assert here == there
     assert 0 == pagefile("export", "all.jsonl").code, "an earlier export may be replaced"
     one = pagefile("export", "one.jsonl", "-c", "trip", "--json").json
-    assert {"conversation": 1, "turn": 1} == one
+    assert {"conversation": 1, "session": 1, "turn": 1} == one
 
 
 @pytest.mark.usefixtures("desk")

@@ -38,6 +38,7 @@ async def filled(client):
     made = await client.post("/v1/checkpoints", json={**HERE, "summary": "聊了血压。", "recent_turns": 1})
     assert 201 == made.status_code
     await client.post("/v1/facts", json={"text": "对青霉素过敏", "user_id": "用户-1"})
+    await client.post("/v1/context", json={**HERE, "query": "血压多少？"})
     await client.post("/v1/turns", json={"conversation_id": "b", "user_id": "用户-2", "user": "别人的话"})
     return client
 
@@ -61,11 +62,12 @@ async def test_there_and_back(filled):
     text = await exported(filled, user_id="用户-1")
     kinds = [json.loads(line)["type"] for line in text.splitlines()]
     assert ["pagefile-export", "conversation"] == kinds[:2]
-    assert {"page", "turn", "checkpoint", "fact"} <= set(kinds)
+    assert {"session", "page", "turn", "checkpoint", "call", "fact", "revision"} <= set(kinds)
     assert "别人" not in text
 
     counts = (await imported(filled, text, tenant="elsewhere", user_id="用户-1"))["counts"]
     assert (1, 4, 1) == (counts["conversation"], counts["entry"], counts["fact"])
+    assert (1, 1, 1) == (counts["session"], counts["call"], counts["revision"])
     assert text == await exported(filled, tenant="elsewhere", user_id="用户-1")
     again = (await imported(filled, text, tenant="elsewhere"))["counts"]
     assert 0 == sum(again.values())
@@ -75,7 +77,7 @@ async def test_there_and_back(filled):
 async def test_an_export_of_one_conversation(filled):
     """Only that conversation, and no facts: they belong to the user."""
     text = await exported(filled, conversation_id="b")
-    assert ["pagefile-export", "conversation", "turn"] == [
+    assert ["pagefile-export", "conversation", "session", "turn"] == [
         json.loads(line)["type"] for line in text.splitlines()
     ]
     assert HEADER == (await exported(filled, conversation_id="nobody's")).strip()

@@ -439,7 +439,7 @@ async def test_export_and_import_carry_everything(face, open_memory, tmp_path):
     assert counts["turn"] == 10
     async with opened(face, f"sqlite:///{tmp_path}/copy.db") as copy:
         for expected in (
-            {"conversation": 2, "entry": 12, "page": 1, "fact": 1},
+            {"conversation": 2, "entry": 12, "page": 1, "session": 2, "fact": 1, "revision": 1},
             {"conversation": 0, "entry": 0},
         ):
             assert await copy.import_(tmp_path / "all.jsonl") == expected

@@ -31,7 +31,7 @@ def export(
     db: Db = None,
     config: ConfigFile = None,
 ) -> None:
-    """Write conversations, facts, archived pages and items to a file of JSON lines."""
+    """Write everything that is kept, except API keys, to a file of JSON lines."""
     settings = loaded(ctx, db, config).settings
     _check_target(file)
     with _progress(f"Exporting to {file.name}"):

@@ -456,6 +456,7 @@ class Memory:
         """Write a tenant, a user or a conversation as JSON lines; returns how many of each kind."""
         self.house.check_open()
         scope = Scope(_tenant(tenant), user_id, conversation_id)
+        await self.house.calls.settle()
         return await export_to(self.house.store, path, scope, clock=self.house.clock)
 
     async def import_(self, path: str | PathLike[str], *, tenant: str | None = None) -> dict[str, int]:

@@ -1,34 +1,45 @@
 """Export and import: a memory as JSON lines, one record a line, readable without Pagefile.
 
-The first line says what the file is. Lines of one conversation stand together, in order. An import keeps ids, order, times
-and checkpoints; what is there already is left as it is.
+The first line says what the file is. Lines of one conversation stand together, in order, and so do those of one user. An import
+keeps ids, order, times, checkpoints, sessions, recorded calls and the history of facts; what is there already is left as it is.
 """
 
-import json
-from base64 import b64decode, b64encode
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
-from datetime import datetime
-from math import isfinite
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
-from types import UnionType
-from typing import Literal, TypeAlias, TypeVar, Union, cast, get_args, get_origin
+from typing import Literal
 
 import anyio
 import anyio.to_thread
-import numpy as np
 
 from pagefile.errors import (
     HandleNotFoundError,
     InvalidTurnError,
-    PagefileError,
+    StoreCorruptError,
     StoreUnavailableError,
     TransferError,
 )
-from pagefile.memory.asking import MAX_INT
-from pagefile.memory.drafts import checked_json
+from pagefile.memory.transfer_lines import (
+    FORMAT,
+    VERSION,
+    Begun,
+    Mark,
+    Owned,
+    Reader,
+    Record,
+    SessionOf,
+    Unknown,
+    dumped,
+    dumped_item,
+    dumped_mark,
+    dumped_revision,
+    dumped_session,
+    last_place,
+    line_of,
+)
 from pagefile.ports import (
+    UNREADABLE,
     Clock,
     EntryQuery,
     HeadQuery,
@@ -36,35 +47,20 @@ from pagefile.ports import (
     KeptItem,
     PageDraft,
     Store,
-    StoredItem,
 )
-from pagefile.records import (
-    Checkpoint,
-    Entry,
-    Fact,
-    Head,
-    JsonObject,
-    JsonValue,
-    Page,
-    Reset,
-    Scope,
-    Step,
-    Turn,
-    checked_id,
-    checked_text,
-    utc,
-)
+from pagefile.records import Call, Entry, Fact, Head, JsonObject, JsonValue, Page, Revision, Scope
+from pagefile.stores.facts import restored
 from pagefile.stores.rules import check_whole, restoration
 from pagefile.text.passages import split
-from pagefile.tiers.archive import checked_uuid
-
-FORMAT = "pagefile-export"
-VERSION = 1
+from pagefile.tiers.facts_learning import TIER
 
 _BATCH = 500
+#: More calls than are kept of any conversation.
+_ALL = 1_000_000
+#: How often the facts of a user are read again who learns something meanwhile.
+_MOST_ATTEMPTS = 16
 #: Editors put a mark before the first line.
 _ENCODING = "utf-8-sig"
-R = TypeVar("R")
 _KINDS: frozenset[Literal["turn", "checkpoint", "reset"]] = frozenset({"turn", "checkpoint", "reset"})
 
 
@@ -94,53 +90,100 @@ async def export_to(store: Store, path: str | PathLike[str], scope: Scope, *, cl
 async def export_lines(store: Store, scope: Scope, *, clock: Clock) -> AsyncGenerator[tuple[str, str]]:
     """The lines of an export, each with the kind of its record; the first says what it is.
 
-    A new kind stands behind all others, and the version stays: whoever does not know it reads what they know, and then says
-    that they must upgrade.
+    A new kind does not change the version: whoever does not know it reads what they know, and then says that they must upgrade.
     """
-    yield FORMAT, _line({"type": FORMAT, "version": VERSION})
-    async for record in _records(store, scope):
-        yield str(record["type"]), _line(record)
-    if scope.conversation is None:
-        async for record in _items(store, scope, clock):
-            yield str(record["type"]), _line(record)
+    yield FORMAT, line_of({"type": FORMAT, "version": VERSION})
+    async for record in _records(store, scope, clock):
+        yield str(record["type"]), line_of(record)
 
 
-async def _records(store: Store, scope: Scope) -> AsyncIterator[dict[str, JsonValue]]:
+async def _records(store: Store, scope: Scope, clock: Clock) -> AsyncIterator[dict[str, JsonValue]]:
     after: str | None = None
     while True:
         heads = await store.reader.heads(HeadQuery(scope, _BATCH, after))
         for head in heads:
-            async for record in _conversation_records(store, head):
+            async for record in _conversation_records(store, head, alone=scope.conversation is not None):
                 yield record
         if len(heads) < _BATCH:
             break
         after = heads[-1].scope.conversation
     if scope.conversation is None:
-        for fact in await store.facts.list(Scope(scope.tenant, scope.user), retracted=True):
-            yield _dumped("fact", fact)
+        async for record in _facts(store, scope):
+            yield record
+        async for record in _items(store, scope, clock):
+            yield record
+    async for record in _loose_calls(store, scope):
+        yield record
 
 
-async def _conversation_records(store: Store, head: Head) -> AsyncIterator[dict[str, JsonValue]]:
-    yield {
-        "type": "conversation",
-        "id": head.scope.conversation,
-        "user_id": head.scope.user,
-        "agent": head.agent,
-    }
-    async for page, text in _pages(store, head.scope):
-        yield _dumped("page", page) | {"text": text}
+async def _conversation_records(
+    store: Store, head: Head, *, alone: bool
+) -> AsyncIterator[dict[str, JsonValue]]:
+    """All lines of a conversation; `alone` says that the facts that were read in it are not exported."""
+    scope = head.scope
+    yield {"type": "conversation", "id": scope.conversation, "user_id": scope.user, "agent": head.agent}
+    session, calls = await _beside(store, scope)
+    if session is not None:
+        yield dumped_session(scope, session)
+    async for page, text in _pages(store, scope):
+        yield dumped("page", page) | {"text": text}
+    async for entry in _entries(store, scope):
+        yield dumped(type(entry).__name__.lower(), entry)
+    for call in calls:
+        # A handle that named nobody worked for the conversation's owner.
+        owned = replace(call, scope=replace(call.scope, user=call.scope.user or scope.user))
+        yield dumped("call", owned)
+    read = (await store.watermarks.known(scope, TIER)).get(scope.conversation or "", 0)
+    if read and not alone:
+        # Where facts were read before, they are not read again: one that was retracted would come back.
+        yield dumped_mark(scope, read)
+
+
+async def _beside(store: Store, scope: Scope) -> tuple[JsonObject | None, Sequence[Call]]:
+    """What lies beside a log: its session, and its calls, oldest first."""
+    try:
+        return await store.sessions.get(scope), (await store.calls.list(_anyones(scope), limit=_ALL))[::-1]
+    except UNREADABLE as error:
+        raise StoreCorruptError(
+            f"What lies beside conversation {scope.conversation!r} cannot be read ({error!r}): `pagefile verify` says more."
+        ) from error
+
+
+async def _entries(store: Store, scope: Scope) -> AsyncIterator[Entry]:
     after, seen_open = 0, False
     while not seen_open:
-        entries = await store.reader.entries(
-            EntryQuery(head.scope, kinds=_KINDS, after_seq=after, limit=_BATCH)
-        )
+        entries = await store.reader.entries(EntryQuery(scope, kinds=_KINDS, after_seq=after, limit=_BATCH))
         for entry in entries:
-            yield _dumped(type(entry).__name__.lower(), entry)
+            yield entry
         if len(entries) < _BATCH:
             return
         last = entries[-1].seq
         seen_open = last is None
         after = last or after
+
+
+async def _facts(store: Store, scope: Scope) -> AsyncIterator[dict[str, JsonValue]]:
+    """The facts of a user or of everybody in the tenant, each user's with the journal that led to them."""
+    for owner in await store.facts.owners(scope.tenant):
+        if scope.user in (None, owner.user):
+            facts, revisions = await _held(store, owner)
+            for fact in facts:
+                yield dumped("fact", fact)
+            for revision in revisions:
+                yield dumped_revision(revision)
+
+
+async def _held(store: Store, owner: Scope) -> tuple[Sequence[Fact], Sequence[Revision]]:
+    """What is held about a user, and how it came to be, as of one moment."""
+    facts: Sequence[Fact] = ()
+    revisions: Sequence[Revision] = ()
+    for _ in range(_MOST_ATTEMPTS):
+        stamp = await store.facts.changed(owner)
+        facts = await store.facts.list(owner, retracted=True)
+        revisions = await store.facts.revisions(owner)
+        if await store.facts.changed(owner) == stamp:
+            break
+    return facts, revisions
 
 
 async def _items(store: Store, scope: Scope, clock: Clock) -> AsyncIterator[dict[str, JsonValue]]:
@@ -151,20 +194,17 @@ async def _items(store: Store, scope: Scope, clock: Clock) -> AsyncIterator[dict
         after: ItemKey | None = None
         while items := await store.items.kept(owner, now=clock.now(), after=after, limit=_BATCH):
             for kept in items:
-                yield _dumped_item(kept, owner)
+                yield dumped_item(kept, owner)
             after = items[-1].item.place
 
 
-def _dumped_item(kept: KeptItem, owner: Scope) -> dict[str, JsonValue]:
-    rows = kept.vectors
-    return {
-        "type": "item",
-        "user_id": owner.user,
-        **{name: _plain(value) for name, value in asdict(kept.item).items()},
-        "maker": kept.maker,
-        "dimension": None if rows is None else rows.shape[1],
-        "vectors": None if rows is None else b64encode(rows.astype("<f4").tobytes()).decode(),
-    }
+async def _loose_calls(store: Store, scope: Scope) -> AsyncIterator[dict[str, JsonValue]]:
+    """Windows of conversations that nobody wrote to: asked for, and then the answer never came."""
+    for place in await store.calls.loose(scope.tenant):
+        if scope.conversation in (None, place.conversation):
+            for call in reversed(await store.calls.list(place, limit=_ALL)):
+                if scope.user in (None, call.scope.user):
+                    yield dumped("call", call)
 
 
 async def _pages(store: Store, scope: Scope) -> AsyncIterator[tuple[Page, str]]:
@@ -179,58 +219,58 @@ async def _pages(store: Store, scope: Scope) -> AsyncIterator[tuple[Page, str]]:
         after = pages[-1].uuid
 
 
-def _dumped(kind: str, record: Entry | Fact | Page) -> dict[str, JsonValue]:
-    fields = cast("dict[str, object]", asdict(record))
-    scope = cast("dict[str, str | None]", fields.pop("scope"))
-    fields.pop("outcome", None)  # of the call that wrote a fact, not of the fact
-    fields = {"type": kind, "user_id": scope["user"], "conversation_id": scope["conversation"]} | fields
-    return {key: _plain(value) for key, value in fields.items()}
-
-
-def _plain(value: object) -> JsonValue:
-    return value.isoformat() if isinstance(value, datetime) else cast("JsonValue", value)
-
-
-def _line(record: Mapping[str, JsonValue]) -> str:
-    return json.dumps(record, ensure_ascii=False, separators=(",", ":")) + "\n"
+def _anyones(scope: Scope) -> Scope:
+    """The same conversation, whoever asks."""
+    return Scope(scope.tenant, None, scope.conversation)
 
 
 # -- in -----------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Owned:
-    """An item of somebody's."""
+@dataclass(slots=True)
+class _Chat:
+    """A conversation whose lines are being read."""
 
-    owner: Scope
-    item: KeptItem
-
-
-@dataclass(frozen=True, slots=True)
-class _Unknown:
-    """A record of a kind that came later than this reader."""
-
-    what: str
+    scope: Scope
+    agent: str | None
+    session: JsonObject | None = None
+    entries: list[Entry] = field(default_factory=list[Entry])
+    calls: list[Call] = field(default_factory=list[Call])
+    #: How far it was read for facts.
+    read: int = 0
 
 
-#: What a line stands for: a conversation that begins, or something of it, or of a user.
-_Record: TypeAlias = Scope | Entry | Fact | _Owned | _Unknown | tuple[Page, str]
+@dataclass(slots=True)
+class _Person:
+    """A user whose facts are being read."""
+
+    facts: list[Fact] = field(default_factory=list[Fact])
+    revisions: list[Revision] = field(default_factory=list[Revision])
 
 
 @dataclass(slots=True)
 class _Incoming:
-    """The conversation whose lines are being read."""
+    """What was read and is not written yet."""
 
+    store: Store
     clock: Clock
-    scope: Scope | None = None
-    entries: list[Entry] = field(default_factory=list[Entry])
-    #: Ids of the facts that were there, by user.
-    facts: dict[Scope, set[str]] = field(default_factory=dict[Scope, set[str]])
-    #: Items that wait to be written, and whose they are.
+    counts: dict[str, int] = field(default_factory=dict[str, int])
+    chat: _Chat | None = None
+    people: dict[Scope, _Person] = field(default_factory=dict[Scope, _Person])
+    #: Items, and whose they are.
     owner: Scope | None = None
     items: list[KeptItem] = field(default_factory=list[KeptItem])
+    #: Calls of one conversation that nobody wrote to.
+    loose: list[Call] = field(default_factory=list[Call])
+    #: How far conversations were read for facts: told when the facts are there.
+    marks: list[tuple[Scope, int]] = field(default_factory=list[tuple[Scope, int]])
     #: The first line that could not be understood.
-    unknown: _Unknown | None = None
+    unknown: Unknown | None = None
+
+    def count(self, kind: str, new: int) -> None:
+        """So many were new; a kind of which nothing is new is not spoken of."""
+        if new:
+            self.counts[kind] = self.counts.get(kind, 0) + new
 
 
 async def import_from(
@@ -243,34 +283,38 @@ async def import_from(
     """
     name = repr(str(path)) if called is None else called
     await anyio.to_thread.run_sync(_check, path, tenant, name)
-    counts: dict[str, int] = {}
-    incoming, reader = _Incoming(clock), _Reader(tenant, name)
+    incoming, reader = _Incoming(store, clock), Reader(tenant, name)
     try:
         async with await anyio.open_file(path, encoding=_ENCODING) as file:
             async for line in file:
-                await _take(store, reader.read(line), incoming, counts)
-            await _write(store, incoming, counts)
-            await _write_items(store, incoming, counts)
+                await _take(reader.read(line), incoming)
+            await _write_all(incoming)
     except (OSError, UnicodeDecodeError) as error:
         raise reader.unreadable(error) from error
     if incoming.unknown is not None:
         raise TransferError(f"{incoming.unknown.what}: upgrade Pagefile; all that is known was imported.")
-    return counts
+    return incoming.counts
 
 
 def _check(path: str | PathLike[str], tenant: str, name: str) -> None:
-    reader = _Reader(tenant, name)
+    reader = Reader(tenant, name)
     entries: list[Entry] = []
+    journals: dict[Scope, list[Revision]] = {}
     try:
         with Path(path).open(encoding=_ENCODING) as file:
             for line in file:
                 record = reader.read(line)
-                if isinstance(record, Scope):
+                if isinstance(record, Begun):
                     _check_whole(entries, name)
                     entries = []
                 elif isinstance(record, Entry):
                     entries.append(record)
+                elif isinstance(record, Revision):
+                    if record.scope not in journals:
+                        _check_journals(journals, name)
+                    journals.setdefault(record.scope, []).append(record)
         _check_whole(entries, name)
+        _check_journals(journals, name)
     except (OSError, UnicodeDecodeError) as error:
         raise reader.unreadable(error) from error
     if reader.number == 0:
@@ -288,245 +332,168 @@ def _check_whole(entries: Sequence[Entry], name: str) -> None:
         ) from error
 
 
-class _Reader:
-    """From lines to records; a line that cannot be read is named."""
-
-    def __init__(self, tenant: str, name: str) -> None:
-        self._tenant = tenant
-        self._name = name
-        self._scope: Scope | None = None
-        self.number = 0
-
-    def read(self, line: str) -> _Record | None:
-        """What a line says; None for the first, which only says what the file is."""
-        self.number += 1
+def _check_journals(journals: dict[Scope, list[Revision]], name: str) -> None:
+    """Changes of a user's facts that can be told apart; what was looked at is let go."""
+    for owner, revisions in journals.items():
         try:
-            record = _parsed(line, self.number)
-            return None if self.number == 1 else self._record(record)
-        except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
-            if isinstance(error, TransferError):
-                raise
-            said = str(error) if isinstance(error, PagefileError) else repr(error)
+            restored(owner, (), revisions)
+        except InvalidTurnError as error:
             raise TransferError(
-                f"Line {self.number} of {self._name} is damaged ({said[:300]}); nothing of the file was imported."
+                f"The history of the facts of user {owner.user!r} in {name} is damaged ({error}); nothing of the file was imported."
             ) from error
-
-    def unreadable(self, error: OSError | UnicodeDecodeError) -> TransferError:
-        """The error for a file that cannot be read at all."""
-        if isinstance(error, OSError):
-            return TransferError(f"Cannot read {self._name}: {error}.")
-        return TransferError(
-            f"{self._name} is not UTF-8 text near line {self.number + 1}: it is not a Pagefile export."
-        )
-
-    def _record(self, record: dict[str, JsonValue]) -> _Record:
-        match record["type"]:
-            case "conversation":
-                self._scope = Scope(self._tenant, _id_or_none(record["user_id"]), _id(record["id"]))
-                return self._scope
-            case "page":
-                return _page(record, self._tenant)
-            case "fact":
-                return _fact(record, self._tenant)
-            case "item":
-                return _Owned(Scope(self._tenant, _id_or_none(record["user_id"])), _item(record))
-            case "turn" | "checkpoint" | "reset":
-                if self._scope is None:
-                    raise TransferError(
-                        f"A {record['type']} stands before any conversation: the file is damaged."
-                    )
-                return _entry(record, self._scope)
-            case str() as unknown:
-                return _Unknown(f"Line {self.number} is a record of the unknown type {unknown[:80]!r}")
-            case other:
-                raise ValueError(f"type is {str(other)[:80]}")
+    journals.clear()
 
 
-def _parsed(line: str, number: int) -> dict[str, JsonValue]:
-    try:
-        record: object = json.loads(line)
-    except json.JSONDecodeError as error:
-        raise TransferError(
-            f"Line {number} is not JSON ({error}): the file is damaged or not a Pagefile export."
-        ) from error
-    if not isinstance(record, dict) or (
-        number == 1 and cast("dict[str, object]", record).get("type") != FORMAT
-    ):
-        raise TransferError(f"Line {number} is not a record of a Pagefile export.")
-    found = cast("dict[str, JsonValue]", record)
-    if number == 1 and (found.get("version") != VERSION or found.get("version") is True):
-        raise TransferError(
-            f"Line 1: the export has version {str(found.get('version'))[:80]!r}, this Pagefile reads {VERSION}: upgrade Pagefile."
-        )
-    return found
-
-
-async def _take(store: Store, record: _Record | None, incoming: _Incoming, counts: dict[str, int]) -> None:
+async def _take(record: Record | None, incoming: _Incoming) -> None:
+    chat = incoming.chat
     match record:
         case None:
             pass
-        case Scope():
-            await _write(store, incoming, counts)
-            incoming.scope = record
-        case Fact():
+        case Begun(scope, agent):
+            await _write_chat(incoming)
+            incoming.chat = _Chat(scope, agent)
+        case Fact() | Revision():
             # A fact comes behind the turn it was read in: one that is refused must not leave the fact behind.
-            await _write(store, incoming, counts)
-            await _take_fact(store, record, incoming, counts)
-        case _Owned():
-            await _write(store, incoming, counts)
-            await _take_item(store, record, incoming, counts)
-        case _Unknown():
+            await _write_chat(incoming)
+            await _take_fact(record, incoming)
+        case Owned():
+            await _write_chat(incoming)
+            await _take_item(record, incoming)
+        case Unknown():
             incoming.unknown = incoming.unknown or record
         case (page, text):
-            await _take_page(store, page, text, counts)
+            await _take_page(page, text, incoming)
+        case Call() if chat is None or record.scope.conversation != chat.scope.conversation:
+            await _take_loose(record, incoming)
         case _:
-            incoming.entries.append(record)
+            assert chat is not None  # the reader refuses what stands outside its conversation
+            _add(record, chat)
 
 
-async def _take_page(store: Store, page: Page, text: str, counts: dict[str, int]) -> None:
+def _add(record: SessionOf | Mark | Entry | Call, chat: _Chat) -> None:
+    match record:
+        case SessionOf(value):
+            chat.session = value
+        case Mark(seq):
+            chat.read = seq
+        case Call():
+            chat.calls.append(record)
+        case _:
+            chat.entries.append(record)
+
+
+async def _take_page(page: Page, text: str, incoming: _Incoming) -> None:
+    store = incoming.store
     try:
         await store.page_keeper.page(page.scope, page.uuid)
     except HandleNotFoundError:
         spans = tuple((passage.start, passage.end) for passage in split(text))
         await store.pages.put(PageDraft(page, text, spans))
-        counts["page"] = counts.get("page", 0) + 1
+        incoming.count("page", 1)
 
 
-async def _take_item(store: Store, record: _Owned, incoming: _Incoming, counts: dict[str, int]) -> None:
+async def _take_fact(record: Fact | Revision, incoming: _Incoming) -> None:
+    owner, people = Scope(record.scope.tenant, record.scope.user), incoming.people
+    if owner not in people and sum(len(one.facts) + len(one.revisions) for one in people.values()) >= _BATCH:
+        await _write_facts(incoming)
+    person = people.setdefault(owner, _Person())
+    if isinstance(record, Fact):
+        person.facts.append(record)
+    else:
+        person.revisions.append(record)
+
+
+async def _take_item(record: Owned, incoming: _Incoming) -> None:
     if incoming.owner != record.owner or len(incoming.items) >= _BATCH:
-        await _write_items(store, incoming, counts)
+        await _write_items(incoming)
     incoming.owner = record.owner
     incoming.items.append(record.item)
 
 
-async def _write_items(store: Store, incoming: _Incoming, counts: dict[str, int]) -> None:
+async def _take_loose(call: Call, incoming: _Incoming) -> None:
+    if incoming.loose and incoming.loose[0].scope.conversation != call.scope.conversation:
+        await _write_loose(incoming)
+    incoming.loose.append(call)
+
+
+async def _write_all(incoming: _Incoming) -> None:
+    await _write_chat(incoming)
+    await _write_facts(incoming)
+    await _write_items(incoming)
+    await _write_loose(incoming)
+    for scope, seq in incoming.marks:
+        known = await incoming.store.watermarks.known(scope, TIER)
+        if known.get(scope.conversation or "", 0) < seq:
+            await incoming.store.watermarks.advance(scope, TIER, seq)
+            incoming.count("watermark", 1)
+
+
+async def _write_facts(incoming: _Incoming) -> None:
+    for owner, person in incoming.people.items():
+        facts, revisions = await incoming.store.facts.restore(owner, person.facts, person.revisions)
+        incoming.count("fact", facts)
+        incoming.count("revision", revisions)
+    incoming.people = {}
+
+
+async def _write_items(incoming: _Incoming) -> None:
     if incoming.owner is not None and incoming.items:
-        new = await store.items.restore(incoming.owner, incoming.items, now=incoming.clock.now())
-        counts["item"] = counts.get("item", 0) + new
+        new = await incoming.store.items.restore(incoming.owner, incoming.items, now=incoming.clock.now())
+        incoming.counts["item"] = incoming.counts.get("item", 0) + new
     incoming.items = []
 
 
-async def _take_fact(store: Store, fact: Fact, incoming: _Incoming, counts: dict[str, int]) -> None:
-    owner = Scope(fact.scope.tenant, fact.scope.user)
-    known = incoming.facts.get(owner)
-    if known is None:
-        known = {held.id for held in await store.facts.list(owner, retracted=True)}
-        incoming.facts[owner] = known
-    if fact.id not in known:
-        await store.facts.put(fact)
-        known.add(fact.id)
-        counts["fact"] = counts.get("fact", 0) + 1
+async def _write_loose(incoming: _Incoming) -> None:
+    """Windows of a conversation that nobody wrote to: here somebody may have done so, and then only they may have more of it."""
+    if incoming.loose:
+        heads = await incoming.store.reader.heads(HeadQuery(_anyones(incoming.loose[0].scope), 1))
+        owner = heads[0].scope.user if heads else None
+        theirs = [call for call in incoming.loose if owner in (None, call.scope.user)]
+        incoming.count("call", await incoming.store.calls.restore(theirs))
+    incoming.loose = []
 
 
-async def _write(store: Store, incoming: _Incoming, counts: dict[str, int]) -> None:
-    if incoming.scope is not None and incoming.entries:
-        there = await store.reader.heads(
-            HeadQuery(Scope(incoming.scope.tenant, None, incoming.scope.conversation), 1)
-        )
+async def _write_chat(incoming: _Incoming) -> None:
+    """A conversation: its log and its session, then what speaks of places in that log."""
+    chat, incoming.chat = incoming.chat, None
+    if chat is None:
+        return
+    store, counts = incoming.store, incoming.counts
+    there = bool(await store.reader.heads(HeadQuery(_anyones(chat.scope), 1)))
+    session = None if there else chat.session
+    if chat.entries:
         counts["conversation"] = counts.get("conversation", 0) + (not there)
-        counts["entry"] = counts.get("entry", 0) + await store.log.restore(incoming.entries)
-    incoming.scope, incoming.entries = None, []
+        new = await store.log.restore(chat.entries, agent=chat.agent, session=session)
+        counts["entry"] = counts.get("entry", 0) + new
+    elif session is not None:
+        counts["conversation"] = counts.get("conversation", 0) + 1
+        await store.sessions.put(chat.scope, session)
+    incoming.count("session", session is not None)
+    if (chat.calls or chat.read) and (not there or await _is_same_log(store, chat)):
+        incoming.count("call", await store.calls.restore(_fitting(chat)))
+        incoming.marks += [(chat.scope, chat.read)] if 0 < chat.read <= _last(chat) else []
 
 
-def _entry(record: dict[str, JsonValue], scope: Scope) -> Entry:
-    match record["type"]:
-        case "turn":
-            steps = [_checked(Step, step) for step in cast("list[dict[str, object]]", record["steps"])]
-            return _checked(Turn, {**_fields(record, scope), "steps": tuple(steps)})
-        case "checkpoint":
-            return _checked(Checkpoint, _fields(record, scope))
-        case _:
-            return _checked(Reset, _fields(record, scope))
+def _last(chat: _Chat) -> int:
+    return max((entry.seq or 0 for entry in chat.entries), default=0)
 
 
-def _fact(record: dict[str, JsonValue], tenant: str) -> Fact:
-    scope = Scope(tenant, _id(record["user_id"]), _id_or_none(record["conversation_id"]))
-    return _checked(Fact, _fields(record, scope))
+def _fitting(chat: _Chat) -> list[Call]:
+    """The calls whose windows were made of what is in the file: whoever went on while it was written left others behind it."""
+    ids, last = {entry.id for entry in chat.entries}, _last(chat)
+    return [
+        call
+        for call in chat.calls
+        if last_place(call) <= last and (call.turn_id is None or call.turn_id in ids)
+    ]
 
 
-def _item(record: dict[str, JsonValue]) -> KeptItem:
-    rows = {name: record.pop(name, None) for name in ("maker", "dimension", "vectors")}
-    given = {key: value for key, value in record.items() if key not in {"type", "user_id"}}
-    times = {key: _moment(value) for key, value in given.items() if key in {"created", "updated", "expires"}}
-    namespace = given.get("namespace")
-    place = {"namespace": tuple(namespace) if isinstance(namespace, list) else namespace}
-    item = _checked(StoredItem, {**given, **times, **place})
-    if rows["vectors"] is None:
-        return KeptItem(item)
-    data, dimension = b64decode(checked_text(rows["vectors"], "vectors"), validate=True), rows["dimension"]
-    if not isinstance(dimension, int) or dimension < 1 or not data or len(data) % (4 * dimension):
-        raise ValueError("its vectors need a dimension, and whole rows of it")
-    vectors = np.frombuffer(data, dtype="<f4").reshape(-1, dimension).astype(np.float32)
-    if not np.isfinite(vectors).all():
-        raise ValueError("its vectors hold what is no number")
-    return KeptItem(item, vectors, checked_text(rows["maker"], "maker"))
-
-
-def _page(record: dict[str, JsonValue], tenant: str) -> tuple[Page, str]:
-    text = checked_text(record.pop("text"), "text")
-    scope = Scope(tenant, _id_or_none(record["user_id"]), _id_or_none(record["conversation_id"]))
-    page = _checked(Page, _fields(record, scope))
-    if checked_uuid(page.uuid) != page.uuid:
-        raise ValueError(f"{page.uuid!r} is no uuid in small letters")
-    return page, text
-
-
-_TIMES = frozenset(
-    {"at", "created", "valid_from", "valid_to", "recorded", "retracted", "last_load", "purged"}
-)
-_TUPLES = frozenset({"anchors", "archive_refs", "sources"})
-
-
-def _fields(record: dict[str, JsonValue], scope: Scope) -> dict[str, object]:
-    left_out = {"type", "user_id", "conversation_id"}
-    fields: dict[str, object] = {key: value for key, value in record.items() if key not in left_out}
-    for key in fields.keys() & _TIMES:
-        fields[key] = _moment(fields[key])
-    for key in fields.keys() & _TUPLES:
-        fields[key] = tuple(cast("list[str]", fields[key])) if isinstance(fields[key], list) else fields[key]
-    return fields | {"scope": scope}
-
-
-def _moment(value: object) -> datetime | None:
-    return None if value is None else utc(datetime.fromisoformat(cast("str", value)))
-
-
-def _checked(kind: type[R], given: Mapping[str, object]) -> R:
-    """The record with these fields, each of the kind it should be: what a store is given must come back from it."""
-    for known in fields(kind):  # pyright: ignore[reportArgumentType] - records are dataclasses
-        if known.name in given and not _fits(known.type, given[known.name], known.name):
-            raise ValueError(f"{known.name} is {repr(given[known.name])[:80]}")
-    return kind(**given)
-
-
-def _fits(kind: object, value: object, name: str) -> bool:
-    """Whether a value may stand in a field of this type."""
-    if kind in (JsonValue, JsonObject):
-        checked_json(value, name)
-        return kind is not JsonObject or isinstance(value, Mapping)
-    if get_origin(kind) in (Union, UnionType):
-        return any(_fits(one, value, name) for one in get_args(kind))
-    if get_origin(kind) is Literal:
-        return value in get_args(kind)
-    if get_origin(kind) is tuple:
-        return isinstance(value, tuple) and all(
-            _fits(get_args(kind)[0], inner, name) for inner in cast("tuple[object, ...]", value)
-        )
-    if isinstance(value, str):
-        _id(value) if name == "id" else checked_text(value, name)
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return isinstance(value, cast("type", kind))
-    if name == "ttl_s":
-        return value > 0 and isfinite(value)
-    # Other numbers count something, or are a share: `confidence`, which a whole number may stand for.
-    if kind is float:
-        return 0 <= value <= 1
-    return kind is int and isinstance(value, int) and 0 <= value <= MAX_INT
-
-
-def _id(value: object) -> str:
-    return checked_id(value, "id")
-
-
-def _id_or_none(value: object) -> str | None:
-    return None if value is None else _id(value)
+async def _is_same_log(store: Store, chat: _Chat) -> bool:
+    """Whether every entry has here the place that it has in the file: where it was added to others, calls would lead astray."""
+    places = {entry.seq: entry.id for entry in chat.entries if entry.seq is not None}
+    async for entry in _entries(store, _anyones(chat.scope)):
+        if entry.seq is None or not places:
+            break
+        if places.pop(entry.seq, None) != entry.id:
+            return False
+    return not places

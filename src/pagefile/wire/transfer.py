@@ -9,6 +9,7 @@ from typing import Annotated, Literal, Self, TypeAlias
 
 from pydantic import Field, JsonValue, TypeAdapter, model_validator
 
+from pagefile.memory.transfer_lines import check_window
 from pagefile.records import Outcome, Status
 from pagefile.wire.texts import (
     MAX_INT,
@@ -161,11 +162,53 @@ class PageLine(_Owned):
     text: Text
 
 
-class FactLine(Body):
-    """A fact about a user."""
+class SessionLine(Body):
+    """The session value of the conversation it stands in."""
 
-    type: Literal["fact"]
-    user_id: Id
+    type: Literal["session"]
+    user_id: Id | None
+    conversation_id: Id
+    value: dict[str, JsonValue]
+
+
+class WatermarkLine(Body):
+    """How far the conversation it stands in was read for facts."""
+
+    type: Literal["watermark"]
+    user_id: Id | None
+    conversation_id: Id
+    tier: Literal["facts"]
+    seq: Count
+
+
+class CallLine(Body):
+    """A window that was handed out, in its conversation."""
+
+    type: Literal["call"]
+    user_id: Id | None
+    conversation_id: Id
+    id: Id
+    at: Moment
+    turn_id: Id | None
+    query: Text | None
+    options: dict[str, JsonValue]
+    tokens: Count
+    ratio: float
+    mode: Text
+    prefix_hash: Text
+    receipt: dict[str, JsonValue]
+
+    @model_validator(mode="after")
+    def _can_be_explained(self) -> Self:
+        try:
+            check_window(self.options, self.receipt)
+        except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
+            # What is wrong with it would tell what stands in it.
+            raise ValueError("its window cannot be explained") from error
+        return self
+
+
+class _Fact(Body):
     conversation_id: Id | None
     id: Id
     text: Text
@@ -183,6 +226,31 @@ class FactLine(Body):
     attribute: Id | None = None
     supersedes: Id | None = None
     outcome: Outcome | None = None
+
+
+class FactLine(_Fact):
+    """A fact about a user."""
+
+    type: Literal["fact"]
+    user_id: Id
+
+
+class ChangeLine(Body):
+    """A fact as it was, null for a new one, and as it became."""
+
+    before: _Fact | None
+    after: _Fact
+
+
+class RevisionLine(Body):
+    """A change of a user's facts."""
+
+    type: Literal["revision"]
+    user_id: Id
+    number: Annotated[int, Field(ge=1, le=MAX_INT)]
+    at: Moment
+    action: Text
+    facts: Annotated[list[ChangeLine], Field(min_length=1)]
 
 
 class ItemLine(Body):
@@ -216,7 +284,18 @@ class ItemLine(Body):
 
 
 ExportLine: TypeAlias = Annotated[
-    HeaderLine | ConversationLine | TurnLine | CheckpointLine | ResetLine | PageLine | FactLine | ItemLine,
+    HeaderLine
+    | ConversationLine
+    | SessionLine
+    | PageLine
+    | TurnLine
+    | CheckpointLine
+    | ResetLine
+    | CallLine
+    | WatermarkLine
+    | FactLine
+    | RevisionLine
+    | ItemLine,
     Field(discriminator="type"),
 ]
 LINE: TypeAdapter[ExportLine] = TypeAdapter(ExportLine)

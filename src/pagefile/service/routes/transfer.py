@@ -51,6 +51,7 @@ async def export(memory: MemoryOf, params: Annotated[ExportParams, Query()]) -> 
     """
     memory.house.check_open()
     scope = Scope(params.tenant or DEFAULT_TENANT, params.user_id, params.conversation_id)
+    await memory.house.calls.settle()
     headers = {"Content-Disposition": 'attachment; filename="pagefile-export.jsonl"'}
     return StreamingResponse(_chunks(memory, scope), media_type=LINES, headers=headers)
 
