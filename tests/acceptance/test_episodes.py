@@ -208,6 +208,29 @@ async def test_nothing_is_asked_when_the_window_holds_everything():
         assert embedder.embedded == before + 2
 
 
+async def test_a_large_memory_is_searched_in_a_thread_and_gives_the_same(monkeypatch):
+    """Also while turns are recorded that the search has not seen."""
+    settings = small(embedder=EmbedderSettings("none"))
+    async with Memory.open("memory://", settings=settings) as memory:
+        chat = await talked(memory)
+        here = [(hit.id, hit.score) for hit in await chat.recall("科幻电影的导演是谁")]
+        monkeypatch.setattr("pagefile.tiers.episodes.SEARCH_THREAD_FROM", 1)
+        assert here == [(hit.id, hit.score) for hit in await chat.recall("科幻电影的导演是谁")]
+        best = []
+
+        async def ask():
+            for _ in range(10):
+                found = await chat.recall("科幻电影的导演是谁")
+                best.append(found[0].id)
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(ask)
+            group.start_soon(ask)
+            for number in range(30):
+                await chat.record(f"第 {number} 件事", "记下了。")
+        assert ["film"] * 20 == best
+
+
 async def test_a_time_is_seen_from_when_it_is_asked():
     """`at`, or else now: 上周 in May is not 上周 in June."""
     clock = FakeClock(datetime(2026, 6, 10, 12, tzinfo=UTC))

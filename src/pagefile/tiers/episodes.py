@@ -38,6 +38,8 @@ from pagefile.window.candidates import Candidate
 from pagefile.window.episodes import episode_forms
 
 _BATCH = 1000
+#: From so many turns on a search is handed to a thread, for it takes longer than that; below, it would only wait there.
+SEARCH_THREAD_FROM = 20_000
 #: How many turns are asked for by meaning.
 NEAREST = 1000
 #: How long a recall waits for the vector of its question, and how long a window does.
@@ -191,9 +193,15 @@ class Episodes(Tier):
             await self._meaning.near(scope, meant, NEAREST, patience_s) if len(index.turns) else ((), None)
         )
         today = (at or self._clock.now()).date()
-        found = index.turns.search(
-            query, limit, scope.conversation, meaning={_key(one): one.likeness for one in near}, today=today
+        search = partial(
+            index.turns.search,
+            query,
+            limit,
+            scope.conversation,
+            meaning={_key(one): one.likeness for one in near},
+            today=today,
         )
+        found = await _off_loop(search, len(index.turns), SEARCH_THREAD_FROM)
         return _Ranking([one for one in found if answers(one.parts)], note)
 
     async def _read(self, home: Scope, found: Sequence[Found[_Key]]) -> list[Neighbourhood] | None:
@@ -255,8 +263,8 @@ class Episodes(Tier):
 R = TypeVar("R")
 
 
-async def _off_loop(work: Callable[[], R], turns: int) -> R:
-    return work() if turns < THREAD_FROM else await anyio.to_thread.run_sync(work)
+async def _off_loop(work: Callable[[], R], turns: int, least: int = THREAD_FROM) -> R:
+    return work() if turns < least else await anyio.to_thread.run_sync(work)
 
 
 def _home(scope: Scope) -> Scope:
