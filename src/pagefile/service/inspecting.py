@@ -235,7 +235,7 @@ async def _run(request: Request, memory: Memory, named: Named) -> tuple[ChatRun,
     chat = chat_of(memory, asked)
     steps: tuple[StepBody, ...] = ()
     if asked.flag("sample"):
-        least = memory.house.settings.archive.threshold + 2_000
+        least = memory.settings.archive.threshold + 2_000
         text = scripted.sample_result(least, chinese=language(message) == "zh")
         steps = (StepBody(tool="inspect_site", input={"site": "north"}, result=text),)
     body = AskChat(
