@@ -331,7 +331,7 @@ async def test_a_damaged_line_is_named_and_nothing_is_written(tmp_path, broken):
     """Whatever is wrong with it, in a file and over HTTP alike."""
     file = written(tmp_path / "x.jsonl", SESSION, CALL, broken)
     async with opened("memory://", FakeClock()) as memory:
-        with pytest.raises(TransferError, match="Line 5"):
+        with pytest.raises(TransferError, match=r"(?i)line 5"):
             await memory.import_(file)
         assert [] == await lines(memory, tmp_path / "left.jsonl")
     if broken not in (SESSION | {"value": {"a": "\0"}}, SESSION | {"conversation_id": "else"}, CALL | {"conversation_id": "else", "turn_id": "t"}):  # fmt: skip
@@ -367,6 +367,15 @@ async def test_two_changes_of_one_number_are_damage(tmp_path):
             await memory.import_(written(tmp_path / "x.jsonl", SESSION, REVISION, other))
         assert [] == await lines(memory, tmp_path / "left.jsonl")
         assert 1 == (await memory.import_(written(tmp_path / "y.jsonl", REVISION, REVISION)))["revision"]
+
+
+async def test_a_fact_that_two_users_have_is_damage(tmp_path):
+    """Only the second line shows it: by then nothing may be written."""
+    file = written(tmp_path / "x.jsonl", SESSION, REVISION, {"type": "fact", "user_id": "v", **FACT})
+    async with opened("memory://", FakeClock()) as memory:
+        with pytest.raises(TransferError, match="on line 5"):
+            await memory.import_(file)
+        assert [] == await lines(memory, tmp_path / "left.jsonl")
 
 
 async def test_a_fact_of_somebody_else_is_refused_with_its_history(tmp_path):

@@ -1,6 +1,7 @@
 """Files that come from elsewhere: read whole, or refused with an error that says where; never by half."""
 
 import json
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -52,8 +53,10 @@ def exported(tmp_path_factory) -> list[str]:
     return path.read_text(encoding="utf-8").rstrip("\n").split("\n")
 
 
-async def imported(lines: bytes, folder: Path) -> tuple[PagefileError | None, list[str]]:
-    """What an import of these bytes raises, and what is there afterwards. Whatever came in can be looked at."""
+async def imported(
+    lines: bytes, folder: Path, look: Callable[[Memory], Awaitable[None]] | None = None
+) -> tuple[PagefileError | None, list[str]]:
+    """What an import of these bytes raises, and what is there afterwards; whoever wants may look at that."""
     file, after = folder / "in.jsonl", folder / "out.jsonl"
     file.write_bytes(lines)
     async with Memory.open("memory://", settings=SMALL) as memory:
@@ -62,7 +65,8 @@ async def imported(lines: bytes, folder: Path) -> tuple[PagefileError | None, li
             await memory.import_(file)
         except PagefileError as raised:
             error = raised
-        await looked_at(memory)
+        if look is not None:
+            await look(memory)
         await memory.export(after)
     return error, after.read_text(encoding="utf-8").rstrip("\n").split("\n")
 
@@ -139,7 +143,7 @@ def test_a_damaged_field_is_refused_or_read_and_never_by_half(exported, tmp_path
         assert 1 == len(back), error
 
 
-@settings(max_examples=40)
+@settings(max_examples=30)
 @given(damage(), st.integers(0, 200))
 @example((18, 0, []), 1)
 def test_damage_deep_in_a_line_is_refused_or_read_and_never_by_half(
@@ -161,7 +165,8 @@ def test_damage_deep_in_a_line_is_refused_or_read_and_never_by_half(
     else:
         holder[key] = value
     lines[number] = json.dumps(record)
-    error, back = anyio.run(imported, "\n".join(lines).encode(), tmp_path_factory.mktemp("in"))
+    folder = tmp_path_factory.mktemp("in")
+    error, back = anyio.run(imported, "\n".join(lines).encode(), folder, looked_at)
     if error is not None:
         assert str(error)
         assert 1 == len(back), error

@@ -48,7 +48,20 @@ from pagefile.ports import (
     PageDraft,
     Store,
 )
-from pagefile.records import Call, Entry, Fact, Head, JsonObject, JsonValue, Page, Revision, Scope
+from pagefile.records import (
+    Call,
+    Checkpoint,
+    Entry,
+    Fact,
+    Head,
+    JsonObject,
+    JsonValue,
+    Page,
+    Reset,
+    Revision,
+    Scope,
+    Turn,
+)
 from pagefile.stores.facts import restored
 from pagefile.stores.rules import check_whole, restoration
 from pagefile.text.passages import split
@@ -297,28 +310,56 @@ async def import_from(
 
 
 def _check(path: str | PathLike[str], tenant: str, name: str) -> None:
-    reader = Reader(tenant, name)
-    entries: list[Entry] = []
-    journals: dict[Scope, list[Revision]] = {}
+    reader, seen = Reader(tenant, name), _Seen(name)
     try:
         with Path(path).open(encoding=_ENCODING) as file:
             for line in file:
-                record = reader.read(line)
-                if isinstance(record, Begun):
-                    _check_whole(entries, name)
-                    entries = []
-                elif isinstance(record, Entry):
-                    entries.append(record)
-                elif isinstance(record, Revision):
-                    if record.scope not in journals:
-                        _check_journals(journals, name)
-                    journals.setdefault(record.scope, []).append(record)
-        _check_whole(entries, name)
-        _check_journals(journals, name)
+                seen.take(reader.read(line), reader.number)
+        seen.end()
     except (OSError, UnicodeDecodeError) as error:
         raise reader.unreadable(error) from error
     if reader.number == 0:
         raise TransferError(f"{name} is empty: it is not a Pagefile export.")
+
+
+@dataclass(slots=True)
+class _Seen:
+    """What must fit together in a file, of each conversation and each user while their lines are read."""
+
+    name: str
+    entries: list[Entry] = field(default_factory=list[Entry])
+    journals: dict[Scope, list[Revision]] = field(default_factory=dict[Scope, list[Revision]])
+    #: Whose each fact is.
+    owners: dict[str, str | None] = field(default_factory=dict[str, str | None])
+
+    def take(self, record: Record | None, number: int) -> None:
+        match record:
+            case Begun():
+                _check_whole(self.entries, self.name)
+                self.entries = []
+            case Turn() | Checkpoint() | Reset():
+                self.entries.append(record)
+            case Fact():
+                self._own(record, number)
+            case Revision():
+                for fact in record.after:
+                    self._own(fact, number)
+                if record.scope not in self.journals:
+                    _check_journals(self.journals, self.name)
+                self.journals.setdefault(record.scope, []).append(record)
+            case _:
+                pass
+
+    def end(self) -> None:
+        _check_whole(self.entries, self.name)
+        _check_journals(self.journals, self.name)
+
+    def _own(self, fact: Fact, number: int) -> None:
+        if self.owners.setdefault(fact.id, fact.scope.user) != fact.scope.user:
+            raise TransferError(
+                f"The fact {fact.id!r} on line {number} of {self.name} is another user's above: the file is damaged; nothing of it "
+                "was imported."
+            )
 
 
 def _check_whole(entries: Sequence[Entry], name: str) -> None:

@@ -215,7 +215,7 @@ class Reader:
             case "turn" | "checkpoint" | "reset":
                 if self._scope is None:
                     raise TransferError(
-                        f"Line {self.number}: a {record['type']} stands before any conversation, or behind them all: the file is damaged."
+                        f"The {record['type']} on line {self.number} stands before any conversation, or behind them all: the file is damaged."
                     )
                 return _entry(record, self._scope)
             case str() as unknown:
@@ -236,7 +236,7 @@ class Reader:
     def _beside(self, record: dict[str, JsonValue]) -> SessionOf | Mark:
         """What stands beside the log of the conversation that has begun."""
         if self._scope is None or _id(record["conversation_id"]) != self._scope.conversation:
-            raise ValueError("it stands outside its conversation")
+            raise self._astray(str(record["type"]))
         _id_or_none(record["user_id"])
         if record["type"] == "session":
             return SessionOf(_object(record["value"], "value"))
@@ -248,8 +248,15 @@ class Reader:
         """A call stands in its conversation, unless it needs nothing of it: then nobody may have written to that one."""
         here = None if self._scope is None else self._scope.conversation
         if call.scope.conversation != here and (call.turn_id is not None or last_place(call)):
-            raise ValueError("it stands outside its conversation")
+            raise self._astray("call")
         return call
+
+    def _astray(self, kind: str) -> TransferError:
+        """The error for a line that may be well made, and stands where it cannot."""
+        return TransferError(
+            f"The {kind} on line {self.number} of {self._name} stands outside its conversation: the file is damaged; nothing of it "
+            "was imported."
+        )
 
 
 def _parsed(line: str, number: int) -> dict[str, JsonValue]:
@@ -430,10 +437,11 @@ def _moment(value: object) -> datetime | None:
 
 def _checked(kind: type[R], given: Mapping[str, object]) -> R:
     """The record with these fields, each of the kind it should be: what a store is given must come back from it."""
-    if isinstance(given.get("id"), str):
-        _id(given["id"])
     _check_fields(kind, given)
-    return kind(**given)
+    record = kind(**given)
+    if "id" in given:
+        _id(given["id"])
+    return record
 
 
 def _check_fields(kind: type[object], given: Mapping[str, object]) -> None:

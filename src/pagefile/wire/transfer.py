@@ -64,7 +64,8 @@ class HeaderLine(Body):
     """The first line: what this is."""
 
     type: Literal["pagefile-export"]
-    version: Literal[1]
+    #: A literal 1 would be `true`, too.
+    version: Annotated[int, Field(ge=1, le=1)]
 
 
 class ConversationLine(Body):

@@ -1,11 +1,13 @@
-"""Whatever was lived through comes out of another database as it went in."""
+"""Whatever was lived through comes out of another database as it went in.
+
+Between SQLite and PostgreSQL: tests/acceptance/test_transfer_whole.py.
+"""
 
 import anyio
 from hypothesis import HealthCheck, given, settings
 
 from pagefile import Memory
 from pagefile.memory.verifying import verify
-from tests.integration.postgres.serving import fresh_url
 
 from .test_replay import ACTIONS, SETTINGS, Play
 
@@ -45,11 +47,3 @@ def test_an_export_is_the_same_after_a_move(tmp_path_factory, actions):
     """The same lines, windows byte for byte, facts as of every change, and verify finds nothing."""
     folder = tmp_path_factory.mktemp("moved")
     anyio.run(lambda: moved("memory://", f"sqlite:///{folder}/here.db", folder, actions))
-
-
-@given(actions=ACTIONS)
-@settings(max_examples=1, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-def test_and_between_databases(tmp_path_factory, actions):
-    """From SQLite to PostgreSQL."""
-    folder = tmp_path_factory.mktemp("moved")
-    anyio.run(lambda: moved(f"sqlite:///{folder}/there.db", fresh_url(), folder, actions))
