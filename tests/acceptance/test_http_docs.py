@@ -47,6 +47,11 @@ def test_every_route_has_examples(document):
             assert document["components"]["schemas"][schema.rpartition("/")[2]]["examples"], name
 
 
+def test_every_schema_has_a_name_to_say(document):
+    """The framework names what has no name of its own by everything it is made of."""
+    assert [] == [name for name in document["components"]["schemas"] if "__" in name or len(name) > 40]
+
+
 def test_every_reference_leads_somewhere(document):
     """No `$ref` points at a schema that is not there."""
     named = {f"#/components/schemas/{name}" for name in document["components"]["schemas"]}

@@ -322,6 +322,10 @@ class LoggedReset(ResetOut):
 EntryOut: TypeAlias = Annotated[LoggedTurn | LoggedCheckpoint | LoggedReset, Field(discriminator="kind")]
 
 
+class LogPage(Page[EntryOut]):
+    """A slice of a log."""
+
+
 def entry_out(entry: Entry) -> EntryOut:
     """An entry of the log as JSON."""
     match entry:

@@ -17,7 +17,7 @@ from pagefile.wire.requests import MakeCheckpoint, ResetConversation
 from pagefile.wire.responses import (
     CheckpointOut,
     ConversationOut,
-    EntryOut,
+    LogPage,
     Page,
     ResetOut,
     SessionOut,
@@ -53,7 +53,7 @@ async def session(memory: MemoryOf, params: Annotated[ConversationParams, Query(
 
 
 @routes.get("/log")
-async def log(memory: MemoryOf, params: Annotated[LogParams, Query()]) -> Page[EntryOut]:
+async def log(memory: MemoryOf, params: Annotated[LogParams, Query()]) -> LogPage:
     """Turns, checkpoints and resets in the order in which they were written, or those of one kind.
 
     Of one kind, there may turn out to be nothing behind the last page. Open turns stand last.
@@ -61,7 +61,7 @@ async def log(memory: MemoryOf, params: Annotated[LogParams, Query()]) -> Page[E
     found = await chat_of(memory, params).log(
         kind=params.kind, after=params.after, limit=params.limit, newest=params.newest
     )
-    return page_of([entry_out(entry) for entry in found], found.next)
+    return LogPage(items=tuple(entry_out(entry) for entry in found), next=found.next)
 
 
 @routes.post("/checkpoints", status_code=201)
