@@ -218,6 +218,21 @@ async def test_what_nobody_foresaw_is_a_problem_too(tmp_path, caplog, monkeypatc
     assert "青霉素" not in caplog.text + json.dumps(events, ensure_ascii=False)
 
 
+async def test_a_turn_that_was_left_open_is_answered(tmp_path):
+    """Whoever asks again under its id goes on where it broke off."""
+    with ModelStub(lambda _: ["在。"]) as stub:
+        async with serving(settings(tmp_path, stub.url)) as client:
+            await client.post("/v1/turns/begin", json={**HERE, "id": "t-1", "user": "在吗？"})
+            step = {"turn_id": "t-1", "tool": "look", "input": {}, "result": "有人", "call_id": "c"}
+            await client.post("/v1/turns/step", json={**HERE, **step})
+            events = await asked(client, "在吗？", id="t-1")
+            (turn,) = await turns(client)
+    assert ("done", "done", "在。") == (events[-1][0], turn["status"], turn["assistant"])
+    assert ["有人"] == [
+        message["content"] for message in stub.requests[0]["messages"] if message["role"] == "tool"
+    ]
+
+
 async def test_a_request_that_cannot_be_begun_is_no_stream(tmp_path):
     """Problems as everywhere: a taken id, another's conversation, fields that do not fit."""
     with ModelStub(lambda _: ["好"]) as stub:

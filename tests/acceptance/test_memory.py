@@ -1,9 +1,11 @@
 """The verbs of a memory, told as stories, on both faces and through a service."""
 
+import asyncio
 import json
 from datetime import UTC, datetime, timedelta, timezone
 from functools import partial
 
+import anyio
 import pytest
 
 from pagefile import (
@@ -94,6 +96,26 @@ async def test_recording_twice_with_one_id_is_recording_once(memory):
     assert await chat.turns() == [first]
 
 
+async def test_beginning_twice_with_one_id_is_beginning_once(memory):
+    """The turn comes back as far as it is: open with its steps, done, aborted; another question is refused."""
+    chat = memory.conversation("c")
+    turn = await chat.begin("血压多少算高？", id="m1")
+    turn = await chat.step(turn, tool="search", input={}, result="140/90")
+    # Whoever comes back after a crash has a handle that knows of nothing.
+    back = memory.conversation("c")
+    assert await back.begin("血压多少算高？", id="m1") == turn
+    assert [message["role"] for message in (await back.context()).messages] == ["user", "assistant", "tool"]
+    done = await back.complete(turn, "140/90 以上。")
+    assert await back.begin("血压多少算高？", id="m1") == done
+    assert contents(await back.context("谢谢"))[-2:] == ["140/90 以上。", "谢谢"]
+    lost = await chat.abort(await chat.begin("lost", id="m2"))
+    assert await chat.begin("lost", id="m2") == lost
+    assert contents(await chat.context())[-1] == "140/90 以上。"
+    with pytest.raises(ConflictError, match="m1"):
+        await chat.begin("else", id="m1")
+    assert await chat.turns() == [done, lost]
+
+
 async def test_repeated_short_texts_are_turns_of_their_own(memory):
     """「好的」 said three times was said three times."""
     chat = memory.conversation("c")
@@ -129,6 +151,46 @@ async def test_an_open_turn_is_the_current_message_of_its_own_window_only(memory
     assert (done.status, done.seq, len(done.steps)) == ("done", 1, 1)
     roles = [message["role"] for message in (await chat.context("谢谢")).messages]
     assert roles == ["user", "assistant", "tool", "assistant", "user"]
+
+
+async def asked(chat, give_up):
+    """The loop of docs/howto/own-loop.md; while the model thinks, somebody gives it up."""
+    turn = await chat.begin("zebra question")
+    try:
+        give_up()
+        await anyio.sleep_forever()
+    except BaseException:
+        await chat.abort(turn)
+        raise
+
+
+async def cancelled_by_a_scope(chat):
+    with anyio.CancelScope() as scope:
+        await asked(chat, scope.cancel)
+    assert scope.cancelled_caught
+
+
+async def cancelled_as_a_task(chat):
+    async def running():
+        await asked(chat, asyncio.current_task().cancel)
+
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.create_task(running())
+
+
+async def cancelled_by_a_timeout(chat):
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(None) as limit:
+            await asked(chat, lambda: limit.reschedule(0))
+
+
+@pytest.mark.parametrize("face", ["async", "client"], indirect=True)
+@pytest.mark.parametrize("cancelled", [cancelled_by_a_scope, cancelled_as_a_task, cancelled_by_a_timeout])
+async def test_whoever_is_cancelled_can_abort_a_turn(memory, cancelled):
+    """In a scope that was cancelled every `await` raises at once; `abort` is the clean-up, and gets through."""
+    chat = memory.conversation("c", user_id="u")
+    await cancelled(chat)
+    assert [turn.status for turn in await chat.turns()] == ["aborted"]
 
 
 async def test_the_prefix_stays_the_same_through_a_tool_loop(memory):

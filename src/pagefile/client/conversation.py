@@ -22,6 +22,7 @@ from pagefile.memory.drafts import (
 from pagefile.memory.explaining import Cost, Explanation
 from pagefile.memory.reading import Kind, checked_kind
 from pagefile.memory.replaying import Replay
+from pagefile.memory.shielding import seen_through
 from pagefile.records import (
     Call,
     Checkpoint,
@@ -50,9 +51,9 @@ from pagefile.wire.responses import (
     CallOut,
     CheckpointOut,
     ConversationOut,
-    EntryOut,
     HitOut,
     LoadOut,
+    LogPage,
     ResetOut,
     SessionOut,
     TurnOut,
@@ -131,8 +132,9 @@ class ClientConversation:
                 "A turn needs a user message or an assistant message: both are missing or blank."
             )
         body = {**self._new_turn(turn_id, at, metadata), "user": said}
-        self._open_turn = (await self._caller.change("/v1/turns/begin", body, TurnOut)).record()
-        return self._open_turn
+        turn = (await self._caller.change("/v1/turns/begin", body, TurnOut)).record()
+        self._open_turn = turn if turn.status == "open" else None
+        return turn
 
     async def step(
         self,
@@ -154,7 +156,8 @@ class ClientConversation:
         return await self._advanced("/v1/turns/complete", turn_id_of(turn), {"assistant": text})
 
     async def abort(self, turn: Turn | str) -> Turn:
-        return await self._advanced("/v1/turns/abort", turn_id_of(turn), {})
+        turn_id = turn_id_of(turn)
+        return await seen_through(lambda: self._advanced("/v1/turns/abort", turn_id, {}))
 
     # -- windows out ----------------------------------------------------------------------------------------------
 
@@ -283,7 +286,7 @@ class ClientConversation:
             "limit": at_least(1, limit, "limit"),
             "newest": newest,
         }
-        found = await self._caller.get("/v1/log", params, responses.Page[EntryOut])
+        found = await self._caller.get("/v1/log", params, LogPage)
         return Listing([entry.record() for entry in found.items], found.next)
 
     async def head(self) -> Head:

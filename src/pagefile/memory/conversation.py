@@ -23,6 +23,7 @@ from pagefile.memory.house import House
 from pagefile.memory.pages import call_tool, load_text
 from pagefile.memory.reading import Kind, checked_kind, head_of, log_of, session_of
 from pagefile.memory.replaying import Replay, replayed
+from pagefile.memory.shielding import seen_through
 from pagefile.memory.windows import make_window
 from pagefile.ports import Abort, AddStep, Complete, EntryQuery, TurnDraft
 from pagefile.records import (
@@ -104,11 +105,16 @@ class Conversation:
         at: datetime | None = None,
         metadata: JsonObject | None = None,
     ) -> Turn:
-        """Write the user's message before the answer is there; the turn stays open until `complete` or `abort`."""
+        """Write the user's message before the answer is there; the turn stays open until `complete` or `abort`.
+
+        The same id with the same message returns the stored turn as it is, with its steps and perhaps its answer; with
+        another message it raises `ConflictError`.
+        """
         draft = await self._draft("open", user, None, turn_id=id, at=at, metadata=metadata)
-        self._open_turn = await self._house.store.log.append(draft)
+        turn = await self._house.store.log.append(draft)
+        self._open_turn = turn if turn.status == "open" else None
         self._house.workspaces.asked(self._scope, "", draft.user)
-        return self._open_turn
+        return turn
 
     async def step(
         self,
@@ -141,9 +147,13 @@ class Conversation:
         return self._done(changed)
 
     async def abort(self, turn: Turn | str) -> Turn:
-        """Give a turn up: it stays in the log and enters no window, summary or index."""
+        """Give a turn up: it stays in the log and enters no window, summary or index.
+
+        Works where the caller is being cancelled too, for a few seconds.
+        """
         self._house.check_open()
-        changed = await self._house.store.log.advance(Abort(self._scope, turn_id_of(turn)))
+        change = Abort(self._scope, turn_id_of(turn))
+        changed = await seen_through(lambda: self._house.store.log.advance(change))
         self._remember_open(changed)
         return changed
 

@@ -94,7 +94,8 @@ class TurnLog(ABC):
         """Write a turn.
 
         The same id with the same user text, assistant text and steps returns what is stored (whatever its status);
-        with others raises `ConflictError` and changes nothing.
+        with others raises `ConflictError` and changes nothing. Of an open turn only the user text is compared: whoever
+        begins it again gets it as far as it is.
         """
 
     @abstractmethod

@@ -89,6 +89,8 @@ class ChatRun:
     async def begun(cls, memory: Memory, model: ChatModel, chat: Conversation, asked: AskChat) -> "ChatRun":
         """The user's message is on disk when this returns."""
         turn = await chat.begin(asked.message, id=asked.id)
+        if turn.status != "open":
+            raise ConflictError(f"Turn {turn.id!r} is {turn.status} already: ask again under a new id.")
         return cls(memory, model, chat, asked, turn)
 
     async def run(self, say: Say) -> None:

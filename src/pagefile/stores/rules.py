@@ -151,7 +151,7 @@ def check_terms(uuid: str, passages: int, terms: int) -> None:
 
 
 def check_repeat(stored: Entry | None, draft: TurnDraft | Turn) -> Turn:
-    """What is stored under the draft's id, provided that it says the same."""
+    """What is stored under the draft's id, provided that it says the same; whoever begins a turn says only the question."""
     if not isinstance(stored, Turn) or not _same_words(stored, draft):
         raise ConflictError(
             f"Turn {draft.id!r} is there already with another text: give a new turn a new id, and repeat an old one unchanged."
@@ -160,6 +160,8 @@ def check_repeat(stored: Entry | None, draft: TurnDraft | Turn) -> Turn:
 
 
 def _same_words(stored: Turn, draft: TurnDraft | Turn) -> bool:
+    if isinstance(draft, TurnDraft) and draft.status == "open":
+        return stored.user == draft.user
     return (
         stored.user == draft.user
         and stored.assistant == draft.assistant

@@ -36,7 +36,10 @@ async def record(memory: MemoryOf, body: RecordTurn, key: Key = None) -> TurnOut
 
 @routes.post("/turns/begin", status_code=201)
 async def begin(memory: MemoryOf, body: BeginTurn, key: Key = None) -> TurnOut:
-    """Write the user's message before the answer is there; the turn stays open until it is completed or aborted."""
+    """Write the user's message before the answer is there; the turn stays open until it is completed or aborted.
+
+    The same id with the same message answers with the stored turn as it is, with another message it is a conflict (409).
+    """
     chat = chat_of(memory, body, agent=body.agent)
     turn_id = body.id or made_id(key, body.tenant, body.conversation_id)
     return TurnOut.of(await chat.begin(body.user, id=turn_id, at=body.at, metadata=body.metadata))

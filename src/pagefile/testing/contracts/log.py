@@ -137,6 +137,22 @@ class TurnLogContract(Contract):
         ended = await store.log.advance(aborted("a"))
         assert await store.log.append(opened("a")) == ended
 
+    async def test_a_turn_begun_again_is_the_turn_however_far_it_is(self, store: Store) -> None:
+        """With steps, done or aborted: only the question is compared, and nothing changes; `done` compares the whole turn."""
+        await store.log.append(opened("a"))
+        stepped = await store.log.advance(added("a"))
+        assert await store.log.append(opened("a")) == stepped
+        answered = await store.log.advance(completed("a"))
+        assert await store.log.append(opened("a")) == answered
+        await store.log.append(opened("b"))
+        await store.log.advance(added("b"))
+        given_up = await store.log.advance(aborted("b"))
+        assert await store.log.append(opened("b")) == given_up
+        for other in (opened("a", "else"), opened("b", "else"), done("a"), done("b")):
+            with pytest.raises(ConflictError):
+                await store.log.append(other)
+        assert await everything(store) == [answered, given_up]
+
     @pytest.mark.parametrize(
         "other", [done("a", "else"), done("a", assistant="else"), done("a", steps=[step()]), done("a", None)]
     )

@@ -1,0 +1,49 @@
+"""What a caller who is cancelled must still do is done, and holds nobody up for ever."""
+
+import anyio
+import pytest
+
+from pagefile.memory import shielding
+from pagefile.memory.shielding import seen_through
+
+
+async def test_a_cancelled_caller_gets_it_done():
+    """The work's own answer comes back; the cancellation goes on behind it."""
+    told = []
+    with anyio.CancelScope() as scope:
+        scope.cancel()
+        told.append(await seen_through(lambda: answered(0.01)))
+        await anyio.sleep(0)
+        told.append("not reached")
+    assert told == ["done"]
+    assert scope.cancelled_caught
+
+
+async def test_it_holds_a_cancelled_caller_up_for_a_while_only(monkeypatch):
+    """What hangs is left behind."""
+    monkeypatch.setattr(shielding, "SHIELD_S", 0.02)
+    with anyio.fail_after(5), anyio.CancelScope() as scope:
+        scope.cancel()
+        await seen_through(anyio.sleep_forever)
+    assert scope.cancelled_caught
+
+
+async def test_nobody_else_is_hurried(monkeypatch):
+    """Slow work is waited for, as without a shield."""
+    monkeypatch.setattr(shielding, "SHIELD_S", 0.01)
+    assert await seen_through(lambda: answered(0.05)) == "done"
+
+
+async def test_its_errors_are_the_caller_s():
+    """As they are."""
+
+    async def failed():
+        raise LookupError("no such turn")
+
+    with pytest.raises(LookupError, match="no such turn"):
+        await seen_through(failed)
+
+
+async def answered(seconds):
+    await anyio.sleep(seconds)
+    return "done"
