@@ -112,6 +112,66 @@ async def test_a_key_is_bound_to_its_tenant_and_user():
         assert ["我对青霉素过敏。"] == [hit["text"].split("\n")[0] for hit in hers.json()["items"]]
 
 
+async def test_a_user_s_key_says_the_user_wherever_one_is_needed():
+    """In the query string and in the body, left out or null; another's is refused all the same."""
+    _, clinic = await anyio.to_thread.run_sync(made, "clinic", "--tenant", "clinic")
+    _, ada = await anyio.to_thread.run_sync(made, "ada", "--tenant", "clinic", "--user", "ada")
+    asked = [
+        ("POST", "/v1/facts", {"text": "对青霉素过敏"}),
+        ("POST", "/v1/facts", {"text": "喜欢绿茶", "user_id": None}),
+        ("GET", "/v1/facts", {}),
+        ("GET", "/v1/facts", {"limit": 1}),
+        ("GET", "/v1/facts/revisions", {}),
+        ("POST", "/v1/facts/undo", {}),
+        ("POST", "/v1/facts/import", {"memory": {"facts": []}}),
+        ("POST", "/v1/recall", {"query": "青霉素"}),
+        ("POST", "/v1/recall", {"query": "青霉素", "user_id": None}),
+        ("POST", "/v1/pages/search", {"query": "青霉素"}),
+    ]
+    async with serving(settings()) as client:
+        await client.post("/v1/turns", headers=ada, json={"conversation_id": "c", **WORDS})
+
+        async def answer(key, method, path, named):
+            where = "params" if method == "GET" else "json"
+            return await client.request(method, path, headers=key, **{where: named})
+
+        for method, path, named in asked:
+            check(await answer(clinic, method, path, named), 422, "validation")
+            check(await answer(ada, method, path, {**named, "user_id": "bob"}), 403, "forbidden")
+            said = await answer(ada, method, path, named)
+            assert said.is_success, said.text
+            owners = {one["user_id"] for one in said.json().get("items", ()) if "user_id" in one}
+            assert owners <= {"ada"}, said.text
+        held = await answer(clinic, "GET", "/v1/facts", {"user_id": "ada"})
+        assert ["对青霉素过敏"] == [fact["text"] for fact in held.json()["items"]]
+        found = await answer(ada, "POST", "/v1/recall", {"query": "青霉素"})
+        assert ["我对青霉素过敏。"] == [hit["text"].split("\n")[0] for hit in found.json()["items"]]
+
+
+@pytest.mark.parametrize("empty", [{}, {"user_id": None}, {"conversation_id": None}])
+async def test_whoever_erases_says_what(empty):
+    """A key does not say it for them: a request that names nothing erases nothing."""
+    _, ada = await anyio.to_thread.run_sync(made, "ada", "--user", "ada")
+    async with serving(settings()) as client:
+        await client.post("/v1/turns", headers=ada, json={"conversation_id": "c", **WORDS})
+        check(await client.post("/v1/forget", headers=ada, json=empty), 422, "validation")
+        assert 1 == len((await client.get("/v1/conversations", headers=ada)).json()["items"])
+        erased = await client.post("/v1/forget", headers=ada, json={"conversation_id": "c"})
+        assert ("ada", 1) == (erased.json()["user_id"], erased.json()["counts"]["ai_message"])
+
+
+async def test_what_is_no_object_stays_none():
+    """A key makes no request of what is not one."""
+    _, ada = await anyio.to_thread.run_sync(made, "ada", "--user", "ada")
+    async with serving(settings()) as client:
+        for body in ([], "text", None, 5):
+            check(await client.post("/v1/recall", headers=ada, json=body), 422, "validation")
+        check(await client.post("/v1/recall", headers=ada, json={}), 422, "validation")
+        broken = {**ada, "Content-Type": "application/json"}
+        check(await client.post("/v1/recall", headers=broken, content=b"{"), 400, "invalid-json")
+        check(await client.get("/v1/facts", headers=ada, params={"user_id": ""}), 422, "validation")
+
+
 async def test_a_user_s_key_opens_no_other_conversation():
     """Not another user's and not one of nobody's: the same answer for both, without a name in it."""
     _, tenant = await anyio.to_thread.run_sync(made, "tenant")

@@ -2,20 +2,23 @@
 
 A key is bound to a tenant, perhaps to one user of it. `Doorkeeper` finds out who asks, before any body is read; `guarded` holds
 what a request names against that, in the one place that every route of the API passes: what is left out is filled in from
-the key, what is another's is refused. Without a key, and where none is required, everything is open, as on one's own machine.
+the key, what is another's is refused. Where a user must be named, `KeyedRoute` fills that in first. Without a key, and where none is
+required, everything is open, as on one's own machine.
 """
 
 import logging
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import wraps
 from http import HTTPStatus
 from inspect import Parameter, isasyncgenfunction, iscoroutinefunction, signature
 from typing import Annotated, Any, TypeVar, cast, get_args, get_origin, get_type_hints
+from urllib.parse import urlencode
 
-from fastapi import APIRouter, FastAPI, Request
-from fastapi.routing import iter_route_contexts
+from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi.params import Query
+from fastapi.routing import APIRoute, iter_route_contexts
 from pydantic import BaseModel
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -46,6 +49,8 @@ FOR_EVERYBODY: Mapping[str, str] = {
     "/v1/settle": "it only waits, and says whether it waited long enough",
     "/metrics": "numbers of the whole service, without a name; a key is asked for where keys are required",
 }
+#: Where nothing is filled in before a request is looked at: whoever erases says what.
+SAID_ALOUD = frozenset({"/v1/forget"})
 
 _STATE = "pagefile.principal"
 _GUARDED = "__pagefile_guarded__"
@@ -194,6 +199,53 @@ class GuardedRouter(APIRouter):
 
     def add_api_route(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
         super().add_api_route(path, guarded(endpoint), **options)
+
+
+class KeyedRoute(APIRoute):
+    """Names the key's user in a request that names none, before the request is held against its schema."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        answer = super().get_route_handler()
+        in_query, in_body = _asks_for_user(self.endpoint)
+        if self.path in SAID_ALOUD or not (in_query or in_body):
+            return answer
+        kind = _UsersRequest if in_body else Request
+
+        async def keyed(request: Request) -> Response:
+            user = principal_of(request).user
+            if user is not None:
+                scope = _with_user(request, user) if in_query else request.scope
+                request = kind(scope, request.receive)
+            return await answer(request)
+
+        return keyed
+
+
+class _UsersRequest(Request):
+    """A request whose body names the key's user, unless it names somebody."""
+
+    async def json(self) -> Any:
+        said = await super().json()
+        if not isinstance(said, dict):
+            return said
+        named = cast("dict[str, Any]", said)
+        return named if named.get("user_id") is not None else {**named, "user_id": principal_of(self).user}
+
+
+def _with_user(request: Request, user: str) -> Scope:
+    if "user_id" in request.query_params:
+        return request.scope
+    own = urlencode({"user_id": user}).encode("ascii")
+    said = cast("bytes", request.scope["query_string"])
+    return {**request.scope, "query_string": b"&".join([said, own]) if said else own}
+
+
+def _asks_for_user(endpoint: Callable[..., Any]) -> tuple[bool, bool]:
+    """Whether the query string, and whether the body, may name a user."""
+    hints = [one.annotation for one in signature(endpoint).parameters.values()]
+    named = [hint for hint in hints if _is_model(hint) and "user_id" in _bare(hint).model_fields]
+    in_query = [any(isinstance(one, Query) for one in get_args(hint)) for hint in named]
+    return any(in_query), not all(in_query)
 
 
 def guarded(endpoint: Callable[..., Any]) -> Callable[..., Any]:

@@ -10,6 +10,7 @@ from pagefile.wire.texts import (
     MAX_INT,
     ConversationId,
     Cursor,
+    FactsUser,
     Id,
     LoadLimit,
     LoadOffset,
@@ -103,7 +104,7 @@ class ResetsParams(ConversationParams):
 class FactsParams(Params):
     """Facts about a user."""
 
-    user_id: Annotated[Id, Field(description="About whom.", examples=["user-456"])]
+    user_id: FactsUser
     tenant: Tenant = None
     as_of: Annotated[datetime | None, Field(description="What was held at this time.")] = None
     history: Annotated[bool, Field(description="Superseded and retracted ones too.")] = False
@@ -114,7 +115,7 @@ class FactsParams(Params):
 class FactRevisionsParams(Params):
     """Changes of what is held about a user."""
 
-    user_id: Annotated[Id, Field(description="About whom.", examples=["user-456"])]
+    user_id: FactsUser
     tenant: Tenant = None
     after: Annotated[int, Field(ge=0, le=MAX_INT, description="Only changes behind this revision.")] = 0
     limit: Annotated[PageSize, Field(description=PAGE)] = 100

@@ -11,6 +11,7 @@ from pagefile.wire.texts import (
     SOME_UUID,
     Body,
     ConversationId,
+    FactsUser,
     Id,
     LoadLimit,
     LoadOffset,
@@ -278,7 +279,7 @@ class RememberFact(Body):
     """A lasting statement about a user."""
 
     text: Annotated[Text, Field(min_length=1, max_length=10_000)]
-    user_id: Annotated[Id, Field(examples=[USER])]
+    user_id: FactsUser
     tenant: Tenant = None
     category: Annotated[
         Id | None, Field(description='For instance "allergy"; "correction" is kept longer.')
@@ -304,7 +305,7 @@ class RememberFact(Body):
 class UndoFacts(Body):
     """Take back a change of what is held about a user."""
 
-    user_id: Annotated[Id, Field(examples=[USER])]
+    user_id: FactsUser
     revision: Annotated[int | None, Field(ge=1, description="Which change; else the newest.")] = None
     tenant: Tenant = None
 
@@ -314,7 +315,7 @@ class UndoFacts(Body):
 class ImportFacts(Body):
     """The facts and the profile of a deer-flow memory.json."""
 
-    user_id: Annotated[Id, Field(examples=[USER])]
+    user_id: FactsUser
     memory: Annotated[dict[str, JsonValue], Field(description="What the file holds.")]
     tenant: Tenant = None
 

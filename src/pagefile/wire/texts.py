@@ -70,6 +70,9 @@ UserId: TypeAlias = Annotated[
     Id | None,
     Field(description="Whose conversation it is; facts and recall need one.", examples=["user-456"]),
 ]
+FactsUser: TypeAlias = Annotated[
+    Id, Field(description="About whom; a user's key fills it in.", examples=["user-456"])
+]
 Tenant: TypeAlias = Annotated[
     Id | None, Field(description='The tenant; "default" when left out.', examples=["clinic-1"])
 ]
@@ -111,6 +114,7 @@ __all__ = [
     "Body",
     "ConversationId",
     "Cursor",
+    "FactsUser",
     "Id",
     "LoadLimit",
     "LoadOffset",

@@ -6,7 +6,7 @@ from typing import Annotated, Protocol, TypeAlias
 from fastapi import APIRouter, Depends, Request
 
 from pagefile.memory import Conversation, Memory
-from pagefile.service.auth import GuardedRouter, open_memory
+from pagefile.service.auth import GuardedRouter, KeyedRoute, open_memory
 from pagefile.wire.problem import MEDIA_TYPE
 
 #: As the service says it in its answers and pages.
@@ -42,7 +42,7 @@ MemoryOf: TypeAlias = Annotated[Memory, Depends(_opened)]
 
 def router(tag: str) -> APIRouter:
     """A group of routes, each of which holds what it is asked for against the caller's key."""
-    return GuardedRouter(prefix="/v1", tags=[tag], responses=PROBLEMS)
+    return GuardedRouter(prefix="/v1", tags=[tag], responses=PROBLEMS, route_class=KeyedRoute)
 
 
 def chat_of(memory: Memory, request: NamesConversation, *, agent: str | None = None) -> Conversation:
