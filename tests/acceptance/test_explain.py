@@ -484,6 +484,16 @@ async def test_calls_are_listed(recorded):
     assert (await said("calls", "nobody")).code == 3
 
 
+async def test_calls_are_listed_before_anything_is_written(recorded):
+    """A window of an empty conversation was handed out too, and can be explained."""
+    async with Memory.open("sqlite:///pagefile.db", embedder="none") as memory:
+        window = await memory.conversation("空的", user_id="李雷").context("在吗？")
+    for named in ((), ("--user-id", "李雷")):
+        assert [call["id"] for call in (await said("calls", "空的", "--json", *named)).json] == [window.id]
+    assert (await said("calls", "空的", "--user-id", "nobody")).code == 3
+    assert (await said("explain", window.id, "--json")).json["exact"] is True
+
+
 async def test_calls_fit_into_a_narrow_terminal(recorded, monkeypatch):
     """The question stands on one line, and the beginning of an id, as it is listed, is as good as the id."""
     monkeypatch.setenv("COLUMNS", "80")

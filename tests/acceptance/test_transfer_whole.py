@@ -114,7 +114,7 @@ async def test_everything_moves_to_another_database(tmp_path, urls):
             assert await lines(memory, tmp_path / "again.jsonl", tenant="firm") == before
             report = await verify(memory.house, full=True)
             assert report.findings == ()
-            assert (report.checked["calls"], report.checked["revisions"]) == (10, 8)
+            assert (report.checked["calls"], report.checked["revisions"]) == (11, 8)
             assert await told(memory, "firm") == past
             assert await memory.import_(file, tenant="firm") == {"conversation": 0, "entry": 0}
         last = (await memory.fact_revisions(user_id="甲", tenant="firm"))[-1]
@@ -400,3 +400,19 @@ def test_the_command_line_counts_them(tmp_path):
     assert expected in pagefile("--db", other, "import", file).words
     assert "0 conversations, 0 entries." in pagefile("--db", other, "import", file).words
     assert "Everything recorded is there." in pagefile("--db", other, "verify", "--full").words
+
+
+def test_windows_of_nothing_are_looked_at_too(tmp_path):
+    """Calls of conversations that nobody wrote to, of any tenant, come along and are made again: that is no empty database."""
+    db, other, file = (str(tmp_path / name) for name in ("a.db", "b.db", "all.jsonl"))
+    with BlockingMemory.open(f"sqlite:///{db}", settings=SETTINGS) as memory:
+        for number in range(2):
+            memory.conversation(f"c{number}", user_id="林").context("有人吗？")
+        memory.conversation("c", tenant="诊所").context("有人吗？")
+    assert "Looked at 3 recorded windows" in pagefile("--db", db, "verify").words
+    pagefile("--db", db, "export", file)
+    pagefile("--db", other, "import", file)
+    told = pagefile("--db", other, "verify").words
+    assert "Looked at 2 recorded windows" in told
+    assert "Everything recorded is there." in told
+    assert "Looked at 1 recorded window" in pagefile("--db", db, "verify", "--tenant", "诊所").words

@@ -59,8 +59,11 @@ def calls(
     """List the windows that were handed out lately, newest first."""
 
     async def work(memory: Memory) -> Listing[Call]:
-        chat = await existing(memory, conversation, user_id, tenant)
-        return await chat.calls(limit=limit)
+        # A window may have been asked for before anything was written: then there are calls, and no conversation.
+        listed = await memory.conversation(conversation, user_id=user_id, tenant=tenant).calls(limit=limit)
+        if not listed:
+            await existing(memory, conversation, user_id, tenant)
+        return listed
 
     found = run(loaded(ctx, db, config).settings, work)
     if not found:

@@ -86,8 +86,11 @@ class CallLog(ABC):
         """One call of a scope; unknown, no longer kept or foreign raises `NotFoundError`."""
 
     @abstractmethod
-    async def loose(self, tenant: str) -> Sequence[Scope]:
-        """Conversations that have calls and that nobody wrote to, by id; whose the calls are is not told."""
+    async def loose(self, tenant: str | None) -> Sequence[Scope]:
+        """Conversations of a tenant, or of all, that have calls and that nobody wrote to, by tenant and id.
+
+        Whose the calls are is not told.
+        """
 
     @abstractmethod
     async def restore(self, calls: Sequence[Call]) -> int:

@@ -84,6 +84,7 @@ class _Verifier:
             self._database,
             self._conversations,
             self._lost,
+            self._asked_only,
             self._archive,
             self._facts,
             self._items,
@@ -115,6 +116,12 @@ class _Verifier:
     async def _lost(self) -> None:
         for scope in await self._audit.lost(self._tenant):
             await self._conversation(KeptConversation(scope, Counters(), {}, there=False))
+
+    async def _asked_only(self) -> None:
+        """Windows of conversations that nobody wrote to; where the log is damaged, they prove nothing."""
+        for scope in await self._house.store.calls.loose(self._tenant):
+            if (scope.tenant, scope.conversation) not in self._damaged:
+                self._tally.add(await self._calls.look(scope, self._tally))
 
     async def _conversation(self, kept: KeptConversation) -> None:
         self._tally.checked["conversations"] += 1

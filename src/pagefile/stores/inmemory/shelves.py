@@ -47,11 +47,11 @@ class InMemoryCalls(CallLog):
             raise rules.no_call(call_id)
         return call
 
-    async def loose(self, tenant: str) -> Sequence[Scope]:
+    async def loose(self, tenant: str | None) -> Sequence[Scope]:
         self._room.check_open()
-        names = {call.scope.conversation for call in self._room.calls.values() if call.scope.tenant == tenant}
-        unwritten = {name for name in names if name and (tenant, name) not in self._room.conversations}
-        return [Scope(tenant, None, name) for name in sorted(unwritten)]
+        called = {(call.scope.tenant, call.scope.conversation or "") for call in self._room.calls.values()}
+        unwritten = {place for place in called if place[1] and place not in self._room.conversations}
+        return [Scope(of, None, name) for of, name in sorted(unwritten) if tenant in (None, of)]
 
     async def restore(self, calls: Sequence[Call]) -> int:
         self._room.check_open()

@@ -40,9 +40,9 @@ class PostgresCalls(CallLog):
             raise rules.no_call(call_id)
         return _call(row, scope.tenant)
 
-    async def loose(self, tenant: str) -> Sequence[Scope]:
+    async def loose(self, tenant: str | None) -> Sequence[Scope]:
         rows = await self._database.rows("calls_loose", {"tenant": tenant})
-        return [Scope(tenant, None, name) for (name,) in rows]
+        return [Scope(of, None, name) for of, name in rows]
 
     async def restore(self, calls: Sequence[Call]) -> int:
         return await self._database.write(lambda connection: _restore(connection, calls))

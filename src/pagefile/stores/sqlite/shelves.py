@@ -38,10 +38,10 @@ class SqliteCalls(CallLog):
     async def get(self, scope: Scope, call_id: str) -> Call:
         return await self._readers.run(lambda connection: _found(connection, scope, call_id))
 
-    async def loose(self, tenant: str) -> Sequence[Scope]:
+    async def loose(self, tenant: str | None) -> Sequence[Scope]:
         def read(connection: Connection) -> Sequence[Scope]:
             rows: Any = connection.execute(sql("calls_loose"), {"tenant": tenant})
-            return [Scope(tenant, None, name) for (name,) in rows]
+            return [Scope(of, None, name) for of, name in rows]
 
         return await self._readers.run(read)
 

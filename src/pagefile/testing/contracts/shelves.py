@@ -317,7 +317,7 @@ class CallLogContract(Contract):
         assert await store.calls.get(CHAT, "new") == call("new")
 
     async def test_loose_calls_are_of_conversations_that_nobody_wrote_to(self, store: Store) -> None:
-        """By id, of one tenant."""
+        """By id, of one tenant or of all."""
         unwritten = Scope("tenant", "ada", "unwritten")
         await store.log.append(done("t"))
         for number, scope in enumerate(
@@ -326,3 +326,4 @@ class CallLogContract(Contract):
             await store.calls.add([call(f"c{number}", scope=scope)], keep=10)
         assert await store.calls.loose("tenant") == [Scope("tenant", None, "unwritten")]
         assert await store.calls.loose("firm") == [Scope("firm", None, "x")]
+        assert await store.calls.loose(None) == [Scope("firm", None, "x"), Scope("tenant", None, "unwritten")]

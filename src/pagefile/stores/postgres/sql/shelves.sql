@@ -46,10 +46,10 @@ DELETE FROM context_calls WHERE conversation_id IS NULL AND tenant = :tenant AND
 SELECT 1 FROM context_calls WHERE conversation_id IS NOT DISTINCT FROM :conversation AND tenant = :tenant LIMIT 1
 
 -- name: calls_loose
-SELECT DISTINCT k.conversation_id FROM context_calls AS k
-WHERE k.tenant = :tenant AND k.conversation_id IS NOT NULL AND NOT EXISTS (
+SELECT DISTINCT k.tenant, k.conversation_id FROM context_calls AS k
+WHERE (:tenant IS NULL OR k.tenant = :tenant) AND k.conversation_id IS NOT NULL AND NOT EXISTS (
   SELECT 1 FROM conversations AS c WHERE c.tenant = k.tenant AND c.conversation_id = k.conversation_id)
-ORDER BY k.conversation_id
+ORDER BY k.tenant, k.conversation_id
 
 -- fragment: call
 k.id, k.user_id, k.conversation_id, k.at, k.turn_id, k.query, k.options, k.tokens, k.ratio, k.mode, k.prefix_hash,
