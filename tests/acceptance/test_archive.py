@@ -6,7 +6,8 @@ from datetime import timedelta
 import anyio
 import pytest
 
-from pagefile import HandleNotFoundError, InvalidTurnError, PagePurgedError, Settings
+from pagefile import HandleNotFoundError, InvalidTurnError, Memory, PagePurgedError, Settings
+from pagefile.records import Step
 from pagefile.settings import ArchiveSettings
 from pagefile.testing import FakeClock
 from pagefile.window.placeholder import GUIDE
@@ -481,6 +482,50 @@ async def test_a_model_can_read_a_big_page_to_its_end(memory):
         offset = len(read)
     assert read == result
     assert "offset=0" in await chat.call_tool("load_tool_history", {"uuid": uuid})
+
+
+async def test_what_a_search_answers_makes_no_page(memory):
+    """It would be found before what it quotes. Its turn sees all of it, later ones the placeholders of what was found."""
+    chat = memory.conversation("c", user_id="u")
+    reports = [
+        "".join(f"item-{n} of list {number}: in stock.\n" for n in range(770, 900)) for number in range(5)
+    ]
+    uuids = [await fetched_turn(chat, report, question="库存") for report in reports]
+    turn = await chat.begin("item-777 在哪里？")
+    asked = {"query": "item-777"}
+    answer = await chat.call_tool("search_tool_history", asked)
+    assert len(answer) > 2000
+    turn = await chat.step(turn, tool="search_tool_history", input=asked, result=answer)
+    assert answer == tool_texts(await chat.context(window_tokens=100_000))[-1]
+    await chat.complete(turn, "在单子上。")
+    assert set(uuids) == {page.uuid for page in await chat.pages()}
+    assert set(uuids) == {
+        hit.page.uuid for hit in await memory.search_tool_history("item-777", user_id="u", limit=10)
+    }
+    later = tool_texts(await chat.context("谢谢", window_tokens=100_000))[-1]
+    assert len(later) < len(answer) / 2
+    assert all(f'load_tool_history(uuid="{uuid}")' in later for uuid in uuids)
+    assert [answer] == [step.result for step in (await chat.turns())[-1].steps]
+
+
+async def test_what_was_recalled_makes_no_page(memory):
+    """A tool of yours that has the name of ours is archived like any other."""
+    chat = memory.conversation("c", user_id="u")
+    for result, pages in (("[2026-05-01] 去年说过的话。\n\n" * 200, 0), ("去年说过的话。" * 500, 1)):
+        await chat.record(user="q", steps=[{"tool": "recall", "input": {"query": "q"}, "result": result}])
+        assert pages == len(await chat.pages())
+
+
+async def test_a_page_that_an_earlier_version_made_of_an_answer_is_not_found(url):
+    """It can still be loaded: turns of that time name it."""
+    async with Memory.open(url) as memory:
+        chat = memory.conversation("c", user_id="u")
+        uuid = await fetched_turn(chat, "item-777 is in stock.\n" * 200)
+        step = Step("search_tool_history", {"query": "item-777"}, "item-777 item-777", call_id="s")
+        old = await memory.house.archive.store(chat.scope, step, "t")
+        hits = await memory.search_tool_history("item-777", user_id="u", limit=1)
+        assert [uuid] == [hit.page.uuid for hit in hits]
+        assert "item-777 item-777" == await chat.load(old.uuid)
 
 
 async def test_what_a_loading_tool_said_is_never_lost(memory):

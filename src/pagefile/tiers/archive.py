@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -29,8 +30,13 @@ QUERY_CHARS = 500
 SUMMARY_CHARS = 500
 #: What is left of a result when the archive cannot be written: its head and tail.
 FALLBACK_CHARS = 11_000
-#: Results of these tools are pages already: they are never archived again.
+#: What these tools answer is in pages already: it is never archived again.
 LOADING_TOOLS = frozenset({LOAD_TOOL, SEARCH_TOOL})
+#: None of our own answers is longer, but for whole pages: what is came from elsewhere, and must not be lost.
+ANSWER_CHARS = 10_000
+#: The tool by which a model recalls turns, and how our answer to it begins: others may have a tool of that name.
+RECALL_TOOL = "recall"
+_RECALLED = re.compile(r"(?:- )?\[\d{4}-\d\d-\d\d[\] ]")
 #: Stands before the beginning of a page of which nothing answers the question.
 _NOTHING_MATCHED = "[没有匹配的段落，以下是开头 / no passage matches, this is the beginning]\n"
 #: Instead of passages, when the best of them is longer than what was asked for.
@@ -95,7 +101,7 @@ class Archive:
             loaded = await self._kept_load(scope, step)
             if loaded is not None:
                 return loaded
-        if len(step.result) <= self._rules.page_from:
+        if len(step.result) <= self._kept_chars(step):
             return measured_step(step, self._counter.count)
         try:
             page = await self.store(scope, step, turn_id)
@@ -180,6 +186,11 @@ class Archive:
 
     # -- inside -----------------------------------------------------------------------------------------------------------
 
+    def _kept_chars(self, step: Step) -> int:
+        """Results of more characters have a page. What is quoted has none, unless it is too long to be ours."""
+        quoted = is_quoted(step.tool, step.result)
+        return max(ANSWER_CHARS, self._rules.page_from) if quoted else self._rules.page_from
+
     async def _kept_load(self, scope: Scope, step: Step) -> Step | None:
         """A step that loaded a page keeps only a note of it: the page itself is on disk already. None if it loaded none."""
         uuid = loaded_uuid(step)
@@ -252,6 +263,11 @@ def _nobody(_: Exception) -> None:
 
 def _with_page(step: Step, page: Page) -> Step:
     return replace(step, page=page.uuid, page_tokens=page.tokens, page_chars=page.length)
+
+
+def is_quoted(tool: str, result: str) -> bool:
+    """Whether a result is an answer of our own reading tools: a page of it would be found instead of what it quotes."""
+    return tool in LOADING_TOOLS or (tool == RECALL_TOOL and _RECALLED.match(result) is not None)
 
 
 def loaded_uuid(step: Step) -> str | None:

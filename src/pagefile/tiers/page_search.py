@@ -17,6 +17,7 @@ from pagefile.ports import PageIndex, PageStore, PageTerms
 from pagefile.records import PageHit, Scope
 from pagefile.text.ranking import Ranked, WordIndex
 from pagefile.text.words import terms
+from pagefile.tiers.archive import is_quoted
 
 #: Pages whose terms are read at a time.
 _BATCH = 50
@@ -65,10 +66,15 @@ class PageSearch:
         for ranked in index.words.search(wanted, limit * 20):
             best.setdefault(ranked.key.uuid, ranked)
         hits: list[PageHit] = []
-        for ranked in list(best.values())[:limit]:
+        for ranked in best.values():
+            if len(hits) == limit:
+                break
             try:
                 page, text = await self._pages.load(scope, ranked.key.uuid)
             except HandleNotFoundError:
+                continue
+            if is_quoted(page.tool, text):
+                # Earlier versions made pages of what our tools had answered.
                 continue
             hits.append(
                 PageHit(page, ranked.score, text[ranked.key.start : ranked.key.end], ranked.key.start)

@@ -9,7 +9,7 @@ from pagefile.records import Step, Turn
 from pagefile.text.tokens import MESSAGE_OVERHEAD
 from pagefile.window.candidates import Form
 from pagefile.window.measure import side_tokens, step_tokens
-from pagefile.window.placeholder import step_note
+from pagefile.window.placeholder import LOAD_TOOL, SEARCH_TOOL, answer_note, step_note
 from pagefile.window.render import step_messages, turn_messages
 from pagefile.window.wording import ZH, Wording
 
@@ -32,11 +32,14 @@ def turn_forms(
     count: Count,
     wording: Wording = ZH,
 ) -> tuple[Form, ...]:
-    """A done turn: with the pages that are back, with placeholders, with one-line notes, without its tools."""
+    """A done turn: with the pages that are back, with placeholders, with one-line notes, without its tools.
+
+    What our own tools found for it was for that turn: of it only the placeholders are left.
+    """
     if not turn.steps:
         return (Form(turn.tokens, turn_messages(turn)),)
-    notes = {n: _note(step, count, wording) for n, step in enumerate(turn.steps) if step.page}
-    resting = {n: notes[n] for n in demoted if n in notes}
+    notes = {n: note for n, step in enumerate(turn.steps) if (note := _note(step, count, wording))}
+    resting = {n: note for n, note in notes.items() if n in demoted or not turn.steps[n].page}
     back = [
         [(n, text) for text in pages[turn.id, n]] for n in range(len(turn.steps)) if (turn.id, n) in pages
     ]
@@ -68,14 +71,22 @@ def step_forms(
         forms.append(
             Form(step_tokens(step), step_messages(step), name="full" if step.whole else "placeholder")
         )
-    if step.page:
-        note = _note(step, count, wording)
+    note = _note(step, count, wording)
+    if note:
         forms.append(Form(frame + note.tokens, step_messages(step, note.text), name="note"))
     return tuple(sorted(forms, key=lambda form: -form.tokens))
 
 
-def _note(step: Step, count: Count, wording: Wording) -> Text:
-    text = step_note(step, wording)
+def _note(step: Step, count: Count, wording: Wording) -> Text | None:
+    """The shortest text for a result that leads back to all of it; None when there is none but the result."""
+    if step.page:
+        text = step_note(step, wording)
+    elif step.tool in {LOAD_TOOL, SEARCH_TOOL}:
+        text = answer_note(step)
+        if len(text) >= len(step.result):
+            return None
+    else:
+        return None
     return Text("note", text, count(text))
 
 

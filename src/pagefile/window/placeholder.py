@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 
 from pagefile.records import Page, Step
+from pagefile.text.clip import clip
 from pagefile.window.wording import EN, ZH, Wording
 
 RULE = "━" * 37
@@ -24,6 +25,10 @@ _FITS: tuple[tuple[int, int, int], ...] = (
 _UUID = r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
 _LONG = re.compile(rf"^📎 \[(?:工具结果存档|archived tool result): ({_UUID})\]\n{RULE}\n")
 _SHORT = re.compile(rf"^📎 \[(?:存档|archived):({_UUID})\]")
+_SHORT_LINE = re.compile(rf"{_SHORT.pattern}.*", re.MULTILINE)
+#: What is left of an answer that names no page, and how many pages are named of one that has no placeholders.
+_ANSWER_SHOWN = 200
+_PAGES_NAMED = 10
 
 #: Document 000's prompt block.
 GUIDE = ZH.guide
@@ -71,6 +76,16 @@ def _long(page: Page, wording: Wording, query_shown: int, source_shown: int, sum
 def step_note(step: Step, wording: Wording = ZH) -> str:
     """The one-line form made from what a turn knows of its page."""
     return wording.note.format(uuid=step.page, tool=step.tool, chars=step.page_chars or len(step.result))
+
+
+def answer_note(step: Step) -> str:
+    """What is left of an answer of our own reading tools that has no page: the placeholders of the pages it quotes."""
+    lines = {found[1]: found[0] for found in _SHORT_LINE.finditer(step.result)}
+    if lines:
+        return "\n".join(lines.values())
+    uuids = list(dict.fromkeys(re.findall(_UUID, step.result)))[:_PAGES_NAMED]
+    calls = [f'{LOAD_TOOL}(uuid="{uuid}")' for uuid in uuids]
+    return "\n".join([clip(step.result, _ANSWER_SHOWN), *calls])
 
 
 def gist(text: str) -> str:

@@ -14,7 +14,7 @@ from pagefile.errors import HandleNotFoundError, PagefileError
 from pagefile.ports import Clock
 from pagefile.records import JsonValue, Page, Scope, Step
 from pagefile.text.clip import clip, cut
-from pagefile.tiers.archive import LOADING_TOOLS, Archive, fitting_slice
+from pagefile.tiers.archive import LOADING_TOOLS, Archive, fitting_slice, is_quoted
 from pagefile.tiers.base import Counter
 from pagefile.tiers.workspace.cache import CachedResult, Call, Calls, age_in_words
 from pagefile.tiers.workspace.chunks import ContentChunk
@@ -256,7 +256,7 @@ class Workspace:
         return True
 
     def _needs_page(self, got: Result, rule: ToolRule) -> bool:
-        if got.tool in LOADING_TOOLS:
+        if is_quoted(got.tool, got.text):
             return False
         rules = self._parts.rules
         ruled = rule.remembers != "nothing" or rule.cacheable
