@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from pagefile.errors import PagefileError
 from pagefile.memory import Memory
+from pagefile.tiers.facts_book import refuse_orders
 from pagefile.window.wording import Language
 
 REMEMBER_TOOL: Final = "remember_fact"
@@ -63,9 +64,11 @@ async def answer_remember(
     """Answer a model's call of `remember_fact`: what became of it, in words; a refusal is explained, not raised."""
     texts = _TEXTS[language]
     category, attribute = _text(arguments.get("category")), _text(arguments.get("attribute"))
+    text = arguments.get("text", "")
     try:
+        refuse_orders(str(text))
         fact = await memory.remember(
-            arguments.get("text", ""),
+            text,
             user_id=user_id,
             tenant=tenant,
             category=category,

@@ -17,6 +17,7 @@ from pagefile.errors import ConflictError, FactRejectedError, InvalidTurnError, 
 from pagefile.ports import Clock, FactStore
 from pagefile.records import Fact, Outcome, Revision, Scope, checked_id, checked_text, utc
 from pagefile.text.facts import FactIndex, coerced_confidence, confirmed_confidence, fact_key
+from pagefile.text.facts_orders import order_in
 from pagefile.text.facts_secrets import secret_in
 from pagefile.tiers.base import Counter
 
@@ -280,6 +281,16 @@ def _check(text: str, quote: str | None) -> None:
         raise FactRejectedError(
             f"This was not kept: it holds {secret}. Leave the secret out of the statement."
         )
+
+
+def refuse_orders(*texts: str) -> None:
+    """Raise `FactRejectedError` for what would command a model: a person may state it, a model or a rule may not write it down."""
+    for text in texts:
+        order = order_in(text)
+        if order is not None:
+            raise FactRejectedError(
+                f"This was not kept: it tells a model {order}. Only what is true of the user is a fact."
+            )
 
 
 def _same_id(held: Held, fact: Fact) -> str:

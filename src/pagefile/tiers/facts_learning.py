@@ -14,7 +14,7 @@ from pagefile.errors import ConflictError, FactRejectedError, InvalidTurnError, 
 from pagefile.ports import EntryQuery, FactExtractor, LogReader, Meter, Proposal, Said, Watermarks
 from pagefile.records import Scope, Turn
 from pagefile.text.facts_rules import own_words
-from pagefile.tiers.facts_book import Draft, FactBook
+from pagefile.tiers.facts_book import Draft, FactBook, refuse_orders
 
 logger = logging.getLogger("pagefile")
 
@@ -153,6 +153,7 @@ class FactLearner:
             later=later,
         )
         try:
+            refuse_orders(proposal.text, proposal.quote)
             async with self._erasing:
                 if not await self._is_there(turn):
                     return False

@@ -28,6 +28,7 @@ from pagefile.memory import Conversation, Memory
 from pagefile.records import Turn
 from pagefile.standalone.tool_schemas import tool_schemas
 from pagefile.tiers.archive import LOADING_TOOLS
+from pagefile.tiers.facts_book import refuse_orders
 
 #: What Claude Code takes with a prompt; one more character, and the model gets the path of a file instead.
 CONTEXT_LIMIT = 10_000
@@ -262,6 +263,7 @@ class ClaudeMemory:
         return _content("\n".join(lines) or f"[无结果 / nothing found] {arguments['query']}")
 
     async def _remember(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        refuse_orders(str(arguments["text"]))
         fact = await self._memory.remember(
             str(arguments["text"]), user_id=self._user, tenant=self._tenant, confidence=0.9
         )

@@ -18,6 +18,7 @@ from pagefile.memory import Conversation, Memory
 from pagefile.records import Hit
 from pagefile.standalone.tool_schemas import tool_schemas
 from pagefile.text.clip import clip
+from pagefile.tiers.facts_book import refuse_orders
 from pagefile.window.render import escape
 from pagefile.window.wording import Language
 
@@ -167,8 +168,10 @@ def _told(hit: Hit) -> str:
 async def _remembered(memory: Memory, chat: Conversation, arguments: dict[str, Any]) -> str:
     if chat.scope.user is None:
         return "[无法记住 / cannot remember] this run names no user."
+    text = str(arguments.get("text") or "")
+    refuse_orders(text)
     fact = await memory.remember(
-        str(arguments.get("text") or ""),
+        text,
         user_id=chat.scope.user,
         tenant=chat.scope.tenant,
         category=arguments.get("category") or None,

@@ -12,6 +12,7 @@ from pagefile.memory import Memory
 from pagefile.records import Hit
 from pagefile.standalone.tool_schemas import tool_schemas
 from pagefile.text.clip import clip
+from pagefile.tiers.facts_book import refuse_orders
 from pagefile.window.placeholder import LOAD_TOOL, SEARCH_TOOL
 from pagefile.window.wording import Language
 
@@ -93,6 +94,7 @@ async def _remember(run: RunMemory, arguments: Mapping[str, Any]) -> str:
 async def _remembered(memory: Memory, run: RunMemory, text: str, category: str | None) -> str:
     scope = run.chat.scope
     source = run.turn.id if run.turn is not None else None
+    refuse_orders(text)
     fact = await memory.remember(
         text, user_id=str(scope.user), tenant=scope.tenant, category=category, source=source
     )
