@@ -162,6 +162,21 @@ async def test_a_memory_that_is_gone_at_once_cannot_be_filled(url):
         await fill_demo(Settings(url=url))
 
 
+async def test_how_busy_the_machine_is_cannot_be_seen(settings, monkeypatch):
+    """Its windows wait for the vectors of their questions, unless somebody set how long."""
+    patience = []
+
+    def opened(*, settings, **others):
+        patience.append(settings.embedder.patience_s)
+        return open_memory(settings=settings, **others)
+
+    open_memory = Memory.open
+    monkeypatch.setattr(Memory, "open", opened)
+    await fill_demo(settings, people=())
+    await fill_demo(replace(settings, embedder=EmbedderSettings("none", patience_s=2)), people=())
+    assert patience == [30, 30, 2, 2]
+
+
 @pytest.mark.slow
 async def test_the_command(tmp_path, monkeypatch):
     """Fills `./pagefile.db`, says what to do next, adds nothing the second time, and takes everything out again."""

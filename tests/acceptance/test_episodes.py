@@ -35,15 +35,13 @@ CHAT = [
 POLITE = "如果还有什么需要帮忙的，请随时告诉我，我会尽快答复您，也祝您今天一切顺利，心情愉快，身体健康。" * 2
 
 
-@pytest.fixture(autouse=True)
-def patience(monkeypatch):
-    """A busy machine is no failure; what a slow store costs has tests of its own."""
-    monkeypatch.setattr("pagefile.tiers.episodes.WINDOW_PATIENCE_S", 30.0)
+#: A busy machine is no failure; what a slow embedder costs has a test of its own.
+PATIENT = EmbedderSettings(patience_s=30)
 
 
-def small(**others):
+def small(embedder=PATIENT, **others):
     """A window for a few turns, without checkpoints: how far one has come would decide what else fits."""
-    return Settings(window_tokens=SMALL, recent_turns=4, checkpoints="manual", **others)
+    return Settings(window_tokens=SMALL, recent_turns=4, checkpoints="manual", embedder=embedder, **others)
 
 
 @pytest.fixture(params=["async", "blocking"])
@@ -385,14 +383,15 @@ async def test_an_embedder_that_hangs_costs_a_window_a_moment():
             return await super().embed(texts)
 
     embedder = Stuck()
-    async with Memory.open("memory://", embedder=embedder, settings=small(drain_s=0)) as memory:
+    settings = small(EmbedderSettings(patience_s=0.2), drain_s=0)
+    async with Memory.open("memory://", embedder=embedder, settings=settings) as memory:
         chat = await talked(memory)
         embedder.stuck = True
         with anyio.fail_after(60):
             window = await chat.context("那个科幻电影的导演是谁？")
         assert [note for note in window.receipt.degraded if "by word only" in note]
         assert "episode:film" in episodes(window)
-        assert "was not there within" in (await memory.describe())["recall"]["trouble"]
+        assert "was not there within 0.2 s" in (await memory.describe())["recall"]["trouble"]
 
 
 async def test_no_embedder_is_no_failure():

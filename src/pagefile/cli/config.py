@@ -11,7 +11,7 @@ def config(
     ctx: typer.Context, *, as_json: AsJson = False, db: Db = None, config_file: ConfigFile = None
 ) -> None:
     """Print the settings in force and where each came from; passwords are left out."""
-    found = loaded(ctx, db, config_file)
+    found = loaded(ctx, db, config_file, patient=False)
     values = {name: shown(value, name) for name, value in found.values().items()}
     file = None if found.file is None else str(found.file)
     if as_json:

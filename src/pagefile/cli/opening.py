@@ -1,7 +1,7 @@
 """What the commands share: the options that say where and whose, and opening the memory they name."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, TypeVar
 from urllib.parse import quote, unquote
@@ -12,9 +12,12 @@ import typer
 from pagefile.errors import NotFoundError
 from pagefile.memory import Conversation, Memory
 from pagefile.settings import Settings
-from pagefile.settings.sources import Loaded, load
+from pagefile.settings.sources import DEFAULT, Loaded, load
 
 T = TypeVar("T")
+
+#: How long a command that does one thing and ends waits for the vector of a question: rather that than less of an answer.
+PATIENCE_S = 30.0
 
 _WHERE = "Where"
 Db = Annotated[
@@ -52,13 +55,25 @@ class Place:
 
 
 def loaded(
-    ctx: typer.Context, db: str | None, config: Path | None, overrides: Mapping[str, object] | None = None
+    ctx: typer.Context,
+    db: str | None,
+    config: Path | None,
+    overrides: Mapping[str, object] | None = None,
+    *,
+    patient: bool = True,
 ) -> Loaded:
-    """The settings in force. What stands behind the command is stronger than what stands before it."""
+    """The settings in force. What stands behind the command is stronger than what stands before it.
+
+    `patient` commands do one thing and end: they wait for a slow embedder, unless the settings say how long.
+    """
     before = ctx.find_object(Place) or Place()
     place = db or before.db
     said = {"url": None if place is None else sqlite_url(place), **(overrides or {})}
-    return load(file=config or before.config, overrides=said)
+    found = load(file=config or before.config, overrides=said)
+    if not patient or found.origins["embedder.patience_s"] != DEFAULT:
+        return found
+    embedder = replace(found.settings.embedder, patience_s=PATIENCE_S)
+    return replace(found, settings=replace(found.settings, embedder=embedder))
 
 
 def sqlite_url(place: str) -> str:

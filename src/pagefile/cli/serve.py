@@ -31,7 +31,7 @@ def serve(
 ) -> None:
     """Start the HTTP service; Ctrl-C stops it."""
     said = {"service.host": host, "service.port": port, "service.workers": workers}
-    settings = loaded(ctx, db, config, said).settings
+    settings = loaded(ctx, db, config, said, patient=False).settings
     start = _server(settings)
     # A database that cannot be opened is an error to read, not a traceback of the server's start.
     run(settings, partial(_checked, settings), must_exist=False)

@@ -147,6 +147,7 @@ class House:
                 gate=settings.recall,
                 turns=settings.recall_turns,
                 max_postings=settings.recall_cache_postings,
+                patience_s=settings.embedder.patience_s,
             ),
             indexer=indexer,
             vectors=vectors,

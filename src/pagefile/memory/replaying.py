@@ -211,6 +211,7 @@ class _Then:
             gate=settings.recall,
             turns=settings.recall_turns,
             max_postings=settings.recall_cache_postings,
+            patience_s=settings.embedder.patience_s,
         )
         await _remember(house, past, call, moment, was, changes)
         return cls(house, call.scope)

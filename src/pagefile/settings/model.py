@@ -149,6 +149,9 @@ class EmbedderSettings:
     api_key: str | None = None
     #: How long to wait for vectors, in seconds; recall then goes by words.
     timeout_s: Annotated[float, Limit(above=True)] = 10.0
+    #: How long a window waits for the vector of its question, in seconds; it then holds what was found by words, and its receipt
+    #: says so. More of it suits an embedder that is far away. Commands and the demo wait up to 30 seconds unless this is set.
+    patience_s: Annotated[float, Limit(above=True)] = 1.0
     #: Asks the model for vectors of so many numbers; 0: as it makes them.
     dimension: Count = 0
 

@@ -42,9 +42,8 @@ _BATCH = 1000
 SEARCH_THREAD_FROM = 20_000
 #: How many turns are asked for by meaning.
 NEAREST = 1000
-#: How long a recall waits for the vector of its question, and how long a window does.
+#: How long a recall waits for the vector of its question, at least; a window waits as long as it is told to.
 PATIENCE_S = 10.0
-WINDOW_PATIENCE_S = 1.0
 #: Running turns whose choice is remembered, so that their windows stay the same through a tool loop.
 _CHOICES = 1000
 
@@ -96,6 +95,7 @@ class Episodes(Tier):
         gate: Gate,
         turns: int,
         max_postings: int,
+        patience_s: float,
     ) -> None:
         self._source = source
         self._kept = kept
@@ -106,6 +106,7 @@ class Episodes(Tier):
         self._gate: Gate = gate
         self._turns = turns
         self._max_postings = max_postings
+        self._patience_s = patience_s
         self._indexes: OrderedDict[Scope, _Index] = OrderedDict()
         self._choices: OrderedDict[tuple[Scope, str], _Ranking] = OrderedDict()
 
@@ -120,7 +121,7 @@ class Episodes(Tier):
         home = _home(scope)
         for _ in range(2):
             index = await self._caught_up(home)
-            ranking = await self._ranked(index, scope, query, limit, at, PATIENCE_S)
+            ranking = await self._ranked(index, scope, query, limit, at, max(PATIENCE_S, self._patience_s))
             found = await self._read(home, ranking.found)
             if found is not None:
                 return [_hit(near, one) for near, one in zip(found, ranking.found, strict=True)]
@@ -177,7 +178,7 @@ class Episodes(Tier):
         self._meter.count("pagefile_recalls_total")
         # Turns beside a good one are found too, and do not pass: look at more than are wanted.
         limit = 3 * self._turns + min(len(seen), 20)
-        ranking = await self._ranked(index, scope, query, limit, at, WINDOW_PATIENCE_S)
+        ranking = await self._ranked(index, scope, query, limit, at, self._patience_s)
         how = asking(query)
         fresh = [
             one for one in ranking.found if one.key.turn_id not in seen and passes(one.parts, self._gate, how)

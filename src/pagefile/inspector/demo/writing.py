@@ -13,13 +13,15 @@ from pagefile.inspector.demo.people import PEOPLE
 from pagefile.inspector.demo.script import Learnt, Person, Said, Talk
 from pagefile.memory import Conversation, Memory
 from pagefile.records import JsonValue, Turn
-from pagefile.settings import Settings
+from pagefile.settings import EmbedderSettings, Settings
 from pagefile.standalone import AgentApp, SessionValue
 
 PREFIX = "demo-"
 Progress = Callable[[int, int], None]
 #: Windows kept of each conversation: as many as there are, so that the inspector shows how it grew.
 _CALLS_KEPT = 100
+#: How long each of its windows waits for the vector of its question: how busy the machine is must not be seen in them.
+_PATIENCE_S = 30.0
 #: Users whose conversations are looked at before anything is erased.
 _LISTED = 100
 
@@ -112,7 +114,14 @@ def _demo_settings(settings: Settings, language: str) -> Settings:
         calls_kept=_CALLS_KEPT,
         memory=replace(settings.memory, enabled=True, extract="off"),
         archive=replace(settings.archive, retention_days=0, max_bytes=0, synopsis="extract"),
+        embedder=_patient(settings.embedder),
     )
+
+
+def _patient(embedder: EmbedderSettings) -> EmbedderSettings:
+    """Nobody waits for the demo's windows; another limit than the usual one was meant."""
+    usual = embedder.patience_s == EmbedderSettings().patience_s
+    return replace(embedder, patience_s=_PATIENCE_S) if usual else embedder
 
 
 class _Counted:
