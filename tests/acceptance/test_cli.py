@@ -3,11 +3,15 @@
 import json
 import socket
 import sys
+from dataclasses import replace
 from pathlib import Path
 
+import anyio
 import pytest
 from rich.cells import cell_len
 
+from pagefile import Memory, Settings
+from pagefile.records import Scope
 from tests.acceptance.cli_calling import Said, pagefile, table_widths
 
 QUESTION = "我对青霉素过敏，还有高血压，需要注意什么？"
@@ -375,11 +379,66 @@ def test_nothing_there_is_3():
     assert (3, []) == (said.code, said.json)
 
 
+def test_a_fact_is_named_as_it_is_listed():
+    """Eight characters are enough; a beginning of several is refused with all of them, and a wrong one says where to look."""
+    for text in ("喜欢喝茶", "Likes rain"):
+        pagefile("remember", text, "--user-id", "ann")
+    tea, rain = (fact["id"] for fact in pagefile("facts", "ann", "--json").json)
+    anyio.run(_twin_of, rain)
+    (row,) = [line for line in pagefile("facts", "ann").out.splitlines() if "喜欢喝茶" in line]
+    assert tea.startswith(row.split()[0])
+    assert "Retracted: 喜欢喝茶" in pagefile("facts", "retract", tea[:8]).out
+    told = complaint(pagefile("facts", "retract", rain[:8]), 1)
+    assert f"{rain} (Likes rain)" in told
+    assert f"{rain[:12]}-twin (Likes snow)" in told
+    assert {rain[:13], f"{rain[:12]}-"} <= set(pagefile("facts", "ann").out.split())
+    assert "Retracted: Likes rain" in pagefile("facts", "retract", rain[:14]).out
+    for wrong in ("zzzzzzzz", rain[:3]):
+        assert "`pagefile facts list USER` shows them" in complaint(pagefile("facts", "retract", wrong), 3)
+
+
+async def _twin_of(fact_id: str) -> None:
+    async with Memory.open("sqlite:///pagefile.db", embedder="none") as memory:
+        facts = memory.house.store.facts
+        fact = await facts.get(Scope(), fact_id)
+        await facts.put(replace(fact, id=f"{fact_id[:12]}-twin", text="Likes snow"))
+
+
+def test_ids_that_others_take_are_shown_whole(monkeypatch: pytest.MonkeyPatch):
+    """A conversation and a user can be copied from a list."""
+    monkeypatch.setenv("COLUMNS", "200")
+    conversation, user = "conversation-of-a-long-afternoon-0042", "somebody-with-a-long-name"
+    pagefile("record", conversation, "--user", "zebras", "--user-id", user)
+    assert {conversation, user} <= set(pagefile("show").out.split())
+    assert conversation in pagefile("recall", "zebras", "--user-id", user).out.split()
+
+
+def test_a_command_waits_for_a_slow_embedder(monkeypatch: pytest.MonkeyPatch):
+    """It ends with its answer, so that it can; a service goes on without, and what was set holds for both."""
+    seen: list[float] = []
+
+    def looked(settings: Settings, *_: object) -> list[object]:
+        seen.append(settings.embedder.patience_s)
+        return []
+
+    monkeypatch.setattr("pagefile.cli.recall.run", looked)
+    assert 3 == pagefile("recall", "x", "-c", "c").code
+    usual = pagefile("config", "--json").json["settings"]["embedder.patience_s"]
+    assert {"value": 1.0, "from": "default"} == usual
+    monkeypatch.setenv("PAGEFILE_EMBEDDER__PATIENCE_S", "2")
+    assert 3 == pagefile("recall", "x", "-c", "c").code
+    assert [30, 2] == seen
+
+
 def test_written_wrongly_is_2():
     """Usage errors, and a question that nobody can be asked."""
     pagefile("record", "c", "--user", "hi")
     wrong = [
         ("recall", "x"),
+        ("recall", " ", "-c", "c"),
+        ("archive", "search", "", "-c", "c"),
+        ("record", "c", "--user", "x", "--at", "yesterday"),
+        ("facts", "ann", "--as-of", "yesterday"),
         ("forget",),
         ("forget", "c"),
         ("show", "--limit", "0"),
@@ -388,6 +447,10 @@ def test_written_wrongly_is_2():
     ]
     assert [2] * len(wrong) == [pagefile(*arguments).code for arguments in wrong]
     assert "--yes" in pagefile("forget", "c", stdin="y\n").err
+    assert "2026-01-31" in pagefile("record", "c", "--user", "x", "--at", "yesterday").err
+    assert 1 == len(pagefile("show", "c", "--json").json["turns"])
+    said = pagefile("record", "c", "--user", "x", "--at", "2026-01-31T09:30+08:00", "--json").json
+    assert "2026-01-31T01:30:00+00:00" == said["at"]
     assert 0 == pagefile("show", "c").code
 
 
@@ -398,6 +461,9 @@ def test_errors_are_1_and_one_line():
     Path("broken.jsonl").write_text("{}\n", encoding="utf-8")
     Path("bad.toml").write_text("window_tokens = -1\n", encoding="utf-8")
     assert "directory" in complaint(pagefile("record", "c", "--user", "x", "--db", "no/where.db"), 1)
+    Path("adir").mkdir()
+    for command in (("show",), ("record", "c", "--user", "x")):
+        assert "is a directory: name a file in it" in complaint(pagefile(*command, "--db", "adir"), 1)
     assert "'broken.db'" in complaint(pagefile("show", "--db", "broken.db"), 1)
     assert "both are missing" in complaint(pagefile("record", "c"), 1)
     assert "NUL" in complaint(pagefile("record", "c", "--user", "a\0b"), 1)

@@ -125,6 +125,8 @@ def search(
     config: ConfigFile = None,
 ) -> None:
     """Find archived pages, best first, each with its best passage and where that stands."""
+    if not query.strip():
+        raise typer.BadParameter("the question is empty: say what to look for")
     if conversation is None and user_id is None:
         raise typer.BadParameter("say where to search: --user-id ID or --conversation ID")
 

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from pagefile.cli.measures import when
 from pagefile.cli.opening import AsJson, ConfigFile, Db, Full, Tenant, UserId, existing, loaded, run
 from pagefile.cli.output import (
     clipped,
@@ -37,7 +38,14 @@ def record(
     turn_id: Annotated[
         str | None, typer.Option("--id", help="The turn's id: writing it again changes nothing.")
     ] = None,
-    at: Annotated[datetime | None, typer.Option(help="When it was said, now unless given (UTC).")] = None,
+    at: Annotated[
+        datetime | None,
+        typer.Option(
+            parser=when,
+            metavar="2026-01-31T09:30",
+            help="When it was said, now unless given (UTC unless it says otherwise).",
+        ),
+    ] = None,
     tenant: Tenant = None,
     as_json: AsJson = False,
     db: Db = None,
@@ -106,15 +114,21 @@ def _show_heads(heads: Listing[Head], *, as_json: bool) -> None:
         print_json(heads)
         return
     made = table(
-        "turns", "live tokens", "last written", "user", "conversation", right=("turns", "live tokens")
+        "turns",
+        "live tokens",
+        "last written",
+        "user",
+        "conversation",
+        right=("turns", "live tokens"),
+        wraps=("user",),
     )
     for head in heads:
         made.add_row(
             number(head.turns),
             number(head.live_tokens),
             moment(head.updated),
-            clipped(head.scope.user or "–", 20),
-            clipped(head.scope.conversation or "", 80),
+            visible(head.scope.user or "–"),
+            visible(head.scope.conversation or ""),
         )
     print_table(made)
     if heads.next:

@@ -1,22 +1,28 @@
 """`remember` and `facts`: lasting statements about a user, how they changed, and where else they come from."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from typer.core import TyperGroup
 
+from pagefile.cli.ids import begins, telling_chars
+from pagefile.cli.measures import when
 from pagefile.cli.opening import AsJson, ConfigFile, Db, Tenant, loaded, run
 from pagefile.cli.output import clipped, moment, nothing, print_json, print_table, say, table, visible
-from pagefile.records import Fact, Revision
+from pagefile.errors import NotFoundError, SettingsError
+from pagefile.memory import Memory
+from pagefile.records import Fact, Revision, Scope, checked_id
 
 _TOLD = {
     "stored": "Remembered",
     "duplicate": "Known already, and surer now",
     "superseded": "Remembered in the place of what was held before",
 }
+#: Facts that are named when the beginning of an id is that of more than one.
+_CANDIDATES = 5
 
 
 class _ListsByDefault(TyperGroup):
@@ -86,7 +92,12 @@ def list_facts(
     user_id: User,
     *,
     as_of: Annotated[
-        datetime | None, typer.Option(help="What was held at this time (UTC unless it says otherwise).")
+        datetime | None,
+        typer.Option(
+            parser=when,
+            metavar="2026-01-31T09:30",
+            help="What was held at this time (UTC unless it says otherwise).",
+        ),
     ] = None,
     history: Annotated[bool, typer.Option("--history", help="Superseded and retracted ones too.")] = False,
     tenant: Tenant = None,
@@ -95,10 +106,9 @@ def list_facts(
     config: ConfigFile = None,
 ) -> None:
     """List what is held about a user, oldest first."""
-    then = as_of.replace(tzinfo=UTC) if as_of is not None and as_of.tzinfo is None else as_of
     found = run(
         loaded(ctx, db, config).settings,
-        lambda memory: memory.facts(user_id, tenant, as_of=then, history=history),
+        lambda memory: memory.facts(user_id, tenant, as_of=as_of, history=history),
     )
     if not found:
         raise nothing(
@@ -155,7 +165,9 @@ def undo(
 @app.command()
 def retract(
     ctx: typer.Context,
-    fact_id: Annotated[str, typer.Argument(help="The fact, by its id.")],
+    fact_id: Annotated[
+        str, typer.Argument(help="A fact, or the beginning of its id; `pagefile facts list USER` lists them.")
+    ],
     *,
     tenant: Tenant = None,
     as_json: AsJson = False,
@@ -163,7 +175,11 @@ def retract(
     config: ConfigFile = None,
 ) -> None:
     """No longer hold a fact; it stays on record as retracted."""
-    fact = run(loaded(ctx, db, config).settings, lambda memory: memory.retract(fact_id, tenant=tenant))
+
+    async def work(memory: Memory) -> Fact:
+        return await memory.retract(await _named(memory, fact_id, tenant), tenant=tenant)
+
+    fact = run(loaded(ctx, db, config).settings, work)
     if as_json:
         print_json(fact)
     else:
@@ -193,6 +209,22 @@ def import_facts(
         say(", ".join(f"{number} {outcome}" for outcome, number in counts.items()) + ".")
 
 
+async def _named(memory: Memory, name: str, tenant: str | None) -> str:
+    """The id of a fact, by itself or by the beginning of it that `facts` lists."""
+    scope = Scope() if tenant is None else Scope(tenant)
+    facts = memory.house.store.facts
+    try:
+        return (await facts.get(scope, checked_id(name, "fact id"))).id
+    except NotFoundError:
+        found = [fact for fact in await facts.list(scope, retracted=True) if begins(fact.id, name)]
+    if not found:
+        raise NotFoundError(f"There is no fact {name!r}: `pagefile facts list USER` shows them.")
+    if len(found) > 1:
+        told = ", ".join(f"{fact.id} ({clipped(fact.text, 40)})" for fact in found[:_CANDIDATES])
+        raise SettingsError(f"{name!r} is the beginning of {len(found)} facts: {told}.")
+    return found[0].id
+
+
 def _changed(revision: Revision) -> str:
     return " · ".join(clipped(fact.text) for fact in revision.after)
 
@@ -201,10 +233,11 @@ def _show(found: Sequence[Fact], *, history: bool) -> None:
     made = table(
         "id", "recorded", *(("until",) if history else ()), "category", "sure", "fact", right=("sure",)
     )
+    chars = telling_chars([fact.id for fact in found])
     for fact in found:
         ended = min((end for end in (fact.valid_to, fact.retracted) if end is not None), default=None)
         made.add_row(
-            clipped(fact.id, 9),
+            visible(fact.id[:chars]),
             moment(fact.recorded),
             *((moment(ended) if ended else "–",) if history else ()),
             clipped(fact.category or "–", 14),

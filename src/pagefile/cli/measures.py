@@ -1,8 +1,8 @@
-"""Sizes and spans of time as people write and read them: `100MB`, `30d`."""
+"""Sizes, spans of time and moments as people write and read them: `100MB`, `30d`, `2026-01-31T09:30`."""
 
 import re
 from collections.abc import Mapping
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import typer
 
@@ -38,6 +38,17 @@ def span(text: str) -> timedelta:
     if amount is None or amount > _MOST_S:
         raise typer.BadParameter(f"{text!r} is not a length of time: write 30d, 12h, 90m or 2w")
     return timedelta(seconds=amount)
+
+
+def when(text: str) -> datetime:
+    """A moment, in UTC unless it says otherwise: from `2026-01-31`, `2026-01-31T09:30` or `2026-01-31T09:30+08:00`."""
+    try:
+        at = datetime.fromisoformat(text.strip())
+    except ValueError:
+        raise typer.BadParameter(
+            f"{text!r} is not a time: write 2026-01-31, 2026-01-31T09:30 or 2026-01-31T09:30+08:00"
+        ) from None
+    return at if at.tzinfo is not None else at.replace(tzinfo=UTC)
 
 
 def size_text(count: int) -> str:

@@ -31,6 +31,8 @@ def recall(
     config: ConfigFile = None,
 ) -> None:
     """Find past turns, best first, with the score of each."""
+    if not query.strip():
+        raise typer.BadParameter("the question is empty: say what to look for")
     if conversation is None and user_id is None:
         raise typer.BadParameter("say where to search: --conversation ID or --user-id ID")
 
@@ -49,14 +51,15 @@ def recall(
     if as_json:
         print_json(hits)
         return
-    made = table("score", *(["parts"] if scores else []), "said", "conversation", "text", right=("score",))
+    columns = ("score", *(["parts"] if scores else []), "said", "conversation", "text")
+    made = table(*columns, right=("score",), wraps=("conversation",))
     for hit in hits:
         text = visible(hit.text, lines=True) if full else clipped(hit.text, 160)
         made.add_row(
             f"{hit.score:.2f}",
             *([_parts(hit.parts)] if scores else []),
             f"{hit.at.astimezone():%Y-%m-%d}",
-            clipped(hit.conversation_id, 16),
+            visible(hit.conversation_id),
             text,
         )
     print_table(made)

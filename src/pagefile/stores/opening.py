@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import unquote
 
+import anyio
+
 from pagefile.errors import SettingsError
 from pagefile.ports import Clock, Store
 from pagefile.stores.clock import SystemClock
@@ -53,6 +55,10 @@ async def open_store(url: str, *, clock: Clock | None = None, options: StoreOpti
     path = unquote(rest[1:])
     if "\0" in path:
         raise SettingsError(f"{url!r} names no file: there is a NUL character in it.")
+    if await anyio.Path(path).is_dir():
+        raise SettingsError(
+            f"{path!r} is a directory: name a file in it, such as {str(Path(path, 'pagefile.db'))!r}."
+        )
     place = Place(Path(path), options.synchronous)
     return await SqliteStore.open(place, clock=clock, readers=options.readers)
 
