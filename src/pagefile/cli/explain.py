@@ -7,6 +7,7 @@ import typer
 from rich.text import Text
 
 from pagefile.cli.context import show_messages, show_receipt
+from pagefile.cli.ids import LEAST_CHARS, telling_chars
 from pagefile.cli.opening import AsJson, ConfigFile, Db, Full, Tenant, UserId, existing, loaded, run
 from pagefile.cli.output import (
     bar,
@@ -31,8 +32,6 @@ from pagefile.window.comparing import CandidateChange, Comparison, DiffLine
 
 #: Lines of a difference that are shown unless all are asked for.
 _DIFF_LINES = 60
-#: Characters of an id that are shown, like those of a commit, and those that it takes at least to find it.
-_SHOWN_CHARS, _LEAST_CHARS = 8, 4
 #: Calls that are held at a time.
 _SLICE = 200
 _STYLES = {"-": "red", "+": "green", "=": "", "…": "dim"}
@@ -75,7 +74,7 @@ def calls(
         print_json(found)
         return
     made = table("call", "made", "tokens", "of", "question", right=("tokens", "of"))
-    chars = _telling_chars([call.id for call in found])
+    chars = telling_chars([call.id for call in found])
     for call in found:
         budget = call.options.get("window_tokens")
         made.add_row(
@@ -164,7 +163,7 @@ async def _named(memory: Memory, name: str, tenant: str | None) -> Call:
     try:
         return await memory.call(name, tenant=tenant)
     except NotFoundError:
-        found = await _beginning(memory, name, tenant) if len(name) >= _LEAST_CHARS else []
+        found = await _beginning(memory, name, tenant) if len(name) >= LEAST_CHARS else []
         if len(found) > 1:
             told = " and ".join(call.id for call in found)
             raise SettingsError(f"{name!r} is the beginning of more than one call: {told}.") from None
@@ -182,14 +181,6 @@ async def _beginning(memory: Memory, name: str, tenant: str | None) -> list[Call
         found += [call for call in calls if call.id.startswith(name)]
         after = calls[-1].id
     return found[:2]
-
-
-def _telling_chars(ids: Sequence[str]) -> int:
-    """How many characters of each id are enough to tell them apart."""
-    longest = max(map(len, ids))
-    return next(
-        (n for n in range(_SHOWN_CHARS, longest) if len({one[:n] for one in ids}) == len(ids)), longest
-    )
 
 
 def _chat(memory: Memory, call: Call) -> Conversation:
