@@ -21,6 +21,7 @@ OWN = "reads only what Pagefile itself wrote or ships"
 
 #: By place: the test that gives it bad input, or why none is needed.
 READERS: dict[str, str] = {
+    "cli/measures.py::when": FILES,
     "client/calling.py::Caller._read": "tests/acceptance/test_client.py",
     "client/problems.py::code_of": STREAMS,
     "client/problems.py::error_in": STREAMS,

@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pagefile import PagefileError, SettingsError
-from pagefile.cli.measures import size, span
+from pagefile.cli.measures import size, span, when
 from pagefile.errors import HandleNotFoundError
 from pagefile.records import Scope
 from pagefile.service.binding import host_name, is_loopback
@@ -169,6 +169,15 @@ def test_sizes_and_spans_are_read_or_refused(text):
             assert read(text) >= least
         except typer.BadParameter:
             continue
+
+
+@given(st.one_of(PIECES, st.datetimes(timezones=st.sampled_from([None, UTC])).map(datetime.isoformat)))
+def test_a_moment_is_read_or_refused(text):
+    """It has a time zone always; what is none shows how to write one."""
+    try:
+        assert when(text).tzinfo is not None
+    except typer.BadParameter as refused:
+        assert "2026-01-31" in str(refused)
 
 
 @given(st.one_of(PIECES, st.just("11111111-2222-4333-8444-555555555555"), st.uuids().map(str)))
