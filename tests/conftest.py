@@ -2,6 +2,7 @@
 
 import os
 import signal
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,14 @@ def pytest_collection_modifyitems(items):
         return _LONGEST_FIRST.index(folder) if folder in _LONGEST_FIRST else len(_LONGEST_FIRST)
 
     items.sort(key=place)
+    _check_names(items)
+
+
+def _check_names(items):
+    """Of tests with one name xdist runs one, and nobody hears of the others."""
+    twice = [name for name, count in Counter(item.nodeid for item in items).items() if count > 1]
+    if twice:
+        raise pytest.UsageError(f"Several tests are called {', '.join(twice)}: give each a name of its own.")
 
 
 @pytest.fixture

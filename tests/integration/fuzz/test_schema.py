@@ -4,8 +4,10 @@ import json
 
 import pytest
 import schemathesis
-from hypothesis import HealthCheck, Phase, settings
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
 from schemathesis.checks import not_a_server_error
+from schemathesis.generation import GenerationMode
 from schemathesis.specs.openapi.checks import (
     content_type_conformance,
     response_headers_conformance,
@@ -22,7 +24,7 @@ from tests.acceptance.http_server import listening
 #: A page from the first few characters on, so that the archive is asked too; nobody waits for a model.
 SETTINGS = Settings(url="memory://", archive=ArchiveSettings(threshold=50, page_from=20), drain_s=0.1)
 #: Each makes up so many requests; the same ones every time.
-EXAMPLES = 15
+EXAMPLES = 20
 #: Waiting is what it is for, and it changes nothing.
 LEFT_OUT = {"/v1/settle"}
 #: Says that no model is set, which is what 501 is for.
@@ -44,19 +46,35 @@ def address():
         yield url
 
 
+#: Not `schema.parametrize()`: it gives all of them one name, and of one name xdist runs one.
+OPERATIONS = {
+    f"{operation.method.upper()} {operation.path}": operation
+    for operation in (found.ok() for found in schema.get_all_operations())
+}
+
+
 @pytest.mark.slow
-@schema.parametrize()
-@settings(
-    max_examples=EXAMPLES,
-    derandomize=True,
-    deadline=None,
-    database=None,
-    phases=[Phase.explicit, Phase.generate],
-    suppress_health_check=list(HealthCheck),
-)
-def test_no_request_breaks_the_service(case, address):
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_no_request_breaks_the_service(name, address):
     """Whatever fits the schema, or nearly does, gets an answer of the promised shape; a refusal is a problem document."""
-    answer = case.call(base_url=address)
+
+    @settings(
+        max_examples=EXAMPLES,
+        derandomize=True,
+        deadline=None,
+        database=None,
+        phases=[Phase.explicit, Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(st.one_of(OPERATIONS[name].as_strategy(mode) for mode in GenerationMode))
+    def ask(case):
+        check(case, case.call(base_url=address))
+
+    ask()
+
+
+def check(case, answer):
+    """Whether it is what the document promises."""
     if case.path in NOT_SET_UP and answer.status_code == 501:
         assert "no-model" == answer.json()["code"]
         return
