@@ -38,7 +38,7 @@ from pagefile.window.candidates import Candidate
 from pagefile.window.episodes import episode_forms
 
 _BATCH = 1000
-#: From so many turns on a search is handed to a thread, for it takes longer than that; below, it would only wait there.
+#: From so many turns on a search takes long enough to be worth a thread.
 SEARCH_THREAD_FROM = 20_000
 #: How many turns are asked for by meaning.
 NEAREST = 1000
