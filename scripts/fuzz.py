@@ -24,10 +24,10 @@ except ImportError:
 
 with atheris.instrument_imports(include=["pagefile"]):
     from pagefile.client.streaming import events_in
+    from pagefile.engine import Memory
+    from pagefile.engine.drafts import checked_json, result_text
+    from pagefile.engine.transfer import _check
     from pagefile.errors import PagefileError
-    from pagefile.memory import Memory
-    from pagefile.memory.drafts import checked_json, result_text
-    from pagefile.memory.transfer import _check
     from pagefile.models.streaming import _Answer
     from pagefile.settings.sources import load
     from pagefile.standalone.session import SessionValue

@@ -17,8 +17,8 @@ import typer
 from fastapi.routing import iter_route_contexts
 
 from pagefile.cli.app import app as commands
+from pagefile.engine.metering import METRICS
 from pagefile.errors import PagefileError
-from pagefile.memory.metering import METRICS
 from pagefile.service.app import create_app
 from pagefile.service.auth import FOR_EVERYBODY, is_public
 from pagefile.service.problems import OTHER, Kind

@@ -2,6 +2,9 @@
 
 from pagefile import _starting as _starting  # first: it looks after the rest of the imports
 from pagefile.blocking import BlockingConversation, BlockingMemory
+from pagefile.engine import Conversation, Memory
+from pagefile.engine.explaining import Cost, Explanation
+from pagefile.engine.replaying import Replay
 from pagefile.errors import (
     AccessError,
     BudgetError,
@@ -27,9 +30,6 @@ from pagefile.errors import (
     TransferError,
     UnauthorizedError,
 )
-from pagefile.memory import Conversation, Memory
-from pagefile.memory.explaining import Cost, Explanation
-from pagefile.memory.replaying import Replay
 from pagefile.records import (
     Call,
     Checkpoint,

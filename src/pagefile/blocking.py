@@ -11,8 +11,8 @@ from typing import Concatenate, Generic, ParamSpec, TypeVar
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
+from pagefile.engine import Conversation, Memory
 from pagefile.errors import ClosedError
-from pagefile.memory import Conversation, Memory
 from pagefile.ports import ChatModel, Clock, Embedder, Meter, SessionCache, Summarizer, VectorHome
 from pagefile.records import Scope
 from pagefile.settings import Settings

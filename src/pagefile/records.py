@@ -9,10 +9,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Generic, Literal, TypeAlias, TypeVar, overload
 
+from pagefile.content import JsonObject, JsonValue, Message, Text, ToolCall, ToolResult
 from pagefile.errors import InvalidTurnError
-
-JsonValue: TypeAlias = "bool | int | float | str | Sequence[JsonValue] | Mapping[str, JsonValue] | None"
-JsonObject: TypeAlias = Mapping[str, JsonValue]
 
 Status = Literal["open", "done", "aborted"]
 #: What became of a fact: new; said before, so now surer; or new in the place of one it contradicts.
@@ -107,7 +105,10 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One exchange: what the user said, what the tools returned, what the assistant answered.
+    """One exchange: what the user said, what the tools returned, what the assistant answered, as messages in their order.
+
+    `user` is the first text of the user and `assistant` the last one of the assistant, as document 001 reads them; `steps` are
+    the tool calls. Of a turn that is nothing more than these, in this order, `layout` is None and `messages` follows from them.
 
     `seq` is the turn's place in its conversation. It is given when the turn ends (done or aborted), so it has no
     gaps and nothing ever appears behind a reader who has read up to some `seq`; an open turn has none yet.
@@ -131,11 +132,45 @@ class Turn:
     #: The tokenizer that made these counts.
     counter: str
     metadata: JsonObject = field(default_factory=lambda: _NOTHING)
+    #: The messages as they happened, where they are more than `user`, `steps` and `assistant` tell.
+    layout: tuple[Message, ...] | None = None
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """What happened, in order; calls and results name their step."""
+        return (
+            plain_layout(self.user, len(self.steps), self.assistant) if self.layout is None else self.layout
+        )
+
+    @property
+    def said(self) -> str:
+        """Everything the user said."""
+        return self._spoken("user", self.user)
+
+    @property
+    def answered(self) -> str:
+        """Everything the assistant said."""
+        return self._spoken("assistant", self.assistant)
 
     @property
     def text(self) -> str:
         """Both sides, one line each."""
-        return "\n".join(side for side in (self.user, self.assistant) if side)
+        return "\n".join(side for side in (self.said, self.answered) if side)
+
+    def _spoken(self, role: str, short: str | None) -> str:
+        if self.layout is None:
+            return short or ""
+        return "\n".join(text for message in self.layout if message.role == role and (text := message.text))
+
+
+def plain_layout(user: str | None, steps: int, assistant: str | None) -> tuple[Message, ...]:
+    """The messages of a turn given in the short form: the user, each call and its result, the assistant."""
+    messages = [Message("user", (Text(user),))] if user else []
+    for number in range(steps):
+        messages += [Message("assistant", (ToolCall(number),)), Message("tool", (ToolResult(number),))]
+    if assistant:
+        messages.append(Message("assistant", (Text(assistant),)))
+    return tuple(messages)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ import anyio
 import pytest
 
 from pagefile import ConflictError, Memory, Settings, StoreUnavailableError
-from pagefile.memory.house import House
+from pagefile.engine.engine import Engine
 from pagefile.models import CallableSummarizer, ChatSummarizer, ExtractiveSummarizer
 from pagefile.ports import ChatModel, Summarizer
 from pagefile.stores import InMemoryStore, SystemClock
@@ -242,13 +242,13 @@ async def test_a_failing_write_is_tried_again_and_then_given_up(monkeypatch, cap
 
     monkeypatch.setattr("pagefile.tiers.checkpoints.anyio.sleep", sleep)
     store = FlakyStore(InMemoryStore(SystemClock()))
-    memory = Memory(House.build(store, settings(checkpoints="manual"), SystemClock(), open_counter()))
+    memory = Memory(Engine.build(store, settings(checkpoints="manual"), SystemClock(), open_counter()))
     chat = memory.conversation("c")
     for n in range(40):
         await say(chat, n)
     store.fail(["log.mark"])
-    rules = memory.house.tender.rules_of(chat.scope)
-    await memory.house.checkpoints.tend(chat.scope, rules)
+    rules = memory.engine.tender.rules_of(chat.scope)
+    await memory.engine.checkpoints.tend(chat.scope, rules)
     assert slept == [1.0, 2.0, 3.0]
     assert "CheckpointShortMemory error" in caplog.text
     window = await chat.context("?")
@@ -256,7 +256,7 @@ async def test_a_failing_write_is_tried_again_and_then_given_up(monkeypatch, cap
     with pytest.raises(StoreUnavailableError):
         await chat.checkpoint("by hand")
     store.mend()
-    await memory.house.checkpoints.tend(chat.scope, rules)
+    await memory.engine.checkpoints.tend(chat.scope, rules)
     assert (await chat.context("?")).mode == "SUMMARY_N"
 
 
@@ -265,14 +265,14 @@ async def test_two_processes_do_not_cover_each_other(url):
     async with Memory.open(url, settings=settings(checkpoints="manual")) as one, Memory.open(url, settings=settings(checkpoints="manual")) as two:  # fmt: skip
         for n in range(30):
             await say(one.conversation("c"), n)
-        rules = one.house.tender.rules_of(one.conversation("c").scope)
+        rules = one.engine.tender.rules_of(one.conversation("c").scope)
         scope = one.conversation("c").scope
-        prepared = await one.house.checkpoints._prepare(
-            scope, await one.house.checkpoints._view(scope), rules
+        prepared = await one.engine.checkpoints._prepare(
+            scope, await one.engine.checkpoints._view(scope), rules
         )
         await two.conversation("c").checkpoint("另一个进程的摘要", recent_turns=5)
         with pytest.raises(ConflictError):
-            await one.house.checkpoints._apply(prepared.draft)
+            await one.engine.checkpoints._apply(prepared.draft)
         assert [c.summary for c in await one.conversation("c").checkpoints()] == ["另一个进程的摘要"]
 
 
@@ -281,13 +281,13 @@ async def test_safety_data_is_in_every_window(url):
     async with Memory.open(url, settings=settings()) as memory:
         chat = memory.conversation("c", user_id="u")
         await say(chat, 1)
-        session = dict(await memory.house.sessions.get(chat.scope))
+        session = dict(await memory.engine.sessions.get(chat.scope))
         session["user_snapshot"] = {
             **session["user_snapshot"],
             "allergies": ["青霉素", "花生</safety>"],
             "history": ["高血压"],
         }
-        await memory.house.sessions.put(chat.scope, session)
+        await memory.engine.sessions.put(chat.scope, session)
         window = await chat.context("头晕", window_tokens=120)
         system = window.messages[0]["content"]
         assert "过敏史: 青霉素、花生&lt;/safety&gt;" in system

@@ -399,7 +399,7 @@ def test_a_fact_is_named_as_it_is_listed():
 
 async def _twin_of(fact_id: str) -> None:
     async with Memory.open("sqlite:///pagefile.db", embedder="none") as memory:
-        facts = memory.house.store.facts
+        facts = memory.engine.store.facts
         fact = await facts.get(Scope(), fact_id)
         await facts.put(replace(fact, id=f"{fact_id[:12]}-twin", text="Likes snow"))
 

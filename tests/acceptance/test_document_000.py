@@ -127,7 +127,7 @@ async def test_a_placeholder_is_never_long(manager, memory, tool, one_line):
     shown = await manager.process_tool_result(tool, {"question": QUESTION}, RESULT, "c")
     uuid = placeholder_uuid(shown)
     assert one_line == ("\n" not in shown)
-    assert memory.house.counter.count(shown) <= 350
+    assert memory.engine.counter.count(shown) <= 350
     assert f'load_tool_history(uuid="{uuid}")' in shown
     assert f"{len(RESULT)}字" in shown
     assert RESULT == await manager.load_tool_result(uuid)
@@ -135,7 +135,7 @@ async def test_a_placeholder_is_never_long(manager, memory, tool, one_line):
 
 async def test_rows_have_their_time_by_themselves(memory):
     """S0-38: in UTC, none before the one that was written earlier."""
-    manager, clock = ToolResultManager(memory), memory.house.clock
+    manager, clock = ToolResultManager(memory), memory.engine.clock
     times = []
     for _ in range(3):
         times.append((await archived(manager))[1].created_at)

@@ -8,7 +8,7 @@ import apsw
 import pytest
 
 from pagefile import BudgetError, Memory, NotFoundError, Settings, SettingsError
-from pagefile.memory.replaying import CHANGEABLE, change_of
+from pagefile.engine.replaying import CHANGEABLE, change_of
 from pagefile.settings import MemorySettings
 from pagefile.testing.hashing import HashingEmbedder
 from pagefile.window.comparing import message_tokens
@@ -153,7 +153,7 @@ async def test_what_it_would_have_cost_without_pagefile(memory):
             {"role": "assistant", "content": told.assistant},
         ]
     count = getattr(memory, "_inner", memory)
-    count = getattr(count, "inner", count).house.counter.count
+    count = getattr(count, "inner", count).engine.counter.count
     assert found.tokens_without == 3 + sum(message_tokens(message, count) for message in everything)
     assert found.saved == found.tokens_without - window.tokens > 0
     costs = await chat.costs()
@@ -203,10 +203,10 @@ async def test_safety_data_is_that_of_the_moment(url):
         chat = memory.conversation("c", user_id="林")
         await chat.record(user="我对青霉素过敏", assistant="记下了。")
         session = {"user_snapshot": {"allergies": ["青霉素"], "name": "林女士"}}
-        await memory.house.sessions.put(chat.scope, session)
+        await memory.engine.sessions.put(chat.scope, session)
         window = await chat.context("我能吃什么药？")
         assert "青霉素" in window.messages[0]["content"]
-        await memory.house.sessions.put(chat.scope, {"user_snapshot": {"allergies": ["头孢"]}})
+        await memory.engine.sessions.put(chat.scope, {"user_snapshot": {"allergies": ["头孢"]}})
         assert (await chat.explain(window.id)).messages == window.messages
 
 
@@ -253,10 +253,10 @@ async def test_a_tier_that_failed_then_fails_in_the_replay(url):
         chat = memory.conversation("c", user_id="ada")
         await memory.remember("Ada pays in euros", user_id="ada")
         await talked(chat)
-        tier = memory.house.facts.book
-        memory.house.facts.book = None
+        tier = memory.engine.facts.book
+        memory.engine.facts.book = None
         window = await chat.context("And the invoice?")
-        memory.house.facts.book = tier
+        memory.engine.facts.book = tier
         assert any("facts failed" in note for note in window.receipt.degraded)
         assert (await chat.explain(window.id)).exact
         mended = await chat.replay(window.id, memory__max_injection_tokens=500)
@@ -275,7 +275,7 @@ async def older_call(memory):
     window = await chat.context("And the invoice?")
     call = (await chat.explain(window.id)).call
     options = {name: value for name, value in call.options.items() if name != "moment"}
-    await memory.house.store.calls.add([replace(call, id="old", options=options)], keep=10)
+    await memory.engine.store.calls.add([replace(call, id="old", options=options)], keep=10)
     found = await chat.explain("old")
     assert (found.exact, found.window, found.tokens_without) == (False, None, None)
     assert "older version" in found.why[0]
@@ -509,7 +509,7 @@ async def test_the_beginning_of_an_id_must_be_of_one_call(recorded):
     async with Memory.open("sqlite:///pagefile.db") as memory:
         call = await memory.call(recorded.id)
         other = replace(call, id=f"{call.id[:12]}-another")
-        await memory.house.store.calls.add([other], keep=10)
+        await memory.engine.store.calls.add([other], keep=10)
     listed = (await said("calls", "门诊")).out
     assert {call.id[:13], other.id[:13]} <= set(listed.split())
     refused = await said("explain", call.id[:8])

@@ -351,7 +351,7 @@ async def test_a_crash_loses_no_turn(url, clock):
             await memory.settle()
             (fact,) = await memory.facts("u")
             assert (fact.text, fact.confidence) == ("用户的名字是李雷", 0.95)
-            await memory.house.store.watermarks.drop("facts")
+            await memory.engine.store.watermarks.drop("facts")
 
 
 async def test_a_model_reads_turns(url):
@@ -414,7 +414,7 @@ async def test_a_model_that_is_away_is_asked_again(url, caplog):
         await chat.record(user="我对青霉素过敏", assistant="好")
         with caplog.at_level(logging.ERROR, logger="pagefile"):
             await memory.settle()
-        assert (await memory.facts("u"), memory.house.learning.failures) == ([], 1)
+        assert (await memory.facts("u"), memory.engine.learning.failures) == ([], 1)
         assert "could not read the facts" in caplog.text
         await chat.record(user="还有别的问题", assistant="请说")
         await memory.settle()

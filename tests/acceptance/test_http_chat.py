@@ -260,7 +260,7 @@ async def test_a_key_chats_for_nobody_else(tmp_path):
         chosen = settings(tmp_path, stub.url, service=ServiceSettings(require_keys=True))
         mine, shown = new_key("mine", Scope("clinic", "ada"), created=datetime.now(UTC))
         async with Memory.open(settings=chosen) as memory:
-            await memory.house.store.keys.add(mine)
+            await memory.engine.store.keys.add(mine)
             await memory.conversation("theirs", user_id="bob", tenant="clinic").record("我的秘密是 42", "好")
         async with serving(chosen) as client:
             body = {"conversation_id": "own", "message": "在吗？"}

@@ -55,7 +55,7 @@ async def told(tmp_path):
         await memory.settle()
         call = await memory.call(first.id)
         options = {name: value for name, value in call.options.items() if name != "moment"}
-        await memory.house.store.calls.add([replace(call, id="older", options=options)], keep=100)
+        await memory.engine.store.calls.add([replace(call, id="older", options=options)], keep=100)
     return url, [first.id, second.id]
 
 
@@ -238,7 +238,7 @@ async def test_a_key_opens_the_calls_of_its_holder_only():
         shown, ids = {}, {}
         for scope in (Scope("red", "ada"), Scope("red", "bob"), Scope("blue", "ada"), Scope("red")):
             key, text = new_key("k", scope, created=datetime.now(UTC))
-            await app.state.memory.house.store.keys.add(key)
+            await app.state.memory.engine.store.keys.add(key)
             shown[scope] = {"headers": {"Authorization": f"Bearer {text}"}}
             here = {"conversation_id": f"of {scope.user}"}
             ids[scope] = await handed_out(client, here, **shown[scope])

@@ -240,7 +240,7 @@ async def test_a_key_that_is_shown_is_always_checked(require):
     now = datetime.now(UTC)
     expired, text = new_key("old", Scope(), created=now, expires=now - timedelta(seconds=1))
     async with Memory.open() as memory:
-        await memory.house.store.keys.add(expired)
+        await memory.engine.store.keys.add(expired)
     async with serving(settings(require_keys=require)) as client:
         path = "/v1/conversations"
         assert 200 == (await client.get(path, headers=revoked)).status_code
@@ -281,7 +281,7 @@ async def test_the_last_use_is_kept_coarsely():
     key, bearer = await anyio.to_thread.run_sync(made, "a")
     app = create_app(settings())
     async with app.router.lifespan_context(app):
-        store = app.state.memory.house.store
+        store = app.state.memory.engine.store
         async with serving(settings()) as client:
             for _ in range(2):
                 await client.get("/v1/conversations", headers=bearer)

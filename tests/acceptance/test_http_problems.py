@@ -5,7 +5,7 @@ import logging
 
 import pytest
 
-import pagefile.memory.engine
+import pagefile.engine.memory
 from pagefile import Settings, errors
 from pagefile.errors import PagefileError
 from pagefile.service.problems import kinds
@@ -198,7 +198,7 @@ def flaky(monkeypatch):
     async def opened(*_args, **_kwargs):
         return store
 
-    monkeypatch.setattr(pagefile.memory.engine, "open_store", opened)
+    monkeypatch.setattr(pagefile.engine.memory, "open_store", opened)
     return store
 
 

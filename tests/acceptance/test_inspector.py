@@ -459,7 +459,7 @@ async def locked(tmp_path):
             ("other", Scope("other")),
         ):
             key, keys[name] = new_key(name, scope, created=datetime.now(UTC))
-            await memory.house.store.keys.add(key)
+            await memory.engine.store.keys.add(key)
         for user in ("amy", "bob"):
             chat = memory.conversation(f"chat-{user}", user_id=user, tenant="clinic")
             await chat.record(f"我是 {user}，对青霉素过敏。", "已记录。")

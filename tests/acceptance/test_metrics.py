@@ -5,8 +5,8 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from pagefile import Memory, Settings
+from pagefile.engine.metering import METRICS
 from pagefile.integrations.prometheus import PrometheusMeter
-from pagefile.memory.metering import METRICS
 from pagefile.service.app import create_app
 from pagefile.settings.sources import shown
 
@@ -28,7 +28,7 @@ async def test_one_turn_and_one_checkpoint_move_the_metrics_of_document_001():
             await chat.record(user=f"问题{n}：血压偏高怎么办？", assistant="按时服药。")
         await memory.settle()
         await chat.context("?")
-        await memory.house.sessions.get(chat.scope)
+        await memory.engine.sessions.get(chat.scope)
         await chat.recall("血压")
     found = samples(meter)
     assert found["pagefile_checkpoints_total", ()] >= 1

@@ -126,7 +126,7 @@ async def test_a_consultation_with_synchronous_summaries(opened):
     async with opened() as memory:
         app = NewAgentApp(memory)
         await app.CreateShortMemory(AgentRequest(ConversationId="conv-123", UserId="user-456"))
-        modes, count = [], memory.house.counter.count
+        modes, count = [], memory.engine.counter.count
         for number in range(60):
             ctx = await app.QueryMemoryContext(asking(f"问{number}", model_context_window=300))
             if ctx.ShouldCheckpointSummary:

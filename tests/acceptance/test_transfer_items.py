@@ -5,8 +5,8 @@ import json
 import pytest
 
 from pagefile import ConflictError, Memory, PagePurgedError, Settings, TransferError
+from pagefile.engine.verifying import verify
 from pagefile.integrations.langgraph_store import PagefileStore
-from pagefile.memory.verifying import verify
 from pagefile.settings import ArchiveSettings, MemorySettings
 from pagefile.testing import FakeClock, HashingEmbedder
 
@@ -57,7 +57,7 @@ async def test_items_go_along_with_what_they_are_found_by(tmp_path, url):
     async with opened(url, clock) as memory:
         assert await memory.import_(file) == {"item": 3}
         assert await memory.import_(file) == {"item": 0}
-        embedder = memory.house.indexer.vectors.embedder
+        embedder = memory.engine.indexer.vectors.embedder
         store = PagefileStore(memory, user_id="u", index={})
         assert await store.aget(("notes", "用户/1"), "茶") == expected
         assert await store.aget(("notes",), "short") is None
@@ -65,7 +65,7 @@ async def test_items_go_along_with_what_they_are_found_by(tmp_path, url):
         assert [item.key for item in found] == ["茶"]
         assert embedder.embedded == 1
         assert (await PagefileStore(memory).aget(("shared",), "k")).value == {"v": 1}
-        report = await verify(memory.house, full=True)
+        report = await verify(memory.engine, full=True)
         assert report.findings == ()
         assert report.checked["items"] == 3
 
@@ -76,7 +76,7 @@ async def test_an_export_of_before_still_comes_in(tmp_path, url):
     file.write_text(OLD)
     async with opened(url) as memory:
         assert await memory.import_(file) == {"conversation": 1, "entry": 1, "fact": 1}
-        assert (await verify(memory.house, full=True)).whole
+        assert (await verify(memory.engine, full=True)).whole
 
 
 async def test_tombstones_and_the_turns_of_facts_go_along(tmp_path, url):
@@ -104,7 +104,7 @@ async def test_tombstones_and_the_turns_of_facts_go_along(tmp_path, url):
             "revision": 1,
             "watermark": 1,
         }
-        report = await verify(memory.house, full=True)
+        report = await verify(memory.engine, full=True)
         assert report.whole
         assert [(one.kind, one.page) for one in report.findings] == [("page-purged", purged)]
         chat = memory.conversation("c", user_id="u", tenant="t2")
@@ -129,7 +129,7 @@ async def test_a_conversation_that_is_refused_leaves_no_facts_behind(tmp_path, u
         with pytest.raises(ConflictError):
             await memory.import_(file)
         assert await memory.facts(user_id="u") == []
-        assert (await verify(memory.house, full=True)).whole
+        assert (await verify(memory.engine, full=True)).whole
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ async def test_a_damaged_item_is_named_by_its_line(tmp_path, broken):
     async with opened("memory://") as memory:
         with pytest.raises(TransferError, match="Line 2"):
             await memory.import_(file)
-        assert await memory.house.store.items.owners(None) == []
+        assert await memory.engine.store.items.owners(None) == []
 
 
 def test_the_command_line_counts_items(tmp_path):

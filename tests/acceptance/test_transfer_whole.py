@@ -7,8 +7,8 @@ from datetime import timedelta
 import pytest
 
 from pagefile import BlockingMemory, ConflictError, Memory, NotFoundError, Settings, TransferError
-from pagefile.memory.transfer_lines import FORMAT
-from pagefile.memory.verifying import verify
+from pagefile.engine.transfer_lines import FORMAT
+from pagefile.engine.verifying import verify
 from pagefile.settings import ArchiveSettings, MemorySettings
 from pagefile.testing import FakeClock
 from pagefile.wire.transfer import LINE
@@ -44,11 +44,11 @@ async def lived(memory, clock):
         await chat.record("And now?", "Now this.", id="t2")
         await chat.checkpoint("摘要：青霉素过敏。", recent_turns=1)
         await chat.context("Which allergy?", window_tokens=900, instructions="简短。")
-        session = await memory.house.sessions.get(chat.scope)
+        session = await memory.engine.sessions.get(chat.scope)
         session = json.loads(json.dumps(session))
         session["user_snapshot"]["allergies"] = ["青霉素"]
         session["own"] = {"毫克": 2.5}
-        await memory.house.sessions.put(chat.scope, session)
+        await memory.engine.sessions.put(chat.scope, session)
         await chat.context("带上安全信息")
         await memory.undo(user_id=user)
         await chat.reset()
@@ -57,7 +57,7 @@ async def lived(memory, clock):
         await chat.context(turn=turn)
         clock.advance(60)
     await memory.conversation("asked only", user_id="甲").context("有人吗？")
-    await memory.house.sessions.put(memory.conversation("begun", user_id="甲").scope, {"a": 1})
+    await memory.engine.sessions.put(memory.conversation("begun", user_id="甲").scope, {"a": 1})
     await memory.settle()
 
 
@@ -112,7 +112,7 @@ async def test_everything_moves_to_another_database(tmp_path, urls):
         assert counts == {"conversation": 3, "page": 4, "entry": 10, "session": 3, "call": 11, "fact": 4, "revision": 8}  # fmt: skip
         for _ in range(2):
             assert await lines(memory, tmp_path / "again.jsonl", tenant="firm") == before
-            report = await verify(memory.house, full=True)
+            report = await verify(memory.engine, full=True)
             assert report.findings == ()
             assert (report.checked["calls"], report.checked["revisions"]) == (11, 8)
             assert await told(memory, "firm") == past
@@ -142,7 +142,7 @@ async def test_an_export_holds_only_what_was_asked_for(tmp_path):
     assert not any("甲" in line for line in rest)
     async with opened("memory://", clock) as memory:
         await memory.import_(tmp_path / "c.jsonl")
-        assert (await verify(memory.house, full=True)).whole
+        assert (await verify(memory.engine, full=True)).whole
         assert [] == await memory.facts(user_id="b/2", history=True)
         assert [] == [line for line in await lines(memory, tmp_path / "x.jsonl") if line not in chat]
 
@@ -192,15 +192,15 @@ async def test_calls_of_a_log_that_got_other_places_are_left_out(tmp_path):
         chat = memory.conversation("c:甲", user_id="甲")
         await chat.record("Something of my own.", "Yes.")
         own = await memory.remember("住在杭州", user_id="甲")
-        session = await memory.house.sessions.get(chat.scope)
+        session = await memory.engine.sessions.get(chat.scope)
         counts = await memory.import_(file)
         assert (counts["entry"], counts["call"], counts["fact"]) == (3, 1, 2)
         assert not {"revision"} & counts.keys()
         assert [] == await chat.calls()
-        assert session["global_state"] == (await memory.house.sessions.get(chat.scope))["global_state"]
+        assert session["global_state"] == (await memory.engine.sessions.get(chat.scope))["global_state"]
         assert own in await memory.facts(user_id="甲")
         assert ["stored"] * 3 == [one.action for one in await memory.fact_revisions(user_id="甲")]
-        report = await verify(memory.house, full=True)
+        report = await verify(memory.engine, full=True)
         assert report.findings == ()
 
 
@@ -238,7 +238,7 @@ async def test_a_window_that_is_newer_than_the_log_in_the_file_is_passed_over(tm
     file.write_text("\n".join([json.dumps({"type": FORMAT, "version": 1}), *kept]), encoding="utf-8")
     async with opened("memory://", clock) as memory:
         assert 1 == (await memory.import_(file))["call"]
-        assert (await verify(memory.house, full=True)).findings == ()
+        assert (await verify(memory.engine, full=True)).findings == ()
 
 
 async def test_nobody_puts_windows_into_a_conversation_of_somebody_else(tmp_path):
@@ -251,7 +251,7 @@ async def test_nobody_puts_windows_into_a_conversation_of_somebody_else(tmp_path
         chat = memory.conversation("c", user_id="ada")
         await chat.record("你好", "您好")
         assert await memory.import_(file) == {}
-        assert [] == await memory.house.store.calls.list(replace(chat.scope, user=None))
+        assert [] == await memory.engine.store.calls.list(replace(chat.scope, user=None))
 
 
 HEAD = json.dumps({"type": FORMAT, "version": 1})
@@ -354,7 +354,7 @@ async def test_lines_as_above_are_read(tmp_path):
             "revision": 1,
         }
         assert [3] == [one.number for one in await memory.fact_revisions(user_id="u")]
-        assert {"a": 1} == await memory.house.sessions.get(memory.conversation("c", user_id="u").scope)
+        assert {"a": 1} == await memory.engine.sessions.get(memory.conversation("c", user_id="u").scope)
         with pytest.raises(NotFoundError, match="no revision 2"):
             await memory.undo("u", 2)
 

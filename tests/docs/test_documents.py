@@ -13,7 +13,7 @@ import pytest
 import typer
 
 from pagefile import BlockingMemory, Settings
-from pagefile.memory.metering import METRICS
+from pagefile.engine.metering import METRICS
 from pagefile.service.app import create_app
 from pagefile.settings.model import known_settings
 

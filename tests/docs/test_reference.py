@@ -11,8 +11,8 @@ from fastapi.routing import iter_route_contexts
 
 from pagefile import Settings
 from pagefile.cli.app import app as commands
+from pagefile.engine.metering import METRICS
 from pagefile.errors import PagefileError
-from pagefile.memory.metering import METRICS
 from pagefile.service.app import create_app
 from pagefile.service.problems import kinds
 from pagefile.settings.model import known_settings

@@ -104,8 +104,8 @@ async def test_the_later_word_counts_whatever_the_clock_says(memory, clock):
     await memory.settle()
     assert [fact.text for fact in await memory.facts("u")] == ["用户住在北京"]
     # Read once more, as after a crash before the watermark was written: what stands last still counts.
-    await memory.house.store.watermarks.drop("facts")
-    memory.house.learning.written(chat.scope)
+    await memory.engine.store.watermarks.drop("facts")
+    memory.engine.learning.written(chat.scope)
     await memory.settle()
     assert [fact.text for fact in await memory.facts("u")] == ["用户住在北京"]
 
@@ -124,10 +124,10 @@ async def test_nothing_is_purged_early(memory, clock):
     chat = memory.conversation("c", user_id="u")
     turn = await chat.record("q", "a", steps=[{"tool": "t", "result": "x" * 1000}])
     clock.advance(-400 * DAY_S)
-    assert await memory.house.retention.purge() == 0
+    assert await memory.engine.retention.purge() == 0
     assert await chat.load(turn.steps[0].page) == "x" * 1000
     clock.advance(431 * DAY_S)
-    assert await memory.house.retention.purge() == 1
+    assert await memory.engine.retention.purge() == 1
 
 
 async def test_what_expires_expires(memory, clock):

@@ -4,7 +4,7 @@ import ast
 
 import pytest
 
-from tests.house.scans import ROOT, Finding, Source, sources
+from tests.engine.scans import ROOT, Finding, Source, sources
 
 #: Calls that read a format, wherever they stand. Regular expressions are found and tried by test_bounded_time.
 READING = {

@@ -40,7 +40,7 @@ def exported(tmp_path_factory) -> list[str]:
                 await chat.reset()
                 await chat.record("又问", "又答", at=AT)
                 await chat.context("他住哪儿？", instructions="简短。")
-                await memory.house.store.watermarks.advance(chat.scope, "facts", 2)
+                await memory.engine.store.watermarks.advance(chat.scope, "facts", 2)
             first = await memory.remember("他住在上海。", user_id="u", attribute="home")
             await memory.remember("他住在杭州。", user_id="u", attribute="home")
             await memory.undo("u")
@@ -78,7 +78,7 @@ async def looked_at(memory: Memory) -> None:
         for call in await chat.calls():
             with suppress(PagefileError):
                 await chat.explain(call.id)
-    for owner in await memory.house.store.facts.owners("default"):
+    for owner in await memory.engine.store.facts.owners("default"):
         await memory.facts(owner.user, as_of=AT)
 
 

@@ -11,9 +11,9 @@ BLOCKING_ONLY: dict[str, set[str]] = {"Memory": set(), "Conversation": set()}
 
 def faces(name: str) -> tuple[type, type]:
     """The async class and its blocking counterpart."""
-    from pagefile import blocking, memory
+    from pagefile import blocking, engine
 
-    return getattr(memory, name), getattr(blocking, f"Blocking{name}")
+    return getattr(engine, name), getattr(blocking, f"Blocking{name}")
 
 
 def public(face: type) -> dict[str, object]:

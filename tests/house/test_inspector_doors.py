@@ -8,14 +8,14 @@ import pytest
 from .scans import SOURCE, Finding, Source
 
 #: Rooms behind the verbs.
-BEHIND = ("pagefile.ports", "pagefile.stores", "pagefile.memory.house", "pagefile.memory.reading")
+BEHIND = ("pagefile.ports", "pagefile.stores", "pagefile.engine.engine", "pagefile.engine.reading")
 #: What a page takes from there all the same, and why.
 TAKEN: dict[str, str] = {
     "inspector/scripted.py: pagefile.ports.ChatModel": "what `Memory.open(model=…)` takes: the scripted model is one",
     "inspector/scripted.py: pagefile.ports.Spoken": "what a ChatModel says, word by word",
     "inspector/scripted.py: pagefile.ports.ToolCall": "what a ChatModel asks for",
 }
-_HOUSE = {"house", "_house"}
+_ENGINE = {"engine", "_engine"}
 
 
 def behind_the_verbs(source: Source) -> list[Finding]:
@@ -23,9 +23,9 @@ def behind_the_verbs(source: Source) -> list[Finding]:
     found: list[Finding] = []
     for node, function in source.nodes():
         match node:
-            case ast.Attribute(attr=name) if name in _HOUSE:
+            case ast.Attribute(attr=name) if name in _ENGINE:
                 found.append(source.finding(node, function, f".{name}"))
-            case ast.Constant(value=str(name)) if name in _HOUSE:
+            case ast.Constant(value=str(name)) if name in _ENGINE:
                 found.append(source.finding(node, function, repr(name)))
             case ast.ImportFrom(module=str(module), names=names):
                 found += [
@@ -53,7 +53,7 @@ def reached() -> frozenset[str]:
 
 
 def test_the_inspector_uses_no_back_door():
-    """No `memory.house`, no store, no port: only the types above, which the public verbs take themselves."""
+    """No `memory.engine`, no store, no port: only the types above, which the public verbs take themselves."""
     assert set() == reached() - set(TAKEN)
 
 
@@ -66,15 +66,15 @@ def test_what_is_taken_is_argued_and_still_needed():
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("async def f(memory): return await memory.house.store.reader.heads(1)", [".house"]),
-        ("def f(chat): return chat._house", ["._house"]),
-        ("def f(memory): return getattr(memory, 'house')", ["'house'"]),
+        ("async def f(memory): return await memory.engine.store.reader.heads(1)", [".engine"]),
+        ("def f(chat): return chat._engine", ["._engine"]),
+        ("def f(memory): return getattr(memory, 'engine')", ["'engine'"]),
         ("from pagefile.ports import EntryQuery", ["pagefile.ports.EntryQuery"]),
         ("from pagefile.ports.log import EntryQuery", ["pagefile.ports.log.EntryQuery"]),
         ("from pagefile import ports", ["pagefile.ports"]),
         ("import pagefile.stores.sqlite", ["pagefile.stores.sqlite"]),
-        ("from pagefile.memory.house import House", ["pagefile.memory.house.House"]),
-        ("from pagefile.memory import Memory\nX = 'a house number'", []),
+        ("from pagefile.engine.engine import Engine", ["pagefile.engine.engine.Engine"]),
+        ("from pagefile.engine import Memory\nX = 'an engine'", []),
     ],
 )
 def test_a_back_door_is_found(text: str, expected: list[str]):

@@ -9,7 +9,7 @@ from statistics import median
 from pagefile.bench.bulk import KINDS
 from pagefile.bench.corpus import url_of
 from pagefile.bench.report import Limit, Row
-from pagefile.memory import Memory
+from pagefile.engine import Memory
 from pagefile.records import Scope, Step
 from pagefile.settings import Settings
 from pagefile.text.tokens import TokenCounter
@@ -57,7 +57,7 @@ async def _measured(
             return zlib.compress(text.encode(), _LEVEL)
 
         async def keep(text: str = text, turn: str = f"{kind} {number}") -> object:
-            return await memory.house.archive.keep(
+            return await memory.engine.archive.keep(
                 _SCOPE, Step("search", {"query": kind}, text, "call"), turn
             )
 

@@ -19,7 +19,7 @@ from pagefile.bench.history_costs import FULL, HYBRID, RECENT, SUMMARY, WAYS, Si
 from pagefile.bench.history_script import FACTS, Exchange, small_talk, with_facts
 from pagefile.bench.report import Limit, Report, Row, machine_facts
 from pagefile.bench.timing import side_by_side
-from pagefile.memory import Memory
+from pagefile.engine import Memory
 from pagefile.records import JsonObject
 from pagefile.settings import Settings
 from pagefile.standalone import (

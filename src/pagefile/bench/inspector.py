@@ -12,12 +12,12 @@ import anyio
 
 from pagefile.bench.report import Limit, Report, Row, machine_facts
 from pagefile.bench.timing import side_by_side
+from pagefile.engine import Memory
 from pagefile.inspector import bill, timeline
 from pagefile.inspector.asking import Asked
 from pagefile.inspector.frame import page
 from pagefile.inspector.reader import Reader
 from pagefile.inspector.site import Gather, Show
-from pagefile.memory import Memory
 from pagefile.settings import EmbedderSettings, Settings
 
 SHORT = 100

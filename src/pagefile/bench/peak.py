@@ -12,7 +12,7 @@ import anyio
 from pagefile.bench.corpus import LONG, Author, fill, url_of
 from pagefile.bench.report import Limit, Row
 from pagefile.bench.windows import QUESTION
-from pagefile.memory import Memory
+from pagefile.engine import Memory
 from pagefile.records import Scope
 from pagefile.settings import Settings
 from pagefile.text.tokens import TokenCounter

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from pagefile.bench.corpus import url_of
 from pagefile.bench.peers_base import INSTRUCTIONS, RECALLED, Peer, Prompt
 from pagefile.bench.peers_script import Line
-from pagefile.memory import Conversation, Memory
+from pagefile.engine import Conversation, Memory
 from pagefile.records import Turn
 from pagefile.window.measure import turn_tokens
 
@@ -73,8 +73,8 @@ class PagefilePeer(Peer):
         """An import, as of another log; what a tool returned is left out."""
         for start in range(0, len(lines), _AT_ONCE):
             part = lines[start : start + _AT_ONCE]
-            await self._memory.house.store.log.restore([self._turn(line) for line in part])
-        self._memory.house.indexer.look()
+            await self._memory.engine.store.log.restore([self._turn(line) for line in part])
+        self._memory.engine.indexer.look()
 
     async def close(self) -> None:
         await self._opened.aclose()

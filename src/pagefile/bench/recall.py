@@ -19,8 +19,8 @@ from pagefile.bench.recall_rankers import PagefileRanker, PlainRanker, Ranker
 from pagefile.bench.recall_scoring import DEPTH, FIGURES, MAIN, Difference, difference
 from pagefile.bench.recall_vectors import Remembered
 from pagefile.bench.report import machine_facts
+from pagefile.engine import Memory
 from pagefile.errors import NotFoundError
-from pagefile.memory import Memory
 from pagefile.models.embedders import UniversalSentenceEncoder
 from pagefile.ports import Embedder
 from pagefile.records import JsonObject

@@ -7,7 +7,7 @@ from datetime import timedelta
 from itertools import groupby
 
 from pagefile.bench.recall_data import Asked, Corpus, Said
-from pagefile.memory import Memory
+from pagefile.engine import Memory
 from pagefile.records import Scope, Turn
 from pagefile.text.ranking import WordIndex
 from pagefile.text.scripts import CJK
@@ -42,8 +42,8 @@ class PagefileRanker(Ranker):
         for conversation, said in groupby(corpus.said, key=_conversation):
             # An import: what is measured is what is found, not how fast single turns are written.
             scope = Scope("default", corpus.user, f"{corpus.user}/{conversation}")
-            await self._memory.house.store.log.restore(_turns(scope, list(said)))
-        self._memory.house.indexer.look()
+            await self._memory.engine.store.log.restore(_turns(scope, list(said)))
+        self._memory.engine.indexer.look()
         await self._memory.settle()
         await self._memory.recall("builds the index", user_id=corpus.user, limit=1)
 

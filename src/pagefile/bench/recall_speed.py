@@ -18,7 +18,7 @@ import numpy as np
 from pagefile.bench.corpus import LONG, SHORT, Author, url_of
 from pagefile.bench.report import Limit, Report, Row, machine_facts
 from pagefile.bench.timing import side_by_side
-from pagefile.memory import Memory
+from pagefile.engine import Memory
 from pagefile.models.embedders import UniversalSentenceEncoder
 from pagefile.ports import Embedder, Vector
 from pagefile.records import Scope

@@ -8,7 +8,7 @@ from typing import Literal
 
 from pagefile.bench.corpus import url_of
 from pagefile.bench.trajectories import Draft, Message, Trajectory
-from pagefile.memory import Conversation, Memory
+from pagefile.engine import Conversation, Memory
 from pagefile.records import JsonObject, Turn
 from pagefile.settings import ArchiveSettings, MemorySettings, Settings
 from pagefile.text.tokens import MESSAGE_OVERHEAD, REPLY_OVERHEAD, TokenCounter

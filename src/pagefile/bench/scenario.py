@@ -11,7 +11,7 @@ from pathlib import Path
 from pagefile.bench.bulk import chinese_prose
 from pagefile.bench.corpus import url_of
 from pagefile.bench.report import Limit, Row
-from pagefile.memory import Conversation, Memory
+from pagefile.engine import Conversation, Memory
 from pagefile.records import JsonObject, Turn
 from pagefile.settings import ArchiveSettings, MemorySettings, Settings
 from pagefile.text.tokens import TokenCounter

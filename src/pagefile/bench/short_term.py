@@ -17,7 +17,7 @@ from pagefile.bench.corpus import LONG, Author
 from pagefile.bench.report import Limit, Report, Row, machine_facts
 from pagefile.bench.servers import Place, opened_place
 from pagefile.bench.timing import side_by_side
-from pagefile.memory import Conversation, Memory
+from pagefile.engine import Conversation, Memory
 from pagefile.records import JsonObject, Scope, Turn
 from pagefile.settings import MemorySettings, Settings
 from pagefile.standalone import AgentApp, MemoryQueryRequest, MemoryWriteRequest
@@ -122,7 +122,7 @@ class _Bench:
             finally:
                 self.tell("erasing what was written")
                 await memory.forget(tenant=self.tenant)
-            return rows, await memory.house.store.describe()
+            return rows, await memory.engine.store.describe()
 
     async def _with(self, memory: Memory) -> list[Row]:
         self.tell(f"writing conversations of {FEW} and {self.effort.turns:,} turns, checkpoints included")
@@ -249,7 +249,7 @@ class _Bench:
 
         scope = self._scope("long")
         async with bare_get(sessions, scope) as get:
-            ours, bare = await self._timed(partial(memory.house.sessions.get, scope), get)
+            ours, bare = await self._timed(partial(memory.engine.sessions.get, scope), get)
         note = f"{bare * 1e6:,.0f} µs for a bare GET; ours asks the database too, whether the value is the newest"
         return Row("session through Redis", ours * 1e6, "µs", ours / bare, note=note)
 

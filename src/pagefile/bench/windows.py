@@ -8,7 +8,7 @@ from pathlib import Path
 from pagefile.bench.corpus import LONG, SHORT, Author, Size, fill, url_of
 from pagefile.bench.report import Limit, Row
 from pagefile.bench.timing import side_by_side
-from pagefile.memory import Conversation, Memory
+from pagefile.engine import Conversation, Memory
 from pagefile.records import Scope, Turn
 from pagefile.settings import Settings
 from pagefile.text.tokens import TokenCounter

@@ -16,7 +16,7 @@ import anyio
 
 from pagefile.bench.report import Limit, Report, Row, machine_facts
 from pagefile.bench.workspace_book import REG_ID, Book, Topic, as_message
-from pagefile.memory import Conversation, Memory
+from pagefile.engine import Conversation, Memory
 from pagefile.records import JsonObject
 from pagefile.settings import Settings, WorkspaceSettings
 from pagefile.text.tokens import MESSAGE_OVERHEAD, REPLY_OVERHEAD, CachedCounter, TokenCounter, open_counter

@@ -14,7 +14,7 @@ from pagefile.bench.corpus import LONG, Author, url_of
 from pagefile.bench.report import Limit, Row
 from pagefile.bench.slow_disk import slow_disk
 from pagefile.bench.timing import fsync_seconds, side_by_side
-from pagefile.memory import Conversation, Memory
+from pagefile.engine import Conversation, Memory
 from pagefile.records import Scope, Turn
 from pagefile.settings import Settings
 from pagefile.stores.sqlite.connecting import Synchronous

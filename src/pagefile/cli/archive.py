@@ -12,8 +12,8 @@ from pagefile.cli.opening import AsJson, ConfigFile, Db, Full, Tenant, loaded, r
 from pagefile.cli.output import nothing, print_json, say
 from pagefile.cli.pages import every_page, everybody, page_named
 from pagefile.cli.purging import Wish
-from pagefile.memory import Memory
-from pagefile.memory.pages import load_text
+from pagefile.engine import Memory
+from pagefile.engine.pages import load_text
 from pagefile.records import Page, PageHit
 
 app = typer.Typer(no_args_is_help=True)
@@ -93,7 +93,7 @@ def show(
         if not full and parts == (None, None, None):
             return page, None
         text = await load_text(
-            memory.house, page.scope, page.uuid, query=query, offset=offset or 0, limit=limit
+            memory.engine, page.scope, page.uuid, query=query, offset=offset or 0, limit=limit
         )
         return page, text
 
@@ -197,7 +197,7 @@ def pin(
     """Keep a page in every window of its conversation and out of every purge."""
     page = run(
         loaded(ctx, db, config).settings,
-        lambda memory: memory.house.archive.pin(everybody(tenant), uuid, pinned=True),
+        lambda memory: memory.engine.archive.pin(everybody(tenant), uuid, pinned=True),
     )
     if as_json:
         print_json(page)
@@ -218,7 +218,7 @@ def unpin(
     """Treat a page like any other again."""
     page = run(
         loaded(ctx, db, config).settings,
-        lambda memory: memory.house.archive.pin(everybody(tenant), uuid, pinned=False),
+        lambda memory: memory.engine.archive.pin(everybody(tenant), uuid, pinned=False),
     )
     if as_json:
         print_json(page)

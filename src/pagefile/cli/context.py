@@ -8,7 +8,7 @@ import typer
 
 from pagefile.cli.opening import AsJson, ConfigFile, Db, Full, Tenant, UserId, existing, loaded, run
 from pagefile.cli.output import bar, clipped, number, print_json, print_table, say, table, visible, warn
-from pagefile.memory import Memory
+from pagefile.engine import Memory
 from pagefile.window.candidates import Message
 from pagefile.window.receipt import Receipt, Verdict, Window
 

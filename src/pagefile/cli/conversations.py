@@ -20,7 +20,7 @@ from pagefile.cli.output import (
     table,
     visible,
 )
-from pagefile.memory import Memory
+from pagefile.engine import Memory
 from pagefile.records import Checkpoint, Head, Listing, Turn
 
 _LIMIT = 20

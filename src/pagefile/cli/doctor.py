@@ -122,7 +122,7 @@ def _recall(settings: Settings) -> Iterator[Check]:
     if file is not None and not file.exists():
         return
     try:
-        found = run(settings, lambda memory: memory.house.indexer.examine())
+        found = run(settings, lambda memory: memory.engine.indexer.examine())
     except OtherMakerError as error:
         yield Check("recall", "note", f"by word only: {error}", "Run `pagefile rebuild`.")
     except PagefileError as error:

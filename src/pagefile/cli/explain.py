@@ -23,10 +23,10 @@ from pagefile.cli.output import (
     visible,
     warn,
 )
+from pagefile.engine import Conversation, Memory
+from pagefile.engine.explaining import Explanation
+from pagefile.engine.replaying import CHANGEABLE, Replay, change_of
 from pagefile.errors import NotFoundError, SettingsError
-from pagefile.memory import Conversation, Memory
-from pagefile.memory.explaining import Explanation
-from pagefile.memory.replaying import CHANGEABLE, Replay, change_of
 from pagefile.records import Call, JsonValue, Listing, Scope
 from pagefile.window.comparing import CandidateChange, Comparison, DiffLine
 
@@ -177,7 +177,9 @@ async def _beginning(memory: Memory, name: str, tenant: str | None) -> list[Call
     found: list[Call] = []
     scope = Scope() if tenant is None else Scope(tenant)
     after: str | None = None
-    while len(found) < 2 and (calls := await memory.house.store.calls.list(scope, limit=_SLICE, after=after)):
+    while len(found) < 2 and (
+        calls := await memory.engine.store.calls.list(scope, limit=_SLICE, after=after)
+    ):
         found += [call for call in calls if call.id.startswith(name)]
         after = calls[-1].id
     return found[:2]

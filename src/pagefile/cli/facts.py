@@ -12,8 +12,8 @@ from pagefile.cli.ids import begins, telling_chars
 from pagefile.cli.measures import when
 from pagefile.cli.opening import AsJson, ConfigFile, Db, Tenant, loaded, run
 from pagefile.cli.output import clipped, moment, nothing, print_json, print_table, say, table, visible
+from pagefile.engine import Memory
 from pagefile.errors import NotFoundError, SettingsError
-from pagefile.memory import Memory
 from pagefile.records import Fact, Revision, Scope, checked_id
 
 _TOLD = {
@@ -212,7 +212,7 @@ def import_facts(
 async def _named(memory: Memory, name: str, tenant: str | None) -> str:
     """The id of a fact, by itself or by the beginning of it that `facts` lists."""
     scope = Scope() if tenant is None else Scope(tenant)
-    facts = memory.house.store.facts
+    facts = memory.engine.store.facts
     try:
         return (await facts.get(scope, checked_id(name, "fact id"))).id
     except NotFoundError:

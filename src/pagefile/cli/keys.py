@@ -7,7 +7,7 @@ import typer
 
 from pagefile.cli.opening import AsJson, ConfigFile, Db, Tenant, loaded, run
 from pagefile.cli.output import clipped, moment, nothing, print_json, print_table, say, table, visible
-from pagefile.memory import Memory
+from pagefile.engine import Memory
 from pagefile.records import DEFAULT_TENANT, ApiKey, Scope
 from pagefile.stores.secrets import new_key
 
@@ -44,7 +44,7 @@ def add(
     ends = None if expires is None else now + timedelta(days=expires)
     scope = Scope(DEFAULT_TENANT if tenant is None else tenant, user_id)
     key, text = new_key(name, scope, created=now, expires=ends)
-    run(loaded(ctx, db, config).settings, lambda memory: memory.house.store.keys.add(key), must_exist=False)
+    run(loaded(ctx, db, config).settings, lambda memory: memory.engine.store.keys.add(key), must_exist=False)
     if as_json:
         print_json({**_told(key), "key": text})
         return
@@ -60,7 +60,7 @@ def list_keys(
     ctx: typer.Context, *, as_json: AsJson = False, db: Db = None, config: ConfigFile = None
 ) -> None:
     """List the keys, oldest first; never their secrets."""
-    found = run(loaded(ctx, db, config).settings, lambda memory: memory.house.store.keys.list())
+    found = run(loaded(ctx, db, config).settings, lambda memory: memory.engine.store.keys.list())
     if not found:
         raise nothing("There is no key yet: `pagefile keys add NAME` makes one.", as_json=as_json)
     if as_json:
@@ -86,7 +86,7 @@ def revoke(
     """Let a key open nothing any more, at once. It stays on record."""
 
     async def work(memory: Memory) -> ApiKey:
-        return await memory.house.store.keys.revoke(key_id, datetime.now(UTC))
+        return await memory.engine.store.keys.revoke(key_id, datetime.now(UTC))
 
     key = run(loaded(ctx, db, config).settings, work)
     if as_json:

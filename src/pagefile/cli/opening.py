@@ -9,8 +9,8 @@ from urllib.parse import quote, unquote
 import anyio
 import typer
 
+from pagefile.engine import Conversation, Memory
 from pagefile.errors import NotFoundError
-from pagefile.memory import Conversation, Memory
 from pagefile.settings import Settings
 from pagefile.settings.sources import DEFAULT, Loaded, load
 

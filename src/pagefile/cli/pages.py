@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator
 
-from pagefile.memory import Memory
+from pagefile.engine import Memory
 from pagefile.records import DEFAULT_TENANT, Page, Scope
 
 #: Pages read at a time.
@@ -16,7 +16,7 @@ def everybody(tenant: str | None) -> Scope:
 
 async def page_named(memory: Memory, uuid: str, tenant: str | None) -> Page:
     """A page, whoever it belongs to."""
-    return await memory.house.archive.page(everybody(tenant), uuid)
+    return await memory.engine.archive.page(everybody(tenant), uuid)
 
 
 async def every_page(

@@ -7,7 +7,7 @@ from datetime import timedelta
 from pagefile.cli.measures import size_text, span_text
 from pagefile.cli.output import plural, warn
 from pagefile.cli.pages import every_page, page_named
-from pagefile.memory import Memory
+from pagefile.engine import Memory
 from pagefile.records import Page
 
 

@@ -8,7 +8,7 @@ import typer
 
 from pagefile.cli.opening import AsJson, ConfigFile, Db, Full, Tenant, existing, loaded, run
 from pagefile.cli.output import clipped, nothing, print_json, print_table, table, visible
-from pagefile.memory import Memory
+from pagefile.engine import Memory
 from pagefile.records import Hit
 
 _PATIENCE_S = 5.0

@@ -11,8 +11,8 @@ import typer
 
 from pagefile.cli.opening import ConfigFile, Db, loaded, run
 from pagefile.cli.output import say, warn
+from pagefile.engine import Memory
 from pagefile.errors import MissingExtraError, SettingsError
-from pagefile.memory import Memory
 from pagefile.settings import ServiceSettings, Settings
 from pagefile.settings.sources import shown
 
@@ -61,7 +61,7 @@ async def _checked(settings: Settings, memory: Memory) -> None:
     from pagefile.service.binding import check_binding, requires_keys  # noqa: PLC0415 - likewise
 
     await memory.describe()
-    keys = memory.house.store.keys
+    keys = memory.engine.store.keys
     await check_binding(settings.service, keys)
     if requires_keys(settings.service) and not await keys.list():
         warn("Keys are required and there is none: `pagefile keys add NAME` makes one.")

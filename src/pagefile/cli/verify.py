@@ -10,8 +10,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from pagefile.cli.opening import AsJson, ConfigFile, Db, loaded, run
 from pagefile.cli.output import err, plain, plural, print_json, print_table, say, table, visible
-from pagefile.memory.verifying import Finding, Report
-from pagefile.memory.verifying import verify as verified
+from pagefile.engine.verifying import Finding, Report
+from pagefile.engine.verifying import verify as verified
 from pagefile.settings import Settings
 
 #: Notes that are shown to people; a script gets all that are listed.
@@ -66,7 +66,7 @@ def verify(
     with _progress() as told:
         report = run(
             settings,
-            lambda memory: verified(memory.house, tenant=tenant, full=full, repair=repair, progress=told),
+            lambda memory: verified(memory.engine, tenant=tenant, full=full, repair=repair, progress=told),
         )
     if as_json:
         print_json(_as_json(report))

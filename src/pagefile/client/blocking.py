@@ -10,7 +10,7 @@ from anyio.from_thread import start_blocking_portal
 from pagefile.blocking import Blocking, Loop, blocking, described_as
 from pagefile.client.conversation import ClientConversation
 from pagefile.client.remote import Client
-from pagefile.memory.drafts import StepLike
+from pagefile.engine.drafts import StepLike
 from pagefile.records import Scope
 from pagefile.wire.chat import ChatEvent
 

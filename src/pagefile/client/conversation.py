@@ -8,10 +8,9 @@ from uuid import uuid4
 
 from pagefile.client.calling import Caller
 from pagefile.client.streaming import events_in, lines_in
-from pagefile.errors import InvalidTurnError, StoreUnavailableError
-from pagefile.memory import Conversation
-from pagefile.memory.asking import Request, at_least, moment, place, turn_id_of
-from pagefile.memory.drafts import (
+from pagefile.engine import Conversation
+from pagefile.engine.asking import Request, at_least, moment, place, turn_id_of
+from pagefile.engine.drafts import (
     StepLike,
     checked_json,
     checked_message,
@@ -19,10 +18,11 @@ from pagefile.memory.drafts import (
     checked_step,
     checked_steps,
 )
-from pagefile.memory.explaining import Cost, Explanation
-from pagefile.memory.reading import Kind, checked_kind
-from pagefile.memory.replaying import Replay
-from pagefile.memory.shielding import seen_through
+from pagefile.engine.explaining import Cost, Explanation
+from pagefile.engine.reading import Kind, checked_kind
+from pagefile.engine.replaying import Replay
+from pagefile.engine.shielding import seen_through
+from pagefile.errors import InvalidTurnError, StoreUnavailableError
 from pagefile.records import (
     Call,
     Checkpoint,

@@ -16,11 +16,11 @@ import httpx
 from pagefile.client.calling import Caller
 from pagefile.client.conversation import ClientConversation
 from pagefile.client.streaming import lines_in
+from pagefile.engine import Memory
+from pagefile.engine.asking import at_least, moment
+from pagefile.engine.fact_import import read_memory
+from pagefile.engine.transfer import FORMAT
 from pagefile.errors import InvalidTurnError, StoreError, StoreUnavailableError, TransferError
-from pagefile.memory import Memory
-from pagefile.memory.asking import at_least, moment
-from pagefile.memory.fact_import import read_memory
-from pagefile.memory.transfer import FORMAT
 from pagefile.records import (
     DEFAULT_TENANT,
     Call,

@@ -5,6 +5,7 @@ Looking at a page here is no page fault: it is not counted as a load, because lo
 
 from dataclasses import dataclass
 
+from pagefile.engine import Memory
 from pagefile.errors import InvalidTurnError, PagePurgedError
 from pagefile.inspector import places
 from pagefile.inspector.asking import Asked, chat_of
@@ -24,7 +25,6 @@ from pagefile.inspector.frame import (
 from pagefile.inspector.markup import Content, Element, el
 from pagefile.inspector.pieces import badge, code, page_state
 from pagefile.inspector.reader import Reader
-from pagefile.memory import Memory
 from pagefile.records import Page, PageHit
 
 PER_PAGE = 40

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlencode
 
+from pagefile.engine import Conversation, Memory
 from pagefile.errors import InvalidTurnError
-from pagefile.memory import Conversation, Memory
 from pagefile.records import DEFAULT_TENANT, Head, checked_text
 
 _NOTHING: Mapping[str, str] = {}

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from pagefile.engine import Conversation, Memory
+from pagefile.engine.explaining import Cost, Explanation
 from pagefile.errors import InvalidTurnError, NotFoundError
 from pagefile.inspector import places
 from pagefile.inspector.asking import Asked, chat_of
@@ -23,8 +25,6 @@ from pagefile.inspector.markup import Content, Element, el
 from pagefile.inspector.pieces import badge, code, message
 from pagefile.inspector.reader import Reader
 from pagefile.inspector.reasons import reason
-from pagefile.memory import Conversation, Memory
-from pagefile.memory.explaining import Cost, Explanation
 from pagefile.records import Call
 from pagefile.window.comparing import BlockBill
 from pagefile.window.receipt import Receipt, Verdict

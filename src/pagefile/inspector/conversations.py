@@ -4,13 +4,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from pagefile.engine import Memory
 from pagefile.inspector import places
 from pagefile.inspector.asking import Asked
 from pagefile.inspector.frame import View, asking_form, card, choice_of, empty, field_of, notice
 from pagefile.inspector.markup import Content, Element, el
 from pagefile.inspector.pieces import Row, conversations_table, rows_of
 from pagefile.inspector.reader import Reader
-from pagefile.memory import Memory
 from pagefile.records import Head
 
 #: Conversations on one page, and how many are looked at for a search or another order.

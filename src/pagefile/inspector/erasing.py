@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass
 
+from pagefile.engine import Memory
 from pagefile.errors import InvalidTurnError, NotFoundError
 from pagefile.inspector import places
 from pagefile.inspector.asking import Asked, head_of
 from pagefile.inspector.frame import View, asking_form, card, empty, field_of, form, notice, num, table, th
 from pagefile.inspector.markup import Content, Element, el
 from pagefile.inspector.reader import Reader
-from pagefile.memory import Memory
 from pagefile.records import DEFAULT_TENANT, ErasureReceipt, Head, Listing, Scope
 
 #: Conversations of a user that are counted.

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from pagefile.engine import Memory
 from pagefile.errors import InvalidTurnError, NotFoundError
 from pagefile.inspector import places
 from pagefile.inspector.archive import done
@@ -11,7 +12,6 @@ from pagefile.inspector.markup import Content, Element, el
 from pagefile.inspector.pieces import badge
 from pagefile.inspector.reader import Reader
 from pagefile.inspector.recall import known_users, user_list
-from pagefile.memory import Memory
 from pagefile.records import Fact, Revision
 
 _CHANGES_SHOWN = 50

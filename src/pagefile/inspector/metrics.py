@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from pagefile.engine import Memory
 from pagefile.inspector.frame import View, card, empty, figures, num, table, th
 from pagefile.inspector.markup import Content, Element, el
 from pagefile.inspector.pieces import code
 from pagefile.inspector.reader import Reader, words
-from pagefile.memory import Memory
 from pagefile.records import JsonObject
 
 

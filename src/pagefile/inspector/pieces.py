@@ -4,13 +4,13 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from pagefile.engine import Memory
 from pagefile.inspector import places
 from pagefile.inspector.charts import level
 from pagefile.inspector.frame import num, table, th
 from pagefile.inspector.markup import Content, Element, el
 from pagefile.inspector.plain import plain
 from pagefile.inspector.reader import Reader
-from pagefile.memory import Memory
 from pagefile.records import Head, Page
 
 #: Characters of a message that are shown at once, and those that open below them.

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from pagefile.engine import Memory
 from pagefile.inspector import places
 from pagefile.inspector.archive import done
 from pagefile.inspector.asking import Asked
@@ -10,7 +11,6 @@ from pagefile.inspector.frame import View, asking_form, card, choice_of, empty, 
 from pagefile.inspector.markup import Content, Element, el
 from pagefile.inspector.pieces import badge, said
 from pagefile.inspector.reader import Reader
-from pagefile.memory import Memory
 from pagefile.records import Turn
 from pagefile.tiers.archive import LOADING_TOOLS
 

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 
 import anyio.to_thread
 
+from pagefile.engine import Memory
 from pagefile.inspector import places
 from pagefile.inspector.asking import Asked
 from pagefile.inspector.frame import View, asking_form, card, empty, field_of, notice
 from pagefile.inspector.markup import Content, Element, el
 from pagefile.inspector.pieces import badge
 from pagefile.inspector.reader import Reader
-from pagefile.memory import Memory
 from pagefile.records import Hit, Turn
 from pagefile.text.ranking import WordIndex
 from pagefile.text.words import terms

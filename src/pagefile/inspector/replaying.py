@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from pagefile.engine import Memory
+from pagefile.engine.replaying import Replay, change_of, checked_from_afar
 from pagefile.errors import BudgetError, SettingsError
 from pagefile.inspector import places
 from pagefile.inspector.asking import Asked
@@ -23,8 +25,6 @@ from pagefile.inspector.markup import Content, Element, el
 from pagefile.inspector.pieces import badge
 from pagefile.inspector.reader import Reader
 from pagefile.inspector.reasons import reason
-from pagefile.memory import Memory
-from pagefile.memory.replaying import Replay, change_of, checked_from_afar
 from pagefile.records import Call, JsonValue
 from pagefile.window.comparing import BlockChange, CandidateChange, DiffLine, bill
 

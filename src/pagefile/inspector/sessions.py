@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from pagefile.engine import Memory
 from pagefile.inspector import places
 from pagefile.inspector.asking import Asked, head_of
 from pagefile.inspector.frame import View, card, empty, field_of, table, th
@@ -9,7 +10,6 @@ from pagefile.inspector.frame import asking_form as asking
 from pagefile.inspector.markup import Content, Element, el
 from pagefile.inspector.pieces import code
 from pagefile.inspector.reader import Reader
-from pagefile.memory import Memory
 from pagefile.records import Head, JsonObject, JsonValue
 
 _SHOWN = 30

@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from pagefile.engine import Memory
 from pagefile.inspector import (
     archive,
     bill,
@@ -20,7 +21,6 @@ from pagefile.inspector import (
 from pagefile.inspector.asking import Asked
 from pagefile.inspector.frame import View
 from pagefile.inspector.reader import Reader
-from pagefile.memory import Memory
 
 Gather: TypeAlias = Callable[[Memory, Asked], Awaitable[Any]]
 Show: TypeAlias = Callable[[Any, Reader], View]

@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass
 
+from pagefile.engine import Memory
 from pagefile.inspector import places
 from pagefile.inspector.asking import Asked
 from pagefile.inspector.frame import View, card, field_of, form, notice
 from pagefile.inspector.markup import Content, Element, el
 from pagefile.inspector.pieces import Row, conversations_table, rows_of
 from pagefile.inspector.reader import Reader, words
-from pagefile.memory import Memory
 from pagefile.records import JsonObject
 
 _SHOWN = 8

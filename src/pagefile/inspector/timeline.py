@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from pagefile.engine import Conversation, Memory
 from pagefile.inspector import places
 from pagefile.inspector.archive import Opened, opened
 from pagefile.inspector.asking import Asked, chat_of, head_of
@@ -10,7 +11,6 @@ from pagefile.inspector.frame import View, empty, figures, notice
 from pagefile.inspector.markup import Content, Element, el
 from pagefile.inspector.pieces import badge, code, fill_level, said
 from pagefile.inspector.reader import Reader
-from pagefile.memory import Conversation, Memory
 from pagefile.records import Checkpoint, Entry, Head, Reset, Step, Turn
 from pagefile.tiers.archive import LOADING_TOOLS, loaded_uuid
 

@@ -14,8 +14,8 @@ from time import monotonic
 from typing import Any, TypeVar
 
 from pagefile.blocking import BlockingMemory
+from pagefile.engine import Memory
 from pagefile.errors import ClosedError, SettingsError
-from pagefile.memory import Memory
 from pagefile.stores.breaker import Breaker
 
 logger = logging.getLogger("pagefile")
@@ -159,7 +159,7 @@ class FailOpen:
         return result
 
     def _failed(self, what: str, error: Exception, ticket: int | None) -> None:
-        if self.memory.house.settings.on_tier_error == "raise":
+        if self.memory.engine.settings.on_tier_error == "raise":
             raise error
         if ticket is not None and isinstance(error, SlowMemoryError):
             self._breaker.failed(ticket)
@@ -177,9 +177,9 @@ class FailOpen:
         )
 
     def _count(self) -> None:
-        house = self.memory.house
-        house.failures[self.integration] = house.failures.get(self.integration, 0) + 1
-        house.meter.count("pagefile_degraded_total", tier=self.integration)
+        engine = self.memory.engine
+        engine.failures[self.integration] = engine.failures.get(self.integration, 0) + 1
+        engine.meter.count("pagefile_degraded_total", tier=self.integration)
 
 
 async def _awaited(work: Callable[[], Awaitable[R]]) -> R:

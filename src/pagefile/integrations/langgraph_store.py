@@ -11,8 +11,8 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from pagefile.blocking import BlockingMemory
+from pagefile.engine import Memory
 from pagefile.errors import ClosedError, MissingExtraError, ModelOutputError, SettingsError
-from pagefile.memory import Memory
 from pagefile.ports import Embedder, ItemKey, ItemWrite, Namespace, StoredItem, Vector
 from pagefile.records import DEFAULT_TENANT, JsonValue, Scope, checked_id
 
@@ -124,7 +124,7 @@ class PagefileStore(BaseStore):
 
     def _open_loop(self) -> asyncio.AbstractEventLoop:
         assert self._loop is not None
-        if self._loop.is_closed() or self._memory.house.closed:
+        if self._loop.is_closed() or self._memory.engine.closed:
             raise ClosedError
         return self._loop
 
@@ -132,7 +132,7 @@ class PagefileStore(BaseStore):
 
     async def _done(self, ops: Sequence[Op]) -> list[Result]:
         """Reads see what was there before the batch, as in LangGraph's own stores; then everything is written at once."""
-        self._memory.house.check_open()
+        self._memory.engine.check_open()
         results: list[Result] = [None] * len(ops)
         gets = [(place, op) for place, op in enumerate(ops) if isinstance(op, GetOp)]
         for (place, _), item in zip(gets, await self._got([op for _, op in gets]), strict=True):
@@ -237,10 +237,10 @@ class PagefileStore(BaseStore):
 
     @property
     def _items(self) -> Any:
-        return self._memory.house.store.items
+        return self._memory.engine.store.items
 
     def _now(self) -> Any:
-        return self._memory.house.clock.now()
+        return self._memory.engine.clock.now()
 
 
 class _Index:
@@ -251,7 +251,7 @@ class _Index:
         self._own: Embedder | None = None
         self._given: Any = None
         if given is None:
-            vectors = memory.house.indexer.vectors
+            vectors = memory.engine.indexer.vectors
             if vectors is None:
                 raise SettingsError(
                     "This memory has no embedder to search by meaning with: open it with one, or give index={'embed': …}."

@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+from pagefile.engine.metering import METRICS, Metric
 from pagefile.errors import MissingExtraError
-from pagefile.memory.metering import METRICS, Metric
 from pagefile.ports import Meter
 
 try:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, TypeAlias
 
+from pagefile.content import Message
 from pagefile.records import Checkpoint, Entry, Head, JsonObject, JsonValue, Scope, Status, Step, Turn
 
 
@@ -26,6 +27,30 @@ class TurnDraft:
     counter: str
     metadata: JsonObject = field(default_factory=dict[str, JsonValue])
     agent: str | None = None
+    #: The messages in their order, where they are more than the short form; their steps are `steps`.
+    layout: tuple[Message, ...] | None = None
+    #: Bytes of images and files that the messages name, by their SHA-256.
+    blobs: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
+
+
+@dataclass(frozen=True, slots=True)
+class Extend:
+    """Add messages to an open turn.
+
+    Steps that the messages begin come behind those the turn has, and the messages name them by that number. `results` are steps of the
+    turn that had no result yet, by number, as they are with it.
+    """
+
+    scope: Scope
+    turn_id: str
+    messages: tuple[Message, ...]
+    tokens_added: int
+    steps: tuple[Step, ...] = ()
+    results: Mapping[int, Step] = field(default_factory=dict[int, Step])
+    blobs: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
+    #: The first text of the user, when the turn had none, and its tokens.
+    user: str | None = None
+    user_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +82,7 @@ class Abort:
     turn_id: str
 
 
-TurnChange: TypeAlias = AddStep | Complete | Abort
+TurnChange: TypeAlias = AddStep | Extend | Complete | Abort
 
 
 @dataclass(frozen=True, slots=True)

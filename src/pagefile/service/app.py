@@ -10,10 +10,10 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 
+from pagefile.engine import Memory
 from pagefile.errors import PagefileError
 from pagefile.inspector.filling import filling
 from pagefile.integrations.prometheus import PrometheusMeter
-from pagefile.memory import Memory
 from pagefile.service import inspecting, pages
 from pagefile.service.auth import Doorkeeper, unguarded
 from pagefile.service.binding import across_origins, allowed_names, check_binding, requires_keys
@@ -65,7 +65,7 @@ def create_app(settings: Settings, *, metrics: Path | None = None) -> FastAPI:
             chat_model(settings.model) as app.state.model,
             Memory.open(settings=settings, meter=app.state.meter) as memory,
         ):
-            await check_binding(service, memory.house.store.keys)
+            await check_binding(service, memory.engine.store.keys)
             app.state.memory = memory
             try:
                 async with filling() as app.state.filling:

@@ -24,9 +24,9 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from pagefile import records
+from pagefile.engine import Memory
 from pagefile.errors import AccessError, ClosedError, PagefileError, TooManyRequestsError, UnauthorizedError
 from pagefile.inspector import places
-from pagefile.memory import Memory
 from pagefile.ports import HeadQuery, KeyStore
 from pagefile.service.limits import RateLimit
 from pagefile.service.problems import Kind, answered, told
@@ -175,7 +175,7 @@ def _keys(scope: Scope) -> KeyStore:
     memory = memory_in(scope["app"])
     if memory is None:
         raise ClosedError
-    return memory.house.store.keys
+    return memory.engine.store.keys
 
 
 def open_memory(request: Request) -> Memory:
@@ -349,7 +349,7 @@ async def _check_conversation(value: BaseModel, principal: Principal, request: R
     if conversation is None or memory is None:
         return
     whole = records.Scope(cast("str", principal.tenant), None, conversation)
-    found = await memory.house.store.reader.heads(HeadQuery(whole, limit=1))
+    found = await memory.engine.store.reader.heads(HeadQuery(whole, limit=1))
     if found and found[0].scope.user != principal.user:
         raise AccessError("This key may not use this conversation: use an id of your own.")
 

@@ -9,8 +9,8 @@ from http import HTTPStatus
 from time import perf_counter
 from typing import Any, Literal, cast
 
+from pagefile.engine import Conversation, Memory
 from pagefile.errors import ConflictError, ModelError, ModelOutputError, NotFoundError, PagefileError
-from pagefile.memory import Conversation, Memory
 from pagefile.models import OpenAIChat
 from pagefile.ports import ChatModel, ToolCall, ViewRequest
 from pagefile.records import JsonValue, Turn
@@ -164,7 +164,7 @@ class ChatRun:
         began = perf_counter()
         said = self.said
         said.calls = ()
-        schemas = tool_schemas(self.memory.house.settings.language) if tools else ()
+        schemas = tool_schemas(self.memory.engine.settings.language) if tools else ()
         messages = self.window.messages if self.window else []
         between = _PARAGRAPH if said.text.strip() else ""
         async with aclosing(self.model.stream(messages, tools=schemas)) as pieces:
@@ -225,7 +225,7 @@ class ChatRun:
 
     async def _checkpoint(self) -> ChatCheckpoint:
         """The checkpoint in force; one of version 0 where there is none."""
-        view = await self.memory.house.store.reader.view(
+        view = await self.memory.engine.store.reader.view(
             ViewRequest(self.chat.scope, budget_tokens=0, min_turns=0)
         )
         found = view.checkpoint

@@ -9,13 +9,13 @@ from fastapi.responses import JSONResponse
 from prometheus_client.parser import text_string_to_metric_families
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
+from pagefile.engine import Memory
 from pagefile.errors import AccessError, InvalidTurnError
 from pagefile.inspector import erasing, metrics, places, scripted, site, start
 from pagefile.inspector.asking import Asked, chat_of
 from pagefile.inspector.filling import Filling
 from pagefile.inspector.metrics import Measure
 from pagefile.inspector.plain import plain
-from pagefile.memory import Memory
 from pagefile.service.auth import GuardedRouter, principal_of
 from pagefile.service.chatting import ChatRun
 from pagefile.service.inspector_door import form_of, gone_to, reader_of, shown, with_key

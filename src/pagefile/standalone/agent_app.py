@@ -17,9 +17,9 @@ from weakref import WeakValueDictionary
 import anyio
 import anyio.to_thread
 
+from pagefile.engine import Conversation, Memory
+from pagefile.engine.engine import Engine
 from pagefile.errors import ConflictError, InvalidTurnError, NotFoundError, PagefileError, StoreError
-from pagefile.memory import Conversation, Memory
-from pagefile.memory.house import House
 from pagefile.ports import LogView, ViewRequest
 from pagefile.records import DEFAULT_TENANT, Scope, checked_id
 from pagefile.standalone.history_text import HistoryText, counted_text, safety_lines, turn_lines
@@ -82,11 +82,11 @@ class AgentApp:
         that is given brings back turns which the summary covers, while that leaves the window below its threshold.
         """
         with _told("QueryMemoryContext error: %s"):
-            asked = Query.of(request, self._house.settings.max_message_chars)
+            asked = Query.of(request, self._engine.settings.max_message_chars)
             scope = self._scope(asked.conversation_id)
             view, session = await self._read(scope, budget_tokens=_EVERYTHING)
             whole = await self._history(scope, view, session, asked)
-            show = partial(asked.shown, whole, self._house.counter.count)
+            show = partial(asked.shown, whole, self._engine.counter.count)
             in_thread = len(whole.text) + len(asked.text) >= _THREAD_FROM_CHARS
             shown, tokens = await anyio.to_thread.run_sync(show) if in_thread else show()
             ratio = tokens / asked.window_tokens
@@ -193,7 +193,7 @@ class AgentApp:
                 if (await self._view(scope)).head.turns:
                     await self._begin_anew(scope)
                     return
-                session = SessionValue.of(await self._house.sessions.get(scope))
+                session = SessionValue.of(await self._engine.sessions.get(scope))
                 if not session.meta.conversation_id or (scope.user and not session.meta.user_id):
                     await self._save(scope, session)
 
@@ -222,13 +222,13 @@ class AgentApp:
         return SessionClient(self)
 
     async def _begin_anew(self, scope: Scope) -> None:
-        known = SessionValue.of(await self._house.sessions.get(scope))
+        known = SessionValue.of(await self._engine.sessions.get(scope))
         await self._chat(scope).reset()
         self._asked.pop(scope.conversation or "", None)
         await self._save(scope, SessionValue(user_snapshot=known.user_snapshot))
 
     async def _session(self, scope: Scope) -> SessionValue:
-        stored = await self._house.sessions.get(scope)
+        stored = await self._engine.sessions.get(scope)
         view = await self._view(scope, min_turns=WINDOW_TURNS)
         if stored is None and not view.head.exists:
             raise NotFoundError(
@@ -237,43 +237,43 @@ class AgentApp:
         return present(scope, stored, view)
 
     async def _save(self, scope: Scope, session: SessionValue) -> None:
-        stored = await self._house.sessions.get(scope)
+        stored = await self._engine.sessions.get(scope)
         view = await self._view(scope)
-        now = int(self._house.clock.now().timestamp())
-        await self._house.sessions.put(scope, merged(scope, stored, session, view, now))
+        now = int(self._engine.clock.now().timestamp())
+        await self._engine.sessions.put(scope, merged(scope, stored, session, view, now))
 
     # -- messages -------------------------------------------------------------------------------------------------------
 
     async def query_message_by_conversation_id_asc(self, conversation_id: str) -> list[AIMessage]:
         """Every done turn, oldest first."""
-        return await messages_after(self._house.store.reader, self._scope(conversation_id), 0)
+        return await messages_after(self._engine.store.reader, self._scope(conversation_id), 0)
 
     async def query_message_by_conversation_id_asc_with_limit(
         self, conversation_id: str, limit: int = 100
     ) -> list[AIMessage]:
         """The newest done turns, oldest first."""
-        return await newest_messages(self._house.store.reader, self._scope(conversation_id), limit)
+        return await newest_messages(self._engine.store.reader, self._scope(conversation_id), limit)
 
     async def query_message_by_conversation_id_asc_from_checkpoint(
         self, conversation_id: str, checkpoint_message_id: str
     ) -> list[AIMessage]:
         """Done turns written after a checkpoint, oldest first; all of them for an empty id."""
-        scope, reader = self._scope(conversation_id), self._house.store.reader
+        scope, reader = self._scope(conversation_id), self._engine.store.reader
         return await messages_after(reader, scope, await checkpoint_seq(reader, scope, checkpoint_message_id))
 
     # -- inside -----------------------------------------------------------------------------------------------------------
 
     @property
-    def _house(self) -> House:
-        self._memory.house.check_open()
-        return self._memory.house
+    def _engine(self) -> Engine:
+        self._memory.engine.check_open()
+        return self._memory.engine
 
     def _scope(self, conversation_id: str, user_id: str | None = None) -> Scope:
         return Scope(self._tenant, user_id or None, checked_id(conversation_id, "conversation_id"))
 
     def _chat(self, scope: Scope, agent: str | None = None) -> Conversation:
-        house = self._house
-        by_hand = replace(house, settings=replace(house.settings, checkpoints="manual"))
+        engine = self._engine
+        by_hand = replace(engine, settings=replace(engine.settings, checkpoints="manual"))
         return Conversation(by_hand, scope, agent=agent or None)
 
     def _alone(self, scope: Scope) -> anyio.Lock:
@@ -281,7 +281,7 @@ class AgentApp:
         return self._locks.setdefault(scope.conversation or "", anyio.Lock())
 
     async def _view(self, scope: Scope, *, budget_tokens: int = 0, min_turns: int = 0) -> LogView:
-        return await self._house.store.reader.view(ViewRequest(scope, budget_tokens, min_turns))
+        return await self._engine.store.reader.view(ViewRequest(scope, budget_tokens, min_turns))
 
     async def _mode(self, scope: Scope) -> str:
         """The mode after a turn was written, which no failure undoes any more."""
@@ -290,16 +290,16 @@ class AgentApp:
 
     async def _read(self, scope: Scope, *, budget_tokens: int = 0) -> tuple[LogView, SessionValue]:
         """The conversation; what a store that is down cannot tell is as in a new one."""
-        house, view, stored = self._house, LogView(no_head(scope), None, ()), None
+        engine, view, stored = self._engine, LogView(no_head(scope), None, ()), None
         began = perf_counter()
         try:
             view = await self._view(scope, budget_tokens=budget_tokens)
-            house.meter.observe("pagefile_store_seconds", perf_counter() - began, verb="view")
-            stored = await house.sessions.get(scope)
+            engine.meter.observe("pagefile_store_seconds", perf_counter() - began, verb="view")
+            stored = await engine.sessions.get(scope)
         except StoreError as error:
-            if house.settings.on_tier_error == "raise":
+            if engine.settings.on_tier_error == "raise":
                 raise
-            house.failed("store", error)
+            engine.failed("store", error)
         return view, present(scope, stored, view)
 
     async def _history(self, scope: Scope, view: LogView, session: SessionValue, asked: Query) -> HistoryText:
@@ -310,12 +310,12 @@ class AgentApp:
         missing = asked.recent_turns - len(turns)
         if view.checkpoint is None or missing <= 0:
             return HistoryText(summary, safety, turns)
-        reader, through = self._house.store.reader, view.checkpoint.covered_through_seq
+        reader, through = self._engine.store.reader, view.checkpoint.covered_through_seq
         newest = await newest_turns(reader, scope, asked.recent_turns, view.head.reset_seq)
         covered = [turn_lines(turn) for turn in newest if (turn.seq or 0) <= through][-missing:]
         for first in range(len(covered)):
             longer = HistoryText(summary, safety, (*covered[first:], *turns))
-            tokens = self._house.counter.count(counted_text(longer.text, asked.text))
+            tokens = self._engine.counter.count(counted_text(longer.text, asked.text))
             if tokens < asked.threshold * asked.window_tokens:
                 return longer
         return HistoryText(summary, safety, turns)
@@ -326,8 +326,8 @@ class AgentApp:
         while len(self._asked) > _REMEMBERED:
             self._asked.popitem(last=False)
         known.answered(asked, view, context)
-        self._house.meter.observe("pagefile_token_ratio", context.token_ratio)
-        self._house.meter.observe("pagefile_window_tokens", context.estimated_tokens)
+        self._engine.meter.observe("pagefile_token_ratio", context.token_ratio)
+        self._engine.meter.observe("pagefile_window_tokens", context.estimated_tokens)
 
     QueryMemoryContext = query_memory_context
     WriteTurn = write_turn

@@ -13,9 +13,9 @@ from datetime import datetime
 from typing import ClassVar, Final, Literal, NotRequired, TypedDict
 from uuid import NAMESPACE_URL, uuid5
 
+from pagefile.engine import Conversation, Memory
+from pagefile.engine.engine import Engine
 from pagefile.errors import InvalidTurnError
-from pagefile.memory import Conversation, Memory
-from pagefile.memory.house import House
 from pagefile.ports import EntryQuery, LogView, ViewRequest
 from pagefile.records import (
     DEFAULT_TENANT,
@@ -107,10 +107,10 @@ class ConversationStore:
         self._counts: OrderedDict[tuple[str, str], _Counted] = OrderedDict()
 
     @property
-    def house(self) -> House:
+    def engine(self) -> Engine:
         """The engine, provided that it is open."""
-        self._memory.house.check_open()
-        return self._memory.house
+        self._memory.engine.check_open()
+        return self._memory.engine
 
     def scope(self, conversation_id: str) -> Scope:
         """Whose memory a conversation is, whoever its user."""
@@ -172,7 +172,7 @@ class ConversationStore:
         if limit is None or not desc:
             found = await self._oldest(scope, view.head.reset_seq, limit)
             return found[::-1] if desc else found
-        return messages_of(await newest_turns(self.house.store.reader, scope, limit, view.head.reset_seq))[
+        return messages_of(await newest_turns(self.engine.store.reader, scope, limit, view.head.reset_seq))[
             ::-1
         ][:limit]
 
@@ -222,7 +222,7 @@ class ConversationStore:
             raise InvalidTurnError(
                 f"covered_message_count is {covered_message_count}: there is no whole turn in that many messages."
             )
-        made = await self.house.checkpoints.cover(
+        made = await self.engine.checkpoints.cover(
             scope, summary, through_seq, expected_version=expected_version
         )
         return _summary(made, covered)
@@ -231,13 +231,13 @@ class ConversationStore:
 
     async def view(self, scope: Scope) -> LogView:
         """The head of a conversation and its summary, without turns."""
-        return await self.house.store.reader.view(ViewRequest(scope, budget_tokens=0, min_turns=0))
+        return await self.engine.store.reader.view(ViewRequest(scope, budget_tokens=0, min_turns=0))
 
     async def turns_after(self, scope: Scope, seq: int) -> AsyncIterator[list[Turn]]:
         """Done turns behind a place in the log, oldest first, some hundreds at a time."""
         while True:
             query = EntryQuery(scope, statuses=_DONE, after_seq=seq, limit=_BATCH)
-            batch = [turn for turn in await self.house.store.reader.entries(query) if isinstance(turn, Turn)]
+            batch = [turn for turn in await self.engine.store.reader.entries(query) if isinstance(turn, Turn)]
             if batch:
                 yield batch
                 seq = batch[-1].seq or seq
@@ -271,7 +271,7 @@ class ConversationStore:
             return head.last_seq + 1
         left = window_messages
         for turn in reversed(
-            await newest_turns(self.house.store.reader, scope, window_messages, head.reset_seq)
+            await newest_turns(self.engine.store.reader, scope, window_messages, head.reset_seq)
         ):
             left -= len(messages_of([turn]))
             if left <= 0:
@@ -281,7 +281,7 @@ class ConversationStore:
     async def turns_between(self, scope: Scope, after_seq: int, before_seq: int, limit: int) -> list[Turn]:
         """The first done turns between two places in the log."""
         query = EntryQuery(scope, statuses=_DONE, after_seq=after_seq, limit=limit)
-        found = await self.house.store.reader.entries(query)
+        found = await self.engine.store.reader.entries(query)
         return [turn for turn in found if isinstance(turn, Turn) and (turn.seq or 0) < before_seq]
 
     async def turn_of(self, hit: Hit) -> Turn | None:
@@ -300,7 +300,7 @@ class ConversationStore:
 
     async def _newest_open(self, conversation_id: str) -> str | None:
         query = EntryQuery(self.scope(conversation_id), statuses=_OPEN, limit=1, newest=True)
-        found = await self.house.store.reader.entries(query)
+        found = await self.engine.store.reader.entries(query)
         return found[-1].id if found else None
 
 

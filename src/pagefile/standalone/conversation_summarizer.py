@@ -9,9 +9,9 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias, cast
 
+from pagefile.engine import Memory
+from pagefile.engine.asking import at_least
 from pagefile.errors import ConflictError, ModelOutputError, SettingsError
-from pagefile.memory import Memory
-from pagefile.memory.asking import at_least
 from pagefile.models.summarizers import CallableSummarizer, ExtractiveSummarizer
 from pagefile.ports import ChatModel, LogView, Summarizer, SummaryRequest
 from pagefile.records import Scope, Turn
@@ -109,7 +109,7 @@ class ConversationSummarizer:
         One update of a conversation runs at a time; asked for again meanwhile, it is looked at once more. Whatever fails
         there is logged and costs no turn. `memory.settle()` waits for it, and so does closing the memory, for a while.
         """
-        self.store.house.tender.ask(self.store.scope(conversation_id), self._update)
+        self.store.engine.tender.ask(self.store.scope(conversation_id), self._update)
 
     async def _update(self, scope: Scope) -> None:
         conversation_id = scope.conversation or ""
@@ -148,8 +148,8 @@ class ConversationSummarizer:
         )
         if made.trouble is not None:
             logger.warning("the summarizer failed, extracted a summary instead: %s", made.trouble)
-            self.store.house.meter.count("pagefile_degraded_total", tier="summarizer")
-        await self.store.house.checkpoints.cover(
+            self.store.engine.meter.count("pagefile_degraded_total", tier="summarizer")
+        await self.store.engine.checkpoints.cover(
             scope, made.text, turns[-1].seq or 0, expected_version=previous.version if previous else 0
         )
 

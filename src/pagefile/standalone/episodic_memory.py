@@ -17,9 +17,9 @@ from uuid import uuid4
 import anyio
 import anyio.to_thread
 
+from pagefile.engine import Memory
+from pagefile.engine.asking import at_least
 from pagefile.errors import MissingExtraError, ModelOutputError, SettingsError, StoreError
-from pagefile.memory import Memory
-from pagefile.memory.asking import at_least
 from pagefile.ports.world import Embedder
 from pagefile.records import checked_id, checked_text
 from pagefile.standalone.conversation_store import ConversationMessage, ConversationStore
@@ -143,7 +143,7 @@ class _LogEpisodes(_Episodes):
         self._store = store
 
     async def index(self, conversation_id: str, user: str, assistant: str, turn_id: str | None) -> None:
-        self._store.house.check_open()
+        self._store.engine.check_open()
 
     async def recall(self, conversation_id: str, query: str, top_k: int) -> list[_Episode]:
         chat = self._store.conversation(conversation_id)

@@ -7,8 +7,8 @@ the baseline, the newest six messages.
 from collections.abc import Awaitable, Sequence
 from typing import TypedDict, TypeVar
 
-from pagefile.memory import Memory
-from pagefile.memory.asking import at_least
+from pagefile.engine import Memory
+from pagefile.engine.asking import at_least
 from pagefile.ports import LogView
 from pagefile.standalone.conversation_store import ConversationMessage, ConversationStore, messages_of
 from pagefile.standalone.conversation_summarizer import WINDOW_MESSAGES, ConversationSummarizer
@@ -120,14 +120,14 @@ class ConversationHistory:
         head = view.head
         # As many turns as the window may have besides, for those that are written in this moment.
         limit = min(self.window_messages + head.live_turns, MAX_RECENT_MESSAGES)
-        turns = await newest_turns(self.store.house.store.reader, head.scope, limit, head.reset_seq)
+        turns = await newest_turns(self.store.engine.store.reader, head.scope, limit, head.reset_seq)
         live = messages_of(turn for turn in turns if (turn.seq or 0) > head.covered_through_seq)
         keep = min(max(self.window_messages, len(live)), MAX_RECENT_MESSAGES)
         return messages_of(turns)[-keep:]
 
     async def _tried(self, part: str, work: Awaitable[T]) -> T | None:
         """A part that fails costs its own block, never the answer; the log and the counts say so."""
-        return await self.store.house.guarded(part, _no_receipt, work)
+        return await self.store.engine.guarded(part, _no_receipt, work)
 
     _get_context = get_context
     _get_hybrid_history = get_hybrid_history

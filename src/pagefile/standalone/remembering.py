@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
+from pagefile.engine import Memory
 from pagefile.errors import PagefileError
-from pagefile.memory import Memory
 from pagefile.tiers.facts_book import refuse_orders
 from pagefile.window.wording import Language
 

@@ -15,9 +15,9 @@ from inspect import isawaitable
 from typing import Any, ClassVar, cast
 from uuid import uuid4
 
+from pagefile.engine import Memory
+from pagefile.engine.drafts import checked_json, result_text
 from pagefile.errors import HandleNotFoundError, StoreError
-from pagefile.memory import Memory
-from pagefile.memory.drafts import checked_json, result_text
 from pagefile.records import DEFAULT_TENANT, JsonValue, Page, Scope, Step
 from pagefile.text.clip import clip
 from pagefile.tiers.archive import FALLBACK_CHARS, LOADING_TOOLS, explained
@@ -118,15 +118,15 @@ class ToolResultManager:
         text = result if isinstance(result, str) else result_text(result)  # pyright: ignore[reportUnnecessaryIsInstance] - tools return anything
         if len(text) <= self.ARCHIVE_THRESHOLD or tool_name in LOADING_TOOLS:
             return text
-        house = self._memory.house
+        engine = self._memory.engine
         scope = Scope(self._tenant, self._user, conversation_id)
         step = Step(tool_name[:100], checked_json(tool_input, "tool_input"), result_text(text), call_id="")
         try:
-            page = await house.archive.store(scope, step, str(uuid4()), thread=thread_id)
+            page = await engine.archive.store(scope, step, str(uuid4()), thread=thread_id)
         except StoreError as error:
-            house.failed("archive", error)
+            engine.failed("archive", error)
             return clip(text, min(FALLBACK_CHARS, self.ARCHIVE_THRESHOLD))
-        return placeholder(page, house.counter.count)
+        return placeholder(page, engine.counter.count)
 
     def wrap(
         self, tool: Callable[..., Any], *, conversation_id: str, name: str | None = None
@@ -153,7 +153,7 @@ class ToolResultManager:
     async def get(self, uuid: str, *, conversation_id: str | None = None) -> ToolResultArchive:
         """The whole row; raises `HandleNotFoundError` for an unknown, foreign or malformed uuid."""
         scope = Scope(self._tenant, self._user, conversation_id)
-        page, text = await self._memory.house.archive.load(scope, uuid)
+        page, text = await self._memory.engine.archive.load(scope, uuid)
         return ToolResultArchive.of(page, text)
 
     async def prepare_context(self, messages: list[Any], load_uuids: list[str] | None = None) -> list[Any]:

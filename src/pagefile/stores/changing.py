@@ -4,25 +4,68 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from pagefile.ports import Abort, AddStep, TurnChange
-from pagefile.records import CHECKPOINT_QUERY, Checkpoint, Turn
+from pagefile.content import Message, Text, ToolCall, ToolResult
+from pagefile.ports import Abort, AddStep, Complete, Extend, TurnChange
+from pagefile.records import CHECKPOINT_QUERY, Checkpoint, Step, Turn
 from pagefile.stores.encoding import plain, to_json
 
 
 def changed(turn: Turn, change: TurnChange) -> Turn:
     """The turn after a change; its place in the log is given by whoever writes it."""
-    if isinstance(change, AddStep):
-        step = replace(change.step, input=plain(change.step.input))
-        return replace(turn, steps=(*turn.steps, step), tokens=turn.tokens + change.tokens_added)
-    if isinstance(change, Abort):
-        return replace(turn, status="aborted")
+    match change:
+        case AddStep():
+            return _with_step(turn, change)
+        case Extend():
+            return _extended(turn, change)
+        case Abort():
+            return replace(turn, status="aborted")
+        case Complete():
+            return _completed(turn, change)
+
+
+def _with_step(turn: Turn, change: AddStep) -> Turn:
+    layout = turn.layout
+    if layout is not None:
+        number = len(turn.steps)
+        layout = (
+            *layout,
+            Message("assistant", (ToolCall(number),)),
+            Message("tool", (ToolResult(number),)),
+        )
+    steps = (*turn.steps, _plain_step(change.step))
+    return replace(turn, steps=steps, layout=layout, tokens=turn.tokens + change.tokens_added)
+
+
+def _extended(turn: Turn, change: Extend) -> Turn:
+    steps = [_plain_step(change.results.get(number, step)) for number, step in enumerate(turn.steps)]
+    steps += [_plain_step(step) for step in change.steps]
+    first = {"user": change.user, "user_tokens": change.user_tokens} if turn.user is None else {}
+    return replace(
+        turn,
+        **first,
+        steps=tuple(steps),
+        layout=(*turn.messages, *change.messages),
+        tokens=turn.tokens + change.tokens_added,
+    )
+
+
+def _completed(turn: Turn, change: Complete) -> Turn:
+    layout = turn.layout
+    if layout is not None and change.assistant and change.tokens_added:
+        layout = (*layout, Message("assistant", (Text(change.assistant),)))
     return replace(
         turn,
         status="done",
         assistant=change.assistant,
         assistant_tokens=change.assistant_tokens,
+        layout=layout,
         tokens=turn.tokens + change.tokens_added,
     )
+
+
+def _plain_step(step: Step) -> Step:
+    """The step as it comes back from a database."""
+    return replace(step, input=plain(step.input))
 
 
 def checkpoint_values(checkpoint: Checkpoint, text: str, coverage: Sequence[int]) -> dict[str, Any]:

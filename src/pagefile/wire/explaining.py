@@ -6,8 +6,8 @@ from typing import Annotated, Literal, TypeAlias, cast
 
 from pydantic import ConfigDict, Field, JsonValue
 
-from pagefile.memory.explaining import Cost, Explanation
-from pagefile.memory.replaying import Replay
+from pagefile.engine.explaining import Cost, Explanation
+from pagefile.engine.replaying import Replay
 from pagefile.window.candidates import Block
 from pagefile.window.comparing import BlockBill, BlockChange, CandidateChange, Change, Comparison, DiffLine
 from pagefile.wire.queries import PAGE, ConversationParams

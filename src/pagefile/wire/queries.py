@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from pagefile.memory.reading import Kind
+from pagefile.engine.reading import Kind
 from pagefile.wire.texts import (
     MAX_INT,
     ConversationId,

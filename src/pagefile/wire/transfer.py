@@ -9,7 +9,7 @@ from typing import Annotated, Literal, Self, TypeAlias
 
 from pydantic import Field, JsonValue, TypeAdapter, model_validator
 
-from pagefile.memory.transfer_lines import check_window
+from pagefile.engine.transfer_lines import check_window
 from pagefile.records import Outcome, Status
 from pagefile.wire.texts import (
     MAX_INT,

@@ -210,8 +210,8 @@ async def test_a_wrong_shape_would_be_ignored(memory, stub, options, monkeypatch
 async def test_a_failing_store_never_stops_the_run(tmp_path, stub, options, caplog):
     """Every hook fails; the answer is there all the same, and the log says so once for each kind."""
     async with Memory.open(f"sqlite:///{tmp_path}/memory.db") as memory:
-        flaky = FlakyStore(memory.house.store)
-        memory.house.store = flaky
+        flaky = FlakyStore(memory.engine.store)
+        memory.engine.store = flaky
         flaky.fail(["log.append", "log.advance", "reader.view"])
         claude = ClaudeMemory(memory, user_id="ada")
         with caplog.at_level(logging.WARNING, logger="pagefile"):

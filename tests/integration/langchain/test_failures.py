@@ -11,10 +11,10 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
 from pagefile import BlockingMemory, Memory, Settings
+from pagefile.engine.engine import Engine
 from pagefile.errors import SettingsError
 from pagefile.integrations.langchain import PagefileMiddleware
 from pagefile.integrations.langchain.view import request_tokens
-from pagefile.memory.house import House
 from pagefile.ports import Meter
 from pagefile.stores import InMemoryStore, SystemClock
 from pagefile.testing import FlakyStore
@@ -91,7 +91,7 @@ def meter():
 
 @pytest.fixture
 def memory(store, meter):
-    return Memory(House.build(store, Settings(language="en"), SystemClock(), open_counter(), meter=meter))
+    return Memory(Engine.build(store, Settings(language="en"), SystemClock(), open_counter(), meter=meter))
 
 
 def ask(text: str) -> dict:

@@ -209,7 +209,7 @@ async def test_requests_stay_within_the_window_and_the_state_does_not_shrink(mem
     for number in range(60):
         text = f"Invoice {number} is for {number * 13} kroner, the customer is allergic to paper {number}."
         out = await agent.ainvoke(ask(text), THREAD)
-    count = memory.house.counter.count
+    count = memory.engine.counter.count
     assert all(request_tokens(request, count) <= 2000 for request in model.calls)
     for request in model.calls:
         check_order(request)
@@ -228,7 +228,7 @@ async def test_a_result_larger_than_the_window_comes_as_passages(memory):
     out = await agent.ainvoke(ask("What is option 777 set to?"), THREAD)
     request = model.calls[1]
     check_order(request)
-    assert request_tokens(request, memory.house.counter.count) <= 3000
+    assert request_tokens(request, memory.engine.counter.count) <= 3000
     assert "option 777" in request[-1].text
     assert manual.invoke({"topic": "roles"}) == out["messages"][2].text
 

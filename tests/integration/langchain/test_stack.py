@@ -128,7 +128,7 @@ async def test_all_three_together(memory):
         await agent.ainvoke(ask(f"Look up thing {number}"), THREAD)
     for request in model.calls:
         check_order(request)
-        assert request_tokens(request, memory.house.counter.count) <= 4000
+        assert request_tokens(request, memory.engine.counter.count) <= 4000
     turns = list(await memory.conversation("t", user_id="ada").turns())
     assert [f"Thing {n} is found." for n in range(6)] == [turn.assistant for turn in turns]
 

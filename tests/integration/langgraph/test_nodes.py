@@ -178,8 +178,8 @@ async def test_a_store_that_fails_costs_no_answer(memory, monkeypatch):
         raise OSError("disk")
 
     for verb in ("view", "entries"):
-        monkeypatch.setattr(memory.house.store.reader, verb, fail)
-    monkeypatch.setattr(memory.house.store.facts, "list", fail)
+        monkeypatch.setattr(memory.engine.store.reader, verb, fail)
+    monkeypatch.setattr(memory.engine.store.facts, "list", fail)
     update = await recall_node(asking(), sources=sources(memory))
     assert (None, None, []) == (
         update["memory_context"],

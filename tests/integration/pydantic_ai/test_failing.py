@@ -6,8 +6,8 @@ import logging
 import pytest
 
 from pagefile import Memory, Settings, StoreUnavailableError
+from pagefile.engine.engine import Engine
 from pagefile.integrations.pydantic_ai import PagefileMemory
-from pagefile.memory.house import House
 from pagefile.stores import InMemoryStore, SystemClock
 from pagefile.testing import FlakyStore
 from pagefile.text.tokens import open_counter
@@ -58,7 +58,7 @@ class _StuckPort:
 
 
 def opened(store):
-    return Memory(House.build(store, Settings(), SystemClock(), open_counter()))
+    return Memory(Engine.build(store, Settings(), SystemClock(), open_counter()))
 
 
 @pytest.fixture
@@ -98,7 +98,7 @@ async def test_a_store_that_fails(memory, store, caplog, verbs):
             assert "好" == result.output
             history = reloaded(result.all_messages())
     assert LONG in script.sent[1].returned
-    assert sum(memory.house.failures.values()) > 0
+    assert sum(memory.engine.failures.values()) > 0
     told = [record.getMessage() for record in caplog.records if "pydantic_ai" in record.getMessage()]
     assert sorted(set(told)) == sorted(told)
     store.mend()
@@ -138,7 +138,7 @@ async def test_a_result_that_could_not_be_archived_fits_the_window(memory, store
     (shown,) = script.sent[1].returned
     assert shown.startswith("第0条")
     assert shown.endswith("第2999条 内容。\n")
-    assert memory.house.counter.count(shown) < 4000
+    assert memory.engine.counter.count(shown) < 4000
 
 
 @pytest.mark.parametrize("verb", ["log.append", "log.advance", "reader.view", "pages.put"])
@@ -154,7 +154,7 @@ async def test_a_store_that_hangs(verb, caplog):
     assert "好" == result.output
     assert LONG_ENOUGH in script.sent[1].returned
     assert store.waited > 0
-    assert memory.house.failures["pydantic_ai"] > 0
+    assert memory.engine.failures["pydantic_ai"] > 0
     told = [record.getMessage() for record in caplog.records]
     assert sorted(set(told)) == sorted(told)
 
@@ -174,7 +174,7 @@ async def test_whatever_is_raised_inside(memory, monkeypatch, caplog):
         raise ZeroDivisionError
 
     monkeypatch.setattr("pagefile.integrations.pydantic_ai.run.fitted", broken)
-    monkeypatch.setattr("pagefile.memory.conversation.Conversation.workspace", broken)
+    monkeypatch.setattr("pagefile.engine.conversation.Conversation.workspace", broken)
     script = Script(("get_toc", {}), "好")
     with caplog.at_level(logging.ERROR, "pagefile"):
         assert "好" == (await agent_of(script, memory).run("问题")).output
@@ -184,7 +184,7 @@ async def test_whatever_is_raised_inside(memory, monkeypatch, caplog):
 async def test_for_tests_it_may_raise(store):
     """on_tier_error="raise": a failure is seen where it happens."""
     settings = Settings(on_tier_error="raise")
-    memory = Memory(House.build(store, settings, SystemClock(), open_counter()))
+    memory = Memory(Engine.build(store, settings, SystemClock(), open_counter()))
     store.fail(["log.append"])
     with pytest.raises(StoreUnavailableError):
         await agent_of(Script("好"), memory).run("问题")

@@ -152,7 +152,7 @@ async def test_a_table_of_contents_of_188_000_characters(memory):
     first = await agent.run("第2000章讲什么？", conversation_id="c")
     await agent.run("再看", conversation_id="c", message_history=reloaded(first.all_messages()))
     assert ["a"] == asked
-    count = memory.house.counter.count
+    count = memory.engine.counter.count
     assert all(
         count(sent.instructions + "".join(sent.said + sent.returned + sent.answered)) <= 8000
         for sent in script.sent

@@ -170,7 +170,7 @@ async def test_a_function_that_finds_nobody(memory):
     script = Script("好")
     agent = script.agent(PagefileMemory(memory, user_id=lambda ctx: None, conversation_id="c"))
     await agent.run("我喜欢什么茶？")
-    assert 1 == memory.house.failures["pydantic_ai"]
+    assert 1 == memory.engine.failures["pydantic_ai"]
     assert [] == await memory.conversation("c").turns()
 
 

@@ -100,14 +100,14 @@ async def test_cancelled_while_a_result_is_written(memory, monkeypatch):
     """The write goes on behind the cancelled run, and the turn is closed after it."""
     agent = with_tools(Script(("fetch", {}), "好"), memory)
     writing = asyncio.Event()
-    put = memory.house.store.pages.put
+    put = memory.engine.store.pages.put
 
     async def slow_put(draft):
         writing.set()
         await asyncio.sleep(0.2)
         return await put(draft)
 
-    monkeypatch.setattr(memory.house.archive, "_pages", Slow(memory.house.archive._pages, put=slow_put))
+    monkeypatch.setattr(memory.engine.archive, "_pages", Slow(memory.engine.archive._pages, put=slow_put))
     task = asyncio.ensure_future(agent.run("问题", conversation_id="c"))
     await writing.wait()
     task.cancel()

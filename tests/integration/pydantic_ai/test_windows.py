@@ -20,7 +20,7 @@ from .agents import Script, pairs_are_whole, reloaded
 
 
 def tokens(memory, sent) -> int:
-    count = memory.house.counter.count
+    count = memory.engine.counter.count
     return sum(count(text) for text in [sent.instructions, *sent.said, *sent.returned, *sent.answered])
 
 

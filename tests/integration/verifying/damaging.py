@@ -4,7 +4,7 @@ import zlib
 from dataclasses import dataclass, replace
 
 from pagefile import Memory, Settings
-from pagefile.memory.verifying import verify
+from pagefile.engine.verifying import verify
 from pagefile.settings import ArchiveSettings, MemorySettings
 from pagefile.testing import HashingEmbedder
 
@@ -57,7 +57,7 @@ async def filled(url):
 
 async def verified(url, **options):
     async with opened(url) as memory:
-        return await verify(memory.house, **options)
+        return await verify(memory.engine, **options)
 
 
 def told(report):

@@ -4,7 +4,7 @@ import anyio
 import pytest
 
 from pagefile import Memory, SettingsError
-from pagefile.memory.verifying import verify
+from pagefile.engine.verifying import verify
 from pagefile.records import Scope
 from pagefile.stores import head_version
 from pagefile.testing.valkey import ValkeyServer
@@ -25,7 +25,7 @@ async def test_turns_that_come_in_meanwhile_are_no_damage(tmp_path):
                     await chat.checkpoint(f"summary {number}", recent_turns=1)
 
         writing.start_soon(write)
-        reports = [await verify(memory.house, repair=True) for _ in range(15)]
+        reports = [await verify(memory.engine, repair=True) for _ in range(15)]
         writing.cancel_scope.cancel()
     assert [report.findings for report in reports] == [()] * 15
     assert reports[-1].checked["turns"] > 0
@@ -37,42 +37,42 @@ async def test_a_cache_that_holds_something_else_is_emptied(tmp_path):
     url = f"sqlite:///{tmp_path}/a.db"
     with ValkeyServer() as server:
         async with Memory.open(url, settings=LOOKING, sessions=server.url) as memory:
-            house = memory.house
+            engine = memory.engine
             await memory.conversation("c", user_id="u").record("hello", "hi")
             scope = Scope("default", "u", "c")
-            value = await house.sessions.get(scope)
-            assert (await verify(house)).findings == ()
+            value = await engine.sessions.get(scope)
+            assert (await verify(engine)).findings == ()
             (head,) = await memory.conversations(user_id="u")
             version = head_version(head)
-            await house.cache.drop(scope)
-            assert await house.cache.put(scope, {**value, "own": "stale"}, version=version)
-            (found,) = (await verify(house)).findings
+            await engine.cache.drop(scope)
+            assert await engine.cache.put(scope, {**value, "own": "stale"}, version=version)
+            (found,) = (await verify(engine)).findings
             assert (found.level, found.kind, found.conversation) == ("derived", "session-cache", "c")
-            assert (await verify(house, repair=True)).whole
-            assert await house.sessions.get(scope) == value
-            await house.cache.drop(scope)
-            assert await house.cache.put(scope, {"own": "old"}, version=version - 1)
-            assert (await verify(house)).findings == ()
+            assert (await verify(engine, repair=True)).whole
+            assert await engine.sessions.get(scope) == value
+            await engine.cache.drop(scope)
+            assert await engine.cache.put(scope, {"own": "old"}, version=version - 1)
+            assert (await verify(engine)).findings == ()
 
 
 async def test_a_store_without_an_auditor_says_so():
     """Somebody's own store works without one."""
     async with opened("memory://") as memory:
-        memory.house.store.audit = None
+        memory.engine.store.audit = None
         with pytest.raises(SettingsError, match="cannot be verified"):
-            await verify(memory.house)
+            await verify(memory.engine)
 
 
 async def test_an_empty_memory_is_whole():
     """There is nothing to be wrong."""
     async with opened("memory://") as memory:
-        assert (await verify(memory.house, full=True, repair=True)).whole
+        assert (await verify(memory.engine, full=True, repair=True)).whole
 
 
 async def test_a_fact_does_not_come_back_after_its_conversation_was_erased(tmp_path):
     """An extractor thinks for a while; what it read was erased meanwhile, and nothing of it is kept."""
     async with opened(f"sqlite:///{tmp_path}/a.db", SETTINGS) as memory:
-        extractor = memory.house.learning._learner.extractor
+        extractor = memory.engine.learning._learner.extractor
         reading, erased, extract = anyio.Event(), anyio.Event(), extractor.extract
 
         async def slowly(said):
@@ -83,11 +83,11 @@ async def test_a_fact_does_not_come_back_after_its_conversation_was_erased(tmp_p
         extractor.extract = slowly
         await memory.conversation("c", user_id="u").record("我对青霉素过敏。", "好")
         async with anyio.create_task_group() as together:
-            together.start_soon(memory.house.learning.settle)
+            together.start_soon(memory.engine.learning.settle)
             await reading.wait()
             await memory.forget(conversation_id="c", user_id="u")
             await memory.conversation("c", user_id="v").record("somebody else begins anew", "yes")
             erased.set()
         await memory.settle()
         assert await memory.facts(user_id="u") == []
-        assert (await verify(memory.house, full=True)).findings == ()
+        assert (await verify(memory.engine, full=True)).findings == ()

@@ -3,7 +3,7 @@
 import asyncpg
 import pytest
 
-from pagefile.memory.verifying import verify
+from pagefile.engine.verifying import verify
 from pagefile.stores.postgres.place import Place
 from tests.integration.postgres.serving import fresh_url
 
@@ -80,7 +80,7 @@ async def test_every_damage_is_named_and_what_is_derived_is_made_again(whole):
     for name in good:
         await plain.execute(f'CREATE TEMPORARY TABLE "kept_{name}" AS SELECT * FROM "{name}"')
     async with opened(url) as memory:
-        assert (await verify(memory.house, full=True)).findings == ()
+        assert (await verify(memory.engine, full=True)).findings == ()
         for one in (*LASTING, *PASSING):
             if one.only != "sqlite":
                 await harmed(memory, plain, one, known)
@@ -93,16 +93,16 @@ async def harmed(memory, plain, one, known):
     for statement in one.statements:
         assert not (await plain.execute(statement.format_map(known))).endswith(" 0"), statement
     before = await everything(plain)
-    report = await verify(memory.house)
+    report = await verify(memory.engine)
     assert sorted(told(report), key=str) == expected(one, known), one.name
     assert not report.whole, one.name
-    mended = await verify(memory.house, repair=True)
+    mended = await verify(memory.engine, repair=True)
     if one in LASTING:
         assert sorted(told(mended), key=str) == expected(one, known), one.name
         assert await everything(plain) == before, one.name
     else:
         assert mended.whole, one.name
-        assert (await verify(memory.house, full=True)).findings == (), one.name
+        assert (await verify(memory.engine, full=True)).findings == (), one.name
 
 
 async def test_indexes_are_looked_into_where_the_extension_is(whole):

@@ -9,7 +9,7 @@ import apsw
 import pytest
 
 from pagefile import Memory, Settings
-from pagefile.memory.transfer import export_lines
+from pagefile.engine.transfer import export_lines
 from pagefile.records import Scope
 from pagefile.settings import EmbedderSettings
 from pagefile.stores.secrets import new_key
@@ -27,16 +27,16 @@ async def written(url):
         await chat.checkpoint("青霉素过敏", recent_turns=0)
         await memory.remember("对青霉素过敏", user_id="李雷")
         key, _ = new_key("laptop", Scope(), created=datetime.now(UTC))
-        await memory.house.store.keys.add(key)
+        await memory.engine.store.keys.add(key)
     return await everything(url)
 
 
 async def everything(url):
     async with Memory.open(settings=Settings(url=url, embedder=PLAIN)) as memory:
         lines = [
-            line async for _, line in export_lines(memory.house.store, Scope(), clock=memory.house.clock)
+            line async for _, line in export_lines(memory.engine.store, Scope(), clock=memory.engine.clock)
         ]
-        return lines, await memory.house.store.keys.list()
+        return lines, await memory.engine.store.keys.list()
 
 
 def run(name, *arguments):

@@ -51,7 +51,7 @@ class Play:
         return self.processes[process].conversation("c", user_id="u")
 
     def work(self, process):
-        return self.processes[process].house.checkpoints
+        return self.processes[process].engine.checkpoints
 
     async def record(self, number, value):
         await self.chat(number % 2).record(

@@ -29,8 +29,8 @@ class CachedPlay(Play):
         await super().check()
         scope = self.chat(0).scope
         for process in self.processes:
-            stored = await process.house.store.sessions.get(scope)
-            assert stored == await process.house.sessions.get(scope)
+            stored = await process.engine.store.sessions.get(scope)
+            assert stored == await process.engine.sessions.get(scope)
             if stored is not None:
                 assert len(self.done) == stored["flow_context"]["turn_count"]
 

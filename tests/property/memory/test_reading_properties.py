@@ -53,7 +53,7 @@ async def read(verb, start, **asked):
 async def checked(writes: list[tuple[str, str]], limit: int) -> None:
     async with Memory.open("memory://", settings=SETTINGS) as memory:
         await write(memory, writes)
-        reader, asked = memory.house.store.reader, []
+        reader, asked = memory.engine.store.reader, []
         entries = reader.entries
 
         async def watched(query):

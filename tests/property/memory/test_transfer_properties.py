@@ -7,7 +7,7 @@ import anyio
 from hypothesis import HealthCheck, given, settings
 
 from pagefile import Memory
-from pagefile.memory.verifying import verify
+from pagefile.engine.verifying import verify
 
 from .test_replay import ACTIONS, SETTINGS, Play
 
@@ -38,7 +38,7 @@ async def moved(there, here, folder, actions):
             undone = await memory.undo("u")
             assert undone.number > revisions[-1].number
             assert undone.before == revisions[-1].after
-        assert (await verify(memory.house, full=True)).findings == ()
+        assert (await verify(memory.engine, full=True)).findings == ()
 
 
 @given(actions=ACTIONS)

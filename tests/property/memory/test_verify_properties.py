@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pagefile import Memory, PagefileError, Settings
-from pagefile.memory.verifying import verify
+from pagefile.engine.verifying import verify
 from pagefile.ports import ItemWrite
 from pagefile.records import Scope
 from pagefile.settings import ArchiveSettings, MemorySettings
@@ -100,7 +100,7 @@ class Life:
 
     async def tend(self, number):
         chat = self.chat(number)
-        await self.memory.house.checkpoints.make(chat.scope, None, number % 3, 400)
+        await self.memory.engine.checkpoints.make(chat.scope, None, number % 3, 400)
 
     async def reset(self, number):
         await self.chat(number).reset()
@@ -145,7 +145,7 @@ class Life:
         await self.memory.rebuild(anew=True)
 
     async def item(self, number):
-        store, scope = self.memory.house.store.items, Scope("default", USERS[number % 3])
+        store, scope = self.memory.engine.store.items, Scope("default", USERS[number % 3])
         await store.write(scope, [ItemWrite(("a",), str(number % 3), {"n": number})], now=self.clock.now())
 
     async def moved(self, number):
@@ -165,11 +165,11 @@ async def lived(url, folder, actions):
             with suppress(PagefileError):
                 await getattr(life, verb)(number)
         await memory.settle()
-        await memory.house.calls.settle()
-        report = await verify(memory.house, full=True)
+        await memory.engine.calls.settle()
+        report = await verify(memory.engine, full=True)
         assert [one for one in report.findings if one.level != "note"] == []
         assert report.whole
-        again = await verify(memory.house, full=True, repair=True)
+        again = await verify(memory.engine, full=True, repair=True)
         assert again.mended == 0
         assert again.findings == report.findings
 

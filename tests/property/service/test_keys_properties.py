@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pagefile import Memory, Settings
-from pagefile.memory.transfer import export_lines
+from pagefile.engine.transfer import export_lines
 from pagefile.records import Scope
 from pagefile.service.app import create_app
 from pagefile.service.reference import Operation, operations
@@ -80,13 +80,13 @@ class World:
             scope = Scope(scope.tenant, None, "chat of None")
         return [
             line
-            async for _, line in export_lines(self.memory.house.store, scope, clock=self.memory.house.clock)
+            async for _, line in export_lines(self.memory.engine.store, scope, clock=self.memory.engine.clock)
         ]
 
     async def key(self, scope: Scope) -> dict[str, str]:
         """How to show a new key of a scope."""
         key, text = new_key("k", scope, created=datetime.now(UTC))
-        await self.memory.house.store.keys.add(key)
+        await self.memory.engine.store.keys.add(key)
         return {"Authorization": f"Bearer {text}"}
 
 
@@ -102,9 +102,9 @@ async def a_world():
         for tenant in TENANTS:
             for user in USERS:
                 await world.furnish(Scope(tenant, user))
-        await world.memory.house.calls.flush()
+        await world.memory.engine.calls.flush()
         for tenant in TENANTS:
-            world.ids += [one.id for one in await world.memory.house.store.calls.list(Scope(tenant))]
+            world.ids += [one.id for one in await world.memory.engine.store.calls.list(Scope(tenant))]
         yield world
 
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pagefile import Settings
-from pagefile.memory.replaying import CHANGEABLE
+from pagefile.engine.replaying import CHANGEABLE
 from pagefile.settings import ArchiveSettings, EmbedderSettings
 from tests.acceptance.http_serving import serving
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pagefile import BudgetError, Memory, Scope, Settings
-from pagefile.memory.house import House
+from pagefile.engine.engine import Engine
 from pagefile.settings import ArchiveSettings, WorkspaceSettings
 from pagefile.standalone import AgentMemory, AgentWithMemory, ContentChunk
 from pagefile.stores import InMemoryStore
@@ -239,9 +239,9 @@ def test_two_runs_that_saw_the_same_say_the_same(calls):
 
     async def told_by(run: str) -> str:
         clock = FakeClock()
-        house = House.build(InMemoryStore(clock), Settings(), clock, COUNTER)
+        engine = Engine.build(InMemoryStore(clock), Settings(), clock, COUNTER)
         for tool, result in calls:
-            await house.workspaces.of(SCOPE, run).absorb(tool, {"q": 1}, result)
-        return house.workspaces.of(SCOPE, run).text()
+            await engine.workspaces.of(SCOPE, run).absorb(tool, {"q": 1}, result)
+        return engine.workspaces.of(SCOPE, run).text()
 
     assert anyio.run(told_by, "r") == anyio.run(told_by, "r")

@@ -13,7 +13,7 @@ from pagefile.bench.bare import STATEMENTS, BareLog, values_of
 from pagefile.bench.corpus import LONG, SHORT, Author, fill, url_of
 from pagefile.bench.slow_disk import slow_disk
 from pagefile.bench.timing import fsync_seconds, on_one_core, side_by_side
-from pagefile.memory import Memory
+from pagefile.engine import Memory
 from pagefile.records import Scope
 from pagefile.settings import Settings
 from pagefile.stores.sqlite import connecting

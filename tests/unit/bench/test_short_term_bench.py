@@ -89,7 +89,7 @@ def test_a_database_that_was_given_is_left_as_it_was(tmp_path: Path):
 
     async def kept():
         async with Memory.open(url) as memory:
-            described = await memory.house.store.describe()
+            described = await memory.engine.store.describe()
             return [head.scope.conversation for head in await memory.conversations()], described
 
     anyio.run(said_before)

@@ -3,7 +3,7 @@
 import anyio
 import pytest
 
-from pagefile.memory.background import MAX_WAITING, CallWriter
+from pagefile.engine.background import MAX_WAITING, CallWriter
 from pagefile.records import Scope
 from pagefile.stores import InMemoryStore
 from pagefile.testing import FakeClock

@@ -2,7 +2,7 @@
 
 import anyio
 
-from pagefile.memory.background import CallWriter
+from pagefile.engine.background import CallWriter
 from pagefile.stores import InMemoryStore
 from pagefile.testing import FakeClock
 from pagefile.testing.drafts import CHAT, call

@@ -4,7 +4,7 @@ import anyio
 import pytest
 
 from pagefile import Memory, ModelUnavailableError, Settings
-from pagefile.memory import learning
+from pagefile.engine import learning
 from pagefile.ports import ChatModel
 from pagefile.settings import EmbedderSettings, MemorySettings
 
@@ -85,4 +85,4 @@ async def test_who_stops_waiting_leaves_no_hurry_behind():
         assert model.asked == 1
         await told(memory, "b")
         await anyio.sleep(0.1)
-        assert not memory.house.learning._hurry
+        assert not memory.engine.learning._hurry

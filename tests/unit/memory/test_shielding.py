@@ -3,8 +3,8 @@
 import anyio
 import pytest
 
-from pagefile.memory import shielding
-from pagefile.memory.shielding import seen_through
+from pagefile.engine import shielding
+from pagefile.engine.shielding import seen_through
 
 
 async def test_a_cancelled_caller_gets_it_done():

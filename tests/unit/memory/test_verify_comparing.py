@@ -6,10 +6,10 @@ from datetime import timedelta
 
 import pytest
 
-from pagefile.memory.verifying import Finding
-from pagefile.memory.verifying.comparing import broken_chain, is_quoted, tiles, wrong_text
-from pagefile.memory.verifying.findings import ADVICE, MOST_FINDINGS, Tally
-from pagefile.memory.verifying.walking import LogWalk, compared
+from pagefile.engine.verifying import Finding
+from pagefile.engine.verifying.comparing import broken_chain, is_quoted, tiles, wrong_text
+from pagefile.engine.verifying.findings import ADVICE, MOST_FINDINGS, Tally
+from pagefile.engine.verifying.walking import LogWalk, compared
 from pagefile.ports import Counters, KeptConversation, KeptEntry, KeptPage
 from pagefile.records import Checkpoint, Reset, Revision, Scope, Step, Turn
 from pagefile.testing.drafts import AT, CHAT, fact, page

@@ -3,7 +3,7 @@
 import pytest
 
 from pagefile import Memory
-from pagefile.memory.house import House
+from pagefile.engine.engine import Engine
 from pagefile.settings import Settings
 from pagefile.standalone import AgentApp
 from pagefile.stores import InMemoryStore
@@ -23,7 +23,7 @@ def store(clock):
 
 @pytest.fixture
 def memory(store, clock):
-    return Memory(House.build(store, Settings(), clock, open_counter()))
+    return Memory(Engine.build(store, Settings(), clock, open_counter()))
 
 
 @pytest.fixture

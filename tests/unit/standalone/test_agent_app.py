@@ -8,8 +8,8 @@ import anyio
 import pytest
 
 from pagefile import ConflictError, InvalidTurnError, Memory
+from pagefile.engine.engine import Engine
 from pagefile.errors import ClosedError, StoreUnavailableError
-from pagefile.memory.house import House
 from pagefile.settings import Settings
 from pagefile.standalone import (
     FULL_HISTORY,
@@ -313,7 +313,7 @@ async def test_what_is_remembered_between_calls_is_bounded(app, monkeypatch):
 async def test_limits_are_told(memory, clock):
     """Issue 4: too long a query, response or id is refused, with the limit in the error."""
     settings = Settings(max_message_chars=100)
-    app = AgentApp(Memory(House.build(InMemoryStore(clock), settings, clock, COUNTER)))
+    app = AgentApp(Memory(Engine.build(InMemoryStore(clock), settings, clock, COUNTER)))
     long = "字" * 101
     with pytest.raises(InvalidTurnError, match="query has 101 characters, at most 100"):
         await app.query_memory_context(asking(long))

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pagefile import InvalidTurnError, Memory, NotFoundError
-from pagefile.memory.house import House
+from pagefile.engine.engine import Engine
 from pagefile.ports import EntryQuery
 from pagefile.records import Checkpoint
 from pagefile.settings import Settings
@@ -28,7 +28,7 @@ from .talking import COUNTER, asking, history, lines, say
 
 async def checkpoints(app):
     query = EntryQuery(app._scope("c"), kinds=frozenset({"checkpoint"}))
-    return [e for e in await app._house.store.reader.entries(query) if isinstance(e, Checkpoint)]
+    return [e for e in await app._engine.store.reader.entries(query) if isinstance(e, Checkpoint)]
 
 
 # -- what they do ------------------------------------------------------------------------------------------------------
@@ -269,7 +269,7 @@ def test_no_turn_is_ever_lost(actions, recent_turns):
 
     async def run():
         store = InMemoryStore(FakeClock())
-        app = AgentApp(Memory(House.build(store, Settings(), FakeClock(), COUNTER)))
+        app = AgentApp(Memory(Engine.build(store, Settings(), FakeClock(), COUNTER)))
         said, on_its_way = 0, None
         for action in [*actions, "query"]:
             if action == "write":
@@ -285,7 +285,7 @@ def test_no_turn_is_ever_lost(actions, recent_turns):
                 await app.checkpoint_short_memory("c", on_its_way, recent_turns)
                 on_its_way = None
             elif action == "lose the session":
-                app._memory.house.sessions = InMemoryStore(FakeClock()).sessions
+                app._memory.engine.sessions = InMemoryStore(FakeClock()).sessions
 
     anyio.run(run)
 

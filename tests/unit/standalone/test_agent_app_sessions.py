@@ -5,8 +5,8 @@ from datetime import datetime, timedelta, timezone
 import pytest
 
 from pagefile import InvalidTurnError, Memory, NotFoundError
+from pagefile.engine.engine import Engine
 from pagefile.errors import StoreUnavailableError
-from pagefile.memory.house import House
 from pagefile.settings import Settings
 from pagefile.standalone import (
     FULL_HISTORY,
@@ -80,8 +80,8 @@ async def test_setting_stamps_the_time_and_keeps_what_others_keep(app, memory, c
     """S1-43: and a caller's object is not changed."""
     await app.create_short_memory(AgentRequest("c"))
     scope = app._scope("c")
-    stored = await memory.house.sessions.get(scope)
-    await memory.house.sessions.put(
+    stored = await memory.engine.sessions.get(scope)
+    await memory.engine.sessions.put(
         scope, {**stored, "beside": 1, "meta": {**stored["meta"], "trace": "t-1"}}
     )
     session = await app.get_short_memory("c")
@@ -90,7 +90,7 @@ async def test_setting_stamps_the_time_and_keeps_what_others_keep(app, memory, c
     before = session.to_json()
     await app.set_short_memory("c", session)
     assert before == session.to_json()
-    stored = await memory.house.sessions.get(scope)
+    stored = await memory.engine.sessions.get(scope)
     assert (1, "t-1") == (stored["beside"], stored["meta"]["trace"])
     found = await app.get_short_memory("c")
     assert int(clock.now().timestamp()) == found.meta.updated_at
@@ -128,7 +128,7 @@ async def test_a_lost_session_is_rebuilt(app, memory, store):
     """S1-82, extra test 4: with nothing but the log, the session is there again."""
     await app.write_turn(MemoryWriteRequest("c", "user-456", "triage_agent", "我头晕", "请测血压"))
     before = await app.get_short_memory("c")
-    memory.house.sessions = InMemoryStore(FakeClock()).sessions
+    memory.engine.sessions = InMemoryStore(FakeClock()).sessions
     assert before == await app.get_short_memory("c")
 
 
@@ -198,7 +198,7 @@ async def test_a_store_that_is_down_costs_the_history(app, store, memory):
     store.fail({"reader.view", "sessions.get"})
     context = await app.query_memory_context(asking("我头晕"))
     assert ("", FULL_HISTORY) == (context.history, context.mode)
-    assert 1 == memory.house.failures["store"]
+    assert 1 == memory.engine.failures["store"]
     store.mend()
     await app.write_turn(MemoryWriteRequest("c", agent_response="答"))
     assert "我头晕" == (await app.query_message_by_conversation_id_asc("c"))[-1].query
@@ -215,7 +215,7 @@ async def test_a_session_store_that_is_down_costs_only_the_session(app, store):
 
 async def test_a_test_may_ask_for_failures(clock, store):
     """The setting on_tier_error holds here too."""
-    app = AgentApp(Memory(House.build(store, Settings(on_tier_error="raise"), clock, COUNTER)))
+    app = AgentApp(Memory(Engine.build(store, Settings(on_tier_error="raise"), clock, COUNTER)))
     store.fail({"reader.view"})
     with pytest.raises(StoreUnavailableError):
         await app.query_memory_context(asking("q"))

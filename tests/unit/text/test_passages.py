@@ -28,7 +28,7 @@ def cuts(passages: list[Passage]) -> list[int]:
     return [passage.end for passage in passages[:-1]]
 
 
-def prose(number: int, sentence: str = "The archive keeps every page of the house. ") -> str:
+def prose(number: int, sentence: str = "The archive keeps every page of the engine. ") -> str:
     return (sentence * number).strip()
 
 

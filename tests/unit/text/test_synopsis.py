@@ -177,12 +177,12 @@ def test_markdown():
     """Title, outline, counts, sentences, and no image."""
     body = "Roles decide which menus a person sees. ![menu](https://a.example/m.png) Ask [Ada](https://a.example).\n\n"
     table = "| a | b |\n|---|---|\n| 1 | 2 |\n\n"
-    text = "# House manual\n\n" + "".join(
+    text = "# Engine manual\n\n" + "".join(
         f"## Part {n}\n\n{body}{table}```sh\n# no heading\nls\n```\n\n" for n in range(15)
     )
     written = told(
         text,
-        'Markdown document "House manual". Headings: Part 0, Part 1',
+        'Markdown document "Engine manual". Headings: Part 0, Part 1',
         "and 3 more",
         "16 headings, 15 links, 15 images, 15 tables, 15 code blocks",
         "Roles decide which menus a person sees.",
@@ -199,7 +199,7 @@ def test_markdown_without_headings_and_in_chinese():
         "标题：角色、部署",
         "含 3 个标题",
     )
-    told("```\ncode\n```\n" + "The archive keeps every page of the house. " * 20, "Markdown document. ")
+    told("```\ncode\n```\n" + "The archive keeps every page of the engine. " * 20, "Markdown document. ")
 
 
 def test_headings_alone():
@@ -221,13 +221,13 @@ def test_what_does_not_fit_is_cut_and_says_so():
 def test_html():
     """What a reader would see, without scripts, comments and tags."""
     text = (
-        "<!doctype html><html><head><title>House &amp; home</title><style>p{}</style></head><body><!-- secret -->"
+        "<!doctype html><html><head><title>Engine &amp; home</title><style>p{}</style></head><body><!-- secret -->"
         "<h1>Rooms</h1><SCRIPT>var secret = 1;</SCRIPT><p>The kitchen is warm in the winter.</p><h2>Kitchen <b>sink</b></h2>"
         "<table><tr><td>a</td></tr></table><a href='x'>link</a><img src='y'><p>The garden is large and green.</p></body></html>"
     )
     written = told(
         text,
-        'HTML document "House & home". Headings: Rooms, Kitchen sink.',
+        'HTML document "Engine & home". Headings: Rooms, Kitchen sink.',
         "2 headings, 1 link, 1 image, 1 table",
         "The kitchen is warm in the winter.",
     )
@@ -293,7 +293,7 @@ def test_long_and_chinese_logs():
 
 def test_code():
     """The language, the names it defines, what its first comment says."""
-    told(PYTHON * 4, "Code (Python), 44 lines", "Defines: read, House")
+    told(PYTHON * 4, "Code (Python), 44 lines", "Defines: read, Engine")
     told(
         GO + "// Package main prints one number and ends.\n",
         "Code (Go), 9 lines",

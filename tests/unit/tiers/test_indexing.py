@@ -3,8 +3,8 @@
 import hashlib
 import logging
 
+from pagefile.engine.metering import NoMeter
 from pagefile.errors import ModelUnavailableError
-from pagefile.memory.metering import NoMeter
 from pagefile.text.speech import said_terms
 from pagefile.text.words import terms
 from pagefile.tiers.indexing import ANALYZER

@@ -6,7 +6,7 @@ import logging
 import pytest
 
 from pagefile import Memory, Scope, Settings
-from pagefile.memory.house import House
+from pagefile.engine.engine import Engine
 from pagefile.settings import ArchiveSettings, WorkspaceSettings
 from pagefile.stores import InMemoryStore
 from pagefile.testing import FakeClock, FlakyStore
@@ -32,9 +32,9 @@ HUGE = {
 HITS = [{"content": "母线失压后应立即检查。", "reg_id": "angui_2024", "page_num": 85, "score": 0.9}]
 
 
-def house_of(store=None, clock=None, **settings) -> House:
+def engine_of(store=None, clock=None, **settings) -> Engine:
     clock = clock or FakeClock()
-    return House.build(store or InMemoryStore(clock), Settings(**settings), clock, COUNTER)
+    return Engine.build(store or InMemoryStore(clock), Settings(**settings), clock, COUNTER)
 
 
 @pytest.fixture
@@ -43,13 +43,13 @@ def clock():
 
 
 @pytest.fixture
-def house(clock):
-    return house_of(clock=clock)
+def engine(clock):
+    return engine_of(clock=clock)
 
 
 @pytest.fixture
-def workspace(house):
-    return house.workspaces.of(SCOPE)
+def workspace(engine):
+    return engine.workspaces.of(SCOPE)
 
 
 # -- calls -------------------------------------------------------------------------------------------------------------
@@ -95,7 +95,7 @@ async def test_only_cacheable_tools_are_answered(workspace):
 
 async def test_an_answer_may_grow_too_old(clock):
     """The setting `workspace.cache_s`."""
-    workspace = house_of(clock=clock, workspace=WorkspaceSettings(cache_s=60)).workspaces.of(SCOPE)
+    workspace = engine_of(clock=clock, workspace=WorkspaceSettings(cache_s=60)).workspaces.of(SCOPE)
     await workspace.absorb("get_toc", {}, SMALL)
     clock.advance(60)
     assert await workspace.lookup("get_toc") is not None
@@ -122,7 +122,7 @@ async def test_calls_and_tables_of_contents_are_bounded(workspace):
 # -- long results -----------------------------------------------------------------------------------------------------
 
 
-async def test_a_huge_table_of_contents_goes_through_the_archive(house, workspace):
+async def test_a_huge_table_of_contents_goes_through_the_archive(engine, workspace):
     """Extra test 26: a page, a placeholder with every chapter, the whole when there is room, byte for byte."""
     text = json.dumps(HUGE, ensure_ascii=False)
     assert len(text) > 150_000
@@ -135,7 +135,7 @@ async def test_a_huge_table_of_contents_goes_through_the_archive(house, workspac
     assert (kept.text, kept.archive_uuid, False) == (cached.text, cached.archive_uuid, cached.whole)
     whole = await workspace.lookup("get_toc", {"reg_id": "angui_2024"}, budget_tokens=1_000_000)
     assert (text, True) == (whole.text, whole.whole)
-    assert text == (await house.archive.load(SCOPE, kept.archive_uuid))[1]
+    assert text == (await engine.archive.load(SCOPE, kept.archive_uuid))[1]
 
 
 @pytest.mark.parametrize("budget", [60, 200, 400, 1000])
@@ -158,33 +158,33 @@ async def test_the_hint_of_a_huge_one_is_bounded_and_true(workspace):
     assert 24 == len(workspace.notes.known_chapters)
 
 
-async def test_any_long_result_is_archived_once(house, workspace):
+async def test_any_long_result_is_archived_once(engine, workspace):
     """One call does it all for a wrapper: also for a tool without a rule; the same result makes one page."""
     first = await workspace.absorb("bash", {"cmd": "ls"}, "x" * 20_000)
     again = await workspace.absorb("bash", {"cmd": "ls"}, "x" * 20_000)
     assert first == again
     assert ("nothing", False, 0) == (first.remembers, first.whole, first.chunks)
-    assert 1 == len(await house.store.pages.list(SCOPE, limit=9, after=None))
+    assert 1 == len(await engine.store.pages.list(SCOPE, limit=9, after=None))
     short = await workspace.absorb("bash", {"cmd": "ls"}, "x" * 9_000)
     assert ("x" * 9_000, True, None) == (short.text, short.whole, short.archive_uuid)
 
 
-async def test_chunks_point_to_the_page_with_the_full_text(house, workspace):
+async def test_chunks_point_to_the_page_with_the_full_text(engine, workspace):
     """C3-4: the workspace is the view, the archive is what lasts."""
     page = "母线检修规定。" * 600
     kept = await workspace.absorb("read_page_range", {"reg_id": "a", "start_page": 3}, page)
     (chunk,) = workspace.notes.relevant_chunks
     assert (page, True) == (kept.text, kept.whole)
     assert kept.archive_uuid == chunk.metadata["archive_uuid"]
-    assert page == (await house.archive.load(SCOPE, kept.archive_uuid))[1]
+    assert page == (await engine.archive.load(SCOPE, kept.archive_uuid))[1]
     assert f'📎 全文: load_tool_history(uuid="{kept.archive_uuid}")' in workspace.text()
 
 
-async def test_what_was_archived_elsewhere_is_not_archived_again(house, workspace):
+async def test_what_was_archived_elsewhere_is_not_archived_again(engine, workspace):
     """The caller names the page."""
     kept = await workspace.absorb("read_page_range", {}, "字" * 50_000, archive_uuid="u-1")
     assert "u-1" == kept.archive_uuid == workspace.notes.relevant_chunks[0].metadata["archive_uuid"]
-    assert [] == await house.store.pages.list(SCOPE, limit=9, after=None)
+    assert [] == await engine.store.pages.list(SCOPE, limit=9, after=None)
 
 
 async def test_our_own_answers_are_not_taken_for_results(workspace):
@@ -198,13 +198,13 @@ async def test_our_own_answers_are_not_taken_for_results(workspace):
     assert first == await workspace.lookup("get_toc")
 
 
-async def test_the_load_tool_is_neither_remembered_nor_archived(house, workspace):
+async def test_the_load_tool_is_neither_remembered_nor_archived(engine, workspace):
     """Its results are pages already."""
     workspace.add_rules([ToolRule("*", "page", cacheable=True)])
     await workspace.absorb("load_tool_history", {"uuid": "x"}, "字" * 50_000)
     assert "" == workspace.text()
     assert await workspace.lookup("load_tool_history", {"uuid": "x"}) is None
-    assert [] == await house.store.pages.list(SCOPE, limit=9, after=None)
+    assert [] == await engine.store.pages.list(SCOPE, limit=9, after=None)
 
 
 # -- stores that fail -------------------------------------------------------------------------------------------------
@@ -213,15 +213,15 @@ async def test_the_load_tool_is_neither_remembered_nor_archived(house, workspace
 async def test_a_store_that_is_down_costs_the_page_not_the_run(clock, caplog):
     """Must 6: logged once, counted every time; the call is answered from what is at hand, cut."""
     store = FlakyStore(InMemoryStore(clock))
-    house = house_of(store, clock)
-    workspace = house.workspaces.of(SCOPE)
+    engine = engine_of(store, clock)
+    workspace = engine.workspaces.of(SCOPE)
     store.fail(["pages.put"])
     with caplog.at_level(logging.ERROR, logger="pagefile"):
         kept = await workspace.absorb("get_toc", {}, HUGE)
         await workspace.absorb("read_page_range", {}, "字" * 5_000)
     assert (True, None) == (kept.whole, kept.archive_uuid)
     assert 1 == len(caplog.records)
-    assert {"workspace": 2} == house.failures
+    assert {"workspace": 2} == engine.failures
     cached = await workspace.lookup("get_toc")
     assert not cached.whole
     assert "- 第24章" in cached.text
@@ -233,12 +233,12 @@ async def test_a_store_that_is_down_costs_the_page_not_the_run(clock, caplog):
 async def test_a_page_out_of_reach_means_calling_the_tool_again(clock, verb):
     """The tool still knows the answer; the failure is counted."""
     store = FlakyStore(InMemoryStore(clock))
-    house = house_of(store, clock)
-    workspace = house.workspaces.of(SCOPE)
+    engine = engine_of(store, clock)
+    workspace = engine.workspaces.of(SCOPE)
     await workspace.absorb("get_toc", {}, HUGE)
     store.fail([verb])
     assert await workspace.lookup("get_toc", budget_tokens=1_000_000) is None
-    assert {"workspace": 1} == house.failures
+    assert {"workspace": 1} == engine.failures
 
 
 async def test_a_page_that_was_erased_means_calling_the_tool_again():
@@ -247,9 +247,9 @@ async def test_a_page_that_was_erased_means_calling_the_tool_again():
         workspace = memory.conversation("c", user_id="u").workspace()
         await workspace.absorb("get_toc", {}, HUGE)
         assert "1 tables of contents" in repr(workspace)
-        await memory.house.store.erase(Scope("default", "u"))
+        await memory.engine.store.erase(Scope("default", "u"))
         assert await workspace.lookup("get_toc") is None
-        assert {} == memory.house.failures
+        assert {} == memory.engine.failures
 
 
 async def test_a_purged_page_means_calling_the_tool_again():
@@ -259,7 +259,7 @@ async def test_a_purged_page_means_calling_the_tool_again():
         kept = await workspace.absorb("get_toc", {}, HUGE)
         await memory.purge(uuids=[kept.archive_uuid])
         assert await workspace.lookup("get_toc") is None
-        assert {} == memory.house.failures
+        assert {} == memory.engine.failures
 
 
 # -- prompts ----------------------------------------------------------------------------------------------------------
@@ -289,7 +289,7 @@ async def test_notes_keep_to_their_budget(workspace, budget):
 
 async def test_a_disabled_workspace_does_nothing():
     """S3-43: no memory, no hint, no cached answer; a long result is still archived for its wrapper."""
-    workspace = house_of(workspace=WorkspaceSettings(enabled=False)).workspaces.of(SCOPE)
+    workspace = engine_of(workspace=WorkspaceSettings(enabled=False)).workspaces.of(SCOPE)
     kept = await workspace.absorb("get_toc", {}, HUGE)
     workspace.ask("问题")
     assert ("nothing", False) == (kept.remembers, kept.whole)
@@ -318,7 +318,7 @@ async def test_rules_of_the_users_own(workspace):
     await workspace.absorb("list_files", {"path": "src"}, ["a.py", "b.py"])
     assert ["a.py", "b.py"] == workspace.notes.known_chapters
     assert await workspace.lookup("list_files", {"path": "src"}) is not None
-    other = house_of(workspace=WorkspaceSettings(rules="grep=search, get_toc=nothing")).workspaces.of(SCOPE)
+    other = engine_of(workspace=WorkspaceSettings(rules="grep=search, get_toc=nothing")).workspaces.of(SCOPE)
     assert ("search", "nothing", "page") == tuple(
         other.rule(t).remembers for t in ("grep", "get_toc", "read_page_range")
     )
@@ -327,17 +327,17 @@ async def test_rules_of_the_users_own(workspace):
 # -- the runs of a house ------------------------------------------------------------------------------------------------
 
 
-def test_runs_share_nothing(house):
+def test_runs_share_nothing(engine):
     """By conversation, by user, by tenant, by run; the same one comes back."""
     homes = [SCOPE, Scope("t", "v", "c"), Scope("s", "u", "c"), Scope("t", "u", "d")]
-    spaces = [house.workspaces.of(home, run) for home in homes for run in ("", "r")]
+    spaces = [engine.workspaces.of(home, run) for home in homes for run in ("", "r")]
     assert 8 == len({id(space) for space in spaces}) == len({id(space.notes) for space in spaces})
-    assert house.workspaces.of(SCOPE, "r") is spaces[1]
+    assert engine.workspaces.of(SCOPE, "r") is spaces[1]
 
 
 def test_the_run_used_longest_ago_is_let_go():
     """At most `workspace.max_runs`."""
-    workspaces = house_of(workspace=WorkspaceSettings(max_runs=2)).workspaces
+    workspaces = engine_of(workspace=WorkspaceSettings(max_runs=2)).workspaces
     first = workspaces.of(SCOPE, "1")
     workspaces.of(SCOPE, "2")
     assert workspaces.of(SCOPE, "1") is first
@@ -357,32 +357,32 @@ def test_the_run_used_longest_ago_is_let_go():
         (Scope("x"), 3),
     ],
 )
-async def test_what_is_forgotten_is_gone(house, erased, left):
+async def test_what_is_forgotten_is_gone(engine, erased, left):
     """Also from the hands of those who hold on to it."""
-    spaces = [house.workspaces.of(home) for home in (SCOPE, Scope("t", "u", "d"), Scope("s", "u", "c"))]
+    spaces = [engine.workspaces.of(home) for home in (SCOPE, Scope("t", "u", "d"), Scope("s", "u", "c"))]
     for space in spaces:
         await space.absorb("get_toc", {}, SMALL)
-    house.workspaces.asked(SCOPE, "", "问题")
-    house.forget(erased)
-    assert left == len(house.workspaces) == sum(bool(space.text()) for space in spaces)
+    engine.workspaces.asked(SCOPE, "", "问题")
+    engine.forget(erased)
+    assert left == len(engine.workspaces) == sum(bool(space.text()) for space in spaces)
 
 
-def test_a_run_knows_its_question_from_the_start(house):
+def test_a_run_knows_its_question_from_the_start(engine):
     """S3-50: also when it was asked before anything was at hand."""
-    house.workspaces.asked(SCOPE, "", "母线失压怎么办")
-    assert "母线失压怎么办" == house.workspaces.of(SCOPE).notes.current_query
-    house.workspaces.asked(SCOPE, "", "第二个问题")
-    assert "第二个问题" == house.workspaces.of(SCOPE).notes.current_query
+    engine.workspaces.asked(SCOPE, "", "母线失压怎么办")
+    assert "母线失压怎么办" == engine.workspaces.of(SCOPE).notes.current_query
+    engine.workspaces.asked(SCOPE, "", "第二个问题")
+    assert "第二个问题" == engine.workspaces.of(SCOPE).notes.current_query
 
 
 def test_a_rule_that_cannot_be_read_is_refused_when_opening():
     """Not in the middle of a run."""
     with pytest.raises(ValueError, match=r"workspace\.rules"):
-        house_of(workspace=WorkspaceSettings(rules="grep"))
+        engine_of(workspace=WorkspaceSettings(rules="grep"))
 
 
 async def test_archive_thresholds_are_the_archives():
     """One setting for both."""
-    workspace = house_of(archive=ArchiveSettings(threshold=50, page_from=20)).workspaces.of(SCOPE)
+    workspace = engine_of(archive=ArchiveSettings(threshold=50, page_from=20)).workspaces.of(SCOPE)
     kept = await workspace.absorb("get_toc", {}, {"items": [{"title": "很长的标题" * 5}] * 3})
     assert not kept.whole

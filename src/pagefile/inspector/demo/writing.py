@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from pagefile.engine import Conversation, Memory
 from pagefile.errors import ConflictError, InvalidTurnError
 from pagefile.inspector.demo.people import PEOPLE
 from pagefile.inspector.demo.script import Learnt, Person, Said, Talk
-from pagefile.memory import Conversation, Memory
 from pagefile.records import JsonValue, Turn
 from pagefile.settings import EmbedderSettings, Settings
 from pagefile.standalone import AgentApp, SessionValue

@@ -20,11 +20,11 @@ from claude_agent_sdk import (
 )
 from claude_agent_sdk.types import HookContext, HookEvent
 
+from pagefile.engine import Conversation, Memory
 from pagefile.errors import SettingsError
 from pagefile.integrations.claude_agent.shapes import retold, told
 from pagefile.integrations.claude_agent.telling import memory_of, unsaid
 from pagefile.integrations.failing import FailOpen
-from pagefile.memory import Conversation, Memory
 from pagefile.records import Turn
 from pagefile.standalone.tool_schemas import tool_schemas
 from pagefile.tiers.archive import LOADING_TOOLS
@@ -135,7 +135,7 @@ class ClaudeMemory:
 
     def tools(self) -> list[SdkMcpTool[Any]]:
         """The tools alone: `load_tool_history`, `search_tool_history`, `recall` and `remember`."""
-        language = self._memory.house.settings.language
+        language = self._memory.engine.settings.language
         paging = [
             SdkMcpTool(s["name"], s["description"], s["parameters"], self._paging(s["name"]))
             for s in tool_schemas(language)

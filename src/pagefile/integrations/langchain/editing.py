@@ -8,11 +8,11 @@ from langchain.agents.middleware.context_editing import ContextEdit
 from langchain_core.messages import AnyMessage, BaseMessage, ToolMessage
 
 from pagefile.blocking import BlockingMemory
+from pagefile.engine import Memory
+from pagefile.engine.drafts import checked_json
 from pagefile.integrations.failing import FailOpen
 from pagefile.integrations.langchain.reading import ToolUse, exchanges, tool_uses
 from pagefile.integrations.langchain.scoping import Given, Whose, whose
-from pagefile.memory import Memory
-from pagefile.memory.drafts import checked_json
 from pagefile.records import DEFAULT_TENANT, Scope, Step
 from pagefile.tiers.archive import LOADING_TOOLS
 from pagefile.window.placeholder import placeholder, placeholder_uuid
@@ -101,8 +101,8 @@ class ArchiveToolUsesEdit(ContextEdit):
         return self._edge.attempt_now_or_soon("archiving a result", work, None)
 
     async def _archived(self, who: Whose, use: ToolUse, turn_id: str) -> str:
-        house = self._edge.memory.house
+        engine = self._edge.memory.engine
         scope = Scope(who.tenant or DEFAULT_TENANT, who.user, who.conversation)
         step = Step(use.tool[:100], checked_json(use.input, "input"), use.text, use.message.tool_call_id)
-        page = await house.archive.store(scope, step, turn_id)
-        return placeholder(page, house.counter.count, WORDINGS[house.settings.language])
+        page = await engine.archive.store(scope, step, turn_id)
+        return placeholder(page, engine.counter.count, WORDINGS[engine.settings.language])

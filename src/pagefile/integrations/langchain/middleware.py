@@ -21,6 +21,8 @@ from langgraph.runtime import Runtime
 from langgraph.types import Command
 
 from pagefile.blocking import BlockingMemory
+from pagefile.engine import Conversation, Memory
+from pagefile.engine.asking import at_least
 from pagefile.integrations.failing import FailOpen
 from pagefile.integrations.langchain.reading import Exchange, ToolUse, exchanges
 from pagefile.integrations.langchain.recording import Talk, step_of
@@ -40,8 +42,6 @@ from pagefile.integrations.langchain.view import (
     system_with,
     with_text,
 )
-from pagefile.memory import Conversation, Memory
-from pagefile.memory.asking import at_least
 from pagefile.records import Turn
 from pagefile.window.wording import WORDINGS
 
@@ -111,15 +111,15 @@ class PagefileMiddleware(
     ) -> None:
         super().__init__()
         self._edge = FailOpen(memory, "langchain", timeout_s=timeout_s)
-        house = self._edge.memory.house
+        engine = self._edge.memory.engine
         self._given = Given(conversation_id, user_id, tenant)
-        window = house.settings.window_tokens if window_tokens is None else window_tokens
+        window = engine.settings.window_tokens if window_tokens is None else window_tokens
         self._window_tokens = at_least(1, window, "window_tokens")
         self._recent_turns = recent_turns
         self._archive_in_state = archive_in_state
         self._incognito = incognito
-        self._count = house.counter.count
-        self._guide = WORDINGS[house.settings.language].guide
+        self._count = engine.counter.count
+        self._guide = WORDINGS[engine.settings.language].guide
         self._told_guide = self._guide if offer_tools else ""
         self._talks: OrderedDict[Whose, Talk] = OrderedDict()
         self._frozen: OrderedDict[tuple[Whose, str], _Frozen] = OrderedDict()

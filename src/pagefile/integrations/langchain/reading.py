@@ -7,7 +7,7 @@ from uuid import NAMESPACE_OID, uuid5
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
-from pagefile.memory.drafts import result_text
+from pagefile.engine.drafts import result_text
 from pagefile.records import MAX_ID_CHARS
 
 #: The name of the message that carries memory (document 004): never a user's words, never recorded.

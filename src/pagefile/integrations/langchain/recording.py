@@ -12,9 +12,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from uuid import uuid4
 
+from pagefile.engine import Conversation
 from pagefile.errors import ConflictError
 from pagefile.integrations.langchain.reading import Exchange, ToolUse, turn_id
-from pagefile.memory import Conversation
 from pagefile.records import Turn
 from pagefile.tiers.archive import LOADING_TOOLS
 

@@ -6,9 +6,9 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.runnables import Runnable, RunnableLambda
 
 from pagefile.blocking import BlockingMemory
+from pagefile.engine import Memory
 from pagefile.integrations.failing import FailOpen
 from pagefile.integrations.langchain.reading import is_memory, is_user, said, text_of, tool_uses
-from pagefile.memory import Memory
 from pagefile.models.summarizers import ChatSummarizer, ExtractiveSummarizer
 from pagefile.ports import ChatModel, Summarizer, SummaryRequest
 from pagefile.text.extract import summarize

@@ -11,10 +11,10 @@ from langchain.tools import ToolRuntime
 from langchain_core.tools import BaseTool, StructuredTool
 
 from pagefile.blocking import BlockingMemory
+from pagefile.engine import Conversation, Memory
 from pagefile.errors import PagefileError
 from pagefile.integrations.failing import FailOpen
 from pagefile.integrations.langchain.scoping import Given, Whose, whose
-from pagefile.memory import Conversation, Memory
 from pagefile.records import Hit
 from pagefile.standalone.tool_schemas import tool_schemas
 from pagefile.text.clip import clip
@@ -74,7 +74,7 @@ def tools_of(
     edge: FailOpen, given: Given, chat_of: Callable[[Whose], Conversation], *, incognito: bool = False
 ) -> list[BaseTool]:
     """`load_tool_history`, `search_tool_history`, `recall` and `remember`; `chat_of` gives the conversation they are called in."""
-    language = edge.memory.house.settings.language
+    language = edge.memory.engine.settings.language
     texts = _TEXTS[language]
     load, search = tool_schemas(language)
     recall = _schema(texts, "recall", ("query",))

@@ -14,6 +14,7 @@ from uuid import uuid4
 import anyio
 from langchain_core.messages import HumanMessage
 
+from pagefile.engine import Memory
 from pagefile.errors import ConflictError, NotFoundError, PagefileError
 from pagefile.integrations.langgraph.graph import (
     ORDER,
@@ -25,7 +26,6 @@ from pagefile.integrations.langgraph.graph import (
 from pagefile.integrations.langgraph.nodes import Retriever, Router
 from pagefile.integrations.langgraph.speaking import AnyModel
 from pagefile.integrations.langgraph.state import ConversationState, merged
-from pagefile.memory import Memory
 
 logger = logging.getLogger("pagefile")
 

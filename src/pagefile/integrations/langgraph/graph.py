@@ -12,6 +12,7 @@ from typing import Any, TypeAlias, cast
 from langgraph.graph import END, START, StateGraph  # pyright: ignore[reportMissingTypeStubs] - it has types, and says so for a part of it only
 from langgraph.types import StreamWriter
 
+from pagefile.engine import Memory
 from pagefile.integrations.langgraph.nodes import (
     FactContext,
     MemoryService,
@@ -27,7 +28,6 @@ from pagefile.integrations.langgraph.nodes import (
 )
 from pagefile.integrations.langgraph.speaking import AnyModel
 from pagefile.integrations.langgraph.state import ConversationState, NodeTrace
-from pagefile.memory import Memory
 from pagefile.standalone import (
     ConversationEpisodicMemory,
     ConversationHistory,
@@ -79,7 +79,7 @@ class ConversationNodes:
     )
 
     def __post_init__(self) -> None:
-        house = self.memory.house
+        engine = self.memory.engine
         self.store = store = ConversationStore(self.memory, tenant=self.tenant)
         history = ConversationHistory(
             store,
@@ -88,9 +88,9 @@ class ConversationNodes:
         )
         facts = self.memory_service or FactContext(self.memory, tenant=self.tenant)
         self.wording = Wording(
-            self.system_message or _GREETING[house.settings.language],
-            self.window_tokens or house.settings.window_tokens,
-            house.counter.count,
+            self.system_message or _GREETING[engine.settings.language],
+            self.window_tokens or engine.settings.window_tokens,
+            engine.counter.count,
         )
         self.nodes = {
             "route": partial(route_node, router=self.router),

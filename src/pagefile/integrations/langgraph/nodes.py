@@ -17,6 +17,7 @@ from langchain_core.documents import Document
 from langchain_core.messages import AIMessage
 from langchain_core.runnables import Runnable
 
+from pagefile.engine import Memory
 from pagefile.errors import ConflictError, InvalidTurnError, SettingsError
 from pagefile.integrations.langgraph.prompt import build_prompt_from_state, prompt_tokens
 from pagefile.integrations.langgraph.speaking import AnyModel, spoken
@@ -27,7 +28,6 @@ from pagefile.integrations.langgraph.state import (
     running,
     tool_uses,
 )
-from pagefile.memory import Memory
 from pagefile.records import Scope
 from pagefile.standalone import (
     ConversationHistory,
@@ -80,7 +80,7 @@ class FactContext:
 
     async def recall_context(self, user_id: str, query: str) -> str | None:
         """What is held about the user; None when there is nothing, or the settings want no facts."""
-        settings = self._memory.house.settings.memory
+        settings = self._memory.engine.settings.memory
         if not settings.enabled:
             return None
         facts = await self._memory.facts(user_id, self._tenant)
@@ -110,7 +110,7 @@ async def recall_node(state: ConversationState, *, sources: RecallSources) -> Co
     notes: list[str] = []
 
     async def look(part: str, work: Awaitable[Any]) -> None:
-        found[part] = await history.store.house.guarded(part, notes.append, work)
+        found[part] = await history.store.engine.guarded(part, notes.append, work)
 
     async with anyio.create_task_group() as together:
         together.start_soon(look, "recent", _recent(history, conversation))
@@ -253,7 +253,7 @@ def _index_later(history: ConversationHistory, scope: Scope, turn_id: str, user:
         async def job(_: Scope) -> None:
             await index()
 
-        history.store.house.tender.ask(scope, job)
+        history.store.engine.tender.ask(scope, job)
     if history.summarizer is not None:
         history.summarizer.schedule_update(conversation)
 

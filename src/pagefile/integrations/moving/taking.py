@@ -9,12 +9,12 @@ from typing import Final
 
 import anyio
 
+from pagefile.engine import Conversation, Memory
 from pagefile.errors import FactRejectedError, InvalidTurnError, TransferError
 from pagefile.integrations.moving.langchain import from_langchain
 from pagefile.integrations.moving.mem0 import from_mem0
 from pagefile.integrations.moving.redis_agent_memory import from_redis_agent_memory
 from pagefile.integrations.moving.shapes import EXTRACTED_CONFIDENCE, Brought, BroughtFact, BroughtTurn
-from pagefile.memory import Conversation, Memory
 from pagefile.text.facts import fact_key
 
 #: Who reads which dump, by the word of `pagefile import --from`.

@@ -17,13 +17,13 @@ from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset
 
 from pagefile.blocking import BlockingMemory
+from pagefile.engine import Memory
+from pagefile.engine.asking import at_least
 from pagefile.errors import InvalidTurnError, SettingsError
 from pagefile.integrations.failing import FailOpen
 from pagefile.integrations.pydantic_ai.parts import asked_last, prompt_text
 from pagefile.integrations.pydantic_ai.run import Options, RunMemory
 from pagefile.integrations.pydantic_ai.tools import TOOLS, toolset
-from pagefile.memory import Memory
-from pagefile.memory.asking import at_least
 from pagefile.records import Scope
 from pagefile.tiers.workspace import ToolRule
 from pagefile.window.placeholder import LOAD_TOOL
@@ -69,7 +69,7 @@ class PagefileMemory(AbstractCapability[Any]):
         timeout_s: float = 5.0,
     ) -> None:
         self._edge = FailOpen(memory, "pydantic_ai", timeout_s=timeout_s)
-        settings = self._edge.memory.house.settings
+        settings = self._edge.memory.engine.settings
         self._user, self._conversation, self._tenant = user_id, conversation_id, tenant
         self._tools = _tool_names(tools)
         self._options = Options(
@@ -96,12 +96,12 @@ class PagefileMemory(AbstractCapability[Any]):
         Tables of contents and cached calls stay, and so does everything that was written.
         """
         for scope in self._scopes(user_id, conversation_id):
-            self._edge.memory.house.workspaces.of(scope).reset()
+            self._edge.memory.engine.workspaces.of(scope).reset()
 
     def reset_all(self, *, user_id: str | None = None, conversation_id: str | None = None) -> None:
         """Forget all that tools brought, tables of contents and cached calls too; what was written stays."""
         for scope in self._scopes(user_id, conversation_id):
-            self._edge.memory.house.workspaces.of(scope).reset_all()
+            self._edge.memory.engine.workspaces.of(scope).reset_all()
 
     def _scopes(self, user_id: str | None, conversation_id: str | None) -> list[Scope]:
         return [
@@ -120,7 +120,7 @@ class PagefileMemory(AbstractCapability[Any]):
     def get_toolset(self) -> AbstractToolset[Any] | None:
         if not self._tools:
             return None
-        return toolset(self._run, self._tools, self._edge.memory.house.settings.language)
+        return toolset(self._run, self._tools, self._edge.memory.engine.settings.language)
 
     async def wrap_run(self, ctx: RunContext[Any], *, handler: WrapRunHandler) -> AgentRunResult[Any]:
         run = self._run
@@ -174,7 +174,7 @@ class PagefileMemory(AbstractCapability[Any]):
         )
         self._served.pop(chat.scope, None)
         self._served[chat.scope] = None
-        while len(self._served) > memory.house.settings.workspace.max_runs:
+        while len(self._served) > memory.engine.settings.workspace.max_runs:
             del self._served[next(iter(self._served))]
         question = prompt_text(ctx.prompt) or asked_last(ctx.messages)
         return RunMemory(self._edge, chat, self._options, str(ctx.run_id), question)

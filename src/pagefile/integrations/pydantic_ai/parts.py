@@ -20,7 +20,7 @@ from pydantic_ai.messages import (
 )
 from pydantic_core import to_json
 
-from pagefile.memory.drafts import result_text
+from pagefile.engine.drafts import result_text
 from pagefile.window.candidates import Message
 
 

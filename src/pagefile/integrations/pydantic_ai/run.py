@@ -12,6 +12,7 @@ from pydantic_ai import ToolReturn
 from pydantic_ai.messages import InstructionPart, ModelMessage, ToolCallPart, ToolReturnPart
 from pydantic_ai.models import ModelRequestContext, ModelRequestParameters
 
+from pagefile.engine import Conversation
 from pagefile.integrations.failing import FailOpen
 from pagefile.integrations.pydantic_ai.parts import answer_text, earlier_messages
 from pagefile.integrations.pydantic_ai.requests import (
@@ -23,7 +24,6 @@ from pagefile.integrations.pydantic_ai.requests import (
     question_at,
     with_memory,
 )
-from pagefile.memory import Conversation
 from pagefile.records import Step, Turn
 from pagefile.text.scripts import language
 from pagefile.text.tokens import MESSAGE_OVERHEAD
@@ -202,9 +202,9 @@ class RunMemory:
         return kept.short if wrapped is None else replace(wrapped, return_value=kept.short)
 
     def _with_page(self, text: str, step: Step) -> Kept:
-        house = self.edge.memory.house
-        tokens = step.page_tokens if len(text) == step.page_chars else house.counter.count(text)
-        short = step_note(step, WORDINGS[house.settings.language]) if step.whole else step.result
+        engine = self.edge.memory.engine
+        tokens = step.page_tokens if len(text) == step.page_chars else engine.counter.count(text)
+        short = step_note(step, WORDINGS[engine.settings.language]) if step.whole else step.result
         return Kept(text, tokens, short)
 
     async def _stored(self, raw: _Unwritten) -> Step:
@@ -266,14 +266,14 @@ class RunMemory:
     def _notes(self) -> str:
         if not self.options.workspace:
             return ""
-        return self.workspace.text(self.edge.memory.house.settings.workspace.max_tokens)
+        return self.workspace.text(self.edge.memory.engine.settings.workspace.max_tokens)
 
     @property
     def _language(self) -> Any:
         return language(self.question or "")
 
     def _fit(self, parameters: ModelRequestParameters) -> Fit:
-        count = self.edge.memory.house.counter.count
+        count = self.edge.memory.engine.counter.count
         texts = [part.content for part in parameters.instruction_parts or ()]
         texts += [_tool_text(tool) for tool in (*parameters.function_tools, *parameters.output_tools)]
         taken = sum(MESSAGE_OVERHEAD + count(text) for text in texts)
@@ -281,12 +281,12 @@ class RunMemory:
 
     async def _excerpt(self, kept: Kept, room_tokens: int) -> str:
         """Passages that answer the question; the same ones as long as they fit."""
-        house = self.edge.memory.house
+        engine = self.edge.memory.engine
         known = self._excerpts.get(kept.full)
-        if known is None or house.counter.count(known) > room_tokens:
+        if known is None or engine.counter.count(known) > room_tokens:
             # A little less than there is room for, so that they still fit when the run goes on.
             room = room_tokens * 3 // 4
-            known = await house.archive.excerpt(kept.full, self.question or kept.short, room)
+            known = await engine.archive.excerpt(kept.full, self.question or kept.short, room)
             self._excerpts[kept.full] = known
         return known
 

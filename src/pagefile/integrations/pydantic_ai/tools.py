@@ -6,9 +6,9 @@ from typing import Any
 
 from pydantic_ai import FunctionToolset, Tool
 
+from pagefile.engine import Memory
 from pagefile.errors import PagefileError
 from pagefile.integrations.pydantic_ai.run import RunMemory
-from pagefile.memory import Memory
 from pagefile.records import Hit
 from pagefile.standalone.tool_schemas import tool_schemas
 from pagefile.text.clip import clip

@@ -5,8 +5,8 @@ from typing import Annotated
 
 from fastapi import Query
 
-from pagefile.memory import Memory
-from pagefile.memory.pages import call_tool
+from pagefile.engine import Memory
+from pagefile.engine.pages import call_tool
 from pagefile.ports import ViewRequest
 from pagefile.records import Scope, Turn
 from pagefile.service.routes.common import MemoryOf, chat_of, router
@@ -138,7 +138,7 @@ async def call(memory: MemoryOf, body: CallTool) -> ToolAnswer:
     scope = chat_of(memory, body).scope
     turn = None if body.turn_id is None else await _open_turn(memory, scope, body.turn_id)
     # A handle knows only a turn that it began itself, and here every request has a handle of its own.
-    return ToolAnswer.of(await call_tool(memory.house, scope, turn, body.name, body.arguments))
+    return ToolAnswer.of(await call_tool(memory.engine, scope, turn, body.name, body.arguments))
 
 
 async def _loaded(memory: Memory, request: AskLoad | LoadParams) -> LoadOut:
@@ -148,5 +148,5 @@ async def _loaded(memory: Memory, request: AskLoad | LoadParams) -> LoadOut:
 
 
 async def _open_turn(memory: Memory, scope: Scope, turn_id: str) -> Turn | None:
-    view = await memory.house.store.reader.view(ViewRequest(scope, 1, min_turns=0, open_turn=turn_id))
+    view = await memory.engine.store.reader.view(ViewRequest(scope, 1, min_turns=0, open_turn=turn_id))
     return view.open_turn

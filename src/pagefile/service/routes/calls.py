@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import Query, Response
 
-from pagefile.memory.replaying import checked_from_afar
+from pagefile.engine.replaying import checked_from_afar
 from pagefile.service.routes.common import MemoryOf, chat_of, router
 from pagefile.wire.explaining import (
     AskReplay,

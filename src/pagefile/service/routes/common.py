@@ -5,7 +5,7 @@ from typing import Annotated, Protocol, TypeAlias
 
 from fastapi import APIRouter, Depends, Request
 
-from pagefile.memory import Conversation, Memory
+from pagefile.engine import Conversation, Memory
 from pagefile.service.auth import GuardedRouter, KeyedRoute, open_memory
 from pagefile.wire.problem import MEDIA_TYPE
 

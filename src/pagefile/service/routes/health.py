@@ -41,7 +41,7 @@ async def ready(memory: MemoryOf) -> ReadyOut:
     """Whether to send requests here, for a load balancer: 503 while it starts or stops, or when the store does not answer."""
     try:
         with anyio.fail_after(_PATIENCE_S):
-            await memory.house.store.describe()
+            await memory.engine.store.describe()
     except TimeoutError as error:
         raise StoreUnavailableError(f"The store did not answer within {_PATIENCE_S:g} s.") from error
     return ReadyOut()

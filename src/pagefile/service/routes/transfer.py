@@ -11,9 +11,9 @@ from fastapi import Query, Request
 from fastapi.responses import StreamingResponse
 from pydantic import ValidationError
 
+from pagefile.engine import Memory
+from pagefile.engine.transfer import export_lines, import_from
 from pagefile.errors import StoreFullError, TransferError
-from pagefile.memory import Memory
-from pagefile.memory.transfer import export_lines, import_from
 from pagefile.records import DEFAULT_TENANT, Scope
 from pagefile.service.routes.common import MemoryOf, router
 from pagefile.wire.requests import Settle
@@ -49,9 +49,9 @@ async def export(memory: MemoryOf, params: Annotated[ExportParams, Query()]) -> 
 
     It is sent while it is read. A connection that ends before the last chunk left an export that is not whole.
     """
-    memory.house.check_open()
+    memory.engine.check_open()
     scope = Scope(params.tenant or DEFAULT_TENANT, params.user_id, params.conversation_id)
-    await memory.house.calls.settle()
+    await memory.engine.calls.settle()
     headers = {"Content-Disposition": 'attachment; filename="pagefile-export.jsonl"'}
     return StreamingResponse(_chunks(memory, scope), media_type=LINES, headers=headers)
 
@@ -63,7 +63,7 @@ async def import_(memory: MemoryOf, request: Request, params: Annotated[ImportPa
     Nothing is written unless every line has its shape. It may be larger than other bodies (`service.max_import_bytes`), and can
     be sent again safely.
     """
-    memory.house.check_open()
+    memory.engine.check_open()
     with tempfile.TemporaryDirectory(prefix="pagefile-import-") as folder:
         path = Path(folder) / "upload.jsonl"
         try:
@@ -72,10 +72,10 @@ async def import_(memory: MemoryOf, request: Request, params: Annotated[ImportPa
                     await file.write(line)
         except OSError as error:
             raise StoreFullError(f"The upload cannot be kept while it comes in: {error}.") from error
-        house = memory.house
+        engine = memory.engine
         tenant = params.tenant or DEFAULT_TENANT
-        counts = await import_from(house.store, path, tenant, clock=house.clock, called="the upload")
-        house.indexer.look()
+        counts = await import_from(engine.store, path, tenant, clock=engine.clock, called="the upload")
+        engine.indexer.look()
     return ImportOut(counts=counts)
 
 
@@ -90,7 +90,7 @@ async def settle(memory: MemoryOf, body: Settle) -> SettledOut:
 async def _chunks(memory: Memory, scope: Scope) -> AsyncGenerator[str]:
     gathered: list[str] = []
     size = 0
-    async for _, line in export_lines(memory.house.store, scope, clock=memory.house.clock):
+    async for _, line in export_lines(memory.engine.store, scope, clock=memory.engine.clock):
         gathered.append(line)
         size += len(line)
         if size >= _CHUNK_CHARS:

@@ -14,7 +14,7 @@ Subclass each class and give it a `store` fixture; the `clock` fixture is the cl
 
 from pagefile.testing.contracts.auditing import AuditorContract
 from pagefile.testing.contracts.derived import TermStoreContract, WatermarksContract
-from pagefile.testing.contracts.house import StoreContract
+from pagefile.testing.contracts.store import StoreContract
 from pagefile.testing.contracts.items import ItemStoreContract
 from pagefile.testing.contracts.keeping import PageIndexContract, PageKeeperContract
 from pagefile.testing.contracts.keys import KeyStoreContract

@@ -8,7 +8,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import fields, replace
 
-from pagefile.memory.verifying.findings import Finding, at
+from pagefile.engine.verifying.findings import Finding, at
 from pagefile.ports import Counters, KeptConversation, KeptEntry
 from pagefile.records import Checkpoint, Entry, Reset, Scope, Turn
 from pagefile.tiers.checkpoints import MAX_ANCHORS

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeVar, cast
 
+from pagefile.engine.drafts import checked_message
 from pagefile.errors import InvalidTurnError, SettingsError
-from pagefile.memory.drafts import checked_message
 from pagefile.records import JsonObject, Turn, checked_id, utc
 from pagefile.settings import Settings
 from pagefile.tiers.archive import checked_uuid

@@ -8,15 +8,15 @@ from typing import cast
 
 import anyio
 
+from pagefile.engine.asking import at_least, cursor, moment
+from pagefile.engine.conversation import Conversation
+from pagefile.engine.engine import Engine
+from pagefile.engine.explaining import found_call
+from pagefile.engine.fact_import import import_memory
+from pagefile.engine.pages import load_text
+from pagefile.engine.reading import done_turns
+from pagefile.engine.transfer import export_to, import_from
 from pagefile.errors import InvalidTurnError, PagefileError, SettingsError
-from pagefile.memory.asking import at_least, cursor, moment
-from pagefile.memory.conversation import Conversation
-from pagefile.memory.explaining import found_call
-from pagefile.memory.fact_import import import_memory
-from pagefile.memory.house import House
-from pagefile.memory.pages import load_text
-from pagefile.memory.reading import done_turns
-from pagefile.memory.transfer import export_to, import_from
 from pagefile.models.chat import OpenAIChat
 from pagefile.models.embedders import OpenAIEmbedder, UniversalSentenceEncoder
 from pagefile.models.extractors import ChatExtractor, RuleExtractor
@@ -68,14 +68,14 @@ class Memory:
     Use it as `async with Memory.open("sqlite:///agent.db") as memory`.
     """
 
-    def __init__(self, house: House) -> None:
+    def __init__(self, engine: Engine) -> None:
         #: The store and the tiers, for the rooms that build on this one.
-        self.house = house
+        self.engine = engine
 
     @property
     def settings(self) -> Settings:
         """What this memory was opened with."""
-        return self.house.settings
+        return self.engine.settings
 
     @classmethod
     @asynccontextmanager
@@ -118,7 +118,7 @@ class Memory:
         )
         embedding = embedder if isinstance(embedder, Embedder) else _embedder(settings.embedder, embedder)
         home = await _home(vectors if vectors is not None else settings.vectors, store)
-        house = House.build(
+        engine = Engine.build(
             store,
             settings,
             clock,
@@ -132,13 +132,13 @@ class Memory:
             describe=_describe(settings, model or own_model),
         )
         try:
-            async with _background_work(house):
-                yield cls(house)
+            async with _background_work(engine):
+                yield cls(engine)
         finally:
-            house.closed = True
+            engine.closed = True
             with anyio.CancelScope(shield=True):
-                await house.calls.flush()
-                await house.close()
+                await engine.calls.flush()
+                await engine.close()
                 if own_model is not None:
                     await own_model.close()
                 if embedding is not None and embedding is not embedder:
@@ -158,9 +158,9 @@ class Memory:
         An incognito conversation is kept in this handle only: nothing is written to the database, no fact and no past
         turn is recalled into it, and it is gone with the handle.
         """
-        self.house.check_open()
+        self.engine.check_open()
         scope = Scope(_tenant(tenant), user_id, checked_id(id, "conversation id"))
-        return Conversation(self._incognito() if incognito else self.house, scope, agent=agent)
+        return Conversation(self._incognito() if incognito else self.engine, scope, agent=agent)
 
     async def conversations(
         self,
@@ -171,10 +171,10 @@ class Memory:
         after: str | None = None,
     ) -> Listing[Head]:
         """Conversations, the most recently written first; `next` of the result continues as `after`."""
-        self.house.check_open()
+        self.engine.check_open()
         at_least(1, limit, "limit")
         query = HeadQuery(Scope(_tenant(tenant), user_id), limit + 1, cursor(after))
-        found = await self.house.store.reader.heads(query)
+        found = await self.engine.store.reader.heads(query)
         return Listing(found[:limit], found[limit - 1].scope.conversation if len(found) > limit else None)
 
     async def turns(
@@ -190,9 +190,9 @@ class Memory:
 
         Those from before a reset are there too: they left the window, not the memory.
         """
-        self.house.check_open()
+        self.engine.check_open()
         scope = Scope(_tenant(tenant), user_id, conversation_id)
-        return await done_turns(self.house, scope, after=after, limit=at_least(1, limit, "limit"))
+        return await done_turns(self.engine, scope, after=after, limit=at_least(1, limit, "limit"))
 
     async def recall(
         self,
@@ -207,11 +207,11 @@ class Memory:
 
         `at` is when it is asked, now unless said otherwise: "last week" is seen from there.
         """
-        self.house.check_open()
+        self.engine.check_open()
         scope = Scope(_tenant(tenant), checked_id(user_id, "user_id"))
         text = checked_text(query, "query")
         asked = None if at is None else moment(at)
-        return await self.house.episodes.recall(scope, text, at_least(1, limit, "limit"), asked)
+        return await self.engine.episodes.recall(scope, text, at_least(1, limit, "limit"), asked)
 
     async def remember(
         self,
@@ -237,7 +237,7 @@ class Memory:
             attribute: what it speaks of; of one `subject` (the user, unless named) there is one fact for each.
             valid_from: since when it is true, now unless said otherwise.
         """
-        self.house.check_open()
+        self.engine.check_open()
         scope = Scope(_tenant(tenant), checked_id(user_id, "user_id"))
         draft = Draft(
             text,
@@ -248,7 +248,7 @@ class Memory:
             subject=subject,
             valid_from=valid_from,
         )
-        return await self.house.facts.book.remember(scope, draft)
+        return await self.engine.facts.book.remember(scope, draft)
 
     async def facts(
         self,
@@ -263,37 +263,37 @@ class Memory:
         `as_of` gives what was held at that moment, as it stood then; `history` gives every fact there ever was, those superseded
         (they have a `valid_to`) and retracted too.
         """
-        self.house.check_open()
+        self.engine.check_open()
         scope = Scope(_tenant(tenant), checked_id(user_id, "user_id"))
         if as_of is not None:
-            return await self.house.facts.book.as_of(scope, moment(as_of))
+            return await self.engine.facts.book.as_of(scope, moment(as_of))
         if history:
-            return await self.house.store.facts.list(scope, retracted=True)
-        return [fact for fact in await self.house.store.facts.list(scope) if fact.valid_to is None]
+            return await self.engine.store.facts.list(scope, retracted=True)
+        return [fact for fact in await self.engine.store.facts.list(scope) if fact.valid_to is None]
 
     async def retract(self, fact_id: str, *, user_id: str | None = None, tenant: str | None = None) -> Fact:
         """No longer hold a fact; it stays on record as retracted. Of a user that is named, only their own."""
-        self.house.check_open()
+        self.engine.check_open()
         scope = Scope(_tenant(tenant), user_id)
-        return await self.house.facts.book.retract(scope, checked_id(fact_id, "fact id"))
+        return await self.engine.facts.book.retract(scope, checked_id(fact_id, "fact id"))
 
     async def fact_revisions(
         self, user_id: str, tenant: str | None = None, *, after: int = 0
     ) -> list[Revision]:
         """Every change of what is held about a user, oldest first; `after` gives only those behind a revision."""
-        self.house.check_open()
+        self.engine.check_open()
         scope = Scope(_tenant(tenant), checked_id(user_id, "user_id"))
-        return list(await self.house.store.facts.revisions(scope, after=at_least(0, after, "after")))
+        return list(await self.engine.store.facts.revisions(scope, after=at_least(0, after, "after")))
 
     async def undo(self, user_id: str, revision: int | None = None, *, tenant: str | None = None) -> Revision:
         """Take back a change of what is held about a user, the newest unless said otherwise.
 
         The undoing is a revision too, and can be undone. A change whose fact was changed again raises `ConflictError`.
         """
-        self.house.check_open()
+        self.engine.check_open()
         scope = Scope(_tenant(tenant), checked_id(user_id, "user_id"))
         number = None if revision is None else at_least(1, revision, "revision")
-        return await self.house.facts.book.undo(scope, number)
+        return await self.engine.facts.book.undo(scope, number)
 
     async def import_facts(
         self,
@@ -306,38 +306,38 @@ class Memory:
 
         Counts what became of them: stored, duplicate, superseded, rejected (blank, no text, or a secret).
         """
-        self.house.check_open()
+        self.engine.check_open()
         scope = Scope(_tenant(tenant), checked_id(user_id, "user_id"))
-        return await import_memory(self.house.facts.book, source, scope)
+        return await import_memory(self.engine.facts.book, source, scope)
 
     async def settle(self) -> None:
         """Wait until background work has caught up."""
-        self.house.check_open()
-        await self.house.tender.settle()
-        await self.house.indexer.settle()
-        await self.house.learning.settle()
-        await self.house.calls.settle()
+        self.engine.check_open()
+        await self.engine.tender.settle()
+        await self.engine.indexer.settle()
+        await self.engine.learning.settle()
+        await self.engine.calls.settle()
 
     async def forget(
         self, *, user_id: str | None = None, conversation_id: str | None = None, tenant: str | None = None
     ) -> ErasureReceipt:
         """Erase a conversation, a user or a whole tenant through every tier, and count what went."""
-        self.house.check_open()
+        self.engine.check_open()
         if user_id is None and conversation_id is None and tenant is None:
             raise InvalidTurnError(
                 "forget() erases what you name: give a user_id, a conversation_id or a tenant."
             )
         scope = Scope(_tenant(tenant), user_id, conversation_id)
-        await self.house.calls.flush()
-        await self.house.forget_sessions(scope)
-        receipt = await self.house.erase(scope)
-        self.house.forget(scope)
+        await self.engine.calls.flush()
+        await self.engine.forget_sessions(scope)
+        receipt = await self.engine.erase(scope)
+        self.engine.forget(scope)
         return receipt
 
     async def call(self, call_id: str, *, user_id: str | None = None, tenant: str | None = None) -> Call:
         """A recorded call of whatever conversation of the tenant, or of one of its users; `call.scope` says which."""
-        self.house.check_open()
-        return await found_call(self.house, Scope(_tenant(tenant), user_id), checked_id(call_id, "call id"))
+        self.engine.check_open()
+        return await found_call(self.engine, Scope(_tenant(tenant), user_id), checked_id(call_id, "call id"))
 
     async def pages(
         self,
@@ -348,18 +348,18 @@ class Memory:
         after: str | None = None,
     ) -> Listing[Page]:
         """Archived tool results, newest first; `next` of the result continues as `after`."""
-        self.house.check_open()
+        self.engine.check_open()
         count = at_least(1, limit, "limit")
         scope = Scope(_tenant(tenant), user_id)
-        found = await self.house.store.pages.list(scope, limit=count + 1, after=cursor(after))
+        found = await self.engine.store.pages.list(scope, limit=count + 1, after=cursor(after))
         return Listing(found[:count], found[count - 1].uuid if len(found) > count else None)
 
     async def page(self, uuid: str, *, user_id: str | None = None, tenant: str | None = None) -> Page:
         """What is known of an archived page of the tenant, or of one of its users, without its text; `page.scope` says of which
         conversation.
         """
-        self.house.check_open()
-        return await self.house.archive.page(Scope(_tenant(tenant), user_id), uuid)
+        self.engine.check_open()
+        return await self.engine.archive.page(Scope(_tenant(tenant), user_id), uuid)
 
     async def peek(
         self,
@@ -375,10 +375,10 @@ class Memory:
 
         Looking is no page fault: it is not counted, because loads say what the model needed.
         """
-        self.house.check_open()
+        self.engine.check_open()
         scope = Scope(_tenant(tenant), user_id)
         return await load_text(
-            self.house, scope, uuid, query=query, offset=offset, limit=limit, counted=False
+            self.engine, scope, uuid, query=query, offset=offset, limit=limit, counted=False
         )
 
     async def search_tool_history(
@@ -388,9 +388,9 @@ class Memory:
 
         Nobody named is everybody: with `user_id=None` it searches the whole tenant.
         """
-        self.house.check_open()
+        self.engine.check_open()
         scope = Scope(_tenant(tenant), None if user_id is None else checked_id(user_id, "user_id"))
-        return await self.house.page_search.search(
+        return await self.engine.page_search.search(
             scope, checked_text(query, "query"), at_least(1, limit, "limit")
         )
 
@@ -408,10 +408,10 @@ class Memory:
 
         Those named, those older than a time, or the oldest beyond a size; never pinned ones.
         """
-        self.house.check_open()
+        self.engine.check_open()
         if uuids is None and older_than is None and max_bytes is None:
             raise InvalidTurnError("purge() removes what you name: give uuids, older_than or max_bytes.")
-        now = self.house.clock.now()
+        now = self.engine.clock.now()
         request = PurgeRequest(
             Scope(_tenant(tenant), user_id, conversation_id),
             now,
@@ -419,8 +419,8 @@ class Memory:
             None if older_than is None else _before(now, older_than),
             None if max_bytes is None else at_least(0, max_bytes, "max_bytes"),
         )
-        purged = await self.house.store.page_keeper.purge(request)
-        self.house.paging.forget()
+        purged = await self.engine.store.page_keeper.purge(request)
+        self.engine.paging.forget()
         return purged
 
     async def rebuild(
@@ -438,8 +438,8 @@ class Memory:
             anew: make everything again, even what is there.
             progress: told how many entries of the log were read so far, and of how many.
         """
-        self.house.check_open()
-        return await self.house.indexer.rebuild(
+        self.engine.check_open()
+        return await self.engine.indexer.rebuild(
             progress or _nobody,
             tenant=None if tenant is None else checked_id(tenant, "tenant"),
             anew=anew,
@@ -454,61 +454,61 @@ class Memory:
         tenant: str | None = None,
     ) -> dict[str, int]:
         """Write a tenant, a user or a conversation as JSON lines; returns how many of each kind."""
-        self.house.check_open()
+        self.engine.check_open()
         scope = Scope(_tenant(tenant), user_id, conversation_id)
-        await self.house.calls.settle()
-        return await export_to(self.house.store, path, scope, clock=self.house.clock)
+        await self.engine.calls.settle()
+        return await export_to(self.engine.store, path, scope, clock=self.engine.clock)
 
     async def import_(self, path: str | PathLike[str], *, tenant: str | None = None) -> dict[str, int]:
         """Read an export; what is there already is left as it is. Returns how many of each kind were new."""
-        self.house.check_open()
-        counts = await import_from(self.house.store, path, _tenant(tenant), clock=self.house.clock)
-        self.house.indexer.look()
+        self.engine.check_open()
+        counts = await import_from(self.engine.store, path, _tenant(tenant), clock=self.engine.clock)
+        self.engine.indexer.look()
         return counts
 
     async def describe(self) -> JsonObject:
         """What this memory runs on: the store, the tokenizer, the window, page faults, and how often each tier failed."""
-        self.house.check_open()
-        counter = self.house.counter
+        self.engine.check_open()
+        counter = self.engine.counter
         return {
-            "store": await self.house.store.describe(),
+            "store": await self.engine.store.describe(),
             "tokenizer": {"name": counter.name, "exact": counter.exact},
             "window_tokens": self.settings.window_tokens,
             "model": self.settings.model.name,
-            "recall": await self.house.indexer.describe(),
-            "page_faults": self.house.archive.loads,
-            "tier_failures": dict(self.house.failures),
-            "calls_dropped": self.house.calls.dropped,
+            "recall": await self.engine.indexer.describe(),
+            "page_faults": self.engine.archive.loads,
+            "tier_failures": dict(self.engine.failures),
+            "calls_dropped": self.engine.calls.dropped,
         }
 
-    def _incognito(self) -> House:
+    def _incognito(self) -> Engine:
         """A house of its own, in memory, in which nothing is looked up."""
-        apart = House.build(
-            InMemoryStore(self.house.clock), self.house.settings, self.house.clock, self.house.counter
+        apart = Engine.build(
+            InMemoryStore(self.engine.clock), self.engine.settings, self.engine.clock, self.engine.counter
         )
         apart.incognito = True
         return apart
 
 
 @asynccontextmanager
-async def _background_work(house: House) -> AsyncGenerator[None]:
+async def _background_work(engine: Engine) -> AsyncGenerator[None]:
     """What nobody waits for, while the block runs; at its end the quick part of it is finished."""
     failure: Exception | None = None
     async with anyio.create_task_group() as background:
-        background.start_soon(house.calls.run)
-        background.start_soon(house.retention.run)
-        background.start_soon(house.tender.run)
-        background.start_soon(house.indexer.run)
-        background.start_soon(house.learning.run)
+        background.start_soon(engine.calls.run)
+        background.start_soon(engine.retention.run)
+        background.start_soon(engine.tender.run)
+        background.start_soon(engine.indexer.run)
+        background.start_soon(engine.learning.run)
         try:
             yield
         except Exception as error:
             # Raised again below: the task group would wrap it, and a caller's `except` would miss it.
             failure = error
-        with anyio.move_on_after(house.settings.drain_s, shield=True):
-            await house.tender.settle()
-            await house.indexer.drain()
-            await house.learning.drain()
+        with anyio.move_on_after(engine.settings.drain_s, shield=True):
+            await engine.tender.settle()
+            await engine.indexer.drain()
+            await engine.learning.drain()
         background.cancel_scope.cancel()
     if failure is not None:
         raise failure

@@ -9,8 +9,8 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, TypeVar, cast
 
+from pagefile.engine.moments import Moment, listed
 from pagefile.errors import HandleNotFoundError, NotFoundError, StoreError
-from pagefile.memory.moments import Moment, listed
 from pagefile.ports import (
     CallLog,
     EntryQuery,

@@ -2,8 +2,8 @@
 
 from typing import Literal, TypeAlias
 
+from pagefile.engine.engine import Engine
 from pagefile.errors import ConflictError, InvalidTurnError, NotFoundError
-from pagefile.memory.house import House
 from pagefile.ports import EntryQuery, HeadQuery, SinceRequest
 from pagefile.records import Checkpoint, Head, JsonObject, Listing, Reset, Scope, Turn, checked_text
 
@@ -15,23 +15,23 @@ _HEADS = 1000
 _MAX_DIGITS = 16
 
 
-async def head_of(house: House, scope: Scope) -> Head:
+async def head_of(engine: Engine, scope: Scope) -> Head:
     """The conversation that a scope names."""
-    found = await house.store.reader.heads(HeadQuery(scope, 1))
+    found = await engine.store.reader.heads(HeadQuery(scope, 1))
     if not found:
         raise _nowhere()
     return found[0]
 
 
-async def session_of(house: House, scope: Scope) -> JsonObject | None:
+async def session_of(engine: Engine, scope: Scope) -> JsonObject | None:
     """A conversation's session value as the database has it, past the cache."""
     try:
-        value = await house.store.sessions.get(scope)
+        value = await engine.store.sessions.get(scope)
     except ConflictError as error:
         # Whether it is somebody else's is nobody's business.
         raise _nowhere() from error
     if value is None:
-        await head_of(house, scope)
+        await head_of(engine, scope)
     return value
 
 
@@ -51,14 +51,14 @@ def checked_kind(kind: object) -> Kind | None:
 
 
 async def log_of(
-    house: House, scope: Scope, kind: Kind | None, *, after: int, limit: int, newest: bool
+    engine: Engine, scope: Scope, kind: Kind | None, *, after: int, limit: int, newest: bool
 ) -> Listing[Turn | Checkpoint | Reset]:
     """A slice of a log; no more of it is read than stands in the slice, and between its ends."""
     # One more tells whether there is more. Of one kind it may stand far behind, and nobody asked for what is between.
     ahead = 1 if kind is None and not newest else 0
     kinds = frozenset(KINDS if kind is None else (kind,))
     query = EntryQuery(scope, kinds, after_seq=after, limit=limit + ahead, newest=newest)
-    found = await house.store.reader.entries(query)
+    found = await engine.store.reader.entries(query)
     entries = found[:limit]
     more = len(found) == limit + ahead and not newest and entries[-1].seq is not None
     return Listing(entries, str(entries[-1].seq) if more else None)
@@ -67,10 +67,10 @@ async def log_of(
 # -- many --------------------------------------------------------------------------------------------------------------
 
 
-async def done_turns(house: House, scope: Scope, *, after: str | None, limit: int) -> Listing[Turn]:
+async def done_turns(engine: Engine, scope: Scope, *, after: str | None, limit: int) -> Listing[Turn]:
     """Done turns of a scope by conversation id, then by their place in it."""
-    known = {} if after is None else await _known(house, scope, *_place(after))
-    found = await house.store.source.since(SinceRequest(scope, known, limit + 1))
+    known = {} if after is None else await _known(engine, scope, *_place(after))
+    found = await engine.store.source.since(SinceRequest(scope, known, limit + 1))
     turns = found[:limit]
     more = len(found) > limit
     return Listing(turns, f"{turns[-1].seq} {turns[-1].scope.conversation}" if more else None)
@@ -84,12 +84,12 @@ def _place(after: str) -> tuple[str, int]:
     return conversation, int(seq)
 
 
-async def _known(house: House, scope: Scope, conversation: str, seq: int) -> dict[str, int]:
+async def _known(engine: Engine, scope: Scope, conversation: str, seq: int) -> dict[str, int]:
     """How far each conversation was read when a slice ended: those before its last one to their end."""
     known = {conversation: seq}
     after: str | None = None
     while True:
-        heads = await house.store.reader.heads(HeadQuery(scope, _HEADS, after))
+        heads = await engine.store.reader.heads(HeadQuery(scope, _HEADS, after))
         for head in heads:
             name = head.scope.conversation or ""
             if name < conversation:

@@ -8,9 +8,8 @@ from uuid import uuid4
 
 import anyio.to_thread
 
-from pagefile.errors import InvalidTurnError
-from pagefile.memory.asking import Request, at_least, cursor, moment, place, run_name, turn_id_of
-from pagefile.memory.drafts import (
+from pagefile.engine.asking import Request, at_least, cursor, moment, place, run_name, turn_id_of
+from pagefile.engine.drafts import (
     StepLike,
     checked_json,
     checked_message,
@@ -18,13 +17,14 @@ from pagefile.memory.drafts import (
     checked_step,
     checked_steps,
 )
-from pagefile.memory.explaining import Cost, Explanation, costs_of, explained_call, found_call
-from pagefile.memory.house import House
-from pagefile.memory.pages import call_tool, load_text
-from pagefile.memory.reading import Kind, checked_kind, head_of, log_of, session_of
-from pagefile.memory.replaying import Replay, replayed
-from pagefile.memory.shielding import seen_through
-from pagefile.memory.windows import make_window
+from pagefile.engine.engine import Engine
+from pagefile.engine.explaining import Cost, Explanation, costs_of, explained_call, found_call
+from pagefile.engine.pages import call_tool, load_text
+from pagefile.engine.reading import Kind, checked_kind, head_of, log_of, session_of
+from pagefile.engine.replaying import Replay, replayed
+from pagefile.engine.shielding import seen_through
+from pagefile.engine.windows import make_window
+from pagefile.errors import InvalidTurnError
 from pagefile.ports import Abort, AddStep, Complete, EntryQuery, TurnDraft
 from pagefile.records import (
     Call,
@@ -55,8 +55,8 @@ _THREAD_FROM_CHARS = 50_000
 class Conversation:
     """A cheap handle: making one reads and writes nothing."""
 
-    def __init__(self, house: House, scope: Scope, *, agent: str | None = None) -> None:
-        self._house = house
+    def __init__(self, engine: Engine, scope: Scope, *, agent: str | None = None) -> None:
+        self._engine = engine
         self._scope = scope
         self._agent = None if agent is None else checked_id(agent, "agent")
         self._open_turn: Turn | None = None
@@ -93,8 +93,8 @@ class Conversation:
         """
         draft = await self._draft("done", user, assistant, steps=steps, turn_id=id, at=at, metadata=metadata)
         began = perf_counter()
-        turn = await self._house.store.log.append(draft)
-        self._house.meter.observe("pagefile_store_seconds", perf_counter() - began, verb="append")
+        turn = await self._engine.store.log.append(draft)
+        self._engine.meter.observe("pagefile_store_seconds", perf_counter() - began, verb="append")
         return self._done(turn)
 
     async def begin(
@@ -111,9 +111,9 @@ class Conversation:
         another message it raises `ConflictError`.
         """
         draft = await self._draft("open", user, None, turn_id=id, at=at, metadata=metadata)
-        turn = await self._house.store.log.append(draft)
+        turn = await self._engine.store.log.append(draft)
         self._open_turn = turn if turn.status == "open" else None
-        self._house.workspaces.asked(self._scope, "", draft.user)
+        self._engine.workspaces.asked(self._scope, "", draft.user)
         return turn
 
     async def step(
@@ -126,23 +126,23 @@ class Conversation:
         call_id: str | None = None,
     ) -> Turn:
         """Add a tool call and its result to an open turn; a bulky result is archived on the way."""
-        self._house.check_open()
+        self._engine.check_open()
         turn_id = turn_id_of(turn)
         number = len(turn.steps) if isinstance(turn, Turn) else uuid4().int % 1_000_000_000
         given = {"tool": tool, "input": input, "result": result, "call_id": call_id}
-        raw = checked_step(given, turn_id, number, self._house.settings.max_result_chars)
+        raw = checked_step(given, turn_id, number, self._engine.settings.max_result_chars)
         step = await self._kept(raw, turn_id)
-        changed = await self._house.store.log.advance(AddStep(self._scope, turn_id, step, step_tokens(step)))
+        changed = await self._engine.store.log.advance(AddStep(self._scope, turn_id, step, step_tokens(step)))
         self._remember_open(changed)
         return changed
 
     async def complete(self, turn: Turn | str, assistant: str | None) -> Turn:
         """Write the answer: the turn is done and takes its place in the log."""
-        self._house.check_open()
-        text = checked_message(assistant, "assistant", self._house.settings.max_message_chars)
+        self._engine.check_open()
+        text = checked_message(assistant, "assistant", self._engine.settings.max_message_chars)
         tokens = await self._count(text)
         change = Complete(self._scope, turn_id_of(turn), text, tokens, side_tokens(text, tokens))
-        changed = await self._house.store.log.advance(change)
+        changed = await self._engine.store.log.advance(change)
         self._remember_open(changed)
         return self._done(changed)
 
@@ -151,9 +151,9 @@ class Conversation:
 
         Works where the caller is being cancelled too, for a few seconds.
         """
-        self._house.check_open()
+        self._engine.check_open()
         change = Abort(self._scope, turn_id_of(turn))
-        changed = await seen_through(lambda: self._house.store.log.advance(change))
+        changed = await seen_through(lambda: self._engine.store.log.advance(change))
         self._remember_open(changed)
         return changed
 
@@ -178,9 +178,9 @@ class Conversation:
         handle began last (or the one named by `turn`) is the current message, with its tool results behind it.
         `load` names archived pages to show in full for this one window. `run` is the run whose workspace is shown.
         """
-        self._house.check_open()
+        self._engine.check_open()
         request = Request.checked(
-            self._house.settings,
+            self._engine.settings,
             query=query,
             turn_id=self._current_turn_id(query, turn),
             window_tokens=window_tokens,
@@ -191,18 +191,18 @@ class Conversation:
             placement=placement,
             run=run,
         )
-        self._house.workspaces.asked(self._scope, request.run, request.query)
-        return await make_window(self._house, self._scope, request)
+        self._engine.workspaces.asked(self._scope, request.run, request.query)
+        return await make_window(self._engine, self._scope, request)
 
     async def recall(self, query: str, limit: int = 10, *, at: datetime | None = None) -> list[Hit]:
         """Past turns of this conversation that answer the query, best first, each with its neighbours.
 
         `at` is when it is asked, now unless said otherwise: "last week" is seen from there.
         """
-        self._house.check_open()
+        self._engine.check_open()
         text = checked_text(query, "query")
         asked = None if at is None else moment(at)
-        return await self._house.episodes.recall(self._scope, text, at_least(1, limit, "limit"), asked)
+        return await self._engine.episodes.recall(self._scope, text, at_least(1, limit, "limit"), asked)
 
     def workspace(self, run: str | None = None, *, rules: Iterable[ToolRule] = ()) -> Workspace:
         """What a run has at hand of its tools' results (document 003): ask it before a tool is called, tell it after.
@@ -210,8 +210,8 @@ class Conversation:
         It lives in this process only. Without a name it is the conversation's own, which `step` and `record` fill; `rules`
         say what is remembered of tools of your own.
         """
-        self._house.check_open()
-        workspace = self._house.workspaces.of(self._scope, run_name(run))
+        self._engine.check_open()
+        workspace = self._engine.workspaces.of(self._scope, run_name(run))
         workspace.add_rules(rules)
         return workspace
 
@@ -226,39 +226,39 @@ class Conversation:
         that would be cut, so reading on from `offset + len(part)` tiles the text exactly. With a `query`, `limit` bounds the
         tokens of the passages.
         """
-        self._house.check_open()
-        return await load_text(self._house, self._scope, uuid, query=query, offset=offset, limit=limit)
+        self._engine.check_open()
+        return await load_text(self._engine, self._scope, uuid, query=query, offset=offset, limit=limit)
 
     async def page(self, uuid: str) -> Page:
         """What is known of an archived page without its text."""
-        self._house.check_open()
-        return await self._house.archive.page(self._scope, uuid)
+        self._engine.check_open()
+        return await self._engine.archive.page(self._scope, uuid)
 
     async def pages(self, *, limit: int = 100, after: str | None = None) -> Listing[Page]:
         """The archived pages of this conversation, newest first."""
-        self._house.check_open()
+        self._engine.check_open()
         count = at_least(1, limit, "limit")
-        found = await self._house.store.pages.list(self._scope, limit=count + 1, after=cursor(after))
+        found = await self._engine.store.pages.list(self._scope, limit=count + 1, after=cursor(after))
         return Listing(found[:count], found[count - 1].uuid if len(found) > count else None)
 
     async def search_tool_history(self, query: str, limit: int = 5, *, here: bool = False) -> list[PageHit]:
         """Archived pages of this user (of this conversation, when nobody is named, or with `here`) that answer a query, best first."""
-        self._house.check_open()
+        self._engine.check_open()
         scope = self._scope
         home = scope if here or scope.user is None else Scope(scope.tenant, scope.user)
         text = checked_text(query, "query")
-        return await self._house.page_search.search(home, text, at_least(1, limit, "limit"))
+        return await self._engine.page_search.search(home, text, at_least(1, limit, "limit"))
 
     async def fetched(self, tool: str, input: object = None) -> Page | None:  # noqa: A002 - the word users write
         """The page of an equal call of the same user that is fresh enough, when the setting `archive.reuse_s` allows it."""
-        self._house.check_open()
+        self._engine.check_open()
         value = checked_json(input, "input")
-        return await self._house.archive.equal_call(self._scope, checked_text(tool, "tool"), value)
+        return await self._engine.archive.equal_call(self._scope, checked_text(tool, "tool"), value)
 
     async def pin(self, uuid: str, *, pinned: bool = True) -> Page:
         """Keep a page in every window of its conversation and out of every purge, or stop doing so."""
-        self._house.check_open()
-        return await self._house.archive.pin(self._scope, uuid, pinned=pinned)
+        self._engine.check_open()
+        return await self._engine.archive.pin(self._scope, uuid, pinned=pinned)
 
     async def call_tool(self, name: str, arguments: Mapping[str, object], *, turn: Turn | None = None) -> str:
         """Answer a model's call of `load_tool_history` or `search_tool_history`.
@@ -267,34 +267,34 @@ class Conversation:
         that is too long for the window comes as the passages that answer the question. `turn` is the open turn that asks, unless it
         is the one this handle began last.
         """
-        self._house.check_open()
-        return await call_tool(self._house, self._scope, turn or self._open_turn, name, arguments)
+        self._engine.check_open()
+        return await call_tool(self._engine, self._scope, turn or self._open_turn, name, arguments)
 
     # -- checkpoints and listings -----------------------------------------------------------------------------------
 
     async def checkpoint(self, summary: str | None = None, *, recent_turns: int | None = None) -> Checkpoint:
         """Let a summary speak for all but the last `recent_turns` turns; without one, it is extracted from them."""
-        self._house.check_open()
-        keep = self._house.settings.recent_turns if recent_turns is None else recent_turns
-        return await self._house.checkpoints.make(
+        self._engine.check_open()
+        keep = self._engine.settings.recent_turns if recent_turns is None else recent_turns
+        return await self._engine.checkpoints.make(
             self._scope,
             summary,
             at_least(0, keep, "recent_turns"),
-            self._house.tender.rules_of(self._scope).window_tokens,
+            self._engine.tender.rules_of(self._scope).window_tokens,
         )
 
     async def reset(self) -> Reset:
         """Begin anew: what came before leaves the window and stays in the log and in recall."""
-        self._house.check_open()
-        self._house.workspaces.reset(self._scope)
-        return await self._house.checkpoints.reset(self._scope)
+        self._engine.check_open()
+        self._engine.workspaces.reset(self._scope)
+        return await self._engine.checkpoints.reset(self._scope)
 
     async def turns(self, *, after: int | str = 0, limit: int = 100, newest: bool = False) -> Listing[Turn]:
         """Turns in order, open and aborted ones too; `next` of the result continues as `after`."""
-        self._house.check_open()
+        self._engine.check_open()
         count = at_least(1, limit, "limit")
         query = EntryQuery(self._scope, after_seq=place(after), limit=count + 1, newest=newest)
-        found = [entry for entry in await self._house.store.reader.entries(query) if isinstance(entry, Turn)]
+        found = [entry for entry in await self._engine.store.reader.entries(query) if isinstance(entry, Turn)]
         page = found[-count:] if newest else found[:count]
         more = len(found) > count and not newest and page[-1].seq is not None
         return Listing(page, str(page[-1].seq) if more else None)
@@ -306,9 +306,9 @@ class Conversation:
 
         `next` of the result continues as `after`; of one kind, there may turn out to be nothing behind it. Open turns stand last.
         """
-        self._house.check_open()
+        self._engine.check_open()
         return await log_of(
-            self._house,
+            self._engine,
             self._scope,
             checked_kind(kind),
             after=place(after),
@@ -318,27 +318,27 @@ class Conversation:
 
     async def head(self) -> Head:
         """This conversation in one row; raises `NotFoundError` when nobody wrote to it, or somebody else."""
-        self._house.check_open()
-        return await head_of(self._house, self._scope)
+        self._engine.check_open()
+        return await head_of(self._engine, self._scope)
 
     async def session(self) -> JsonObject | None:
         """The session value of this conversation (document 001), or None; raises `NotFoundError` as `head` does."""
-        self._house.check_open()
-        return await session_of(self._house, self._scope)
+        self._engine.check_open()
+        return await session_of(self._engine, self._scope)
 
     async def checkpoints(self) -> Listing[Checkpoint]:
         """Every checkpoint of this conversation, oldest first."""
-        self._house.check_open()
+        self._engine.check_open()
         query = EntryQuery(self._scope, kinds=frozenset({"checkpoint"}), limit=10_000)
-        found = await self._house.store.reader.entries(query)
+        found = await self._engine.store.reader.entries(query)
         return Listing([entry for entry in found if isinstance(entry, Checkpoint)])
 
     async def calls(self, *, limit: int = 50, after: str | None = None) -> Listing[Call]:
         """The windows handed out lately, newest first."""
-        self._house.check_open()
+        self._engine.check_open()
         count = at_least(1, limit, "limit")
-        await self._house.calls.catch_up()
-        found = await self._house.store.calls.list(self._scope, limit=count + 1, after=cursor(after))
+        await self._engine.calls.catch_up()
+        found = await self._engine.store.calls.list(self._scope, limit=count + 1, after=cursor(after))
         return Listing(found[:count], found[count - 1].id if len(found) > count else None)
 
     async def explain(self, call_id: str) -> Explanation:
@@ -347,9 +347,9 @@ class Conversation:
         `exact` says that they are what was handed out, byte for byte; `why` says what is different if they are not. Nothing
         is written.
         """
-        self._house.check_open()
-        call = await found_call(self._house, self._scope, checked_id(call_id, "call id"))
-        return await explained_call(self._house, self._scope, call)
+        self._engine.check_open()
+        call = await found_call(self._engine, self._scope, checked_id(call_id, "call id"))
+        return await explained_call(self._engine, self._scope, call)
 
     async def replay(self, call_id: str, /, **changes: JsonValue) -> Replay:
         """A recorded call as it would have been with other settings, beside what it was. Nothing is written.
@@ -358,16 +358,16 @@ class Conversation:
         window, by their names with two underscores for a dot (`archive__threshold=50_000`). Turns, facts and checkpoints are
         those of that moment.
         """
-        self._house.check_open()
-        call = await found_call(self._house, self._scope, checked_id(call_id, "call id"))
-        return await replayed(self._house, call, changes)
+        self._engine.check_open()
+        call = await found_call(self._engine, self._scope, checked_id(call_id, "call id"))
+        return await replayed(self._engine, call, changes)
 
     async def costs(self, *, limit: int = 50) -> list[Cost]:
         """What the newest calls cost, oldest first, each beside what it would have cost without Pagefile."""
-        self._house.check_open()
+        self._engine.check_open()
         count = at_least(1, limit, "limit")
-        await self._house.calls.catch_up()
-        return await costs_of(self._house, self._scope, count)
+        await self._engine.calls.catch_up()
+        return await costs_of(self._engine, self._scope, count)
 
     # -- inside -------------------------------------------------------------------------------------------------------
 
@@ -382,16 +382,16 @@ class Conversation:
         at: datetime | None,
         metadata: JsonObject | None,
     ) -> TurnDraft:
-        house = self._house
-        house.check_open()
-        user = checked_message(user, "user", house.settings.max_message_chars)
-        assistant = checked_message(assistant, "assistant", house.settings.max_message_chars)
+        engine = self._engine
+        engine.check_open()
+        user = checked_message(user, "user", engine.settings.max_message_chars)
+        assistant = checked_message(assistant, "assistant", engine.settings.max_message_chars)
         if user is None and assistant is None:
             raise InvalidTurnError(
                 "A turn needs a user message or an assistant message: both are missing or blank."
             )
         turn_id = str(uuid4()) if turn_id is None else checked_id(turn_id, "turn id")
-        raw_steps = checked_steps(steps, turn_id, house.settings.max_result_chars) if steps else ()
+        raw_steps = checked_steps(steps, turn_id, engine.settings.max_result_chars) if steps else ()
         kept_steps = tuple([await self._kept(step, turn_id) for step in raw_steps])
         user_tokens, assistant_tokens = await self._count(user), await self._count(assistant)
         return TurnDraft(
@@ -401,35 +401,35 @@ class Conversation:
             user=user,
             assistant=assistant,
             steps=kept_steps,
-            at=moment(at) if at is not None else house.clock.now(),
+            at=moment(at) if at is not None else engine.clock.now(),
             user_tokens=user_tokens,
             assistant_tokens=assistant_tokens,
             tokens=turn_tokens(user, user_tokens, assistant, assistant_tokens, kept_steps),
-            counter=house.counter.name,
+            counter=engine.counter.name,
             metadata=checked_metadata(metadata),
             agent=self._agent,
         )
 
     async def _kept(self, step: Step, turn_id: str) -> Step:
-        kept = await self._house.archive.keep(self._scope, step, turn_id)
-        await self._house.workspaces.absorb_step(self._scope, step, kept)
+        kept = await self._engine.archive.keep(self._scope, step, turn_id)
+        await self._engine.workspaces.absorb_step(self._scope, step, kept)
         return kept
 
     async def _count(self, text: str | None) -> int:
         if not text:
             return 0
         if len(text) < _THREAD_FROM_CHARS:
-            return self._house.counter.count(text)
-        return await anyio.to_thread.run_sync(self._house.counter.count, text)
+            return self._engine.counter.count(text)
+        return await anyio.to_thread.run_sync(self._engine.counter.count, text)
 
     def _done(self, turn: Turn) -> Turn:
         """A turn is in the log: background work may have something to do."""
-        self._house.meter.count("pagefile_turns_total", status=turn.status)
-        if self._house.tends:
-            self._house.tender.written(self._scope, turn.tokens)
-        if not self._house.incognito:
-            self._house.indexer.written(self._scope)
-            self._house.learning.written(self._scope)
+        self._engine.meter.count("pagefile_turns_total", status=turn.status)
+        if self._engine.tends:
+            self._engine.tender.written(self._scope, turn.tokens)
+        if not self._engine.incognito:
+            self._engine.indexer.written(self._scope)
+            self._engine.learning.written(self._scope)
         return turn
 
     def _remember_open(self, turn: Turn) -> None:

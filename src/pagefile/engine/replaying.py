@@ -12,13 +12,13 @@ from typing import Any, cast
 
 import anyio.to_thread
 
+from pagefile.engine.asking import Request
+from pagefile.engine.engine import FAILED, Engine
+from pagefile.engine.metering import NoMeter
+from pagefile.engine.moments import DECIDING, Moment, listed, recorded_moment, with_settings
+from pagefile.engine.past import PastMeaning, PastStore
+from pagefile.engine.windows import Made, assembled, hash_of
 from pagefile.errors import HandleNotFoundError, MissingExtraError, NotFoundError, SettingsError
-from pagefile.memory.asking import Request
-from pagefile.memory.house import FAILED, House
-from pagefile.memory.metering import NoMeter
-from pagefile.memory.moments import DECIDING, Moment, listed, recorded_moment, with_settings
-from pagefile.memory.past import PastMeaning, PastStore
-from pagefile.memory.windows import Made, assembled, hash_of
 from pagefile.ports import Clock, PageKeeper, PageStore, TurnRef
 from pagefile.records import Call, JsonObject, JsonValue, Scope, Step, Turn
 from pagefile.settings import Settings
@@ -102,14 +102,14 @@ class Rebuilt:
         return self.made.window
 
 
-async def rebuilt(house: House, call: Call) -> Rebuilt | None:
+async def rebuilt(engine: Engine, call: Call) -> Rebuilt | None:
     """The window of a call, made again; None when the call does not say from what."""
     moment = recorded_moment(call)
     if moment is None:
         return None
-    counter, complaint = await _counter(house.counter, str(call.receipt["counter"]))
-    settings = _settings(house.settings, moment, {})
-    then = await _Then.of(house, call, moment, settings, counter)
+    counter, complaint = await _counter(engine.counter, str(call.receipt["counter"]))
+    settings = _settings(engine.settings, moment, {})
+    then = await _Then.of(engine, call, moment, settings, counter)
     made = await then.made(_request(settings, call, {}))
     window = replace(made.window, id=call.id)
     made = replace(made, window=window)
@@ -118,16 +118,16 @@ async def rebuilt(house: House, call: Call) -> Rebuilt | None:
     return Rebuilt(made, exact=False, why=(*complaint, *_reasons(receipt_from(call.receipt), window.receipt)))
 
 
-async def replayed(house: House, call: Call, changes: Mapping[str, JsonValue]) -> Replay:
+async def replayed(engine: Engine, call: Call, changes: Mapping[str, JsonValue]) -> Replay:
     """The window of a call as it was, and as it would have been with other settings."""
     changes = checked_changes(call, changes)
-    moment, before = recorded_moment(call), await rebuilt(house, call)
+    moment, before = recorded_moment(call), await rebuilt(engine, call)
     if moment is None or before is None:
         raise NotFoundError(f"Call {call.id!r} cannot be replayed: {OLDER}.")
     named = str(changes.get("tokenizer", call.receipt["counter"]))
-    counter, _ = await _counter(house.counter, named, must="tokenizer" in changes)
-    settings = _settings(house.settings, moment, changes)
-    then = await _Then.of(house, call, moment, settings, counter, was=before.made, changes=changes)
+    counter, _ = await _counter(engine.counter, named, must="tokenizer" in changes)
+    settings = _settings(engine.settings, moment, changes)
+    then = await _Then.of(engine, call, moment, settings, counter, was=before.made, changes=changes)
     after = replace((await then.made(_request(settings, call, changes))).window, id="")
     return Replay(
         call, changes, before.window, after, before.exact, before.why, compared(before.window, after)
@@ -178,13 +178,13 @@ def change_of(name: str, text: str) -> JsonValue:
 class _Then:
     """The tiers over the past, with the settings of then or others."""
 
-    house: House
+    engine: Engine
     scope: Scope
 
     @classmethod
     async def of(
         cls,
-        now: House,
+        now: Engine,
         call: Call,
         moment: Moment,
         settings: Settings,
@@ -200,25 +200,25 @@ class _Then:
             rules = settings.archive.threshold, WORDINGS[settings.language]
             past.rewrite = _Rewriter(now.store.pages, now.store.page_keeper, past.scope, counter, *rules)
         embedder = now.indexer.vectors.embedder if now.indexer.vectors is not None else None
-        house = House.build(past, settings, _Stopped(moment.at), counter, embedder=embedder)
-        house.episodes = Episodes(
+        engine = Engine.build(past, settings, _Stopped(moment.at), counter, embedder=embedder)
+        engine.episodes = Episodes(
             past.source,
             past.terms,
             PastMeaning(past, Meaning(now.indexer.vectors, now.indexer.health)),
             counter,
             NoMeter(),
-            house.clock,
+            engine.clock,
             gate=settings.recall,
             turns=settings.recall_turns,
             max_postings=settings.recall_cache_postings,
             patience_s=settings.embedder.patience_s,
         )
-        await _remember(house, past, call, moment, was, changes)
-        return cls(house, call.scope)
+        await _remember(engine, past, call, moment, was, changes)
+        return cls(engine, call.scope)
 
     async def made(self, request: Request) -> Made:
         """The window."""
-        return await assembled(self.house, self.scope, request)
+        return await assembled(self.engine, self.scope, request)
 
 
 class _Remembered(Tier):
@@ -252,7 +252,7 @@ class _Stopped(Clock):
 
 
 async def _remember(
-    house: House,
+    engine: Engine,
     past: PastStore,
     call: Call,
     moment: Moment,
@@ -261,26 +261,26 @@ async def _remember(
 ) -> None:
     """Let the tiers offer what they offered then, unless something that decided it is changed."""
     # A slot of the house takes any tier: windows only ask it for its offers.
-    tiers = cast("Any", house)
+    tiers = cast("Any", engine)
     traces = moment.traces
 
     def holds(occasion: Occasion) -> bool:
         return was is None or _ids(occasion.view.turns) == _ids(was.view.turns)
 
     def speaks_of_the_same(occasion: Occasion) -> bool:
-        most = house.settings.memory.max_context_turns
+        most = engine.settings.memory.max_context_turns
         return was is None or (
             conversation_context(occasion.view.turns, occasion.query, most)
             == conversation_context(was.view.turns, was.asked, most)
         )
 
     if "episodes" in traces and not {"query", "recall", "recall_turns"} & changes.keys():
-        tiers.episodes = _Remembered(house.episodes, await _episodes(house, past, moment), holds)
+        tiers.episodes = _Remembered(engine.episodes, await _episodes(engine, past, moment), holds)
     if "facts" in traces and not any(name == "query" or name.startswith("memory.") for name in changes):
-        tiers.facts = _Remembered(house.facts, await _facts(house, past, call, moment), speaks_of_the_same)
+        tiers.facts = _Remembered(engine.facts, await _facts(engine, past, call, moment), speaks_of_the_same)
     chunks = [candidate_from(one) for one in listed(traces.get("workspace"))]
-    shown = chunks if house.settings.workspace.enabled else []
-    tiers.workspaces = _Remembered(house.workspaces, shown, lambda _: True)
+    shown = chunks if engine.settings.workspace.enabled else []
+    tiers.workspaces = _Remembered(engine.workspaces, shown, lambda _: True)
     if traces.get("archive") == FAILED and not changes:
         tiers.paging = cast("Paging", _NoPages())
 
@@ -289,19 +289,19 @@ def _ids(turns: Sequence[Turn]) -> list[str]:
     return [turn.id for turn in turns]
 
 
-async def _episodes(house: House, past: PastStore, moment: Moment) -> list[Candidate]:
+async def _episodes(engine: Engine, past: PastStore, moment: Moment) -> list[Candidate]:
     rows = listed(moment.traces["episodes"])
     refs = [TurnRef(conversation, seq) for conversation, seq, _, _ in rows]
     home = past.scope if past.scope.user is None else Scope(past.scope.tenant, past.scope.user)
     there = {near.turn.id: near.turn for near in await past.source.around(home, refs)} if refs else {}
     return [
-        house.episodes.candidate(there[turn_id], score, rank)
+        engine.episodes.candidate(there[turn_id], score, rank)
         for rank, (_, _, turn_id, score) in enumerate(rows)
         if turn_id in there
     ]
 
 
-async def _facts(house: House, past: PastStore, call: Call, moment: Moment) -> list[Candidate]:
+async def _facts(engine: Engine, past: PastStore, call: Call, moment: Moment) -> list[Candidate]:
     """The facts in the order in which they stand in the receipt."""
     if moment.traces["facts"] == FAILED or past.scope.user is None:
         return []
@@ -312,7 +312,7 @@ async def _facts(house: House, past: PastStore, call: Call, moment: Moment) -> l
         if verdict.block not in {"facts", "corrections"}:
             continue
         if verdict.id in held:
-            offered.append(house.facts.candidate(held[verdict.id], verdict.score, rank))
+            offered.append(engine.facts.candidate(held[verdict.id], verdict.score, rank))
         elif not verdict.id.startswith("fact:"):
             offered.append(Candidate(verdict.id, verdict.block, (), rank, note=verdict.note))
     return offered

@@ -6,14 +6,14 @@ Others may write meanwhile: a conversation that changed while it was read is rea
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from pagefile.engine.engine import Engine
+from pagefile.engine.verifying.archive import Pages
+from pagefile.engine.verifying.beside import Calls, Sessions
+from pagefile.engine.verifying.comparing import broken_chain, is_quoted
+from pagefile.engine.verifying.derived import SAMPLE, Terms, Vectors
+from pagefile.engine.verifying.findings import Finding, Report, Tally, at
+from pagefile.engine.verifying.walking import LogWalk, compared
 from pagefile.errors import SettingsError, StoreCorruptError
-from pagefile.memory.house import House
-from pagefile.memory.verifying.archive import Pages
-from pagefile.memory.verifying.beside import Calls, Sessions
-from pagefile.memory.verifying.comparing import broken_chain, is_quoted
-from pagefile.memory.verifying.derived import SAMPLE, Terms, Vectors
-from pagefile.memory.verifying.findings import Finding, Report, Tally, at
-from pagefile.memory.verifying.walking import LogWalk, compared
 from pagefile.ports import (
     UNREADABLE,
     After,
@@ -41,7 +41,7 @@ Progress = Callable[[int, int], None]
 
 
 async def verify(
-    house: House,
+    engine: Engine,
     *,
     tenant: str | None = None,
     full: bool = False,
@@ -53,25 +53,27 @@ async def verify(
     Never is a turn, a checkpoint, a page or a fact changed. Without `full`, what must be worked out to be compared (terms, token
     counts, recorded windows) is compared for a sample.
     """
-    if house.store.audit is None:
+    if engine.store.audit is None:
         raise SettingsError("This store cannot be verified: it has no `audit` (see pagefile.ports.Auditor).")
-    verifier = _Verifier(house, house.store.audit, tenant, full=full, repair=repair)
+    verifier = _Verifier(engine, engine.store.audit, tenant, full=full, repair=repair)
     return await verifier.run(progress or _nobody)
 
 
 class _Verifier:
-    def __init__(self, house: House, audit: Auditor, tenant: str | None, *, full: bool, repair: bool) -> None:
-        self._house = house
+    def __init__(
+        self, engine: Engine, audit: Auditor, tenant: str | None, *, full: bool, repair: bool
+    ) -> None:
+        self._engine = engine
         self._audit = audit
         self._tenant = tenant
         self._full = full
         self._repair = repair
         self._tally = Tally()
-        self._terms = Terms(house.store.terms, full=full, repair=repair)
-        self._vectors = Vectors(house.indexer.vectors, repair=repair)
-        self._pages = Pages(house, audit, full=full, repair=repair)
-        self._calls = Calls(house, full=full)
-        self._sessions = Sessions(house, repair=repair)
+        self._terms = Terms(engine.store.terms, full=full, repair=repair)
+        self._vectors = Vectors(engine.indexer.vectors, repair=repair)
+        self._pages = Pages(engine, audit, full=full, repair=repair)
+        self._calls = Calls(engine, full=full)
+        self._sessions = Sessions(engine, repair=repair)
         #: Conversations with a hole: what is left of the missing turns is evidence, and nobody sweeps it away.
         self._damaged: set[tuple[str, str | None]] = set()
         self._progress: Progress = _nobody
@@ -119,7 +121,7 @@ class _Verifier:
 
     async def _asked_only(self) -> None:
         """Windows of conversations that nobody wrote to; where the log is damaged, they prove nothing."""
-        for scope in await self._house.store.calls.loose(self._tenant):
+        for scope in await self._engine.store.calls.loose(self._tenant):
             if (scope.tenant, scope.conversation) not in self._damaged:
                 self._tally.add(await self._calls.look(scope, self._tally))
 
@@ -196,7 +198,7 @@ class _Verifier:
 
     def _witnessed(self, turns: Sequence[Turn]) -> list[Finding]:
         """A turn has no checksum of its own; how many tokens it had is a witness of its text."""
-        counter = self._house.counter
+        counter = self._engine.counter
         chosen = [
             turn
             for turn in turns
@@ -267,7 +269,7 @@ class _Verifier:
             after = replace(after, tenant=found[-1].tenant, name=found[-1].user or "")
 
     async def _facts_of(self, owner: Scope) -> list[Finding]:
-        store = self._house.store.facts
+        store = self._engine.store.facts
         for _ in range(_MOST_ATTEMPTS):
             try:
                 stamp = await store.changed(owner)
@@ -305,7 +307,7 @@ class _Verifier:
         return []
 
     async def _items(self) -> None:
-        store, now = self._house.store.items, self._house.clock.now()
+        store, now = self._engine.store.items, self._engine.clock.now()
         for owner in await store.owners(self._tenant):
             after: ItemKey | None = None
             try:

@@ -3,10 +3,10 @@
 from dataclasses import replace
 from datetime import datetime
 
+from pagefile.engine.engine import Engine
+from pagefile.engine.replaying import rebuilt
+from pagefile.engine.verifying.findings import Finding, Tally, at
 from pagefile.errors import ConflictError, NotFoundError, PagefileError
-from pagefile.memory.house import House
-from pagefile.memory.replaying import rebuilt
-from pagefile.memory.verifying.findings import Finding, Tally, at
 from pagefile.ports import UNREADABLE
 from pagefile.records import Call, Scope
 from pagefile.stores import versions_in
@@ -21,10 +21,10 @@ _PAGES = 500
 class Sessions:
     """The session value can be read, and what a cache holds of it is what the database holds."""
 
-    def __init__(self, house: House, *, repair: bool) -> None:
-        self._sessions = house.store.sessions
-        self._cache = house.cache
-        self._version_of = versions_in(house.store.reader)
+    def __init__(self, engine: Engine, *, repair: bool) -> None:
+        self._sessions = engine.store.sessions
+        self._cache = engine.cache
+        self._version_of = versions_in(engine.store.reader)
         self._repair = repair
 
     async def look(self, scope: Scope, tally: Tally) -> list[Finding]:
@@ -51,8 +51,8 @@ class Sessions:
 class Calls:
     """The windows that were handed out can be made again from the log."""
 
-    def __init__(self, house: House, *, full: bool) -> None:
-        self._house = house
+    def __init__(self, engine: Engine, *, full: bool) -> None:
+        self._engine = engine
         self._full = full
         #: When something of an owner was purged last, None: nothing is.
         self._purges: dict[Scope, datetime | None] = {}
@@ -63,7 +63,7 @@ class Calls:
             return []
         anyones = Scope(scope.tenant, None, scope.conversation)
         try:
-            calls = await self._house.store.calls.list(anyones, limit=_ALL if self._full else 1)
+            calls = await self._engine.store.calls.list(anyones, limit=_ALL if self._full else 1)
         except UNREADABLE as error:
             return [at(scope, "note", "call-unreadable", f"its recorded calls cannot be read: {error!r}")]
         tally.checked["calls"] += len(calls)
@@ -71,7 +71,7 @@ class Calls:
 
     async def _again(self, scope: Scope, call: Call) -> list[Finding]:
         try:
-            again = await rebuilt(self._house, call)
+            again = await rebuilt(self._engine, call)
         except NotFoundError as error:
             what = f"the window of call {call.id!r} cannot be made again: {error}"
             return [at(scope, "damage", "call", what, turn=call.turn_id)]
@@ -106,7 +106,7 @@ class Calls:
     async def _last_purge(self, owner: Scope) -> datetime | None:
         after: str | None = None
         purges: list[datetime] = []
-        while pages := await self._house.store.pages.list(owner, limit=_PAGES, after=after):
+        while pages := await self._engine.store.pages.list(owner, limit=_PAGES, after=after):
             purges += [page.purged for page in pages if page.purged is not None]
             after = pages[-1].uuid
         return max(purges, default=None)

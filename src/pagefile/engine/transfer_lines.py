@@ -15,10 +15,10 @@ from typing import Any, Literal, TypeAlias, TypeVar, Union, cast, get_args, get_
 
 import numpy as np
 
+from pagefile.engine.asking import MAX_INT, Request
+from pagefile.engine.drafts import checked_json
+from pagefile.engine.moments import KEY, Moment, listed
 from pagefile.errors import PagefileError, TransferError
-from pagefile.memory.asking import MAX_INT, Request
-from pagefile.memory.drafts import checked_json
-from pagefile.memory.moments import KEY, Moment, listed
 from pagefile.ports import KeptItem, StoredItem
 from pagefile.records import (
     Call,

@@ -8,13 +8,13 @@ from typing import TypeVar
 
 import anyio
 
+from pagefile.engine.background import CallWriter, PageRetention
+from pagefile.engine.indexing import Indexer
+from pagefile.engine.learning import Learning
+from pagefile.engine.ledger import Ledger
+from pagefile.engine.metering import MemoryChanges, MeteredSessions, NoMeter
+from pagefile.engine.tending import Tender
 from pagefile.errors import ClosedError
-from pagefile.memory.background import CallWriter, PageRetention
-from pagefile.memory.indexing import Indexer
-from pagefile.memory.learning import Learning
-from pagefile.memory.ledger import Ledger
-from pagefile.memory.metering import MemoryChanges, MeteredSessions, NoMeter
-from pagefile.memory.tending import Tender
 from pagefile.models.extractors import RuleExtractor
 from pagefile.models.summarizers import ExtractiveSummarizer
 from pagefile.ports import (
@@ -59,7 +59,7 @@ FAILED = "failed"
 
 
 @dataclass(slots=True)
-class House:
+class Engine:
     """A store, its tiers, and the settings they were opened with."""
 
     store: Store
@@ -108,7 +108,7 @@ class House:
         vectors: VectorHome | None = None,
         embedder: Embedder | None = None,
         extractor: FactExtractor | None = None,
-    ) -> "House":
+    ) -> "Engine":
         """The tiers over a store."""
         meter = meter or NoMeter()
         checkpoints = Checkpoints(
@@ -119,7 +119,7 @@ class House:
         )
         indexer = _indexer(store, vectors, embedder, meter, by_itself=settings.indexing == "background")
         facts = _facts(store, counter, clock, settings.memory, embedder)
-        house = cls(
+        engine = cls(
             store=store,
             sessions=MeteredSessions(_sessions(store, cache), meter, cache),
             cache=cache,
@@ -164,9 +164,9 @@ class House:
                 max_bytes=settings.archive.max_bytes,
             ),
         )
-        archive.on_failure = partial(house.failed, "archive")
-        house.workspaces.on_failure(lambda error, first: house.failed("workspace", error, logs=first))
-        return house
+        archive.on_failure = partial(engine.failed, "archive")
+        engine.workspaces.on_failure(lambda error, first: engine.failed("workspace", error, logs=first))
+        return engine
 
     def forget(self, scope: Scope) -> None:
         """Drop whatever is cached of a scope that was erased."""

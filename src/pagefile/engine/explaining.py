@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from pagefile.engine.engine import Engine
+from pagefile.engine.ledger import full_step_tokens
+from pagefile.engine.moments import Moment, recorded_moment
+from pagefile.engine.past import turn_behind
+from pagefile.engine.replaying import OLDER, Rebuilt, rebuilt
 from pagefile.errors import NotFoundError
-from pagefile.memory.house import House
-from pagefile.memory.ledger import full_step_tokens
-from pagefile.memory.moments import Moment, recorded_moment
-from pagefile.memory.past import turn_behind
-from pagefile.memory.replaying import OLDER, Rebuilt, rebuilt
 from pagefile.records import Call, Scope
 from pagefile.text.tokens import MESSAGE_OVERHEAD, REPLY_OVERHEAD
 from pagefile.window.candidates import Message
@@ -62,22 +62,22 @@ class Cost:
     blocks: tuple[BlockBill, ...]
 
 
-async def found_call(house: House, scope: Scope, call_id: str) -> Call:
+async def found_call(engine: Engine, scope: Scope, call_id: str) -> Call:
     """A call by its id; one that was just handed out is written first."""
     try:
-        return await house.store.calls.get(scope, call_id)
+        return await engine.store.calls.get(scope, call_id)
     except NotFoundError:
-        await house.calls.settle()
-        return await house.store.calls.get(scope, call_id)
+        await engine.calls.settle()
+        return await engine.store.calls.get(scope, call_id)
 
 
-async def explained_call(house: House, scope: Scope, call: Call) -> Explanation:
+async def explained_call(engine: Engine, scope: Scope, call: Call) -> Explanation:
     """Everything about a call that is known or can be made again."""
     receipt = receipt_from(call.receipt)
-    again = await rebuilt(house, call)
-    before = await house.store.calls.list(scope, limit=1, after=call.id)
+    again = await rebuilt(engine, call)
+    before = await engine.store.calls.list(scope, limit=1, after=call.id)
     shared = 0
-    if before and again is not None and (earlier := await _rebuilt_or_none(house, before[0])) is not None:
+    if before and again is not None and (earlier := await _rebuilt_or_none(engine, before[0])) is not None:
         shared = shared_messages(earlier.window.messages, again.window.messages)
     messages = [] if again is None else again.window.messages[:shared]
     moment = recorded_moment(call)
@@ -90,28 +90,28 @@ async def explained_call(house: House, scope: Scope, call: Call) -> Explanation:
         why=(OLDER,) if again is None else again.why,
         previous=before[0].id if before else None,
         shared_messages=shared,
-        shared_tokens=sum(message_tokens(message, house.counter.count) for message in messages),
-        tokens_without=None if moment is None else await _without(house, call, moment, receipt),
+        shared_tokens=sum(message_tokens(message, engine.counter.count) for message in messages),
+        tokens_without=None if moment is None else await _without(engine, call, moment, receipt),
     )
 
 
-async def _rebuilt_or_none(house: House, call: Call) -> Rebuilt | None:
+async def _rebuilt_or_none(engine: Engine, call: Call) -> Rebuilt | None:
     try:
-        return await rebuilt(house, call)
+        return await rebuilt(engine, call)
     except NotFoundError:
         return None
 
 
-async def costs_of(house: House, scope: Scope, limit: int) -> list[Cost]:
+async def costs_of(engine: Engine, scope: Scope, limit: int) -> list[Cost]:
     """The newest calls of a conversation, oldest first, each with and without Pagefile; the log is read once."""
-    calls = list(reversed(await house.store.calls.list(scope, limit=limit)))
+    calls = list(reversed(await engine.store.calls.list(scope, limit=limit)))
     moments = {call.id: recorded_moment(call) for call in calls}
     places = [moment.last_seq for moment in moments.values() if moment is not None]
-    sums = await house.ledger.sums(scope, max(places, default=0))
+    sums = await engine.ledger.sums(scope, max(places, default=0))
     found: list[Cost] = []
     for call in calls:
         moment, receipt = moments[call.id], receipt_from(call.receipt)
-        without = None if moment is None else await _own(house, call, moment, receipt)
+        without = None if moment is None else await _own(engine, call, moment, receipt)
         if moment is not None and without is not None:
             without += sums[moment.last_seq] - sums[moment.reset_seq]
         seq = None if moment is None else moment.last_seq
@@ -119,17 +119,17 @@ async def costs_of(house: House, scope: Scope, limit: int) -> list[Cost]:
     return found
 
 
-async def _without(house: House, call: Call, moment: Moment, receipt: Receipt) -> int:
-    sums = await house.ledger.sums(call.scope, moment.last_seq)
-    return await _own(house, call, moment, receipt) + sums[moment.last_seq] - sums[moment.reset_seq]
+async def _without(engine: Engine, call: Call, moment: Moment, receipt: Receipt) -> int:
+    sums = await engine.ledger.sums(call.scope, moment.last_seq)
+    return await _own(engine, call, moment, receipt) + sums[moment.last_seq] - sums[moment.reset_seq]
 
 
-async def _own(house: House, call: Call, moment: Moment, receipt: Receipt) -> int:
+async def _own(engine: Engine, call: Call, moment: Moment, receipt: Receipt) -> int:
     """Instructions, the question and the results of the running turn."""
     given = sum(verdict.tokens for verdict in receipt if verdict.block in {"instructions", "current"})
     frame = MESSAGE_OVERHEAD if any(verdict.block == "instructions" for verdict in receipt) else 0
     running = 0
     if call.turn_id is not None and moment.steps:
-        turn = await turn_behind(house.store.reader, call.scope, call.turn_id, moment.last_seq)
+        turn = await turn_behind(engine.store.reader, call.scope, call.turn_id, moment.last_seq)
         running = sum(full_step_tokens(step) for step in turn.steps[: moment.steps]) if turn else 0
     return REPLY_OVERHEAD + frame + given + running

@@ -6,10 +6,10 @@ from functools import partial
 
 import anyio.to_thread
 
+from pagefile.engine.engine import Engine
+from pagefile.engine.verifying.comparing import tiles, wrong_text
+from pagefile.engine.verifying.findings import Finding, Tally, at
 from pagefile.errors import HandleNotFoundError, StoreCorruptError
-from pagefile.memory.house import House
-from pagefile.memory.verifying.comparing import tiles, wrong_text
-from pagefile.memory.verifying.findings import Finding, Tally, at
 from pagefile.ports import Auditor, KeptEntry, KeptPage, Lengths
 from pagefile.records import Checkpoint, Page, Scope, Step, Turn
 from pagefile.text.passages import split
@@ -23,8 +23,8 @@ SAMPLE = 20
 class Pages:
     """Looks at references and at pages."""
 
-    def __init__(self, house: House, audit: Auditor, *, full: bool, repair: bool) -> None:
-        self._store = house.store
+    def __init__(self, engine: Engine, audit: Auditor, *, full: bool, repair: bool) -> None:
+        self._store = engine.store
         self._audit = audit
         self._full = full
         self._repair = repair

@@ -7,11 +7,11 @@ from functools import partial
 from time import perf_counter
 from uuid import uuid4
 
+from pagefile.engine.asking import Request
+from pagefile.engine.engine import FAILED, Engine
+from pagefile.engine.moments import KEY as MOMENT
+from pagefile.engine.moments import moment_of
 from pagefile.errors import ConflictError, StoreError
-from pagefile.memory.asking import Request
-from pagefile.memory.house import FAILED, House
-from pagefile.memory.moments import KEY as MOMENT
-from pagefile.memory.moments import moment_of
 from pagefile.ports import LogView, ViewRequest
 from pagefile.records import NEVER, Call, Head, JsonValue, Scope
 from pagefile.text.scripts import language
@@ -27,29 +27,29 @@ FULL_HISTORY = "FULL_HISTORY"
 SUMMARY_N = "SUMMARY_N"
 
 
-async def make_window(house: House, scope: Scope, request: Request) -> Window:
+async def make_window(engine: Engine, scope: Scope, request: Request) -> Window:
     """The window for a request. What fails on the way is noted in the receipt; the question itself always gets through."""
-    at = house.clock.now()
-    made = await assembled(house, scope, request)
-    if made.window.should_checkpoint and house.settings.checkpoints == "sync":
-        await house.checkpoints.tend(scope, _rules(request), now=True)
-        at = house.clock.now()
-        made = await assembled(house, scope, request)
-    _tell(house, scope, request, made, at)
+    at = engine.clock.now()
+    made = await assembled(engine, scope, request)
+    if made.window.should_checkpoint and engine.settings.checkpoints == "sync":
+        await engine.checkpoints.tend(scope, _rules(request), now=True)
+        at = engine.clock.now()
+        made = await assembled(engine, scope, request)
+    _tell(engine, scope, request, made, at)
     return made.window
 
 
-def _tell(house: House, scope: Scope, request: Request, made: "Made", at: datetime) -> None:
+def _tell(engine: Engine, scope: Scope, request: Request, made: "Made", at: datetime) -> None:
     """Whoever wants to know of a window that is handed out."""
-    house.meter.observe("pagefile_window_tokens", made.window.tokens)
-    house.meter.observe("pagefile_token_ratio", made.window.ratio)
-    house.changes.note(scope, made.window.receipt)
-    if not house.incognito and house.settings.calls_kept:
+    engine.meter.observe("pagefile_window_tokens", made.window.tokens)
+    engine.meter.observe("pagefile_token_ratio", made.window.ratio)
+    engine.changes.note(scope, made.window.receipt)
+    if not engine.incognito and engine.settings.calls_kept:
         # Now, because the messages are the caller's from here on.
         digest = hash_of(made.window)
-        house.calls.add(scope, partial(_call, house, scope, made, request, at, digest))
-    if house.tends:
-        house.tender.read_with(scope, _rules(request), made.view.head.live_tokens)
+        engine.calls.add(scope, partial(_call, engine, scope, made, request, at, digest))
+    if engine.tends:
+        engine.tender.read_with(scope, _rules(request), made.view.head.live_tokens)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +67,10 @@ def hash_of(window: Window) -> str:
     return messages_hash(window.messages, window.prefix_hash, window.prefix_messages)
 
 
-async def assembled(house: House, scope: Scope, request: Request) -> Made:
+async def assembled(engine: Engine, scope: Scope, request: Request) -> Made:
     """The window, and nothing else: nobody is told of it."""
     notes: list[str] = []
-    view = await _read(house, scope, request, notes)
+    view = await _read(engine, scope, request, notes)
     asked = view.open_turn.user if view.open_turn is not None else request.query
     # A handle that names nobody still works for the conversation's owner.
     owner = scope if scope.user is not None else view.head.scope
@@ -83,70 +83,70 @@ async def assembled(house: House, scope: Scope, request: Request) -> Made:
         notes.append,
         run=(scope, request.run),
     )
-    occasion, loaded = await _with_pages(house, occasion, request)
-    candidates = [*_given(house, request, occasion), *loaded, *await house.offers(occasion)]
+    occasion, loaded = await _with_pages(engine, occasion, request)
+    candidates = [*_given(engine, request, occasion), *loaded, *await engine.offers(occasion)]
     budget = Budget.of(
         request.window_tokens,
-        facts_tokens=house.settings.memory.max_injection_tokens,
-        chunks_tokens=house.settings.workspace.max_tokens,
+        facts_tokens=engine.settings.memory.max_injection_tokens,
+        chunks_tokens=engine.settings.workspace.max_tokens,
     )
     layout = Layout(request.placement, language(asked or request.instructions or ""))
-    compiled = compile_window(candidates, budget, house.counter.count, layout)
-    return Made(_finished(house, compiled, request, view, notes), view, asked, occasion.traces)
+    compiled = compile_window(candidates, budget, engine.counter.count, layout)
+    return Made(_finished(engine, compiled, request, view, notes), view, asked, occasion.traces)
 
 
 def _rules(request: Request) -> WindowRules:
     return WindowRules(request.window_tokens, request.threshold, request.recent_turns)
 
 
-async def _read(house: House, scope: Scope, request: Request, notes: list[str]) -> LogView:
+async def _read(engine: Engine, scope: Scope, request: Request, notes: list[str]) -> LogView:
     """The conversation; nothing of it when the store is down, since an answer without history beats no answer."""
     ask = ViewRequest(scope, request.window_tokens, min_turns=1, open_turn=request.turn_id)
     began = perf_counter()
     try:
-        view = await house.store.reader.view(ask)
-        house.meter.observe("pagefile_store_seconds", perf_counter() - began, verb="view")
+        view = await engine.store.reader.view(ask)
+        engine.meter.observe("pagefile_store_seconds", perf_counter() - began, verb="view")
         return view  # noqa: TRY300 - the measurement belongs to the reading
     except ConflictError:
         raise
     except StoreError as error:
-        if request.query is None or house.settings.on_tier_error == "raise":
+        if request.query is None or engine.settings.on_tier_error == "raise":
             raise
-        house.failed("store", error)
+        engine.failed("store", error)
         notes.append(f"the store failed, so this window has no history: {error}")
         return LogView(Head(scope, None, NEVER, NEVER, 0, 0, 0, 0, 0, 0), None, ())
 
 
 async def _with_pages(
-    house: House, occasion: Occasion, request: Request
+    engine: Engine, occasion: Occasion, request: Request
 ) -> tuple[Occasion, Sequence[Candidate]]:
     """The occasion with the pages that are back, and those whose turn is no longer in the window."""
-    pages = await house.guarded("archive", occasion.note, house.paging.bring(occasion, request.load))
+    pages = await engine.guarded("archive", occasion.note, engine.paging.bring(occasion, request.load))
     if pages is None:
         occasion.traces["archive"] = FAILED
         return occasion, ()
     return replace(occasion, pages=pages.earlier, running=pages.current), pages.elsewhere
 
 
-def _given(house: House, request: Request, occasion: Occasion) -> list[Candidate]:
+def _given(engine: Engine, request: Request, occasion: Occasion) -> list[Candidate]:
     """What the caller brought: instructions and the current message."""
     given: list[Candidate] = []
     if request.instructions:
-        form = Form(house.counter.count(request.instructions), text=request.instructions)
+        form = Form(engine.counter.count(request.instructions), text=request.instructions)
         given.append(Candidate("instructions", "instructions", (form,)))
     open_turn = occasion.view.open_turn
     if open_turn is not None:
-        given += house.history.current(open_turn, occasion)
+        given += engine.history.current(open_turn, occasion)
     elif request.query:
-        given.append(house.history.question(request.query))
+        given.append(engine.history.question(request.query))
     return given
 
 
 def _finished(
-    house: House, compiled: Compiled, request: Request, view: LogView, notes: Sequence[str]
+    engine: Engine, compiled: Compiled, request: Request, view: LogView, notes: Sequence[str]
 ) -> Window:
     ratio = compiled.wanted_tokens / request.window_tokens
-    counter = house.counter
+    counter = engine.counter
     return Window(
         messages=compiled.messages,
         tokens=compiled.tokens,
@@ -168,9 +168,9 @@ def _finished(
     )
 
 
-def _call(house: House, scope: Scope, made: Made, request: Request, at: datetime, digest: str) -> Call:
+def _call(engine: Engine, scope: Scope, made: Made, request: Request, at: datetime, digest: str) -> Call:
     window = made.window
-    moment = moment_of(made.view, house.settings, made.traces, at, digest)
+    moment = moment_of(made.view, engine.settings, made.traces, at, digest)
     return Call(
         id=window.id,
         scope=scope,

@@ -13,14 +13,7 @@ from typing import Literal
 import anyio
 import anyio.to_thread
 
-from pagefile.errors import (
-    HandleNotFoundError,
-    InvalidTurnError,
-    StoreCorruptError,
-    StoreUnavailableError,
-    TransferError,
-)
-from pagefile.memory.transfer_lines import (
+from pagefile.engine.transfer_lines import (
     FORMAT,
     VERSION,
     Begun,
@@ -37,6 +30,13 @@ from pagefile.memory.transfer_lines import (
     dumped_session,
     last_place,
     line_of,
+)
+from pagefile.errors import (
+    HandleNotFoundError,
+    InvalidTurnError,
+    StoreCorruptError,
+    StoreUnavailableError,
+    TransferError,
 )
 from pagefile.ports import (
     UNREADABLE,

@@ -3,9 +3,9 @@
 import logging
 from collections.abc import Mapping
 
+from pagefile.engine.asking import at_least
+from pagefile.engine.engine import Engine
 from pagefile.errors import HandleNotFoundError, InvalidTurnError, PagefileError
-from pagefile.memory.asking import at_least
-from pagefile.memory.house import House
 from pagefile.records import Page, Scope, Turn, checked_text
 from pagefile.text.words import terms
 from pagefile.tiers.archive import checked_uuid, explained, fitting_slice, slice_of
@@ -21,7 +21,7 @@ _PASSAGE_SHOWN = 400
 
 
 async def load_text(
-    house: House,
+    engine: Engine,
     scope: Scope,
     uuid: str,
     *,
@@ -37,33 +37,33 @@ async def load_text(
         raise InvalidTurnError(
             "Give either query or offset: the passages that answer a query have no offset."
         )
-    load = house.archive.load if counted else house.store.pages.load
+    load = engine.archive.load if counted else engine.store.pages.load
     _, text = await load(scope, checked_uuid(uuid))
     if query is None:
         return slice_of(text, start, most)
-    budget = house.settings.window_tokens // 4 if most is None else most
-    return await house.archive.excerpt(text, checked_text(query, "query"), budget)
+    budget = engine.settings.window_tokens // 4 if most is None else most
+    return await engine.archive.excerpt(text, checked_text(query, "query"), budget)
 
 
 async def call_tool(
-    house: House, scope: Scope, open_turn: Turn | None, name: str, arguments: Mapping[str, object]
+    engine: Engine, scope: Scope, open_turn: Turn | None, name: str, arguments: Mapping[str, object]
 ) -> str:
     """What the model reads as the result of its call; never an exception."""
     if name not in {LOAD_TOOL, SEARCH_TOOL}:
         return f"[未知工具 / unknown tool] {name!r}: use {LOAD_TOOL} or {SEARCH_TOOL}."
     work = _load if name == LOAD_TOOL else _search
     try:
-        return await work(house, scope, open_turn, arguments)
+        return await work(engine, scope, open_turn, arguments)
     except HandleNotFoundError as error:
         return explained(error)
     except PagefileError as error:
-        house.failed("archive", error)
+        engine.failed("archive", error)
         return f"[存档暂不可用 / archive unavailable] {error}"
 
 
-async def _load(house: House, scope: Scope, open_turn: Turn | None, arguments: Mapping[str, object]) -> str:
-    page, text = await house.archive.load(scope, str(arguments.get("uuid") or ""))
-    room = house.settings.window_tokens // 2 - _loaded_tokens(open_turn)
+async def _load(engine: Engine, scope: Scope, open_turn: Turn | None, arguments: Mapping[str, object]) -> str:
+    page, text = await engine.archive.load(scope, str(arguments.get("uuid") or ""))
+    room = engine.settings.window_tokens // 2 - _loaded_tokens(open_turn)
     if room < LEAST_EXCERPT_TOKENS:
         return (
             f"[窗口已满 / window full] {page.uuid}: the pages loaded in this turn fill half of the window already. "
@@ -73,14 +73,14 @@ async def _load(house: House, scope: Scope, open_turn: Turn | None, arguments: M
     if isinstance(offset, int) or isinstance(limit, int):
         start = offset if isinstance(offset, int) and 0 <= offset <= len(text) else 0
         most = limit if isinstance(limit, int) and limit > 0 else None
-        part = fitting_slice(text, start, most, room, house.counter.count)
+        part = fitting_slice(text, start, most, room, engine.counter.count)
         return part + _more(page, start + len(part))
     query = arguments.get("query")
     query = query if isinstance(query, str) and query.strip() else None
     if query is None and page.tokens <= room:
         return text
     asked = query or (open_turn.user if open_turn is not None else None) or page.query_summary
-    return await house.archive.excerpt(text, asked, room) + _more(page, 0)
+    return await engine.archive.excerpt(text, asked, room) + _more(page, 0)
 
 
 def _more(page: Page, read_to: int) -> str:
@@ -91,16 +91,18 @@ def _more(page: Page, read_to: int) -> str:
     return f"\n[共 {page.length} 字，继续阅读 / {page.length} characters in all, read on: {call}]"
 
 
-async def _search(house: House, scope: Scope, open_turn: Turn | None, arguments: Mapping[str, object]) -> str:
+async def _search(
+    engine: Engine, scope: Scope, open_turn: Turn | None, arguments: Mapping[str, object]
+) -> str:
     query = str(arguments.get("query") or "").strip()
     if not query:
         return "[缺少参数 / missing argument] query: say what to look for."
     home = scope if scope.user is None else Scope(scope.tenant, scope.user)
-    hits = await house.page_search.search(home, query, _HITS_SHOWN)
+    hits = await engine.page_search.search(home, query, _HITS_SHOWN)
     if not hits:
         return f"[无结果 / nothing found] {query}"
     return "\n\n".join(
-        short_placeholder(hit.page, WORDINGS[house.settings.language])
+        short_placeholder(hit.page, WORDINGS[engine.settings.language])
         + f"\n{hit.page.tool}: {hit.page.query_summary} ({hit.page.created:%Y-%m-%d})\n{_around_match(hit.passage, query)}"
         for hit in hits
     )

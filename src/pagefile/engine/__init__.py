@@ -1,6 +1,6 @@
 """The engine: `Memory` and `Conversation`, the flow of a turn in order."""
 
-from pagefile.memory.conversation import Conversation
-from pagefile.memory.engine import Memory
+from pagefile.engine.conversation import Conversation
+from pagefile.engine.memory import Memory
 
 __all__ = ["Conversation", "Memory"]

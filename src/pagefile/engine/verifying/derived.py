@@ -6,9 +6,9 @@ from functools import partial
 
 import anyio.to_thread
 
+from pagefile.engine.verifying.comparing import missing_terms, other_terms
+from pagefile.engine.verifying.findings import Finding, Tally, at
 from pagefile.errors import PagefileError
-from pagefile.memory.verifying.comparing import missing_terms, other_terms
-from pagefile.memory.verifying.findings import Finding, Tally, at
 from pagefile.ports import UNREADABLE, KeptConversation, SinceRequest, TermStore
 from pagefile.records import Turn
 from pagefile.text.meaning import blended, embedded_texts

@@ -1,0 +1,156 @@
+"""What a message is made of: an ordered list of parts, whichever provider's shape it came in.
+
+A turn keeps its messages as they happened. Tool calls and tool results are not repeated in the parts: a part names the step of the turn
+that holds them, so that a result can leave the window, or come back, in one place.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias, cast
+
+JsonValue: TypeAlias = "bool | int | float | str | Sequence[JsonValue] | Mapping[str, JsonValue] | None"
+JsonObject: TypeAlias = Mapping[str, JsonValue]
+
+Role: TypeAlias = Literal["system", "developer", "user", "assistant", "tool"]
+#: Whose shape a message came in: OpenAI Chat Completions, OpenAI Responses or Anthropic Messages; "plain" for the short form of `record`.
+Shape: TypeAlias = Literal["plain", "openai", "responses", "anthropic"]
+
+_NOTHING: JsonObject = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Something that was said."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reasoning:
+    """What a model thought before it answered. Only the provider that signed it can take it back."""
+
+    text: str
+    #: The provider's part without its text: signature, id, encrypted content.
+    sealed: JsonObject = field(default_factory=lambda: _NOTHING)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A call of a tool; the step has its name, its input and its call id."""
+
+    step: int
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """What a tool returned; the step has the text. Images and files that came with it stand here."""
+
+    step: int
+    media: "tuple[Media, ...]" = ()
+    error: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Media:
+    """An image, a sound or a file: its bytes are a blob of the store, or it is only pointed at."""
+
+    kind: Literal["image", "audio", "file"]
+    media_type: str = ""
+    #: SHA-256 of the bytes, when the store has them.
+    blob: str | None = None
+    #: Where it is, when it was given by address or by a provider's file id.
+    url: str | None = None
+    name: str | None = None
+    size: int = 0
+    #: What it is taken to cost in a window: providers count pixels and pages, not words.
+    tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Other:
+    """A part that is not known here, kept as it came."""
+
+    value: JsonValue
+
+
+Part: TypeAlias = Text | Reasoning | ToolCall | ToolResult | Media | Other
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message of a turn."""
+
+    role: Role
+    parts: tuple[Part, ...]
+    shape: Shape = "plain"
+    #: The message as it came, with references in the place of what `parts` hold; None when the parts alone give it back.
+    given: JsonValue = None
+
+    @property
+    def text(self) -> str:
+        """What was said in it."""
+        return "\n".join(part.text for part in self.parts if isinstance(part, Text) and part.text)
+
+
+# -- as JSON --------------------------------------------------------------------------------------------------------
+
+
+def message_json(message: Message) -> JsonObject:
+    """A message as it is stored and exported."""
+    value: dict[str, JsonValue] = {
+        "role": message.role,
+        "parts": [part_json(part) for part in message.parts],
+    }
+    if message.shape != "plain":
+        value["shape"] = message.shape
+    if message.given is not None:
+        value["given"] = message.given
+    return value
+
+
+def message_from(value: JsonObject) -> Message:
+    """What `message_json` wrote."""
+    given = cast("Mapping[str, Any]", value)
+    return Message(
+        given["role"],
+        tuple(part_from(part) for part in given["parts"]),
+        given.get("shape", "plain"),
+        given.get("given"),
+    )
+
+
+def part_json(part: Part) -> JsonObject:
+    """A part by its type; what is empty is left out."""
+    match part:
+        case Text(text):
+            return {"type": "text", "text": text}
+        case Reasoning(text, sealed):
+            return {"type": "reasoning", "text": text, **({"sealed": sealed} if sealed else {})}
+        case ToolCall(step):
+            return {"type": "tool_call", "step": step}
+        case ToolResult(step, media, error):
+            rest: dict[str, JsonValue] = {"media": [part_json(one) for one in media]} if media else {}
+            return {"type": "tool_result", "step": step, **rest, **({"error": True} if error else {})}
+        case Media():
+            known = {name: getattr(part, name) for name in Media.__slots__}
+            return {"type": "media", **{name: value for name, value in known.items() if value}}
+        case Other(value):
+            return {"type": "other", "value": value}
+
+
+def part_from(value: JsonObject) -> Part:
+    """What `part_json` wrote."""
+    given = {name: inner for name, inner in cast("Mapping[str, Any]", value).items() if name != "type"}
+    if value["type"] == "tool_result":
+        given["media"] = tuple(part_from(one) for one in given.get("media", ()))
+    return _PARTS[str(value["type"])](**given)
+
+
+_PARTS: Mapping[str, Any] = {
+    "text": Text,
+    "reasoning": Reasoning,
+    "tool_call": ToolCall,
+    "tool_result": ToolResult,
+    "media": Media,
+    "other": Other,
+}
