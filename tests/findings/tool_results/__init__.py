@@ -1,0 +1,1 @@
+"""What strangers found about tool results, working memory and facts."""
