@@ -40,7 +40,7 @@ def handbook(chapters: int = 60) -> str:
     """A handbook in Chinese; the limit of 55MB stands in one chapter near its end."""
     said = "审批流支持串行、并行与会签三种模式。会签节点须全部同意方可通过；并行节点任一同意即通过。驳回时可退回发起人。"
     return "## 检索上下文\n\n" + "\n\n".join(
-        f"### 文档块 {n}\n{said * 2}第 {n} 节补充：版本 V{n // 5 + 2}.{n % 5} 起支持移动端审批，附件上限 {20 + n}MB。"
+        f"### 文档块 {n}\n{said * 4}第 {n} 节补充：版本 V{n // 5 + 2}.{n % 5} 起支持移动端审批，附件上限 {20 + n}MB。"
         for n in range(chapters)
     )
 
@@ -113,7 +113,9 @@ WRAPPINGS = {
 }
 
 
-async def kept(chat: Conversation, question: str, result: Any, *, tool: str = "fetch", **given: Any) -> str:
+async def kept(
+    chat: Conversation, question: str, result: Any, /, *, tool: str = "fetch", **given: Any
+) -> str:
     """A whole turn in which a tool returns a long result; the uuid of the page it became."""
     turn = await chat.begin(question)
     turn = await chat.step(turn, tool=tool, input=given, result=result)
@@ -124,8 +126,17 @@ async def kept(chat: Conversation, question: str, result: Any, *, tool: str = "f
 def page_of(turn: Turn) -> str:
     """The uuid of the page that the last tool result of a turn became."""
     page = turn.steps[-1].page
-    assert page, "the result is long enough to be archived"
+    if not page:
+        raise LookupError("The result was not archived: a test needs a longer one.")
     return page
+
+
+def uuid_in(text: str) -> str:
+    """The uuid that a placeholder names."""
+    found = UUID.search(text)
+    if not found:
+        raise LookupError(f"No page is named in {text[:200]!r}.")
+    return found[0]
 
 
 async def load(chat: Conversation, uuid: str, **arguments: Any) -> str:
