@@ -1,0 +1,1 @@
+"""Findings about the four framework integrations and the model clients."""
