@@ -2,6 +2,7 @@
 
 import json
 
+from pydantic import BaseModel
 from pydantic_ai import Agent, DeferredToolRequests, DeferredToolResults
 from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart, ToolReturnPart
 from pydantic_ai.models.function import FunctionModel
@@ -108,6 +109,12 @@ async def test_parallel_calls_stay_together(memory):
     assert [2] == [count for count in calls if count]
 
 
+class Weather(BaseModel):
+    """A structured answer."""
+
+    city: str
+
+
 @finding("frameworks-F8")
 async def test_a_structured_answer_is_recorded_as_json(memory):
     """A structured answer is the turn's answer, as JSON."""
@@ -117,7 +124,7 @@ async def test_a_structured_answer_is_recorded_as_json(memory):
 
     agent = Agent(
         FunctionModel(respond),
-        output_type=dict[str, str],
+        output_type=Weather,
         capabilities=[PagefileMemory(memory, user_id="ada")],
     )
     await agent.run("The weather?", conversation_id="c")

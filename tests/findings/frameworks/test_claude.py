@@ -1,0 +1,208 @@
+"""The Claude Agent SDK: sessions of its own command, and the tools by themselves."""
+
+import json
+from asyncio import timeout
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("claude_agent_sdk", reason="the extra `claude` is only in the lock of `make check`")
+
+from claude_agent_sdk import AgentDefinition, ClaudeSDKClient, ResultMessage
+
+from pagefile import Memory
+from pagefile.integrations.claude_agent import ClaudeMemory
+from tests.findings.marks import finding, still_open
+from tests.integration.claude.stub import MessagesStub
+
+from .claude_session import answers_a_tool, ask, last_words, logged, options, text, use
+from .promises import PICTURE, promised, words
+
+README = Path(__file__).parents[3] / "README.md"
+#: One dot, as PNG in base64.
+DOT = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+
+pytestmark = pytest.mark.timeout(120)
+
+
+# -- F6: sub-agents ----------------------------------------------------------------------------------------------------
+
+
+def delegating(request):
+    """The outer agent starts a helper; the helper runs a command; its answer comes as a notification."""
+    inner = "Agent" not in [tool["name"] for tool in request["tools"]]
+    if "task-notification" in json.dumps(request["messages"][-2:]):
+        return [text("The helper says 42.")]
+    if answers_a_tool(request):
+        return [text("INNER ANSWER 42" if inner else "I started it.")]
+    if inner:
+        return [use("Bash", {"command": "echo inner-tool"})]
+    return [use("Agent", {"description": "ask", "prompt": "INNER question", "subagent_type": "helper"})]
+
+
+@pytest.fixture
+async def delegated(memory, tmp_path):
+    """The log after a prompt that made a sub-agent work in the background, and both results of the session."""
+    helper = AgentDefinition(description="helps", prompt="You help.", tools=["Bash"])
+    with MessagesStub(delegating) as stub:
+        given = options(stub, tmp_path, agents={"helper": helper}, allowed_tools=["Bash", "Agent"])
+        async with ClaudeSDKClient(ClaudeMemory(memory, user_id="ada").options(given)) as client:
+            await client.query("OUTER question")
+            results = []
+            async with timeout(60):
+                async for message in client.receive_messages():
+                    results += [message.result] if isinstance(message, ResultMessage) else []
+                    if len(results) == 2:
+                        break
+    if results != ["I started it.", "The helper says 42."]:
+        pytest.fail(f"The command did something else than it should: {results}")
+    return await logged(memory)
+
+
+@still_open("frameworks-F6")
+async def test_only_what_the_user_said_is_a_turn(delegated):
+    """What tells the model that a sub-agent is done is not recorded as the user's words."""
+    assert ["OUTER question"] == [turn.user for turn in delegated if turn.user]
+
+
+@still_open("frameworks-F6")
+async def test_what_a_sub_agent_did_is_in_the_log(delegated):
+    """The call that started the sub-agent and the results of its tools are steps of the user's turn."""
+    steps = [(step.tool, step.result) for step in delegated[0].steps]
+    assert any("inner-tool" in result for _, result in steps)
+    assert "Agent" in [tool for tool, _ in steps]
+
+
+@finding("frameworks-F6")
+async def test_what_a_sub_agent_answered_is_in_the_log(delegated):
+    """The answer made from what the sub-agent found is recorded."""
+    assert any("42" in (turn.assistant or "") for turn in delegated)
+
+
+# -- F7, F8, F15, F16: one prompt --------------------------------------------------------------------------------------
+
+
+@still_open("frameworks-F7")
+async def test_what_is_said_beside_tool_calls_is_kept(memory, tmp_path):
+    """What the model said before it called its tools is in the log, and so in the windows made from it."""
+
+    def script(request):
+        if answers_a_tool(request):
+            return [text("done")]
+        calls = [use("Bash", {"command": f"echo tiny-{number}"}, number) for number in (1, 2)]
+        return [text("I will run two things."), *calls]
+
+    with MessagesStub(script) as stub:
+        given = options(stub, tmp_path, allowed_tools=["Bash"])
+        claude = ClaudeMemory(memory, user_id="ada", conversation_id="c")
+        async with ClaudeSDKClient(claude.options(given)) as client:
+            await ask(client, "Run two things.")
+    window = await memory.conversation("c", user_id="ada").context("And now?")
+    assert "tiny-2" in words(window.messages)
+    assert "I will run two things." in words(window.messages)
+
+
+@still_open("frameworks-F8")
+async def test_a_structured_answer_is_the_turns_answer(memory, tmp_path):
+    """An answer given through `output_format` is recorded as what the assistant said."""
+
+    def script(request):
+        return [text("done")] if answers_a_tool(request) else [use("StructuredOutput", {"city": "Kyoto"})]
+
+    with MessagesStub(script) as stub:
+        given = options(stub, tmp_path, output_format={"type": "json_schema", "schema": SCHEMA})
+        async with ClaudeSDKClient(ClaudeMemory(memory, user_id="ada").options(given)) as client:
+            result = await ask(client, "Which city?")
+    assert {"city": "Kyoto"} == result.structured_output
+    (turn,) = await logged(memory)
+    assert "Kyoto" in (turn.assistant or "")
+
+
+@still_open("frameworks-F15")
+async def test_a_saved_history_with_memory_in_it_is_named(memory, tmp_path):
+    """Where the SDK's transcript keeps what memory told, the README says so beside its promise."""
+    await memory.remember("The user is allergic to penicillin.", user_id="ada")
+    with MessagesStub(lambda _: [text("hello")]) as stub:
+        given = options(stub, tmp_path)
+        async with ClaudeSDKClient(ClaudeMemory(memory, user_id="ada").options(given)) as client:
+            await ask(client, "Am I allergic to anything?")
+        asked = json.dumps([request["messages"] for request in stub.requests if request.get("tools")])
+    assert "allergic to penicillin." in asked
+    saved = [file.read_text() for file in (tmp_path / "home").rglob("*.jsonl")]
+    assert saved
+    promise = next(part for part in README.read_text().split("\n\n") if "no saved history" in part)
+    told = "transcript" in promise
+    assert told or "allergic to penicillin." not in "".join(saved)
+
+
+@still_open("frameworks-F16")
+async def test_the_log_tells_of_a_picture_beside_the_words(memory, tmp_path):
+    """A picture beside the words is named in the log."""
+    source = {"type": "base64", "media_type": "image/png", "data": DOT}
+    content = [text("What is this?"), {"type": "image", "source": source}]
+
+    async def prompt():
+        message = {"role": "user", "content": content}
+        yield {"type": "user", "message": message, "parent_tool_use_id": None, "session_id": "default"}
+
+    with MessagesStub(lambda _: [text("a dot")]) as stub:
+        given = options(stub, tmp_path)
+        async with ClaudeSDKClient(ClaudeMemory(memory, user_id="ada").options(given)) as client:
+            await ask(client, prompt())
+        assert any('"type": "image"' in last_words(request) for request in stub.requests)
+    (turn,) = await logged(memory)
+    assert turn.user.startswith("What is this?")
+    assert PICTURE.search(turn.user)
+
+
+# -- F26: the tools ----------------------------------------------------------------------------------------------------
+
+
+def tools_of(memory):
+    return {tool.name: tool for tool in ClaudeMemory(memory, user_id="ada").tools()}
+
+
+def spoken(answer):
+    """What a tool told the model."""
+    return "".join(block["text"] for block in answer["content"])
+
+
+@still_open("frameworks-F26")
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [
+        ("remember", {"text": "The user's router password is hunter2!Blue."}),
+        ("recall", {}),
+    ],
+)
+async def test_a_tool_that_cannot_do_it_says_why(memory, name, given):
+    """A refused fact or a missing argument is answered with words that a model can read."""
+    with promised("the tool answers"):
+        answer = await tools_of(memory)[name].handler(given)
+    assert spoken(answer).strip()
+    assert [] == await memory.facts("ada")
+
+
+@finding("frameworks-F26")
+async def test_loading_without_an_id_says_why(memory):
+    """A page that is not named is answered with words that a model can read."""
+    assert spoken(await tools_of(memory)["load_tool_history"].handler({})).strip()
+
+
+@still_open("frameworks-F26")
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [
+        ("recall", {"query": "tea"}),
+        ("remember", {"text": "The user likes tea."}),
+        ("load_tool_history", {"uuid": "x"}),
+    ],
+)
+async def test_a_tool_of_a_closed_memory_says_so(database, name, given):
+    """With a closed memory a tool still answers with words that a model can read."""
+    async with Memory.open(f"sqlite:///{database}") as memory:
+        tools = tools_of(memory)
+    with promised("the tool answers"):
+        answer = await tools[name].handler(given)
+    assert spoken(answer).strip()
