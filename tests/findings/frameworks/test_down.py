@@ -51,16 +51,15 @@ def test_a_locked_database_costs_langchain_one_time_out(blocking, database):
 
 @still_open("frameworks-F10")
 async def test_a_locked_database_costs_pydantic_ai_one_time_out(memory, database):
-    """Each of three runs waits `timeout_s` at most."""
-    capability = PagefileMemory(memory, user_id="ada", timeout_s=0.5)
-    agent = Script(*["ok"] * 4).agent(capability)
+    """A run waits `timeout_s` at most, also when that is longer than the memory is left alone after a failure."""
+    agent = Script("ok", "ok").agent(PagefileMemory(memory, user_id="ada", timeout_s=1.5))
     await agent.run("before", conversation_id="c")
     with locked(database):
         begun = monotonic()
-        answers = [(await agent.run("hello", conversation_id=f"c{number}")).output for number in range(3)]
+        result = await agent.run("hello", conversation_id="c")
         took = monotonic() - begun
-    assert ["ok"] * 3 == answers
-    assert took < 1.6 * 3 * 0.5
+    assert "ok" == result.output
+    assert took < 1.6 * 1.5
 
 
 # -- F11: closing ------------------------------------------------------------------------------------------------------

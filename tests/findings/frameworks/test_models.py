@@ -4,10 +4,8 @@ import sys
 from contextlib import aclosing
 
 import pytest
-from langchain_openai import ChatOpenAI
 
 from pagefile import Memory, PagefileError, Settings
-from pagefile.integrations.langchain import LangChainChat
 from pagefile.models import OpenAIChat
 from pagefile.settings import MemorySettings, ModelSettings
 from tests.findings.marks import finding, still_open
@@ -65,13 +63,6 @@ async def test_a_model_that_refuses_parameters_streams(gpt_5):
     assert "A fine summary by the model." == "".join(pieces).strip()
 
 
-@finding("frameworks-F12")
-async def test_a_model_that_refuses_parameters_works_through_langchain(gpt_5):
-    """Such a model answers through LangChain's client."""
-    model = ChatOpenAI(model="gpt-5", base_url=f"{gpt_5.url}/v1", api_key="k")
-    assert "A fine summary by the model." == await LangChainChat(model).complete(ASKED, max_tokens=100)
-
-
 @pytest.fixture
 async def by_gpt_5(gpt_5):
     model = ModelSettings(name="gpt-5", base_url=f"{gpt_5.url}/v1", api_key="k")
@@ -112,9 +103,7 @@ def differing(one, other):
     """The fields of two checkpoints of equal turns that tell them apart."""
     fields = ("id", "scope", "created", "summary", "tokens")
     return [
-        name
-        for name in one.__slots__
-        if name not in fields and getattr(one, name) != getattr(other, name)
+        name for name in one.__slots__ if name not in fields and getattr(one, name) != getattr(other, name)
     ]
 
 
@@ -142,9 +131,6 @@ async def test_a_checkpoint_says_that_its_summary_was_extracted():
 @pytest.fixture
 def without_httpx(monkeypatch):
     """The extra `openai` brings its client and what that is made of, and not `httpx`."""
-    openai = pytest.importorskip("openai")
-    if "httpx" in (module := vars(openai._base_client)) and module["httpx"].__name__ == "httpx":
-        pytest.skip("this client is made of httpx")
     monkeypatch.setitem(sys.modules, "httpx", None)
 
 
