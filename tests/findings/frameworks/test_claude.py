@@ -129,9 +129,11 @@ async def test_a_saved_history_with_memory_in_it_is_named(memory, tmp_path):
             await ask(client, "Am I allergic to anything?")
         asked = json.dumps([request["messages"] for request in stub.requests if request.get("tools")])
     assert "allergic to penicillin." in asked
-    saved = [file.read_text() for file in (tmp_path / "home").rglob("*.jsonl")]
+    saved = [file.read_text(encoding="utf-8") for file in (tmp_path / "home").rglob("*.jsonl")]
     assert saved
-    promise = next(part for part in README.read_text().split("\n\n") if "no saved history" in part)
+    promise = next(
+        part for part in README.read_text(encoding="utf-8").split("\n\n") if "no saved history" in part
+    )
     told = "transcript" in promise
     assert told or "allergic to penicillin." not in "".join(saved)
 

