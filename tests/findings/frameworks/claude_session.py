@@ -50,6 +50,11 @@ def last_words(request):
 async def ask(client, prompt):
     """One prompt and its result."""
     await client.query(prompt)
+    return await result_of(client)
+
+
+async def result_of(client):
+    """What the session says next when it stops."""
     return [message async for message in client.receive_response() if isinstance(message, ResultMessage)][-1]
 
 

@@ -1,27 +1,28 @@
 """The Claude Agent SDK: sessions of its own command, and the tools by themselves."""
 
+import asyncio
 import json
-from asyncio import timeout
 from pathlib import Path
 
 import pytest
 
 pytest.importorskip("claude_agent_sdk", reason="the extra `claude` is only in the lock of `make check`")
 
-from claude_agent_sdk import AgentDefinition, ClaudeSDKClient, ResultMessage
+from claude_agent_sdk import AgentDefinition, ClaudeSDKClient
 
-from pagefile import Memory
+from pagefile import Memory, Settings
 from pagefile.integrations.claude_agent import ClaudeMemory
 from tests.findings.marks import finding, still_open
 from tests.integration.claude.stub import MessagesStub
 
-from .claude_session import answers_a_tool, ask, last_words, logged, options, text, use
+from .claude_session import answers_a_tool, ask, last_words, logged, options, result_of, text, use
 from .promises import PICTURE, promised, words
 
 README = Path(__file__).parents[3] / "README.md"
 #: One dot, as PNG in base64.
 DOT = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+SETTINGS = Settings(language="en")
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -41,33 +42,37 @@ def delegating(request):
     return [use("Agent", {"description": "ask", "prompt": "INNER question", "subagent_type": "helper"})]
 
 
-@pytest.fixture
-async def delegated(memory, tmp_path):
-    """The log after a prompt that made a sub-agent work in the background, and both results of the session."""
+@pytest.fixture(scope="module")
+def delegated(tmp_path_factory):
+    """The log after a prompt that made a sub-agent work in the background."""
+    return asyncio.run(delegate(tmp_path_factory.mktemp("delegated")))
+
+
+async def delegate(folder):
     helper = AgentDefinition(description="helps", prompt="You help.", tools=["Bash"])
+    results = []
     with MessagesStub(delegating) as stub:
-        given = options(stub, tmp_path, agents={"helper": helper}, allowed_tools=["Bash", "Agent"])
-        async with ClaudeSDKClient(ClaudeMemory(memory, user_id="ada").options(given)) as client:
-            await client.query("OUTER question")
-            results = []
-            async with timeout(60):
-                async for message in client.receive_messages():
-                    results += [message.result] if isinstance(message, ResultMessage) else []
-                    if len(results) == 2:
-                        break
+        given = options(stub, folder, agents={"helper": helper}, allowed_tools=["Bash", "Agent"])
+        async with Memory.open(f"sqlite:///{folder}/agent.db", settings=SETTINGS, embedder="none") as memory:
+            async with ClaudeSDKClient(ClaudeMemory(memory, user_id="ada").options(given)) as client:
+                await client.query("OUTER question")
+                # One result when the helper is started, another when it is done.
+                while len(results) < 2:
+                    results.append((await result_of(client)).result)
+            turns = await logged(memory)
     if results != ["I started it.", "The helper says 42."]:
         pytest.fail(f"The command did something else than it should: {results}")
-    return await logged(memory)
+    return turns
 
 
 @still_open("frameworks-F6")
-async def test_only_what_the_user_said_is_a_turn(delegated):
+def test_only_what_the_user_said_is_a_turn(delegated):
     """What tells the model that a sub-agent is done is not recorded as the user's words."""
     assert ["OUTER question"] == [turn.user for turn in delegated if turn.user]
 
 
 @still_open("frameworks-F6")
-async def test_what_a_sub_agent_did_is_in_the_log(delegated):
+def test_what_a_sub_agent_did_is_in_the_log(delegated):
     """The call that started the sub-agent and the results of its tools are steps of the user's turn."""
     steps = [(step.tool, step.result) for step in delegated[0].steps]
     assert any("inner-tool" in result for _, result in steps)
@@ -75,7 +80,7 @@ async def test_what_a_sub_agent_did_is_in_the_log(delegated):
 
 
 @finding("frameworks-F6")
-async def test_what_a_sub_agent_answered_is_in_the_log(delegated):
+def test_what_a_sub_agent_answered_is_in_the_log(delegated):
     """The answer made from what the sub-agent found is recorded."""
     assert any("42" in (turn.assistant or "") for turn in delegated)
 
