@@ -148,16 +148,6 @@ DAYS = {
 
 
 @still_open("history-F25")
-async def test_a_day_outweighs_words(memory, chat):
-    """Of two turns with the same words, the one of the day that was named comes first, though it is longer."""
-    await chat.record("我散步到了宝石山", "好的", at=morning("2026-06-16"))
-    await chat.record("我散步到了断桥", "好的", at=morning("2026-06-17"))
-    await memory.settle()
-    hits = await chat.recall("昨天我散步到了哪里？", 2)
-    assert "宝石山" in hits[0].text
-
-
-@still_open("history-F25")
 @pytest.mark.parametrize(
     ("question", "words"),
     [
