@@ -8,7 +8,7 @@ import anyio
 import httpx
 
 from pagefile import Settings
-from pagefile.settings import ModelSettings
+from pagefile.settings import EmbedderSettings, ModelSettings
 from tests.acceptance.http_server import listening_async
 from tests.acceptance.http_serving import serving
 from tests.acceptance.model_stub import ERROR, ModelStub
@@ -20,7 +20,7 @@ WAIT_S = 10
 
 def settings(url, stub=None):
     model = ModelSettings(name="stub", base_url=stub.url, api_key="k") if stub else ModelSettings()
-    return Settings(url=url, model=model)
+    return Settings(url=url, model=model, embedder=EmbedderSettings(name="none"))
 
 
 def events_in(text):
