@@ -4,12 +4,13 @@ import anyio
 import pytest
 
 from pagefile import ConflictError, Memory, Settings, StoreUnavailableError
-from pagefile.engine.engine import Engine
 from pagefile.models import CallableSummarizer, ChatSummarizer, ExtractiveSummarizer
 from pagefile.ports import ChatModel, Summarizer
 from pagefile.stores import InMemoryStore, SystemClock
 from pagefile.testing import FlakyStore
 from pagefile.text.tokens import open_counter
+from pagefile.tiers.history import History
+from tests.engines import engine_over
 
 WINDOW = 1200
 
@@ -242,13 +243,13 @@ async def test_a_failing_write_is_tried_again_and_then_given_up(monkeypatch, cap
 
     monkeypatch.setattr("pagefile.tiers.checkpoints.anyio.sleep", sleep)
     store = FlakyStore(InMemoryStore(SystemClock()))
-    memory = Memory(Engine.build(store, settings(checkpoints="manual"), SystemClock(), open_counter()))
+    memory = Memory(engine_over(store, settings(checkpoints="manual"), SystemClock(), open_counter()))
     chat = memory.conversation("c")
     for n in range(40):
         await say(chat, n)
     store.fail(["log.mark"])
-    rules = memory.engine.tender.rules_of(chat.scope)
-    await memory.engine.checkpoints.tend(chat.scope, rules)
+    rules = memory.engine.tier(History).filling.rules_of(chat.scope)
+    await memory.engine.tier(History).checkpoints.tend(chat.scope, rules)
     assert slept == [1.0, 2.0, 3.0]
     assert "CheckpointShortMemory error" in caplog.text
     window = await chat.context("?")
@@ -256,7 +257,7 @@ async def test_a_failing_write_is_tried_again_and_then_given_up(monkeypatch, cap
     with pytest.raises(StoreUnavailableError):
         await chat.checkpoint("by hand")
     store.mend()
-    await memory.engine.checkpoints.tend(chat.scope, rules)
+    await memory.engine.tier(History).checkpoints.tend(chat.scope, rules)
     assert (await chat.context("?")).mode == "SUMMARY_N"
 
 
@@ -265,14 +266,14 @@ async def test_two_processes_do_not_cover_each_other(url):
     async with Memory.open(url, settings=settings(checkpoints="manual")) as one, Memory.open(url, settings=settings(checkpoints="manual")) as two:  # fmt: skip
         for n in range(30):
             await say(one.conversation("c"), n)
-        rules = one.engine.tender.rules_of(one.conversation("c").scope)
+        rules = one.engine.tier(History).filling.rules_of(one.conversation("c").scope)
         scope = one.conversation("c").scope
-        prepared = await one.engine.checkpoints._prepare(
-            scope, await one.engine.checkpoints._view(scope), rules
+        prepared = await one.engine.tier(History).checkpoints._prepare(
+            scope, await one.engine.tier(History).checkpoints._view(scope), rules
         )
         await two.conversation("c").checkpoint("另一个进程的摘要", recent_turns=5)
         with pytest.raises(ConflictError):
-            await one.engine.checkpoints._apply(prepared.draft)
+            await one.engine.tier(History).checkpoints._apply(prepared.draft)
         assert [c.summary for c in await one.conversation("c").checkpoints()] == ["另一个进程的摘要"]
 
 

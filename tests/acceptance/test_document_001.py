@@ -6,7 +6,6 @@ import sqlite3
 import pytest
 
 from pagefile import Memory, Settings
-from pagefile.engine.engine import Engine
 from pagefile.standalone import (
     FULL_HISTORY,
     SUMMARY_N,
@@ -18,6 +17,8 @@ from pagefile.standalone import (
 from pagefile.stores import InMemoryStore, SystemClock
 from pagefile.testing import FlakyStore
 from pagefile.text.tokens import open_counter
+from pagefile.tiers.history import History
+from tests.engines import engine_over
 
 
 @pytest.fixture
@@ -102,13 +103,15 @@ async def test_a_checkpoint_that_nobody_asked_for_logs_what_went_wrong(caplog, m
     monkeypatch.setattr("pagefile.tiers.checkpoints.anyio.sleep", sleep)
     store = FlakyStore(InMemoryStore(SystemClock()))
     settings = Settings(window_tokens=400, recall="never")
-    memory = Memory(Engine.build(store, settings, SystemClock(), open_counter()))
+    memory = Memory(engine_over(store, settings, SystemClock(), open_counter()))
     chat = memory.conversation("c")
     store.fail({"log.mark"})
     for n in range(30):
         await chat.record(f"关于血压的第{n}个问题，怎么办？", "按时服药。")
     with caplog.at_level(logging.WARNING, "pagefile"):
-        await memory.engine.checkpoints.tend(chat.scope, memory.engine.tender.rules_of(chat.scope))
+        await memory.engine.tier(History).checkpoints.tend(
+            chat.scope, memory.engine.tier(History).filling.rules_of(chat.scope)
+        )
     assert any(message.startswith("CheckpointShortMemory error: ") for message in caplog.messages)
     window = await chat.context("现在呢")
     assert (FULL_HISTORY, True) == (window.mode, window.tokens <= 400)

@@ -249,7 +249,7 @@ async def test_a_time_is_seen_from_when_it_is_asked():
 
 async def indexed(memory, user="u", tenant="default"):
     """Ids of the turns that have a vector."""
-    vectors = memory.engine.indexer.vectors
+    vectors = memory.engine.kit.vectors
     asked = (await vectors.embedder.embed(["的一是不了 the of and a e"]))[0]
     near = await vectors.home.search(vectors.embedder.maker, Scope(tenant, user), asked, 100_000)
     return sorted(one.turn_id for one in near)
@@ -450,7 +450,7 @@ async def test_a_process_killed_while_indexing_leaves_nothing_missing_and_nothin
         assert set(before) < set(done)
         await memory.settle()
         assert await indexed(memory) == done
-        assert memory.engine.indexer.vectors.embedder.embedded < 2 * 320 - 100
+        assert memory.engine.kit.vectors.embedder.embedded < 2 * 320 - 100
 
 
 TOGETHER = """

@@ -11,6 +11,7 @@ from pagefile import BudgetError, Memory, NotFoundError, Settings, SettingsError
 from pagefile.engine.replaying import CHANGEABLE, change_of
 from pagefile.settings import MemorySettings
 from pagefile.testing.hashing import HashingEmbedder
+from pagefile.tiers.facts import Facts
 from pagefile.window.comparing import message_tokens
 
 from .cli_calling import pagefile
@@ -253,10 +254,10 @@ async def test_a_tier_that_failed_then_fails_in_the_replay(url):
         chat = memory.conversation("c", user_id="ada")
         await memory.remember("Ada pays in euros", user_id="ada")
         await talked(chat)
-        tier = memory.engine.facts.book
-        memory.engine.facts.book = None
+        tier = memory.engine.tier(Facts).book
+        memory.engine.tier(Facts).book = None
         window = await chat.context("And the invoice?")
-        memory.engine.facts.book = tier
+        memory.engine.tier(Facts).book = tier
         assert any("facts failed" in note for note in window.receipt.degraded)
         assert (await chat.explain(window.id)).exact
         mended = await chat.replay(window.id, memory__max_injection_tokens=500)

@@ -5,12 +5,12 @@ import logging
 import pytest
 
 from pagefile import Memory, Settings, SettingsError, StoreUnavailableError
-from pagefile.engine.engine import Engine
 from pagefile.ports import ChatModel
 from pagefile.settings import ArchiveSettings
 from pagefile.stores import InMemoryStore, SystemClock
 from pagefile.testing import FlakyStore
 from pagefile.text.tokens import open_counter
+from tests.engines import engine_over
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def store():
 
 @pytest.fixture
 def memory(store):
-    return Memory(Engine.build(store, Settings(), SystemClock(), open_counter()))
+    return Memory(engine_over(store, Settings(), SystemClock(), open_counter()))
 
 
 async def test_an_archive_that_is_down_costs_only_the_middle_of_a_result(memory, store, caplog):
@@ -86,7 +86,7 @@ async def test_a_store_that_is_down_still_lets_the_question_through(memory, stor
 
 async def test_for_tests_a_failing_tier_can_raise(store):
     """`on_tier_error="raise"`."""
-    memory = Memory(Engine.build(store, Settings(on_tier_error="raise"), SystemClock(), open_counter()))
+    memory = Memory(engine_over(store, Settings(on_tier_error="raise"), SystemClock(), open_counter()))
     store.fail(["facts.list"])
     with pytest.raises(StoreUnavailableError):
         await memory.conversation("c", user_id="u").context("x")

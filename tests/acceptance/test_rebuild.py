@@ -71,7 +71,7 @@ async def test_a_rebuild_makes_vectors_anew_and_removes_the_old(place):
     assert seen[-1][0] == seen[-1][1] == 11
     async with Memory.open(place, embedder=HashingEmbedder(32)) as memory:
         await memory.settle()
-        assert memory.engine.indexer.vectors.embedder.embedded <= 1
+        assert memory.engine.kit.vectors.embedder.embedded <= 1
         assert len(await indexed(memory)) == 8
 
 
@@ -85,7 +85,7 @@ async def test_a_rebuild_that_was_interrupted_is_continued(place):
             return await super().embed(texts)
 
     async with Memory.open(place, embedder=Tired(32)) as memory:
-        memory.engine.indexer.vectors.embedder.batch = 4
+        memory.engine.kit.vectors.embedder.batch = 4
         with pytest.raises(ModelUnavailableError, match="tired"):
             await memory.rebuild(tenant="t2")
             await memory.rebuild()
@@ -128,7 +128,7 @@ async def test_another_home_is_found_out(place):
     async with Memory.open(place, embedder=HashingEmbedder(64)) as memory:
         await memory.settle()
         assert await vectors(memory) == {OLD: 11}
-        assert memory.engine.indexer.vectors.embedder.embedded <= 1
+        assert memory.engine.kit.vectors.embedder.embedded <= 1
 
 
 async def test_a_home_that_lost_everything_is_filled_again(tmp_path):

@@ -57,7 +57,7 @@ async def test_items_go_along_with_what_they_are_found_by(tmp_path, url):
     async with opened(url, clock) as memory:
         assert await memory.import_(file) == {"item": 3}
         assert await memory.import_(file) == {"item": 0}
-        embedder = memory.engine.indexer.vectors.embedder
+        embedder = memory.engine.kit.vectors.embedder
         store = PagefileStore(memory, user_id="u", index={})
         assert await store.aget(("notes", "用户/1"), "茶") == expected
         assert await store.aget(("notes",), "short") is None

@@ -11,6 +11,7 @@ from pagefile import Memory, Settings
 from pagefile.integrations.langgraph_store import PagefileStore
 from pagefile.settings import ArchiveSettings, EmbedderSettings, MemorySettings
 from pagefile.testing import FakeClock
+from pagefile.tiers.archive import Archive
 from tests.integration.workers.serving import served
 
 from .conftest import ROOT
@@ -105,7 +106,7 @@ async def test_the_later_word_counts_whatever_the_clock_says(memory, clock):
     assert [fact.text for fact in await memory.facts("u")] == ["用户住在北京"]
     # Read once more, as after a crash before the watermark was written: what stands last still counts.
     await memory.engine.store.watermarks.drop("facts")
-    memory.engine.learning.written(chat.scope)
+    memory.engine.worker.wake("facts", chat.scope)
     await memory.settle()
     assert [fact.text for fact in await memory.facts("u")] == ["用户住在北京"]
 
@@ -124,10 +125,10 @@ async def test_nothing_is_purged_early(memory, clock):
     chat = memory.conversation("c", user_id="u")
     turn = await chat.record("q", "a", steps=[{"tool": "t", "result": "x" * 1000}])
     clock.advance(-400 * DAY_S)
-    assert await memory.engine.retention.purge() == 0
+    assert await memory.engine.tier(Archive).purge_due() == 0
     assert await chat.load(turn.steps[0].page) == "x" * 1000
     clock.advance(431 * DAY_S)
-    assert await memory.engine.retention.purge() == 1
+    assert await memory.engine.tier(Archive).purge_due() == 1
 
 
 async def test_what_expires_expires(memory, clock):

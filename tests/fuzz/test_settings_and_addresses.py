@@ -20,7 +20,7 @@ from pagefile.stores.milvus.place import Place as MilvusPlace
 from pagefile.stores.opening import open_store
 from pagefile.stores.postgres.place import Place as PostgresPlace
 from pagefile.stores.secrets import new_key, presented
-from pagefile.tiers.archive import checked_uuid
+from pagefile.tiers.page_text import checked_uuid
 from pagefile.wire.texts import behind, cursor_of
 
 from .values import ODD, PIECES, TEXT

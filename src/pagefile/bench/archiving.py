@@ -13,6 +13,7 @@ from pagefile.engine import Memory
 from pagefile.records import Scope, Step
 from pagefile.settings import Settings
 from pagefile.text.tokens import TokenCounter
+from pagefile.tiers.archive import Archive
 
 LIMIT = Limit("at most", 3.0)
 BYTES = 1_000_000
@@ -57,7 +58,7 @@ async def _measured(
             return zlib.compress(text.encode(), _LEVEL)
 
         async def keep(text: str = text, turn: str = f"{kind} {number}") -> object:
-            return await memory.engine.archive.keep(
+            return await memory.engine.tier(Archive).keep(
                 _SCOPE, Step("search", {"query": kind}, text, "call"), turn
             )
 

@@ -43,7 +43,7 @@ class PagefileRanker(Ranker):
             # An import: what is measured is what is found, not how fast single turns are written.
             scope = Scope("default", corpus.user, f"{corpus.user}/{conversation}")
             await self._memory.engine.store.log.restore(_turns(scope, list(said)))
-        self._memory.engine.indexer.look()
+        self._memory.engine.worker.look()
         await self._memory.settle()
         await self._memory.recall("builds the index", user_id=corpus.user, limit=1)
 

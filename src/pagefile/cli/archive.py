@@ -15,6 +15,7 @@ from pagefile.cli.purging import Wish
 from pagefile.engine import Memory
 from pagefile.engine.pages import load_text
 from pagefile.records import Page, PageHit
+from pagefile.tiers.archive import Archive
 
 app = typer.Typer(no_args_is_help=True)
 
@@ -197,7 +198,7 @@ def pin(
     """Keep a page in every window of its conversation and out of every purge."""
     page = run(
         loaded(ctx, db, config).settings,
-        lambda memory: memory.engine.archive.pin(everybody(tenant), uuid, pinned=True),
+        lambda memory: memory.engine.tier(Archive).pin(everybody(tenant), uuid, pinned=True),
     )
     if as_json:
         print_json(page)
@@ -218,7 +219,7 @@ def unpin(
     """Treat a page like any other again."""
     page = run(
         loaded(ctx, db, config).settings,
-        lambda memory: memory.engine.archive.pin(everybody(tenant), uuid, pinned=False),
+        lambda memory: memory.engine.tier(Archive).pin(everybody(tenant), uuid, pinned=False),
     )
     if as_json:
         print_json(page)

@@ -18,6 +18,7 @@ from pagefile.errors import PagefileError
 from pagefile.settings import Settings
 from pagefile.settings.sources import Loaded, shown
 from pagefile.text.tokens import open_counter
+from pagefile.tiers.episodes import Episodes
 from pagefile.tiers.indexing import OtherMakerError
 
 State = Literal["ok", "note", "broken"]
@@ -122,7 +123,7 @@ def _recall(settings: Settings) -> Iterator[Check]:
     if file is not None and not file.exists():
         return
     try:
-        found = run(settings, lambda memory: memory.engine.indexer.examine())
+        found = run(settings, lambda memory: memory.engine.tier(Episodes).derivation.examine())
     except OtherMakerError as error:
         yield Check("recall", "note", f"by word only: {error}", "Run `pagefile rebuild`.")
     except PagefileError as error:

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 
 from pagefile.engine import Memory
 from pagefile.records import DEFAULT_TENANT, Page, Scope
+from pagefile.tiers.archive import Archive
 
 #: Pages read at a time.
 _BATCH = 1000
@@ -16,7 +17,7 @@ def everybody(tenant: str | None) -> Scope:
 
 async def page_named(memory: Memory, uuid: str, tenant: str | None) -> Page:
     """A page, whoever it belongs to."""
-    return await memory.engine.archive.page(everybody(tenant), uuid)
+    return await memory.engine.tier(Archive).page(everybody(tenant), uuid)
 
 
 async def every_page(

@@ -9,7 +9,7 @@ from pagefile.engine.drafts import checked_message
 from pagefile.errors import InvalidTurnError, SettingsError
 from pagefile.records import JsonObject, Turn, checked_id, utc
 from pagefile.settings import Settings
-from pagefile.tiers.archive import checked_uuid
+from pagefile.tiers.page_text import checked_uuid
 from pagefile.window.render import Placement
 
 #: The largest whole number that every database and every JSON reader keeps exactly.

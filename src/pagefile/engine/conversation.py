@@ -43,7 +43,10 @@ from pagefile.records import (
     checked_id,
     checked_text,
 )
-from pagefile.tiers.workspace import ToolRule, Workspace
+from pagefile.tiers.archive import Archive
+from pagefile.tiers.episodes import Episodes
+from pagefile.tiers.history import History
+from pagefile.tiers.workspace import ToolRule, Workspace, Workspaces
 from pagefile.window.measure import side_tokens, step_tokens, turn_tokens
 from pagefile.window.receipt import Window
 from pagefile.window.render import Placement
@@ -95,7 +98,7 @@ class Conversation:
         began = perf_counter()
         turn = await self._engine.store.log.append(draft)
         self._engine.meter.observe("pagefile_store_seconds", perf_counter() - began, verb="append")
-        return self._done(turn)
+        return await self._absorbed(turn)
 
     async def begin(
         self,
@@ -113,7 +116,7 @@ class Conversation:
         draft = await self._draft("open", user, None, turn_id=id, at=at, metadata=metadata)
         turn = await self._engine.store.log.append(draft)
         self._open_turn = turn if turn.status == "open" else None
-        self._engine.workspaces.asked(self._scope, "", draft.user)
+        await self._engine.absorb(turn)
         return turn
 
     async def step(
@@ -144,7 +147,7 @@ class Conversation:
         change = Complete(self._scope, turn_id_of(turn), text, tokens, side_tokens(text, tokens))
         changed = await self._engine.store.log.advance(change)
         self._remember_open(changed)
-        return self._done(changed)
+        return await self._absorbed(changed)
 
     async def abort(self, turn: Turn | str) -> Turn:
         """Give a turn up: it stays in the log and enters no window, summary or index.
@@ -155,6 +158,7 @@ class Conversation:
         change = Abort(self._scope, turn_id_of(turn))
         changed = await seen_through(lambda: self._engine.store.log.advance(change))
         self._remember_open(changed)
+        await self._engine.absorb(changed)
         return changed
 
     # -- windows out ----------------------------------------------------------------------------------------------
@@ -191,7 +195,6 @@ class Conversation:
             placement=placement,
             run=run,
         )
-        self._engine.workspaces.asked(self._scope, request.run, request.query)
         return await make_window(self._engine, self._scope, request)
 
     async def recall(self, query: str, limit: int = 10, *, at: datetime | None = None) -> list[Hit]:
@@ -202,7 +205,7 @@ class Conversation:
         self._engine.check_open()
         text = checked_text(query, "query")
         asked = None if at is None else moment(at)
-        return await self._engine.episodes.recall(self._scope, text, at_least(1, limit, "limit"), asked)
+        return await self._engine.tier(Episodes).recall(self._scope, text, at_least(1, limit, "limit"), asked)
 
     def workspace(self, run: str | None = None, *, rules: Iterable[ToolRule] = ()) -> Workspace:
         """What a run has at hand of its tools' results (document 003): ask it before a tool is called, tell it after.
@@ -211,7 +214,7 @@ class Conversation:
         say what is remembered of tools of your own.
         """
         self._engine.check_open()
-        workspace = self._engine.workspaces.of(self._scope, run_name(run))
+        workspace = self._engine.tier(Workspaces).of(self._scope, run_name(run))
         workspace.add_rules(rules)
         return workspace
 
@@ -232,7 +235,7 @@ class Conversation:
     async def page(self, uuid: str) -> Page:
         """What is known of an archived page without its text."""
         self._engine.check_open()
-        return await self._engine.archive.page(self._scope, uuid)
+        return await self._engine.tier(Archive).page(self._scope, uuid)
 
     async def pages(self, *, limit: int = 100, after: str | None = None) -> Listing[Page]:
         """The archived pages of this conversation, newest first."""
@@ -247,18 +250,18 @@ class Conversation:
         scope = self._scope
         home = scope if here or scope.user is None else Scope(scope.tenant, scope.user)
         text = checked_text(query, "query")
-        return await self._engine.page_search.search(home, text, at_least(1, limit, "limit"))
+        return await self._engine.tier(Archive).search(home, text, at_least(1, limit, "limit"))
 
     async def fetched(self, tool: str, input: object = None) -> Page | None:  # noqa: A002 - the word users write
         """The page of an equal call of the same user that is fresh enough, when the setting `archive.reuse_s` allows it."""
         self._engine.check_open()
         value = checked_json(input, "input")
-        return await self._engine.archive.equal_call(self._scope, checked_text(tool, "tool"), value)
+        return await self._engine.tier(Archive).equal_call(self._scope, checked_text(tool, "tool"), value)
 
     async def pin(self, uuid: str, *, pinned: bool = True) -> Page:
         """Keep a page in every window of its conversation and out of every purge, or stop doing so."""
         self._engine.check_open()
-        return await self._engine.archive.pin(self._scope, uuid, pinned=pinned)
+        return await self._engine.tier(Archive).pin(self._scope, uuid, pinned=pinned)
 
     async def call_tool(self, name: str, arguments: Mapping[str, object], *, turn: Turn | None = None) -> str:
         """Answer a model's call of `load_tool_history` or `search_tool_history`.
@@ -276,18 +279,15 @@ class Conversation:
         """Let a summary speak for all but the last `recent_turns` turns; without one, it is extracted from them."""
         self._engine.check_open()
         keep = self._engine.settings.recent_turns if recent_turns is None else recent_turns
-        return await self._engine.checkpoints.make(
-            self._scope,
-            summary,
-            at_least(0, keep, "recent_turns"),
-            self._engine.tender.rules_of(self._scope).window_tokens,
+        return await self._engine.tier(History).make_checkpoint(
+            self._scope, summary, at_least(0, keep, "recent_turns")
         )
 
     async def reset(self) -> Reset:
         """Begin anew: what came before leaves the window and stays in the log and in recall."""
         self._engine.check_open()
-        self._engine.workspaces.reset(self._scope)
-        return await self._engine.checkpoints.reset(self._scope)
+        self._engine.tier(Workspaces).reset(self._scope)
+        return await self._engine.tier(History).reset(self._scope)
 
     async def turns(self, *, after: int | str = 0, limit: int = 100, newest: bool = False) -> Listing[Turn]:
         """Turns in order, open and aborted ones too; `next` of the result continues as `after`."""
@@ -337,7 +337,7 @@ class Conversation:
         """The windows handed out lately, newest first."""
         self._engine.check_open()
         count = at_least(1, limit, "limit")
-        await self._engine.calls.catch_up()
+        await self._engine.catch_up_calls()
         found = await self._engine.store.calls.list(self._scope, limit=count + 1, after=cursor(after))
         return Listing(found[:count], found[count - 1].id if len(found) > count else None)
 
@@ -366,7 +366,7 @@ class Conversation:
         """What the newest calls cost, oldest first, each beside what it would have cost without Pagefile."""
         self._engine.check_open()
         count = at_least(1, limit, "limit")
-        await self._engine.calls.catch_up()
+        await self._engine.catch_up_calls()
         return await costs_of(self._engine, self._scope, count)
 
     # -- inside -------------------------------------------------------------------------------------------------------
@@ -411,9 +411,7 @@ class Conversation:
         )
 
     async def _kept(self, step: Step, turn_id: str) -> Step:
-        kept = await self._engine.archive.keep(self._scope, step, turn_id)
-        await self._engine.workspaces.absorb_step(self._scope, step, kept)
-        return kept
+        return await self._engine.absorb_step(self._scope, step, turn_id)
 
     async def _count(self, text: str | None) -> int:
         if not text:
@@ -422,14 +420,10 @@ class Conversation:
             return self._engine.counter.count(text)
         return await anyio.to_thread.run_sync(self._engine.counter.count, text)
 
-    def _done(self, turn: Turn) -> Turn:
-        """A turn is in the log: background work may have something to do."""
+    async def _absorbed(self, turn: Turn) -> Turn:
+        """A turn is in the log: the tiers hear of it."""
         self._engine.meter.count("pagefile_turns_total", status=turn.status)
-        if self._engine.tends:
-            self._engine.tender.written(self._scope, turn.tokens)
-        if not self._engine.incognito:
-            self._engine.indexer.written(self._scope)
-            self._engine.learning.written(self._scope)
+        await self._engine.absorb(turn)
         return turn
 
     def _remember_open(self, turn: Turn) -> None:

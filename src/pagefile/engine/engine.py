@@ -1,92 +1,56 @@
-"""Everything a conversation handle needs, put together once when a memory is opened."""
+"""A store, its tiers, and what is done with all of them alike: it knows that there are tiers, and not which."""
 
 import logging
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeVar
 
 import anyio
 
-from pagefile.engine.background import CallWriter, PageRetention
-from pagefile.engine.indexing import Indexer
-from pagefile.engine.learning import Learning
+from pagefile.engine.calls import CallRecorder
+from pagefile.engine.kit import Kit, standard_tiers
 from pagefile.engine.ledger import Ledger
-from pagefile.engine.metering import MemoryChanges, MeteredSessions, NoMeter
-from pagefile.engine.tending import Tender
-from pagefile.errors import ClosedError
-from pagefile.models.extractors import RuleExtractor
-from pagefile.models.summarizers import ExtractiveSummarizer
-from pagefile.ports import (
-    Clock,
-    Embedder,
-    FactExtractor,
-    HeadQuery,
-    Meter,
-    SessionCache,
-    SessionStore,
-    Store,
-    Summarizer,
-    VectorHome,
-)
-from pagefile.records import ErasureReceipt, Scope
-from pagefile.settings import MemorySettings, Settings
+from pagefile.engine.metering import MemoryChanges, MeteredSessions
+from pagefile.engine.worker import Worker
+from pagefile.errors import ClosedError, SettingsError
+from pagefile.ports import Clock, HeadQuery, Meter, SessionCache, SessionStore, Store
+from pagefile.records import ErasureReceipt, Scope, Step, Turn
+from pagefile.settings import Settings
 from pagefile.stores import CachedSessions, versions_in
-from pagefile.tiers.archive import Archive, ArchiveRules, Describe
-from pagefile.tiers.base import Counter, Note, Occasion, Tier
-from pagefile.tiers.checkpoints import Checkpoints, WindowRules
-from pagefile.tiers.episodes import Episodes
-from pagefile.tiers.facts import FactRules, Facts
-from pagefile.tiers.facts_book import FactBook
-from pagefile.tiers.facts_learning import FactLearner
-from pagefile.tiers.history import History
-from pagefile.tiers.indexing import Reader, Terms, TurnVectors
-from pagefile.tiers.meaning import Health, Meaning
-from pagefile.tiers.page_search import PageSearch
-from pagefile.tiers.paging import Paging
-from pagefile.tiers.workspace import DEFAULT_RULES, WorkspaceRules, Workspaces, parsed_rules
-from pagefile.window.candidates import Candidate
-from pagefile.window.wording import WORDINGS
+from pagefile.tiers.base import FAILED, Counter, Note, Occasion, Tier
+from pagefile.window.budget import Budget
+from pagefile.window.candidates import Block, Candidate
+from pagefile.window.receipt import Window
 
 logger = logging.getLogger("pagefile")
 
 R = TypeVar("R")
+T = TypeVar("T", bound=Tier)
 
+#: How long a listing of calls waits for the newest ones to be written.
+_CATCH_UP_S = 1.0
 #: Conversations looked at together.
 _BATCH = 500
-#: The trace of a tier that failed: it offered nothing.
-FAILED = "failed"
+#: A process that only does background work looks for more of it this often.
+_POLL_S = 2.0
 
 
 @dataclass(slots=True)
 class Engine:
-    """A store, its tiers, and the settings they were opened with."""
+    """A store, the tiers over it, and the settings they were opened with."""
 
-    store: Store
+    kit: Kit
+    tiers: tuple[Tier, ...]
+    #: Those that hear of turns and are asked for windows: all of them, unless nothing may be kept or looked up.
+    active: tuple[Tier, ...]
     #: Session values: the store's, or a cache in front of it.
     sessions: SessionStore
     cache: SessionCache | None
-    settings: Settings
-    clock: Clock
-    counter: Counter
-    meter: Meter
-    history: History
-    checkpoints: Checkpoints
-    tender: Tender
-    archive: Archive
-    paging: Paging
-    page_search: PageSearch
-    episodes: Episodes
-    indexer: Indexer
-    #: Where vectors live, even when no embedder makes any.
-    vectors: VectorHome | None
-    facts: Facts
-    learning: Learning
-    workspaces: Workspaces
-    calls: CallWriter
+    worker: Worker
+    calls: CallRecorder
     ledger: Ledger
     changes: MemoryChanges
-    retention: PageRetention
     closed: bool = False
     #: Nothing is looked up from elsewhere and no window is written down.
     incognito: bool = False
@@ -96,96 +60,167 @@ class Engine:
     @classmethod
     def build(
         cls,
-        store: Store,
-        settings: Settings,
-        clock: Clock,
-        counter: Counter,
+        kit: Kit,
         *,
-        summarizer: Summarizer | None = None,
-        meter: Meter | None = None,
         cache: SessionCache | None = None,
-        describe: Describe | None = None,
-        vectors: VectorHome | None = None,
-        embedder: Embedder | None = None,
-        extractor: FactExtractor | None = None,
+        more: Sequence[Tier] = (),
+        tiers: Sequence[Tier] | None = None,
+        incognito: bool = False,
     ) -> "Engine":
-        """The tiers over a store."""
-        meter = meter or NoMeter()
-        checkpoints = Checkpoints(
-            store.log, store.reader, counter, summarizer or ExtractiveSummarizer(), meter
-        )
-        archive = Archive(
-            store.pages, store.page_keeper, counter, clock, _archive_rules(settings), meter, describe=describe
-        )
-        indexer = _indexer(store, vectors, embedder, meter, by_itself=settings.indexing == "background")
-        facts = _facts(store, counter, clock, settings.memory, embedder)
+        """The engine over a store: with the tiers that every memory has and `more` of them, or with others."""
+        chosen = _checked((*standard_tiers(kit), *more)) if tiers is None else tuple(tiers)
+        active = tuple(tier for tier in chosen if tier.incognito or not incognito)
+        calls = CallRecorder(kit.store.calls, keep=0 if incognito else kit.settings.calls_kept)
+        apart = incognito or kit.settings.worker == "apart"
         engine = cls(
-            store=store,
-            sessions=MeteredSessions(_sessions(store, cache), meter, cache),
+            kit=kit,
+            tiers=chosen,
+            active=active,
+            sessions=MeteredSessions(_sessions(kit.store, cache), kit.meter, cache),
             cache=cache,
-            settings=settings,
-            clock=clock,
-            counter=counter,
-            meter=meter,
-            history=History(
-                counter,
-                running_tokens=settings.archive.running_tokens,
-                wording=WORDINGS[settings.language],
+            worker=Worker(
+                [*(() if apart else active), calls],
+                kit.meter,
+                poll_s=_POLL_S if kit.settings.worker == "dedicated" else None,
             ),
-            checkpoints=checkpoints,
-            tender=Tender(checkpoints.tend, rules_of(settings), meter),
-            archive=archive,
-            paging=Paging(archive, store.pages, store.page_keeper, counter, settings.archive.strategy),
-            page_search=PageSearch(store.pages, store.page_index, settings.recall_cache_postings),
-            episodes=Episodes(
-                store.source,
-                store.terms,
-                Meaning(indexer.vectors, indexer.health),
-                counter,
-                meter,
-                clock,
-                gate=settings.recall,
-                turns=settings.recall_turns,
-                max_postings=settings.recall_cache_postings,
-                patience_s=settings.embedder.patience_s,
-            ),
-            indexer=indexer,
-            vectors=vectors,
-            facts=facts,
-            learning=_learning(store, facts, meter, extractor, erasing=indexer.reader.lock),
-            workspaces=Workspaces(archive, counter, clock, _workspace_rules(settings)),
-            calls=CallWriter(store.calls, keep=settings.calls_kept),
-            ledger=Ledger(store.reader),
-            changes=MemoryChanges(meter),
-            retention=PageRetention(
-                store.page_keeper,
-                clock,
-                days=settings.archive.retention_days,
-                max_bytes=settings.archive.max_bytes,
-            ),
+            calls=calls,
+            ledger=Ledger(kit.store.reader),
+            changes=MemoryChanges(kit.meter),
+            incognito=incognito,
         )
-        archive.on_failure = partial(engine.failed, "archive")
-        engine.workspaces.on_failure(lambda error, first: engine.failed("workspace", error, logs=first))
+        calls.wake = partial(engine.worker.wake, calls.name)
+        for tier in chosen:
+            tier.report = partial(engine.failed, tier.name)
         return engine
 
-    def forget(self, scope: Scope) -> None:
-        """Drop whatever is cached of a scope that was erased."""
-        self.history.forget()
-        self.episodes.forget(scope)
-        self.facts.book.forget()
-        self.paging.forget()
-        self.page_search.forget()
-        self.workspaces.forget(scope)
-        self.tender.forget()
-        self.ledger.forget()
-        self.changes.forget()
+    # -- what it was made of ------------------------------------------------------------------------------------------
 
     @property
-    def tends(self) -> bool:
-        """Whether checkpoints are made in the background."""
-        return self.settings.checkpoints == "background" and not self.incognito
+    def store(self) -> Store:
+        """Where everything is kept."""
+        return self.kit.store
 
-    async def forget_sessions(self, scope: Scope) -> None:
+    @property
+    def settings(self) -> Settings:
+        """What the memory was opened with."""
+        return self.kit.settings
+
+    @property
+    def clock(self) -> Clock:
+        """What time it is."""
+        return self.kit.clock
+
+    @property
+    def counter(self) -> Counter:
+        """Counts tokens."""
+        return self.kit.counter
+
+    @property
+    def meter(self) -> Meter:
+        """Takes measurements."""
+        return self.kit.meter
+
+    def tier(self, kind: type[T]) -> T:
+        """The tier of a kind, for the verbs that are about it alone."""
+        for tier in self.tiers:
+            if isinstance(tier, kind):
+                return tier
+        raise SettingsError(f"This memory has no {kind.__name__} tier, which this call is about.")
+
+    def without(self, kind: type[Tier]) -> "Engine":
+        """The same engine without a tier of that kind: it hears of no turn and offers nothing; its verbs are still there."""
+        return replace(self, active=tuple(tier for tier in self.active if not isinstance(tier, kind)))
+
+    def check_open(self) -> None:
+        """Refuse to work for a memory that was closed."""
+        if self.closed:
+            raise ClosedError
+
+    # -- turns in -----------------------------------------------------------------------------------------------------
+
+    async def absorb(self, turn: Turn) -> None:
+        """A turn is in the log: every tier hears of it, and those that want to look after its conversation do so in the background."""
+        for tier in self.active:
+            if await self.guarded(tier.name, _unnoted, tier.absorb(turn)):
+                self.worker.wake(tier.name, turn.scope)
+
+    async def absorb_step(self, scope: Scope, raw: Step, turn_id: str) -> Step:
+        """A tool returned: the step as the tiers want it stored."""
+        kept = raw
+        for tier in self.tiers:
+            kept = await tier.absorb_step(scope, raw, kept, turn_id)
+        return kept
+
+    # -- windows out --------------------------------------------------------------------------------------------------
+
+    async def offers(self, occasion: Occasion) -> list[Candidate]:
+        """What all tiers offer. A tier that fails gives less context and says so; it never costs the answer."""
+        found: list[Candidate] = []
+        for tier in self.active:
+            offered = await self.guarded(tier.name, occasion.note, tier.offer(occasion))
+            if offered is None:
+                occasion.traces[tier.name] = FAILED
+                continue
+            found += offered
+            trace = tier.trace(offered)
+            if trace is not None:
+                occasion.traces[tier.name] = trace
+        return found
+
+    def budget(self, window_tokens: int) -> Budget:
+        """The window, and what each tier may take of it at most."""
+        limits: dict[Block, int] = {}
+        for tier in self.tiers:
+            limits.update(tier.limits(window_tokens))
+        return Budget(window_tokens, limits)
+
+    async def reconsidered(self, occasion: Occasion, window: Window) -> bool:
+        """Whether a tier changed something because of a window, so that it has to be made again."""
+        return any([await tier.reconsider(occasion, window) for tier in self.active])
+
+    def handed_out(self, occasion: Occasion, window: Window) -> None:
+        """A window goes to its caller."""
+        for tier in self.active:
+            if tier.shown(occasion, window):
+                self.worker.wake(tier.name, occasion.scope)
+
+    async def write_calls(self) -> None:
+        """Wait until every window handed out so far is written down."""
+        if self.calls.waiting:
+            await self.worker.line(self.calls.name).settle()
+
+    async def catch_up_calls(self) -> None:
+        """The same for listings: they do not wait long for a store that is slow."""
+        with anyio.move_on_after(_CATCH_UP_S):
+            await self.write_calls()
+
+    # -- erasing ------------------------------------------------------------------------------------------------------
+
+    async def erase(self, scope: Scope) -> ErasureReceipt:
+        """Erase a scope through every tier and the store, and count what went."""
+        await self.calls.flush()
+        await self._forget_sessions(scope)
+        async with self.kit.erasing:
+            before = await self._forget(scope)
+            receipt = await self.store.erase(scope)
+            after = await self._forget(scope)
+        self.ledger.forget()
+        self.changes.forget()
+        counts = dict(receipt.counts)
+        for gone in (before, after):
+            for name, count in gone.items():
+                counts[name] = counts.get(name, 0) + count
+        return replace(receipt, counts=counts)
+
+    async def _forget(self, scope: Scope) -> dict[str, int]:
+        """What the tiers hold outside the store; vectors go first, since a store that forgot the scope does not know whose they are."""
+        counts: dict[str, int] = {}
+        for tier in self.tiers:
+            for name, count in (await tier.forget(scope)).items():
+                counts[name] = counts.get(name, 0) + count
+        return counts
+
+    async def _forget_sessions(self, scope: Scope) -> None:
         """Drop the session values of a scope that is about to be erased from the cache."""
         if self.cache is None:
             return
@@ -198,47 +233,10 @@ class Engine:
                 return
             after = heads[-1].scope.conversation
 
-    async def erase(self, scope: Scope) -> ErasureReceipt:
-        """Erase a scope, its vectors first: a store that forgot it would no longer know whose they are."""
-        async with self.indexer.reader.lock:
-            gone = await self.vectors.erase(scope) if self.vectors is not None else 0
-            receipt = await self.store.erase(scope)
-            self.indexer.reader.erased()
-        episodes = gone + receipt.counts.get("conversation_episodes", 0)
-        counts = {**receipt.counts, "conversation_episodes": episodes} if episodes else receipt.counts
-        return replace(receipt, counts=counts)
-
-    async def close(self) -> None:
-        """Let go of the store, the vectors and the cache."""
-        if self.vectors is not None:
-            await self.vectors.close()
-        await self.store.close()
-        if self.cache is not None:
-            await self.cache.close()
-
-    def check_open(self) -> None:
-        """Refuse to work for a memory that was closed."""
-        if self.closed:
-            raise ClosedError
-
-    async def offers(self, occasion: Occasion) -> list[Candidate]:
-        """What all tiers offer. A tier that fails gives less context and says so; it never costs the answer."""
-        tiers: list[Tier] = [self.history]
-        if self.settings.memory.enabled and not self.incognito:
-            tiers.append(self.facts)
-        if not self.incognito:
-            tiers.append(self.episodes)
-        tiers.append(self.workspaces)
-        found: list[Candidate] = []
-        for tier in tiers:
-            offered = await self.guarded(tier.name, occasion.note, tier.offer(occasion))
-            if offered is None:
-                occasion.traces[tier.name] = FAILED
-            found += offered or ()
-        return found
+    # -- failing ------------------------------------------------------------------------------------------------------
 
     async def guarded(self, tier: str, note: Note, work: Awaitable[R]) -> R | None:
-        """The one place that catches a failing tier: it gives None and stands in the receipt, the log and the counts."""
+        """The one place that catches a failing tier: it gives None, and the receipt, the log and the counts say so."""
         try:
             return await work
         except Exception as error:
@@ -249,73 +247,32 @@ class Engine:
             return None
 
     def failed(self, tier: str, error: Exception, *, logs: bool = True) -> None:
-        """Count and log a failure that nobody has to handle; `logs` False only counts one like those before it."""
+        """Count and log a failure that no caller has to handle; `logs` False only counts one like those before it."""
         self.failures[tier] = self.failures.get(tier, 0) + 1
         self.meter.count("pagefile_degraded_total", tier=tier)
         if logs:
             logger.error("the %s tier failed; going on without it", tier, exc_info=error)
 
+    # -- the end ------------------------------------------------------------------------------------------------------
 
-def _indexer(
-    store: Store, home: VectorHome | None, embedder: Embedder | None, meter: Meter, *, by_itself: bool
-) -> Indexer:
-    reader = Reader(store.source, store.watermarks)
-    made = None if home is None or embedder is None else TurnVectors(home, embedder, store.watermarks)
-    return Indexer(
-        reader, store.watermarks, Terms(store.terms), made, Health(meter), meter, by_itself=by_itself
-    )
-
-
-def _archive_rules(settings: Settings) -> ArchiveRules:
-    return ArchiveRules(
-        threshold=settings.archive.threshold,
-        page_from=min(settings.archive.page_from, settings.archive.threshold),
-        reuse_s=settings.archive.reuse_s,
-        wording=WORDINGS[settings.language],
-    )
+    async def close(self) -> None:
+        """Let go of the store, the vectors and the cache."""
+        if self.kit.home is not None:
+            await self.kit.home.close()
+        await self.store.close()
+        if self.cache is not None:
+            await self.cache.close()
 
 
-def _workspace_rules(settings: Settings) -> WorkspaceRules:
-    given = settings.workspace
-    return WorkspaceRules(
-        enabled=given.enabled,
-        max_chunks=given.max_chunks,
-        min_relevance=given.min_relevance,
-        max_injected=given.max_injected,
-        search_chars=given.search_chars,
-        page_chars=given.page_chars,
-        page_share=given.page_share,
-        outline_chars=given.outline_chars,
-        cache_s=given.cache_s,
-        threshold=settings.archive.threshold,
-        page_from=settings.archive.page_from,
-        max_runs=given.max_runs,
-        language=settings.language,
-        tools=(*parsed_rules(given.rules), *DEFAULT_RULES),
-    )
-
-
-def _facts(
-    store: Store, counter: Counter, clock: Clock, settings: MemorySettings, embedder: Embedder | None
-) -> Facts:
-    rules = FactRules(
-        budget_tokens=settings.max_injection_tokens,
-        context_turns=settings.max_context_turns,
-        similarity_weight=settings.similarity_weight,
-        confidence_weight=settings.confidence_weight,
-    )
-    by_meaning = embedder if settings.embeddings else None
-    return Facts(FactBook(store.facts, counter, clock), counter, rules, embedder=by_meaning)
-
-
-def _learning(
-    store: Store, facts: Facts, meter: Meter, extractor: FactExtractor | None, *, erasing: anyio.Lock
-) -> Learning:
-    learner = None
-    if extractor is not None:
-        reads = facts.book, store.reader, store.watermarks, meter
-        learner = FactLearner(*reads, extractor, instead=RuleExtractor(), erasing=erasing)
-    return Learning(learner, store.watermarks, meter)
+def _checked(tiers: tuple[Tier, ...]) -> tuple[Tier, ...]:
+    names = [tier.name for tier in tiers]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise SettingsError(
+            f"Several tiers are called {', '.join(twice)}: give each a name of its own; "
+            "receipts and metrics know tiers by their names."
+        )
+    return tiers
 
 
 def _sessions(store: Store, cache: SessionCache | None) -> SessionStore:
@@ -324,6 +281,5 @@ def _sessions(store: Store, cache: SessionCache | None) -> SessionStore:
     )
 
 
-def rules_of(settings: Settings) -> WindowRules:
-    """The window that the settings speak of."""
-    return WindowRules(settings.window_tokens, settings.threshold, settings.recent_turns)
+def _unnoted(_: str) -> None:
+    """There is no receipt to write to."""

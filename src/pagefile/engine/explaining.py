@@ -67,7 +67,7 @@ async def found_call(engine: Engine, scope: Scope, call_id: str) -> Call:
     try:
         return await engine.store.calls.get(scope, call_id)
     except NotFoundError:
-        await engine.calls.settle()
+        await engine.write_calls()
         return await engine.store.calls.get(scope, call_id)
 
 

@@ -13,6 +13,8 @@ from pagefile.engine.conversation import Conversation
 from pagefile.engine.engine import Engine
 from pagefile.engine.explaining import found_call
 from pagefile.engine.fact_import import import_memory
+from pagefile.engine.kit import Kit
+from pagefile.engine.metering import NoMeter
 from pagefile.engine.pages import load_text
 from pagefile.engine.reading import done_turns
 from pagefile.engine.transfer import export_to, import_from
@@ -58,8 +60,14 @@ from pagefile.settings import EmbedderSettings, ModelSettings, Settings
 from pagefile.stores import InMemoryStore, StoreOptions, SystemClock, open_sessions, open_store
 from pagefile.stores.vectors import open_vectors
 from pagefile.text.tokens import CachedCounter, open_counter
-from pagefile.tiers.archive import checked_uuid
+from pagefile.tiers.archive import Archive
+from pagefile.tiers.base import Tier
+from pagefile.tiers.episodes import Episodes
+from pagefile.tiers.facts import Facts
 from pagefile.tiers.facts_book import Draft
+from pagefile.tiers.indexing import TurnVectors
+from pagefile.tiers.meaning import Health
+from pagefile.tiers.page_text import checked_uuid
 
 
 class Memory:
@@ -92,6 +100,7 @@ class Memory:
         settings: Settings | None = None,
         meter: Meter | None = None,
         clock: Clock | None = None,
+        tiers: Sequence[Tier] = (),
     ) -> AsyncGenerator["Memory"]:
         """Open a memory for the length of a `with` block.
 
@@ -106,6 +115,7 @@ class Memory:
             settings: everything else; nothing is read from the environment here.
             meter: takes measurements.
             clock: for tests.
+            tiers: kinds of memory of your own, beside those that every memory has.
         """
         settings = settings or Settings()
         counter = CachedCounter(open_counter(tokenizer or settings.tokenizer))
@@ -118,19 +128,24 @@ class Memory:
         )
         embedding = embedder if isinstance(embedder, Embedder) else _embedder(settings.embedder, embedder)
         home = await _home(vectors if vectors is not None else settings.vectors, store)
-        engine = Engine.build(
+        meter = meter or NoMeter()
+        kit = Kit(
             store,
             settings,
             clock,
             counter,
-            vectors=home,
-            embedder=embedding,
-            extractor=_extractor(settings, model or own_model),
+            meter,
             summarizer=writer,
-            meter=meter,
-            cache=cache,
             describe=_describe(settings, model or own_model),
+            extractor=_extractor(settings, model or own_model),
+            embedder=embedding,
+            home=home,
+            vectors=None
+            if home is None or embedding is None
+            else TurnVectors(home, embedding, store.watermarks),
+            health=Health(meter),
         )
+        engine = Engine.build(kit, cache=cache, more=tiers)
         try:
             async with _background_work(engine):
                 yield cls(engine)
@@ -211,7 +226,7 @@ class Memory:
         scope = Scope(_tenant(tenant), checked_id(user_id, "user_id"))
         text = checked_text(query, "query")
         asked = None if at is None else moment(at)
-        return await self.engine.episodes.recall(scope, text, at_least(1, limit, "limit"), asked)
+        return await self.engine.tier(Episodes).recall(scope, text, at_least(1, limit, "limit"), asked)
 
     async def remember(
         self,
@@ -248,7 +263,7 @@ class Memory:
             subject=subject,
             valid_from=valid_from,
         )
-        return await self.engine.facts.book.remember(scope, draft)
+        return await self.engine.tier(Facts).book.remember(scope, draft)
 
     async def facts(
         self,
@@ -266,7 +281,7 @@ class Memory:
         self.engine.check_open()
         scope = Scope(_tenant(tenant), checked_id(user_id, "user_id"))
         if as_of is not None:
-            return await self.engine.facts.book.as_of(scope, moment(as_of))
+            return await self.engine.tier(Facts).book.as_of(scope, moment(as_of))
         if history:
             return await self.engine.store.facts.list(scope, retracted=True)
         return [fact for fact in await self.engine.store.facts.list(scope) if fact.valid_to is None]
@@ -275,7 +290,7 @@ class Memory:
         """No longer hold a fact; it stays on record as retracted. Of a user that is named, only their own."""
         self.engine.check_open()
         scope = Scope(_tenant(tenant), user_id)
-        return await self.engine.facts.book.retract(scope, checked_id(fact_id, "fact id"))
+        return await self.engine.tier(Facts).book.retract(scope, checked_id(fact_id, "fact id"))
 
     async def fact_revisions(
         self, user_id: str, tenant: str | None = None, *, after: int = 0
@@ -293,7 +308,7 @@ class Memory:
         self.engine.check_open()
         scope = Scope(_tenant(tenant), checked_id(user_id, "user_id"))
         number = None if revision is None else at_least(1, revision, "revision")
-        return await self.engine.facts.book.undo(scope, number)
+        return await self.engine.tier(Facts).book.undo(scope, number)
 
     async def import_facts(
         self,
@@ -308,15 +323,12 @@ class Memory:
         """
         self.engine.check_open()
         scope = Scope(_tenant(tenant), checked_id(user_id, "user_id"))
-        return await import_memory(self.engine.facts.book, source, scope)
+        return await import_memory(self.engine.tier(Facts).book, source, scope)
 
     async def settle(self) -> None:
         """Wait until background work has caught up."""
         self.engine.check_open()
-        await self.engine.tender.settle()
-        await self.engine.indexer.settle()
-        await self.engine.learning.settle()
-        await self.engine.calls.settle()
+        await self.engine.worker.settle()
 
     async def forget(
         self, *, user_id: str | None = None, conversation_id: str | None = None, tenant: str | None = None
@@ -328,11 +340,7 @@ class Memory:
                 "forget() erases what you name: give a user_id, a conversation_id or a tenant."
             )
         scope = Scope(_tenant(tenant), user_id, conversation_id)
-        await self.engine.calls.flush()
-        await self.engine.forget_sessions(scope)
-        receipt = await self.engine.erase(scope)
-        self.engine.forget(scope)
-        return receipt
+        return await self.engine.erase(scope)
 
     async def call(self, call_id: str, *, user_id: str | None = None, tenant: str | None = None) -> Call:
         """A recorded call of whatever conversation of the tenant, or of one of its users; `call.scope` says which."""
@@ -359,7 +367,7 @@ class Memory:
         conversation.
         """
         self.engine.check_open()
-        return await self.engine.archive.page(Scope(_tenant(tenant), user_id), uuid)
+        return await self.engine.tier(Archive).page(Scope(_tenant(tenant), user_id), uuid)
 
     async def peek(
         self,
@@ -390,7 +398,7 @@ class Memory:
         """
         self.engine.check_open()
         scope = Scope(_tenant(tenant), None if user_id is None else checked_id(user_id, "user_id"))
-        return await self.engine.page_search.search(
+        return await self.engine.tier(Archive).search(
             scope, checked_text(query, "query"), at_least(1, limit, "limit")
         )
 
@@ -419,9 +427,7 @@ class Memory:
             None if older_than is None else _before(now, older_than),
             None if max_bytes is None else at_least(0, max_bytes, "max_bytes"),
         )
-        purged = await self.engine.store.page_keeper.purge(request)
-        self.engine.paging.forget()
-        return purged
+        return await self.engine.tier(Archive).purge(request)
 
     async def rebuild(
         self,
@@ -439,7 +445,7 @@ class Memory:
             progress: told how many entries of the log were read so far, and of how many.
         """
         self.engine.check_open()
-        return await self.engine.indexer.rebuild(
+        return await self.engine.tier(Episodes).derivation.rebuild(
             progress or _nobody,
             tenant=None if tenant is None else checked_id(tenant, "tenant"),
             anew=anew,
@@ -456,14 +462,14 @@ class Memory:
         """Write a tenant, a user or a conversation as JSON lines; returns how many of each kind."""
         self.engine.check_open()
         scope = Scope(_tenant(tenant), user_id, conversation_id)
-        await self.engine.calls.settle()
+        await self.engine.write_calls()
         return await export_to(self.engine.store, path, scope, clock=self.engine.clock)
 
     async def import_(self, path: str | PathLike[str], *, tenant: str | None = None) -> dict[str, int]:
         """Read an export; what is there already is left as it is. Returns how many of each kind were new."""
         self.engine.check_open()
         counts = await import_from(self.engine.store, path, _tenant(tenant), clock=self.engine.clock)
-        self.engine.indexer.look()
+        self.engine.worker.look()
         return counts
 
     async def describe(self) -> JsonObject:
@@ -475,40 +481,37 @@ class Memory:
             "tokenizer": {"name": counter.name, "exact": counter.exact},
             "window_tokens": self.settings.window_tokens,
             "model": self.settings.model.name,
-            "recall": await self.engine.indexer.describe(),
-            "page_faults": self.engine.archive.loads,
+            **await self._described_tiers(),
             "tier_failures": dict(self.engine.failures),
             "calls_dropped": self.engine.calls.dropped,
         }
 
+    async def _described_tiers(self) -> dict[str, JsonValue]:
+        found: dict[str, JsonValue] = {}
+        for tier in self.engine.tiers:
+            found.update(await tier.describe())
+        return found
+
     def _incognito(self) -> Engine:
-        """A house of its own, in memory, in which nothing is looked up."""
-        apart = Engine.build(
-            InMemoryStore(self.engine.clock), self.engine.settings, self.engine.clock, self.engine.counter
-        )
-        apart.incognito = True
-        return apart
+        """An engine of its own, in memory, in which nothing is looked up."""
+        kit = self.engine.kit
+        alone = Kit(InMemoryStore(kit.clock), kit.settings, kit.clock, kit.counter, NoMeter())
+        return Engine.build(alone, incognito=True)
 
 
 @asynccontextmanager
 async def _background_work(engine: Engine) -> AsyncGenerator[None]:
-    """What nobody waits for, while the block runs; at its end the quick part of it is finished."""
+    """The worker, while the block runs; at its end the quick part of what is left is finished."""
     failure: Exception | None = None
     async with anyio.create_task_group() as background:
-        background.start_soon(engine.calls.run)
-        background.start_soon(engine.retention.run)
-        background.start_soon(engine.tender.run)
-        background.start_soon(engine.indexer.run)
-        background.start_soon(engine.learning.run)
+        background.start_soon(engine.worker.run)
         try:
             yield
         except Exception as error:
             # Raised again below: the task group would wrap it, and a caller's `except` would miss it.
             failure = error
         with anyio.move_on_after(engine.settings.drain_s, shield=True):
-            await engine.tender.settle()
-            await engine.indexer.drain()
-            await engine.learning.drain()
+            await engine.worker.drain()
         background.cancel_scope.cancel()
     if failure is not None:
         raise failure

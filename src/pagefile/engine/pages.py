@@ -8,7 +8,8 @@ from pagefile.engine.engine import Engine
 from pagefile.errors import HandleNotFoundError, InvalidTurnError, PagefileError
 from pagefile.records import Page, Scope, Turn, checked_text
 from pagefile.text.words import terms
-from pagefile.tiers.archive import checked_uuid, explained, fitting_slice, slice_of
+from pagefile.tiers.archive import Archive
+from pagefile.tiers.page_text import checked_uuid, explained, fitting_slice, slice_of
 from pagefile.tiers.paging import LEAST_EXCERPT_TOKENS
 from pagefile.window.placeholder import LOAD_TOOL, SEARCH_TOOL, short_placeholder
 from pagefile.window.wording import WORDINGS
@@ -37,12 +38,12 @@ async def load_text(
         raise InvalidTurnError(
             "Give either query or offset: the passages that answer a query have no offset."
         )
-    load = engine.archive.load if counted else engine.store.pages.load
+    load = engine.tier(Archive).load if counted else engine.store.pages.load
     _, text = await load(scope, checked_uuid(uuid))
     if query is None:
         return slice_of(text, start, most)
     budget = engine.settings.window_tokens // 4 if most is None else most
-    return await engine.archive.excerpt(text, checked_text(query, "query"), budget)
+    return await engine.tier(Archive).excerpt(text, checked_text(query, "query"), budget)
 
 
 async def call_tool(
@@ -62,7 +63,7 @@ async def call_tool(
 
 
 async def _load(engine: Engine, scope: Scope, open_turn: Turn | None, arguments: Mapping[str, object]) -> str:
-    page, text = await engine.archive.load(scope, str(arguments.get("uuid") or ""))
+    page, text = await engine.tier(Archive).load(scope, str(arguments.get("uuid") or ""))
     room = engine.settings.window_tokens // 2 - _loaded_tokens(open_turn)
     if room < LEAST_EXCERPT_TOKENS:
         return (
@@ -80,7 +81,7 @@ async def _load(engine: Engine, scope: Scope, open_turn: Turn | None, arguments:
     if query is None and page.tokens <= room:
         return text
     asked = query or (open_turn.user if open_turn is not None else None) or page.query_summary
-    return await engine.archive.excerpt(text, asked, room) + _more(page, 0)
+    return await engine.tier(Archive).excerpt(text, asked, room) + _more(page, 0)
 
 
 def _more(page: Page, read_to: int) -> str:
@@ -98,7 +99,7 @@ async def _search(
     if not query:
         return "[缺少参数 / missing argument] query: say what to look for."
     home = scope if scope.user is None else Scope(scope.tenant, scope.user)
-    hits = await engine.page_search.search(home, query, _HITS_SHOWN)
+    hits = await engine.tier(Archive).search(home, query, _HITS_SHOWN)
     if not hits:
         return f"[无结果 / nothing found] {query}"
     return "\n\n".join(

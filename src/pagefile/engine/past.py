@@ -7,34 +7,40 @@ the place in the log, and up to the revision, that the moment names.
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, TypeVar, cast
+from typing import Literal, TypeVar
 
 from pagefile.engine.moments import Moment, listed
 from pagefile.errors import HandleNotFoundError, NotFoundError, StoreError
 from pagefile.ports import (
-    CallLog,
     EntryQuery,
     FactStore,
     HeadQuery,
-    KeyStore,
     LogReader,
     LogView,
-    Near,
-    PageIndex,
+    Neighbourhood,
     PageKeeper,
-    PageStore,
-    SessionStore,
+    PurgeRequest,
     SinceRequest,
     Store,
     TermStore,
-    TurnLog,
+    TurnRef,
     TurnSource,
     TurnTerms,
     ViewRequest,
-    Watermarks,
 )
-from pagefile.records import NEVER, Checkpoint, ErasureReceipt, Fact, Head, JsonObject, Page, Scope, Turn
-from pagefile.tiers.meaning import Meaning
+from pagefile.records import (
+    NEVER,
+    Checkpoint,
+    Entry,
+    ErasureReceipt,
+    Fact,
+    Head,
+    JsonObject,
+    Page,
+    Revision,
+    Scope,
+    Turn,
+)
 
 #: Entries read at a time, and conversations.
 _BATCH = 200
@@ -58,18 +64,20 @@ class PastStore(Store):
         self._ends: dict[str, int] | None = None
         #: What is done to a turn before a window sees it: nothing, unless other settings would have stored it otherwise.
         self.rewrite: Rewrite = _as_it_is
-        self.reader = cast("LogReader", _Port(view=self._view))
-        self.source = cast("TurnSource", _Port(since=self._turns_since, around=store.source.around))
-        self.terms = cast("TermStore", _Port(since=self._terms_since))
-        self.facts = cast("FactStore", _Port(changed=self._changed, list=self._facts))
-        self.pages = cast("PageStore", _Port(load=store.pages.load))
-        self.page_keeper = cast("PageKeeper", _Port(pinned=self._pinned))
-        self.log = cast("TurnLog", _Port())
-        self.page_index = cast("PageIndex", _Port())
-        self.calls = cast("CallLog", _Port())
-        self.sessions = cast("SessionStore", _Port())
-        self.watermarks = cast("Watermarks", _Port())
-        self.keys = cast("KeyStore", _Port())
+        self.reader = _PastReader(self, store)
+        self.source = _PastSource(self, store)
+        self.terms = _PastTerms(self)
+        self.facts = _PastFacts(self, store)
+        self.page_keeper = _PastPages(self, store)
+        # What a window reads of these never changes; nothing writes, since no turn is absorbed and no worker runs.
+        self.pages = store.pages
+        self.page_index = store.page_index
+        self.log = store.log
+        self.calls = store.calls
+        self.sessions = store.sessions
+        self.watermarks = store.watermarks
+        self.keys = store.keys
+        self.items = store.items
 
     async def erase(self, scope: Scope) -> ErasureReceipt:
         raise StoreError("What was cannot be erased: erase what is, with `memory.forget()`.")
@@ -82,7 +90,7 @@ class PastStore(Store):
 
     # -- the log ------------------------------------------------------------------------------------------------------
 
-    async def _view(self, request: ViewRequest) -> LogView:
+    async def view(self, request: ViewRequest) -> LogView:
         taken: list[Turn] = []
         tokens = rewritten = 0
         async for was in self._live():
@@ -149,10 +157,7 @@ class PastStore(Store):
 
     # -- facts and pages ----------------------------------------------------------------------------------------------
 
-    async def _changed(self, scope: Scope) -> tuple[int, int]:
-        return 0, 0
-
-    async def _facts(self, scope: Scope, *, retracted: bool = False) -> list[Fact]:
+    async def facts_then(self, scope: Scope, *, retracted: bool = False) -> list[Fact]:
         """The facts as they stood: what is there now, with every later change taken back."""
         facts = {fact.id: fact for fact in await self._store.facts.list(scope, retracted=True)}
         number = self._moment.traces.get("facts")
@@ -168,7 +173,7 @@ class PastStore(Store):
         held = sorted(facts.values(), key=lambda fact: (fact.recorded, fact.id))
         return [fact for fact in held if retracted or fact.retracted is None]
 
-    async def _pinned(self, scope: Scope) -> list[Page]:
+    async def pinned(self, scope: Scope) -> list[Page]:
         found: list[Page] = []
         for uuid in listed(self._moment.traces.get("pinned")):
             try:
@@ -185,12 +190,12 @@ class PastStore(Store):
             self._ends = await self._found_ends()
         return self._ends
 
-    async def _turns_since(self, request: SinceRequest) -> list[Turn]:
+    async def turns_since(self, request: SinceRequest) -> list[Turn]:
         return await self._since(
             request, self._store.source.since, lambda turn: (turn.scope.conversation or "", turn.seq or 0)
         )
 
-    async def _terms_since(self, request: SinceRequest, analyzer: str) -> list[TurnTerms]:
+    async def terms_since(self, request: SinceRequest, analyzer: str) -> list[TurnTerms]:
         async def read(asked: SinceRequest) -> list[TurnTerms]:
             return await self._store.terms.since(asked, analyzer)
 
@@ -247,33 +252,106 @@ class PastStore(Store):
         return there
 
     async def _created(self, scope: Scope, seq: int) -> datetime | None:
-        every = frozenset({"turn", "checkpoint", "reset"})
-        query = EntryQuery(scope, kinds=cast("Any", every), after_seq=seq - 1, limit=1)
+        every: frozenset[Literal["turn", "checkpoint", "reset"]] = frozenset({"turn", "checkpoint", "reset"})
+        query = EntryQuery(scope, kinds=every, after_seq=seq - 1, limit=1)
         found = await self._store.reader.entries(query)
         return found[0].created if found else None
 
 
-class PastMeaning(Meaning):
-    """Recall by meaning among the turns that were there."""
+class _PastReader(LogReader):
+    def __init__(self, past: PastStore, store: Store) -> None:
+        self._past = past
+        self._now = store.reader
 
-    def __init__(self, past: PastStore, now: Meaning) -> None:
-        super().__init__(now.vectors, now.health)
+    async def view(self, request: ViewRequest) -> LogView:
+        return await self._past.view(request)
+
+    async def entries(self, query: EntryQuery) -> list[Entry]:
+        return await self._now.entries(query)
+
+    async def heads(self, query: HeadQuery) -> list[Head]:
+        return await self._now.heads(query)
+
+
+class _PastSource(TurnSource):
+    def __init__(self, past: PastStore, store: Store) -> None:
+        self._past = past
+        self._now = store.source
+
+    async def since(self, request: SinceRequest) -> list[Turn]:
+        return await self._past.turns_since(request)
+
+    async def around(self, scope: Scope, refs: Sequence[TurnRef]) -> list[Neighbourhood]:
+        return await self._now.around(scope, refs)
+
+
+class _PastTerms(TermStore):
+    def __init__(self, past: PastStore) -> None:
         self._past = past
 
-    async def near(
-        self, scope: Scope, question: str, limit: int, patience_s: float
-    ) -> tuple[Sequence[Near], str | None]:
-        # Twice as many, since some of them were not there yet.
-        found, note = await super().near(scope, question, 2 * limit, patience_s)
-        ends = await self._past.ends()
-        return [one for one in found if one.seq <= ends.get(one.conversation, 0)][:limit], note
+    async def since(self, request: SinceRequest, analyzer: str) -> list[TurnTerms]:
+        return await self._past.terms_since(request, analyzer)
+
+    async def write(self, scope: Scope, terms: Sequence[TurnTerms], analyzer: str) -> None:
+        raise _read_only()
 
 
-class _Port:
-    """Only the verbs it is given."""
+class _PastFacts(FactStore):
+    def __init__(self, past: PastStore, store: Store) -> None:
+        self._past = past
+        self._now = store.facts
 
-    def __init__(self, **verbs: Callable[..., Any]) -> None:
-        self.__dict__.update(verbs)
+    async def list(self, scope: Scope, *, retracted: bool = False) -> list[Fact]:
+        return await self._past.facts_then(scope, retracted=retracted)
+
+    async def changed(self, scope: Scope) -> tuple[int, int]:
+        return 0, 0
+
+    async def get(self, scope: Scope, fact_id: str) -> Fact:
+        return await self._now.get(scope, fact_id)
+
+    async def revisions(self, scope: Scope, *, after: int = 0) -> Sequence[Revision]:
+        return await self._now.revisions(scope, after=after)
+
+    async def owners(self, tenant: str) -> Sequence[Scope]:
+        return await self._now.owners(tenant)
+
+    async def revise(self, *args: object, **kwargs: object) -> Revision:
+        raise _read_only()
+
+    async def restore(self, *args: object, **kwargs: object) -> tuple[int, int]:
+        raise _read_only()
+
+
+class _PastPages(PageKeeper):
+    def __init__(self, past: PastStore, store: Store) -> None:
+        self._past = past
+        self._now = store.page_keeper
+
+    async def pinned(self, scope: Scope) -> list[Page]:
+        return await self._past.pinned(scope)
+
+    async def page(self, scope: Scope, uuid: str) -> Page:
+        return await self._now.page(scope, uuid)
+
+    async def equal_call(self, scope: Scope, call_hash: str, since: datetime) -> Page | None:
+        return await self._now.equal_call(scope, call_hash, since)
+
+    async def tenants(self) -> list[str]:
+        return await self._now.tenants()
+
+    async def pin(self, scope: Scope, uuid: str, *, pinned: bool) -> Page:
+        raise _read_only()
+
+    async def touch(self, scope: Scope, uuids: Sequence[str], at: datetime) -> None:
+        raise _read_only()
+
+    async def purge(self, request: PurgeRequest) -> list[Page]:
+        raise _read_only()
+
+
+def _read_only() -> StoreError:
+    return StoreError("A window that is made again reads what was, and writes nothing.")
 
 
 async def turn_behind(reader: LogReader, scope: Scope, turn_id: str, seq: int) -> Turn | None:

@@ -4,7 +4,7 @@ The window is made by the same code as any other, over a store that answers as i
 shown again, as long as nothing that decided it is changed; otherwise it is chosen anew among what was known then.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from difflib import get_close_matches
@@ -13,24 +13,22 @@ from typing import Any, cast
 import anyio.to_thread
 
 from pagefile.engine.asking import Request
-from pagefile.engine.engine import FAILED, Engine
+from pagefile.engine.engine import Engine
+from pagefile.engine.kit import standard_tiers
 from pagefile.engine.metering import NoMeter
-from pagefile.engine.moments import DECIDING, Moment, listed, recorded_moment, with_settings
-from pagefile.engine.past import PastMeaning, PastStore
+from pagefile.engine.moments import DECIDING, Moment, recorded_moment, with_settings
+from pagefile.engine.past import PastStore
 from pagefile.engine.windows import Made, assembled, hash_of
 from pagefile.errors import HandleNotFoundError, MissingExtraError, NotFoundError, SettingsError
-from pagefile.ports import Clock, PageKeeper, PageStore, TurnRef
+from pagefile.ports import Clock, PageKeeper, PageStore
 from pagefile.records import Call, JsonObject, JsonValue, Scope, Step, Turn
 from pagefile.settings import Settings
 from pagefile.settings.parsing import parsed
 from pagefile.text.tokens import CachedCounter, open_counter
-from pagefile.tiers.archive import LOADING_TOOLS
-from pagefile.tiers.base import Counter, Occasion, Tier
-from pagefile.tiers.episodes import Episodes
-from pagefile.tiers.facts import conversation_context
-from pagefile.tiers.meaning import Meaning
-from pagefile.tiers.paging import PagesIn, Paging
-from pagefile.window.candidates import PRIORITY, Block, Candidate, candidate_from
+from pagefile.tiers.base import FAILED, Counter, Remembered, Tier
+from pagefile.tiers.page_text import LOADING_TOOLS
+from pagefile.tiers.past import Before, PastWindow
+from pagefile.window.candidates import PRIORITY, Block
 from pagefile.window.comparing import Comparison, compared
 from pagefile.window.measure import measured_step, step_tokens
 from pagefile.window.placeholder import placeholder, placeholder_uuid
@@ -171,7 +169,7 @@ def change_of(name: str, text: str) -> JsonValue:
     return cast("JsonValue", parsed(key, text))
 
 
-# -- the house as it was --------------------------------------------------------------------------------------------------
+# -- the engine as it was -------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,123 +197,42 @@ class _Then:
         if "archive.threshold" in changes or "language" in changes:
             rules = settings.archive.threshold, WORDINGS[settings.language]
             past.rewrite = _Rewriter(now.store.pages, now.store.page_keeper, past.scope, counter, *rules)
-        embedder = now.indexer.vectors.embedder if now.indexer.vectors is not None else None
-        engine = Engine.build(past, settings, _Stopped(moment.at), counter, embedder=embedder)
-        engine.episodes = Episodes(
-            past.source,
-            past.terms,
-            PastMeaning(past, Meaning(now.indexer.vectors, now.indexer.health)),
-            counter,
-            NoMeter(),
-            engine.clock,
-            gate=settings.recall,
-            turns=settings.recall_turns,
-            max_postings=settings.recall_cache_postings,
-            patience_s=settings.embedder.patience_s,
+        kit = replace(
+            now.kit,
+            store=past,
+            settings=settings,
+            clock=_Stopped(moment.at),
+            counter=counter,
+            meter=NoMeter(),
+            extractor=None,
+            horizon=past.ends,
         )
-        await _remember(engine, past, call, moment, was, changes)
-        return cls(engine, call.scope)
+        before = None if was is None else Before(was.view.turns, was.asked)
+        window = PastWindow(past.scope, moment.traces, receipt_from(call.receipt), changes, before)
+        # Tiers from outside have no past of their own: they offer what was written down.
+        own = standard_tiers(kit)
+        tiers = [await _replayed(tier, window) for tier in (*own, *now.tiers[len(own) :])]
+        return cls(Engine.build(kit, tiers=tiers), call.scope)
 
     async def made(self, request: Request) -> Made:
         """The window."""
         return await assembled(self.engine, self.scope, request)
 
 
-class _Remembered(Tier):
-    """Offers what was offered then, where that still holds; else what the tier offers anew."""
-
-    def __init__(self, anew: Tier, offered: Sequence[Candidate], holds: Callable[[Occasion], bool]) -> None:
-        self.name = anew.name
-        self._anew = anew
-        self._offered = offered
-        self._holds = holds
-
-    async def offer(self, occasion: Occasion) -> Sequence[Candidate]:
-        return self._offered if self._holds(occasion) else await self._anew.offer(occasion)
-
-
-class _NoPages:
-    """The archive as it was when it failed."""
-
-    async def bring(self, occasion: Occasion, load: Sequence[str]) -> PagesIn:
-        return PagesIn({}, {}, ())
+async def _replayed(tier: Tier, past: PastWindow) -> Tier:
+    if past.traces.get(tier.name) == FAILED and not past.changes:
+        return Remembered(tier)
+    return await tier.replay(past)
 
 
 class _Stopped(Clock):
-    """A clock that stands still."""
+    """A clock that shows one moment."""
 
     def __init__(self, at: datetime) -> None:
         self._at = at
 
     def now(self) -> datetime:
         return self._at
-
-
-async def _remember(
-    engine: Engine,
-    past: PastStore,
-    call: Call,
-    moment: Moment,
-    was: Made | None,
-    changes: Mapping[str, JsonValue],
-) -> None:
-    """Let the tiers offer what they offered then, unless something that decided it is changed."""
-    # A slot of the house takes any tier: windows only ask it for its offers.
-    tiers = cast("Any", engine)
-    traces = moment.traces
-
-    def holds(occasion: Occasion) -> bool:
-        return was is None or _ids(occasion.view.turns) == _ids(was.view.turns)
-
-    def speaks_of_the_same(occasion: Occasion) -> bool:
-        most = engine.settings.memory.max_context_turns
-        return was is None or (
-            conversation_context(occasion.view.turns, occasion.query, most)
-            == conversation_context(was.view.turns, was.asked, most)
-        )
-
-    if "episodes" in traces and not {"query", "recall", "recall_turns"} & changes.keys():
-        tiers.episodes = _Remembered(engine.episodes, await _episodes(engine, past, moment), holds)
-    if "facts" in traces and not any(name == "query" or name.startswith("memory.") for name in changes):
-        tiers.facts = _Remembered(engine.facts, await _facts(engine, past, call, moment), speaks_of_the_same)
-    chunks = [candidate_from(one) for one in listed(traces.get("workspace"))]
-    shown = chunks if engine.settings.workspace.enabled else []
-    tiers.workspaces = _Remembered(engine.workspaces, shown, lambda _: True)
-    if traces.get("archive") == FAILED and not changes:
-        tiers.paging = cast("Paging", _NoPages())
-
-
-def _ids(turns: Sequence[Turn]) -> list[str]:
-    return [turn.id for turn in turns]
-
-
-async def _episodes(engine: Engine, past: PastStore, moment: Moment) -> list[Candidate]:
-    rows = listed(moment.traces["episodes"])
-    refs = [TurnRef(conversation, seq) for conversation, seq, _, _ in rows]
-    home = past.scope if past.scope.user is None else Scope(past.scope.tenant, past.scope.user)
-    there = {near.turn.id: near.turn for near in await past.source.around(home, refs)} if refs else {}
-    return [
-        engine.episodes.candidate(there[turn_id], score, rank)
-        for rank, (_, _, turn_id, score) in enumerate(rows)
-        if turn_id in there
-    ]
-
-
-async def _facts(engine: Engine, past: PastStore, call: Call, moment: Moment) -> list[Candidate]:
-    """The facts in the order in which they stand in the receipt."""
-    if moment.traces["facts"] == FAILED or past.scope.user is None:
-        return []
-    owner = Scope(past.scope.tenant, past.scope.user)
-    held = {f"fact:{fact.id}": fact for fact in await past.facts.list(owner)}
-    offered: list[Candidate] = []
-    for rank, verdict in enumerate(receipt_from(call.receipt)):
-        if verdict.block not in {"facts", "corrections"}:
-            continue
-        if verdict.id in held:
-            offered.append(engine.facts.candidate(held[verdict.id], verdict.score, rank))
-        elif not verdict.id.startswith("fact:"):
-            offered.append(Candidate(verdict.id, verdict.block, (), rank, note=verdict.note))
-    return offered
 
 
 # -- settings and texts of then ------------------------------------------------------------------------------------------

@@ -37,8 +37,8 @@ from pagefile.records import (
     checked_text,
     utc,
 )
-from pagefile.tiers.archive import checked_uuid
 from pagefile.tiers.facts_learning import TIER
+from pagefile.tiers.page_text import checked_uuid
 from pagefile.window.candidates import candidate_from
 from pagefile.window.receipt import Receipt, Verdict, receipt_from
 

@@ -1,23 +1,22 @@
 """From a question to a window: read the log, let the tiers offer, compile, and write down what was handed out."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from time import perf_counter
 from uuid import uuid4
 
 from pagefile.engine.asking import Request
-from pagefile.engine.engine import FAILED, Engine
+from pagefile.engine.engine import Engine
 from pagefile.engine.moments import KEY as MOMENT
 from pagefile.engine.moments import moment_of
 from pagefile.errors import ConflictError, StoreError
 from pagefile.ports import LogView, ViewRequest
-from pagefile.records import NEVER, Call, Head, JsonValue, Scope
+from pagefile.records import NEVER, Call, Head, Scope
 from pagefile.text.scripts import language
 from pagefile.tiers.base import Occasion
-from pagefile.tiers.checkpoints import WindowRules
-from pagefile.window.budget import Budget
+from pagefile.tiers.history import History
 from pagefile.window.candidates import Candidate, Form
 from pagefile.window.compile import Compiled, Layout, compile_window
 from pagefile.window.receipt import Receipt, Window
@@ -31,8 +30,7 @@ async def make_window(engine: Engine, scope: Scope, request: Request) -> Window:
     """The window for a request. What fails on the way is noted in the receipt; the question itself always gets through."""
     at = engine.clock.now()
     made = await assembled(engine, scope, request)
-    if made.window.should_checkpoint and engine.settings.checkpoints == "sync":
-        await engine.checkpoints.tend(scope, _rules(request), now=True)
+    if await engine.reconsidered(made.occasion, made.window):
         at = engine.clock.now()
         made = await assembled(engine, scope, request)
     _tell(engine, scope, request, made, at)
@@ -48,8 +46,7 @@ def _tell(engine: Engine, scope: Scope, request: Request, made: "Made", at: date
         # Now, because the messages are the caller's from here on.
         digest = hash_of(made.window)
         engine.calls.add(scope, partial(_call, engine, scope, made, request, at, digest))
-    if engine.tends:
-        engine.tender.read_with(scope, _rules(request), made.view.head.live_tokens)
+    engine.handed_out(made.occasion, made.window)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +54,17 @@ class Made:
     """A window, and what it was made of."""
 
     window: Window
-    view: LogView
-    asked: str | None
-    traces: Mapping[str, JsonValue]
+    occasion: Occasion
+
+    @property
+    def view(self) -> LogView:
+        """The conversation as it was read."""
+        return self.occasion.view
+
+    @property
+    def asked(self) -> str | None:
+        """The question."""
+        return self.occasion.query
 
 
 def hash_of(window: Window) -> str:
@@ -81,22 +86,17 @@ async def assembled(engine: Engine, scope: Scope, request: Request) -> Made:
         request.window_tokens,
         request.recent_turns,
         notes.append,
+        count=engine.counter.count,
+        threshold=request.threshold,
+        load=request.load,
         run=(scope, request.run),
     )
-    occasion, loaded = await _with_pages(engine, occasion, request)
-    candidates = [*_given(engine, request, occasion), *loaded, *await engine.offers(occasion)]
-    budget = Budget.of(
-        request.window_tokens,
-        facts_tokens=engine.settings.memory.max_injection_tokens,
-        chunks_tokens=engine.settings.workspace.max_tokens,
-    )
+    offered = await engine.offers(occasion)
+    candidates = [*_given(engine, request, occasion), *offered]
+    budget = engine.budget(request.window_tokens)
     layout = Layout(request.placement, language(asked or request.instructions or ""))
     compiled = compile_window(candidates, budget, engine.counter.count, layout)
-    return Made(_finished(engine, compiled, request, view, notes), view, asked, occasion.traces)
-
-
-def _rules(request: Request) -> WindowRules:
-    return WindowRules(request.window_tokens, request.threshold, request.recent_turns)
+    return Made(_finished(engine, compiled, request, view, notes), occasion)
 
 
 async def _read(engine: Engine, scope: Scope, request: Request, notes: list[str]) -> LogView:
@@ -117,17 +117,6 @@ async def _read(engine: Engine, scope: Scope, request: Request, notes: list[str]
         return LogView(Head(scope, None, NEVER, NEVER, 0, 0, 0, 0, 0, 0), None, ())
 
 
-async def _with_pages(
-    engine: Engine, occasion: Occasion, request: Request
-) -> tuple[Occasion, Sequence[Candidate]]:
-    """The occasion with the pages that are back, and those whose turn is no longer in the window."""
-    pages = await engine.guarded("archive", occasion.note, engine.paging.bring(occasion, request.load))
-    if pages is None:
-        occasion.traces["archive"] = FAILED
-        return occasion, ()
-    return replace(occasion, pages=pages.earlier, running=pages.current), pages.elsewhere
-
-
 def _given(engine: Engine, request: Request, occasion: Occasion) -> list[Candidate]:
     """What the caller brought: instructions and the current message."""
     given: list[Candidate] = []
@@ -136,9 +125,9 @@ def _given(engine: Engine, request: Request, occasion: Occasion) -> list[Candida
         given.append(Candidate("instructions", "instructions", (form,)))
     open_turn = occasion.view.open_turn
     if open_turn is not None:
-        given += engine.history.current(open_turn, occasion)
+        given += engine.tier(History).current(open_turn, occasion)
     elif request.query:
-        given.append(engine.history.question(request.query))
+        given.append(engine.tier(History).question(request.query))
     return given
 
 
@@ -170,7 +159,7 @@ def _finished(
 
 def _call(engine: Engine, scope: Scope, made: Made, request: Request, at: datetime, digest: str) -> Call:
     window = made.window
-    moment = moment_of(made.view, engine.settings, made.traces, at, digest)
+    moment = moment_of(made.view, engine.settings, made.occasion.traces, at, digest)
     return Call(
         id=window.id,
         scope=scope,

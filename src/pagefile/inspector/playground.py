@@ -12,7 +12,7 @@ from pagefile.inspector.markup import Content, Element, el
 from pagefile.inspector.pieces import badge, said
 from pagefile.inspector.reader import Reader
 from pagefile.records import Turn
-from pagefile.tiers.archive import LOADING_TOOLS
+from pagefile.tiers.page_text import LOADING_TOOLS
 
 _TURNS = 12
 _WINDOWS = ("1500", "4000", "16000")

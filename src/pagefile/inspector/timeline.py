@@ -12,7 +12,7 @@ from pagefile.inspector.markup import Content, Element, el
 from pagefile.inspector.pieces import badge, code, fill_level, said
 from pagefile.inspector.reader import Reader
 from pagefile.records import Checkpoint, Entry, Head, Reset, Step, Turn
-from pagefile.tiers.archive import LOADING_TOOLS, loaded_uuid
+from pagefile.tiers.page_text import LOADING_TOOLS, loaded_uuid
 
 #: Entries of the log on one page.
 PER_PAGE = 40

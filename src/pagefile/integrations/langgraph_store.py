@@ -251,7 +251,7 @@ class _Index:
         self._own: Embedder | None = None
         self._given: Any = None
         if given is None:
-            vectors = memory.engine.indexer.vectors
+            vectors = memory.engine.kit.vectors
             if vectors is None:
                 raise SettingsError(
                     "This memory has no embedder to search by meaning with: open it with one, or give index={'embed': …}."

@@ -18,7 +18,7 @@ from pagefile.service.problems import Kind, told, unforeseen
 from pagefile.service.streaming import Say
 from pagefile.settings import ModelSettings
 from pagefile.standalone import tool_schemas
-from pagefile.tiers.archive import LOADING_TOOLS
+from pagefile.tiers.page_text import LOADING_TOOLS
 from pagefile.window.receipt import Window
 from pagefile.wire.chat import (
     AskChat,

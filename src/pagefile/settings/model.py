@@ -233,6 +233,9 @@ class Settings:
     #: When a window fills: "background" prepares a checkpoint early and lets it take effect without anybody waiting, "sync"
     #: makes one before the window is handed out, "manual" leaves it to `chat.checkpoint()`.
     checkpoints: Literal["background", "sync", "manual"] = "background"
+    #: Where background work is done (indexes, checkpoints, facts): "inside" this process; "apart", by a `pagefile worker` that runs
+    #: beside it; "dedicated" is that process itself, which looks for what others wrote.
+    worker: Literal["inside", "apart", "dedicated"] = "inside"
     #: How long closing waits for background work, in seconds.
     drain_s: Weight = 5.0
     #: How many windows of each conversation `chat.calls()` remembers; 0 keeps none.

@@ -40,6 +40,7 @@ from pagefile.standalone.session import (
 from pagefile.stores.encoding import to_json
 from pagefile.stores.rules import no_head
 from pagefile.tiers.checkpoints import RETRY_S
+from pagefile.tiers.history import History
 
 logger = logging.getLogger("pagefile")
 
@@ -272,9 +273,7 @@ class AgentApp:
         return Scope(self._tenant, user_id or None, checked_id(conversation_id, "conversation_id"))
 
     def _chat(self, scope: Scope, agent: str | None = None) -> Conversation:
-        engine = self._engine
-        by_hand = replace(engine, settings=replace(engine.settings, checkpoints="manual"))
-        return Conversation(by_hand, scope, agent=agent or None)
+        return Conversation(self._engine.without(History), scope, agent=agent or None)
 
     def _alone(self, scope: Scope) -> anyio.Lock:
         """One change of a conversation at a time in this process; conversations do not wait for each other."""

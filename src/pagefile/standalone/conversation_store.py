@@ -29,6 +29,7 @@ from pagefile.records import (
     checked_id,
 )
 from pagefile.standalone.messages import newest_turns
+from pagefile.tiers.history import History
 
 Role = Literal["user", "assistant"]
 
@@ -222,7 +223,7 @@ class ConversationStore:
             raise InvalidTurnError(
                 f"covered_message_count is {covered_message_count}: there is no whole turn in that many messages."
             )
-        made = await self.engine.checkpoints.cover(
+        made = await self.engine.tier(History).checkpoints.cover(
             scope, summary, through_seq, expected_version=expected_version
         )
         return _summary(made, covered)

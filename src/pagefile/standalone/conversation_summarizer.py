@@ -23,6 +23,7 @@ from pagefile.standalone.conversation_store import (
 )
 from pagefile.text.clip import cut
 from pagefile.text.sentences import sentences
+from pagefile.tiers.history import History
 from pagefile.tiers.summaries import SUMMARY_CHARS, summary_of
 
 logger = logging.getLogger("pagefile")
@@ -109,7 +110,7 @@ class ConversationSummarizer:
         One update of a conversation runs at a time; asked for again meanwhile, it is looked at once more. Whatever fails
         there is logged and costs no turn. `memory.settle()` waits for it, and so does closing the memory, for a while.
         """
-        self.store.engine.tender.ask(self.store.scope(conversation_id), self._update)
+        self.store.engine.worker.line(History.name).wake(self.store.scope(conversation_id), self._update)
 
     async def _update(self, scope: Scope) -> None:
         conversation_id = scope.conversation or ""
@@ -149,7 +150,7 @@ class ConversationSummarizer:
         if made.trouble is not None:
             logger.warning("the summarizer failed, extracted a summary instead: %s", made.trouble)
             self.store.engine.meter.count("pagefile_degraded_total", tier="summarizer")
-        await self.store.engine.checkpoints.cover(
+        await self.store.engine.tier(History).checkpoints.cover(
             scope, made.text, turns[-1].seq or 0, expected_version=previous.version if previous else 0
         )
 

@@ -20,7 +20,8 @@ from pagefile.engine.drafts import checked_json, result_text
 from pagefile.errors import HandleNotFoundError, StoreError
 from pagefile.records import DEFAULT_TENANT, JsonValue, Page, Scope, Step
 from pagefile.text.clip import clip
-from pagefile.tiers.archive import FALLBACK_CHARS, LOADING_TOOLS, explained
+from pagefile.tiers.archive import FALLBACK_CHARS, Archive
+from pagefile.tiers.page_text import LOADING_TOOLS, explained
 from pagefile.window.placeholder import GUIDE, LOAD_TOOL, SEARCH_TOOL, placeholder, placeholder_uuid
 
 #: 超过 1 万字的工具结果进行存档
@@ -122,7 +123,7 @@ class ToolResultManager:
         scope = Scope(self._tenant, self._user, conversation_id)
         step = Step(tool_name[:100], checked_json(tool_input, "tool_input"), result_text(text), call_id="")
         try:
-            page = await engine.archive.store(scope, step, str(uuid4()), thread=thread_id)
+            page = await engine.tier(Archive).store(scope, step, str(uuid4()), thread=thread_id)
         except StoreError as error:
             engine.failed("archive", error)
             return clip(text, min(FALLBACK_CHARS, self.ARCHIVE_THRESHOLD))
@@ -153,7 +154,7 @@ class ToolResultManager:
     async def get(self, uuid: str, *, conversation_id: str | None = None) -> ToolResultArchive:
         """The whole row; raises `HandleNotFoundError` for an unknown, foreign or malformed uuid."""
         scope = Scope(self._tenant, self._user, conversation_id)
-        page, text = await self._memory.engine.archive.load(scope, uuid)
+        page, text = await self._memory.engine.tier(Archive).load(scope, uuid)
         return ToolResultArchive.of(page, text)
 
     async def prepare_context(self, messages: list[Any], load_uuids: list[str] | None = None) -> list[Any]:

@@ -2,8 +2,8 @@
 
 import hashlib
 import json
-import re
-from collections.abc import Awaitable, Callable, Mapping
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from uuid import UUID, uuid5
@@ -11,40 +11,35 @@ from uuid import UUID, uuid5
 import anyio
 import anyio.to_thread
 
-from pagefile.errors import HandleNotFoundError, InvalidTurnError, PagePurgedError, StoreError
-from pagefile.ports import Clock, Meter, PageDraft, PageStore
-from pagefile.ports import PageKeeper as Keeper
-from pagefile.records import JsonValue, Page, Scope, Step
+from pagefile.errors import HandleNotFoundError, StoreError
+from pagefile.ports import Clock, Meter, PageDraft, PurgeRequest, Store
+from pagefile.records import JsonObject, JsonValue, Page, PageHit, Scope, Step
 from pagefile.text.clip import clip
-from pagefile.text.passages import page_slice, render_excerpt, select, split
+from pagefile.text.passages import split
 from pagefile.text.sources import sources
 from pagefile.text.synopsis import synopsis
-from pagefile.text.words import terms
-from pagefile.tiers.base import Counter
+from pagefile.tiers.base import Backlog, Counter, Counts, Occasion, Pace, Tier
+from pagefile.tiers.page_search import PageSearch
+from pagefile.tiers.page_text import THREAD_FROM_CHARS, checked_uuid, excerpt, is_quoted, loaded_uuid
+from pagefile.tiers.paging import Paging
+from pagefile.tiers.past import PastWindow
+from pagefile.window.candidates import Block, Candidate
 from pagefile.window.measure import measured_step
-from pagefile.window.placeholder import LOAD_TOOL, SEARCH_TOOL, placeholder
+from pagefile.window.placeholder import LOAD_TOOL, placeholder
+from pagefile.window.strategies import Strategy
 from pagefile.window.wording import ZH, Wording
+
+logger = logging.getLogger("pagefile")
 
 #: Document 000's columns: a query of at most 500 characters, a summary of 200 to 500.
 QUERY_CHARS = 500
 SUMMARY_CHARS = 500
 #: What is left of a result when the archive cannot be written: its head and tail.
 FALLBACK_CHARS = 11_000
-#: What these tools answer is in pages already: it is never archived again.
-LOADING_TOOLS = frozenset({LOAD_TOOL, SEARCH_TOOL})
 #: None of our own answers is longer, but for whole pages: what is came from elsewhere, and must not be lost.
 ANSWER_CHARS = 10_000
-#: The tool by which a model recalls turns, and how our answer to it begins: others may have a tool of that name.
-RECALL_TOOL = "recall"
-_RECALLED = re.compile(r"(?:- )?\[\d{4}-\d\d-\d\d[\] ]")
-#: Stands before the beginning of a page of which nothing answers the question.
-_NOTHING_MATCHED = "[没有匹配的段落，以下是开头 / no passage matches, this is the beginning]\n"
-#: Instead of passages, when the best of them is longer than what was asked for.
-_NOTHING_FITS = (
-    "[{tokens} tokens 放不下任何段落，请给更大的 limit / no passage fits into {tokens} tokens, ask for more]"
-)
-#: From so many characters on, preparing a page would hold up the event loop.
-_THREAD_FROM_CHARS = 20_000
+#: How often retention looks after the pages.
+RETENTION_EVERY_S = 3600.0
 
 Describe = Callable[[str], Awaitable[str]]
 #: A model that takes longer to describe a result has hung.
@@ -63,17 +58,24 @@ class ArchiveRules:
     reuse_s: float = 0.0
     #: The words of placeholders.
     wording: Wording = ZH
+    #: What decides that a page comes back.
+    strategy: Strategy = "model"
+    #: Upper bound of the word index of pages that is kept in memory.
+    max_postings: int = 20_000_000
+    #: Texts are purged after this many days, or beyond this size; 0 keeps them.
+    retention_days: float = 0.0
+    max_bytes: int = 0
 
 
-class Archive:
-    """Tool results that are too long for every window."""
+class Archive(Tier):
+    """Tool results that are too long for every window: they leave it as placeholders, and come back as pages."""
 
     name = "archive"
+    incognito = True
 
     def __init__(
         self,
-        pages: PageStore,
-        keeper: Keeper,
+        store: Store,
         counter: Counter,
         clock: Clock,
         rules: ArchiveRules,
@@ -81,17 +83,71 @@ class Archive:
         *,
         describe: Describe | None = None,
     ) -> None:
-        self._pages = pages
-        self._keeper = keeper
+        self._pages = store.pages
+        self._keeper = store.page_keeper
         self._counter = counter
         self._clock = clock
         self._rules = rules
         self._meter = meter
         self._describe = describe
+        self._paging = Paging(store.pages, store.page_keeper, counter, rules.strategy)
+        self._search = PageSearch(store.pages, store.page_index, rules.max_postings)
+        if rules.retention_days or rules.max_bytes:
+            self.pace = Pace(first_sweep_s=0.0, sweep_every_s=RETENTION_EVERY_S, together=True)
         #: How often a page was loaded: the page faults of this process.
         self.loads = 0
-        #: Told of every result that could not be archived.
-        self.on_failure: Callable[[Exception], None] = _nobody
+
+    # -- as a tier ----------------------------------------------------------------------------------------------------
+
+    async def absorb_step(self, scope: Scope, raw: Step, kept: Step, turn_id: str) -> Step:
+        return await self.keep(scope, raw, turn_id)
+
+    async def offer(self, occasion: Occasion) -> Sequence[Candidate]:
+        """Pages that are back: in the places of their placeholders, and in the memory block where those are not in the window."""
+        pages = await self._paging.bring(occasion)
+        occasion.pages.update(pages.earlier)
+        occasion.running.update(pages.current)
+        return pages.elsewhere
+
+    def limits(self, window_tokens: int) -> Mapping[Block, int]:
+        return {}
+
+    async def maintain_all(self, backlog: Backlog) -> None:
+        if backlog.sweep:
+            await self.purge_due()
+
+    async def purge_due(self) -> int:
+        """Purge the texts of pages that are too old or too many, of every tenant; returns how many became tombstones."""
+        now = self._clock.now()
+        days, most = self._rules.retention_days, self._rules.max_bytes or None
+        before = now - timedelta(days=days) if days else None
+        purged = 0
+        for tenant in await self._keeper.tenants() if before or most else ():
+            purged += len(await self.purge(PurgeRequest(Scope(tenant), now, None, before, most)))
+        if purged:
+            logger.info("purged the texts of %d archived pages", purged)
+        return purged
+
+    async def purge(self, request: PurgeRequest) -> list[Page]:
+        """Remove texts and leave tombstones; returns what was purged."""
+        purged = await self._keeper.purge(request)
+        self._paging.forget()
+        return purged
+
+    async def forget(self, scope: Scope) -> Counts:
+        self._paging.forget()
+        self._search.forget()
+        return {}
+
+    def trace(self, offered: Sequence[Candidate]) -> JsonValue:
+        """The log tells everything but what was pinned, which is written down apart."""
+        return None
+
+    async def replay(self, past: PastWindow) -> Tier:
+        return self
+
+    async def describe(self) -> JsonObject:
+        return {"page_faults": self.loads}
 
     # -- out of the window --------------------------------------------------------------------------------------------
 
@@ -119,7 +175,7 @@ class Archive:
     async def store(self, scope: Scope, step: Step, turn_id: str, *, thread: str | None = None) -> Page:
         """Make a page of a result, whatever its length; the same result of the same call makes one page."""
         prepare = _Preparation(scope, step, turn_id, self._counter)
-        if len(step.result) < _THREAD_FROM_CHARS:
+        if len(step.result) < THREAD_FROM_CHARS:
             draft = prepare()
         else:
             draft = await anyio.to_thread.run_sync(prepare)
@@ -136,7 +192,7 @@ class Archive:
                 return (await self._describe(text)).strip()[:SUMMARY_CHARS]
         except Exception as error:
             # Whatever a model raises: the synopsis without a model is good enough.
-            self.on_failure(error)
+            self.report(error)
             return None
 
     async def equal_call(self, scope: Scope, tool: str, value: JsonValue) -> Page | None:
@@ -167,22 +223,13 @@ class Archive:
         """Pin or unpin a page."""
         return await self._keeper.pin(scope, checked_uuid(uuid), pinned=pinned)
 
+    async def search(self, scope: Scope, query: str, limit: int) -> list[PageHit]:
+        """The pages whose best passage answers the query, best first; one hit a page."""
+        return await self._search.search(scope, query, limit)
+
     async def excerpt(self, text: str, query: str, budget_tokens: int) -> str:
-        """The passages of a text that answer a query, in order, with where they stand, within a budget."""
-
-        def choose() -> str:
-            passages = split(text)
-            wanted = set(terms(query))
-            chosen = select(passages, query, budget=budget_tokens, cost=self._counter.count)
-            if not chosen:
-                return _NOTHING_FITS.format(tokens=budget_tokens)
-            if any(wanted.intersection(terms(passage.text)) for passage in chosen):
-                return render_excerpt(chosen, len(text))
-            room = budget_tokens - self._counter.count(_NOTHING_MATCHED)
-            chosen = select(passages, query, budget=room, cost=self._counter.count)
-            return _NOTHING_MATCHED + render_excerpt(chosen, len(text))
-
-        return choose() if len(text) < _THREAD_FROM_CHARS else await anyio.to_thread.run_sync(choose)
+        """The passages of a text that answer a query, within a budget."""
+        return await excerpt(text, query, budget_tokens, self._counter.count)
 
     # -- inside -----------------------------------------------------------------------------------------------------------
 
@@ -203,7 +250,7 @@ class Archive:
 
     def _cut(self, step: Step, error: StoreError) -> Step:
         """The archive is down: the turn goes on with the head and the tail, and says so."""
-        self.on_failure(error)
+        self.report(error)
         if len(step.result) <= self._rules.threshold:
             return measured_step(step, self._counter.count)
         cut = clip(step.result, min(FALLBACK_CHARS, self._rules.threshold))
@@ -257,35 +304,8 @@ def _page_uuid(scope: Scope, step: Step, turn_id: str, content_hash: str) -> str
     )
 
 
-def _nobody(_: Exception) -> None:
-    """Nobody wants to know."""
-
-
 def _with_page(step: Step, page: Page) -> Step:
     return replace(step, page=page.uuid, page_tokens=page.tokens, page_chars=page.length)
-
-
-def is_quoted(tool: str, result: str) -> bool:
-    """Whether a result is an answer of our own reading tools: a page of it would be found instead of what it quotes."""
-    return tool in LOADING_TOOLS or (tool == RECALL_TOOL and _RECALLED.match(result) is not None)
-
-
-def loaded_uuid(step: Step) -> str | None:
-    """The page a loading step asked for."""
-    if step.tool != LOAD_TOOL or not isinstance(step.input, Mapping):
-        return None
-    uuid = step.input.get("uuid")
-    return uuid if isinstance(uuid, str) else None
-
-
-def checked_uuid(uuid: object) -> str:
-    """A well-formed uuid, or the error that says where to find one."""
-    try:
-        return str(UUID(str(uuid).strip()))
-    except ValueError as error:
-        raise HandleNotFoundError(
-            f"{str(uuid)[:80]!r} is not a uuid: copy it from the placeholder, which begins with 📎."
-        ) from error
 
 
 def call_hash(tool: str, value: JsonValue) -> str:
@@ -300,33 +320,3 @@ def query_summary(value: JsonValue) -> str:
         value = next(iter(value.values()))
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return clip(" ".join(text.split()), QUERY_CHARS)
-
-
-def explained(error: HandleNotFoundError) -> str:
-    """What the model reads instead of a page: an explanation it can act on, in both languages."""
-    if isinstance(error, PagePurgedError):
-        return f"[存档已清理 / archive purged] {error}"
-    return f"[未找到存档 / archive not found] {error}"
-
-
-def fitting_slice(
-    text: str, offset: int, limit: int | None, budget_tokens: int, count: Callable[[str], int]
-) -> str:
-    """A part as `slice_of` gives it, made shorter until it fits a budget."""
-    part = slice_of(text, offset, limit)
-    while len(part) > 1 and (tokens := count(part)) > budget_tokens:
-        part = slice_of(text, offset, max(1, len(part) * budget_tokens // tokens - 1))
-    return part
-
-
-def slice_of(text: str, offset: int, limit: int | None) -> str:
-    """From `offset` on, at most `limit` characters, without cutting an image, a table, a code block or a value in two.
-
-    Reading on from `offset + len(result)` tiles the text exactly.
-    """
-    if offset > len(text):
-        raise InvalidTurnError(f"offset is {offset}, the page has {len(text)} characters.")
-    if limit is None:
-        return text[offset:]
-    _, end = page_slice(text, offset, limit)
-    return text[offset:end]

@@ -27,7 +27,7 @@ from pagefile.ports import (
     TurnLog,
     ViewRequest,
 )
-from pagefile.records import Checkpoint, Reset, Scope, Turn, checked_text
+from pagefile.records import Checkpoint, Head, Reset, Scope, Turn, checked_text
 from pagefile.text.anchors import anchors
 from pagefile.tiers.base import Counter
 from pagefile.tiers.summaries import summary_chars, summary_of
@@ -258,6 +258,10 @@ class Checkpoints:
         self._meter.count("pagefile_checkpoints_total")
         self._meter.observe("pagefile_summary_chars", len(draft.summary))
         return entry
+
+    async def head(self, scope: Scope) -> Head:
+        """The conversation in one row."""
+        return (await self._view(scope)).head
 
     async def _view(self, scope: Scope) -> LogView:
         return await self._reader.view(ViewRequest(scope, budget_tokens=0, min_turns=0))

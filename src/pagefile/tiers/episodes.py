@@ -6,11 +6,11 @@ behind: a turn that has none yet is found by its words.
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 import anyio
 import anyio.to_thread
@@ -26,15 +26,18 @@ from pagefile.ports import (
     TurnSource,
     TurnTerms,
 )
-from pagefile.records import Hit, Scope, Turn
+from pagefile.records import Hit, JsonObject, JsonValue, Scope, Turn
 from pagefile.text.gate import Gate, answers, asking, passes
 from pagefile.text.speech import in_first_person
 from pagefile.text.turns import Found, Placed, TurnIndex
 from pagefile.text.words import terms
-from pagefile.tiers.base import Counter, Occasion, Tier
+from pagefile.tiers.base import Backlog, Counter, Counts, Occasion, Pace, Remembered, Tier
+from pagefile.tiers.derivation import Derivation
 from pagefile.tiers.indexing import ANALYZER, THREAD_FROM, terms_of
-from pagefile.tiers.meaning import Meaning
-from pagefile.window.candidates import Candidate
+from pagefile.tiers.meaning import Horizon, Meaning
+from pagefile.tiers.past import PastWindow
+from pagefile.window.budget import EPISODES_TOKENS, share_of
+from pagefile.window.candidates import Block, Candidate
 from pagefile.window.episodes import episode_forms
 
 _BATCH = 1000
@@ -82,12 +85,13 @@ class Episodes(Tier):
     """Past turns of a user, found by their words, what they mean, those beside them, and the time a question names."""
 
     name = "episodes"
+    pace = Pace(quiet_s=0.2, longest_wait_s=5.0, first_sweep_s=1.0, sweep_every_s=600.0, together=True)
 
     def __init__(
         self,
         source: TurnSource,
         kept: TermStore,
-        meaning: Meaning,
+        derivation: Derivation,
         counter: Counter,
         meter: Meter,
         clock: Clock,
@@ -96,10 +100,15 @@ class Episodes(Tier):
         turns: int,
         max_postings: int,
         patience_s: float,
+        by_itself: bool = True,
+        horizon: Horizon | None = None,
     ) -> None:
         self._source = source
         self._kept = kept
-        self._meaning = meaning
+        #: Makes what recall needs of turns.
+        self.derivation = derivation
+        self._by_itself = by_itself
+        self._meaning = Meaning(derivation.vectors, derivation.health, horizon=horizon)
         self._counter = counter
         self._meter = meter
         self._clock = clock
@@ -143,15 +152,65 @@ class Episodes(Tier):
                 occasion.traces[self.name] = [[*one.key, one.score] for one in ranking.found]
                 shown = zip(found, ranking.found, strict=True)
                 return [self.candidate(near.turn, one.score, rank) for rank, (near, one) in enumerate(shown)]
-            self.forget(scope)
+            self._drop(scope)
         return []
 
-    def forget(self, scope: Scope) -> None:
+    # -- catching up with the log ---------------------------------------------------------------------------------------
+
+    async def absorb(self, turn: Turn) -> bool:
+        return self._by_itself and turn.status == "done"
+
+    async def maintain_all(self, backlog: Backlog) -> None:
+        if self._by_itself:
+            await self.derivation.catch_up(backlog)
+
+    @property
+    def drains(self) -> bool:
+        return self.derivation.warm
+
+    async def forget(self, scope: Scope) -> Counts:
+        gone = await self.derivation.erase(scope)
+        self._drop(scope)
+        return {"conversation_episodes": gone} if gone else {}
+
+    def _drop(self, scope: Scope) -> None:
         """Drop every index that may hold something of the scope."""
         for home in [home for home in self._indexes if home.tenant == scope.tenant]:
             if scope.user is None or home.user in {None, scope.user}:
                 self._indexes.pop(home)
         self._choices.clear()
+
+    async def describe(self) -> JsonObject:
+        return {"recall": await self.derivation.describe()}
+
+    # -- made again -----------------------------------------------------------------------------------------------------
+
+    def limits(self, window_tokens: int) -> Mapping[Block, int]:
+        return {"episodes": share_of(window_tokens, EPISODES_TOKENS)}
+
+    def trace(self, offered: Sequence[Candidate]) -> JsonValue:
+        """Written by `offer`: where each turn stands is enough, the log has its text."""
+        return None
+
+    async def replay(self, past: PastWindow) -> Tier:
+        """The turns that were chosen, as long as the window is made of the same turns."""
+        if self.name not in past.traces or past.changed("query", "recall", "recall_turns"):
+            return self
+        return Remembered(self, await self._replayed(past), lambda occasion: _same_turns(past, occasion))
+
+    async def _replayed(self, past: PastWindow) -> list[Candidate]:
+        trace = past.traces[self.name]
+        rows = (
+            cast("Sequence[Any]", trace) if isinstance(trace, Sequence) and not isinstance(trace, str) else ()
+        )
+        refs = [TurnRef(conversation, seq) for conversation, seq, _, _ in rows]
+        near = await self._source.around(_home(past.scope), refs) if refs else ()
+        there = {one.turn.id: one.turn for one in near}
+        return [
+            self.candidate(there[turn_id], score, rank)
+            for rank, (_, _, turn_id, score) in enumerate(rows)
+            if turn_id in there
+        ]
 
     # -- ranking ------------------------------------------------------------------------------------------------------
 
@@ -259,6 +318,10 @@ class Episodes(Tier):
         """A past turn as it may stand in a window."""
         forms = episode_forms(turn.at, turn.user, turn.assistant, self._counter.count)
         return Candidate(f"episode:{turn.id}", "episodes", forms, rank, score)
+
+
+def _same_turns(past: PastWindow, occasion: Occasion) -> bool:
+    return past.before is None or past.before.turn_ids() == [turn.id for turn in occasion.view.turns]
 
 
 R = TypeVar("R")

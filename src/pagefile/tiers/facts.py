@@ -1,19 +1,24 @@
 """The facts tier: lasting statements about a user, the relevant ones within their own token budget (document 004)."""
 
+import math
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from pagefile.errors import ModelError
 from pagefile.ports import Embedder
-from pagefile.records import Fact, Scope, Turn
+from pagefile.records import Fact, JsonValue, Scope, Turn
 from pagefile.text.clip import clip
 from pagefile.text.facts import Floats, blended, diverse, scores
-from pagefile.tiers.base import Counter, Note, Occasion, Tier
+from pagefile.tiers.base import FAILED, Counter, Counts, Note, Occasion, Pace, Remembered, Tier
 from pagefile.tiers.facts_book import FactBook, Held
-from pagefile.window.candidates import Candidate, Form
+from pagefile.tiers.facts_learning import FactLearner
+from pagefile.tiers.past import PastWindow
+from pagefile.window.budget import CORRECTIONS_TOKENS, share_of
+from pagefile.window.candidates import Block, Candidate, Form
 from pagefile.window.render import escape
 
 #: Facts of this category are corrections: they have a budget of their own.
@@ -38,6 +43,8 @@ class FactRules:
     context_turns: int
     similarity_weight: float
     confidence_weight: float
+    #: False: facts are kept, and no window shows any.
+    enabled: bool = True
 
 
 class Facts(Tier):
@@ -46,17 +53,50 @@ class Facts(Tier):
     name = "facts"
 
     def __init__(
-        self, book: FactBook, counter: Counter, rules: FactRules, *, embedder: Embedder | None = None
+        self,
+        book: FactBook,
+        counter: Counter,
+        rules: FactRules,
+        *,
+        embedder: Embedder | None = None,
+        learner: FactLearner | None = None,
     ) -> None:
         self.book = book
+        self._learner = learner
+        if learner is not None:
+            self.pace = Pace(quiet_s=learner.extractor.quiet_s, longest_wait_s=math.inf, first_sweep_s=1.0)
         self._counter = counter
         self._rules = rules
         self._embedder = embedder
         self._vectors: OrderedDict[str, Floats] = OrderedDict()
 
+    # -- reading them out of turns ------------------------------------------------------------------------------------
+
+    async def absorb(self, turn: Turn) -> bool:
+        return self._learner is not None and turn.status == "done"
+
+    async def maintain(self, scope: Scope) -> None:
+        if self._learner is not None:
+            await self._learner.learn(scope)
+
+    async def behind(self) -> Sequence[Scope]:
+        return () if self._learner is None else await self._learner.behind()
+
+    async def forget(self, scope: Scope) -> Counts:
+        self.book.forget()
+        return {}
+
+    # -- choosing those for a window ----------------------------------------------------------------------------------
+
+    def limits(self, window_tokens: int) -> Mapping[Block, int]:
+        return {
+            "facts": share_of(window_tokens, self._rules.budget_tokens),
+            "corrections": share_of(window_tokens, CORRECTIONS_TOKENS),
+        }
+
     async def offer(self, occasion: Occasion) -> Sequence[Candidate]:
         """The user's facts, the most relevant to the last turns first: as many as the budget may hold, and a few more."""
-        if occasion.scope.user is None:
+        if occasion.scope.user is None or not self._rules.enabled:
             return []
         held = await self.book.held(Scope(occasion.scope.tenant, occasion.scope.user))
         occasion.traces[self.name] = held.stamp[0]
@@ -120,6 +160,40 @@ class Facts(Tier):
         if len(offered) < len(ranked):
             offered.append(_rest(len(ranked) - len(offered), len(ranked)))
         return offered
+
+    # -- made again ---------------------------------------------------------------------------------------------------
+
+    def trace(self, offered: Sequence[Candidate]) -> JsonValue:
+        """Written by `offer`: the revision is enough, the journal tells the rest."""
+        return None
+
+    async def replay(self, past: PastWindow) -> Tier:
+        """The facts in the order of the receipt, as long as the conversation is about the same."""
+        if self.name not in past.traces or past.changed("query", "memory."):
+            return self
+        return Remembered(self, await self._replayed(past), partial(self._same_topic, past))
+
+    async def _replayed(self, past: PastWindow) -> list[Candidate]:
+        if past.traces[self.name] == FAILED or past.scope.user is None:
+            return []
+        owner = Scope(past.scope.tenant, past.scope.user)
+        held = {f"fact:{fact.id}": fact for fact in (await self.book.held(owner)).facts.values()}
+        offered: list[Candidate] = []
+        for rank, verdict in enumerate(past.receipt):
+            if verdict.block not in {"facts", "corrections"}:
+                continue
+            if verdict.id in held:
+                offered.append(self.candidate(held[verdict.id], verdict.score, rank))
+            elif not verdict.id.startswith("fact:"):
+                offered.append(Candidate(verdict.id, verdict.block, (), rank, note=verdict.note))
+        return offered
+
+    def _same_topic(self, past: PastWindow, occasion: Occasion) -> bool:
+        most = self._rules.context_turns
+        return past.before is None or (
+            conversation_context(occasion.view.turns, occasion.query, most)
+            == conversation_context(past.before.turns, past.before.query, most)
+        )
 
     def candidate(self, fact: Fact, score: float | None, rank: int) -> Candidate:
         """A fact as it may stand in a window."""

@@ -21,6 +21,7 @@ logger = logging.getLogger("pagefile")
 #: The name of the watermark.
 TIER = "facts"
 _BATCH = 20
+_MOST = 10_000
 #: Messages that say nothing, alone in a turn.
 _TRIVIAL = frozenset(
     (
@@ -86,6 +87,10 @@ class FactLearner:
         self._instead = instead
         #: Held by whoever erases: a fact must not come back after the turn it was read in.
         self._erasing = erasing or anyio.Lock()
+
+    async def behind(self) -> list[Scope]:
+        """Conversations that were not read to their end."""
+        return [one.scope for one in await self._marks.behind(TIER, limit=_MOST)]
 
     async def learn(self, scope: Scope) -> Learnt:
         """Read a conversation from its watermark to its end."""

@@ -3,14 +3,19 @@
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from functools import lru_cache
+from typing import Any, Literal, cast
 
-from pagefile.ports import LogView
-from pagefile.records import Checkpoint, JsonObject, Step, Turn
+from pagefile.ports import CallLog, LogView, Watermarks
+from pagefile.records import Checkpoint, JsonObject, JsonValue, Reset, Scope, Step, Turn
 from pagefile.text.tokens import MESSAGE_OVERHEAD
-from pagefile.tiers.base import Counter, Occasion, Tier
+from pagefile.tiers.base import Counter, Counts, Occasion, Pace, Tier
+from pagefile.tiers.checkpoints import Checkpoints, WindowRules
+from pagefile.tiers.filling import Filling
+from pagefile.tiers.past import PastWindow
 from pagefile.window.candidates import Candidate, Form
 from pagefile.window.forms import step_forms, turn_forms
 from pagefile.window.measure import recounted, side_tokens
+from pagefile.window.receipt import Window
 from pagefile.window.render import escape, with_own_call_ids
 from pagefile.window.residency import demoted_results
 from pagefile.window.summary import ShownSummary, shown_summary
@@ -23,20 +28,112 @@ _NONE: AbstractSet[int] = frozenset()
 _REMEMBERED = 256
 
 
+#: The watermark of a process that looks after the checkpoints of others.
+WATERMARK = "checkpoints"
+_MOST_BEHIND = 1000
+
+
 class History(Tier):
-    """Turns and checkpoints of one conversation."""
+    """Turns and checkpoints of one conversation; checkpoints are made in the background when its window fills."""
 
     name = "history"
+    incognito = True
+    pace = Pace(at_once=4)
 
-    def __init__(self, counter: Counter, *, running_tokens: int = 0, wording: Wording = ZH) -> None:
+    def __init__(
+        self,
+        counter: Counter,
+        checkpoints: Checkpoints,
+        rules: WindowRules,
+        calls: CallLog,
+        marks: Watermarks,
+        *,
+        mode: Literal["background", "sync", "manual"] = "manual",
+        running_tokens: int = 0,
+        wording: Wording = ZH,
+        dedicated: bool = False,
+    ) -> None:
+        self.checkpoints = checkpoints
+        self.filling = Filling(rules)
         self._counter = counter
+        self._calls = calls
+        self._marks = marks
+        self._mode = mode
         self._wording = wording
         self._running_tokens = running_tokens
-        self._shown = lru_cache(_REMEMBERED)(self._shown_anew)
+        #: Whether this process looks after conversations that others write to.
+        self._dedicated = dedicated
+        self._shown = lru_cache(_REMEMBERED)(self._shown_text)
 
-    def forget(self) -> None:
-        """Drop what is remembered of summaries, when something was erased."""
+    # -- checkpoints ----------------------------------------------------------------------------------------------------
+
+    async def absorb(self, turn: Turn) -> bool:
+        if turn.status != "done" or self._mode != "background":
+            return False
+        return self.filling.written(turn.scope, turn.tokens)
+
+    def shown(self, occasion: Occasion, window: Window) -> bool:
+        if self._mode != "background":
+            return False
+        return self.filling.read_with(occasion.scope, _rules(occasion), occasion.view.head.live_tokens)
+
+    async def reconsider(self, occasion: Occasion, window: Window) -> bool:
+        if not window.should_checkpoint or self._mode != "sync":
+            return False
+        await self.checkpoints.tend(occasion.scope, _rules(occasion), now=True)
+        return True
+
+    async def maintain(self, scope: Scope) -> None:
+        rules = await self._rules_of(scope)
+        try:
+            self.filling.measured(scope, await self.checkpoints.tend(scope, rules))
+        except Exception:
+            self.filling.forget()
+            raise
+        if self._dedicated:
+            head = await self.checkpoints.head(scope)
+            await self._marks.advance(scope, WATERMARK, head.last_seq)
+
+    async def behind(self) -> Sequence[Scope]:
+        if self._mode != "background":
+            return ()
+        return [one.scope for one in await self._marks.behind(WATERMARK, limit=_MOST_BEHIND)]
+
+    async def make_checkpoint(self, scope: Scope, summary: str | None, recent_turns: int) -> Checkpoint:
+        """By hand: cover all but the last `recent_turns` turns, with the summary given or one that is made."""
+        rules = await self._rules_of(scope)
+        return await self.checkpoints.make(scope, summary, recent_turns, rules.window_tokens)
+
+    async def reset(self, scope: Scope) -> Reset:
+        """Leave what came before out of windows; the log keeps it."""
+        return await self.checkpoints.reset(scope)
+
+    async def _rules_of(self, scope: Scope) -> WindowRules:
+        """The window a conversation was last read with: here, or by another process."""
+        rules = self.filling.rules_of(scope)
+        if not self._dedicated or self.filling.known(scope):
+            return rules
+        newest = await self._calls.list(scope, limit=1)
+        if not newest:
+            return rules
+        given = cast("dict[str, Any]", newest[0].options)
+        return WindowRules(given["window_tokens"], given["threshold"], given["recent_turns"])
+
+    # -- the rest of a tier ---------------------------------------------------------------------------------------------
+
+    async def forget(self, scope: Scope) -> Counts:
         self._shown.cache_clear()
+        self.filling.forget()
+        return {}
+
+    def trace(self, offered: Sequence[Candidate]) -> JsonValue:
+        """The log tells everything."""
+        return None
+
+    async def replay(self, past: PastWindow) -> Tier:
+        return self
+
+    # -- windows --------------------------------------------------------------------------------------------------------
 
     async def offer(self, occasion: Occasion) -> Sequence[Candidate]:
         """The summary, the live turns that were read, and one line for those that were not."""
@@ -129,8 +226,12 @@ class History(Tier):
         )
         return [Candidate(checkpoint.id, "summary", (form,), note=covers)]
 
-    def _shown_anew(self, checkpoint: Checkpoint, window_tokens: int) -> ShownSummary:
+    def _shown_text(self, checkpoint: Checkpoint, window_tokens: int) -> ShownSummary:
         return shown_summary(checkpoint, self._counter.count, window_tokens, self._wording)
+
+
+def _rules(occasion: Occasion) -> WindowRules:
+    return WindowRules(occasion.window_tokens, occasion.threshold, occasion.recent_turns)
 
 
 def _demoted(turns: Sequence[Turn], limit_tokens: int) -> dict[str, set[int]]:

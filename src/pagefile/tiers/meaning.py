@@ -1,11 +1,12 @@
 """Recall by meaning as something that may fail: then recall by word goes on, everybody is told, and it comes back by itself."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from time import monotonic
 
 import anyio
 
+from pagefile.backoff import Backoff
 from pagefile.errors import PagefileError
 from pagefile.ports import Meter, Near
 from pagefile.records import Scope
@@ -23,21 +24,19 @@ class Health:
 
     def __init__(self, meter: Meter, now: Callable[[], float] = monotonic) -> None:
         self._meter = meter
-        self._now = now
-        self._rest_s = 0.0
-        self._until = 0.0
+        self._backoff = Backoff(first_s=FIRST_REST_S, longest_s=LONGEST_REST_S, now=now)
         #: Why it does not work, None when it does.
         self.trouble: str | None = None
 
     @property
     def resting(self) -> bool:
         """Whether a trial would come too early."""
-        return self.trouble is not None and self._now() < self._until
+        return self.trouble is not None and self._backoff.left_s > 0
 
     @property
     def rest_s(self) -> float:
         """How long until the next trial."""
-        return max(0.0, self._until - self._now())
+        return self._backoff.left_s
 
     def failed(self, error: Exception) -> None:
         """Something did not work."""
@@ -47,22 +46,29 @@ class Health:
             foreign = None if isinstance(error, (PagefileError, TimeoutError)) else error
             logger.warning("recall goes by word alone: %s", reason, exc_info=foreign)
         self.trouble = reason
-        self._rest_s = min(LONGEST_REST_S, 2 * self._rest_s or FIRST_REST_S)
-        self._until = self._now() + self._rest_s
+        self._backoff.failed()
 
     def well(self) -> None:
         """Something worked."""
         if self.trouble is not None:
             logger.info("recall goes by meaning again")
-        self.trouble, self._rest_s = None, 0.0
+        self.trouble = None
+        self._backoff.succeeded()
+
+
+#: How far each conversation is known, when a window of the past is made again.
+Horizon = Callable[[], Awaitable[Mapping[str, int]]]
 
 
 class Meaning:
     """Asks for the turns nearest to a question, with patience and without ever failing."""
 
-    def __init__(self, vectors: TurnVectors | None, health: Health) -> None:
+    def __init__(
+        self, vectors: TurnVectors | None, health: Health, *, horizon: Horizon | None = None
+    ) -> None:
         self.vectors = vectors
         self.health = health
+        self._horizon = horizon
 
     async def near(
         self, scope: Scope, question: str, limit: int, patience_s: float
@@ -73,7 +79,7 @@ class Meaning:
         if not self.health.resting:
             try:
                 with anyio.fail_after(patience_s):
-                    found = await self.vectors.near(scope, question, limit)
+                    found = await self._near(self.vectors, scope, question, limit)
             except TimeoutError:
                 self.health.failed(
                     TimeoutError(f"the question's vector was not there within {patience_s:g} s")
@@ -85,3 +91,11 @@ class Meaning:
                 self.health.well()
                 return found, None
         return (), f"episodes were looked for by word only: {self.health.trouble}"
+
+    async def _near(self, vectors: TurnVectors, scope: Scope, question: str, limit: int) -> Sequence[Near]:
+        if self._horizon is None:
+            return await vectors.near(scope, question, limit)
+        # Twice as many, since some of them were not there yet.
+        found = await vectors.near(scope, question, 2 * limit)
+        ends = await self._horizon()
+        return [one for one in found if one.seq <= ends.get(one.conversation, 0)][:limit]

@@ -17,7 +17,7 @@ from pagefile.ports import PageIndex, PageStore, PageTerms
 from pagefile.records import PageHit, Scope
 from pagefile.text.ranking import Ranked, WordIndex
 from pagefile.text.words import terms
-from pagefile.tiers.archive import is_quoted
+from pagefile.tiers.page_text import is_quoted
 
 #: Pages whose terms are read at a time.
 _BATCH = 50

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pagefile.errors import PagefileError
 from pagefile.ports import LogView, PageKeeper, PageStore
 from pagefile.records import Scope, Step
-from pagefile.tiers.archive import LOADING_TOOLS, Archive, fitting_slice
 from pagefile.tiers.base import Counter, Occasion
+from pagefile.tiers.page_text import LOADING_TOOLS, excerpt, fitting_slice
 from pagefile.window.candidates import Candidate, Form
 from pagefile.window.forms import Text
 from pagefile.window.placeholder import gist, placeholder_uuid
@@ -40,10 +40,7 @@ class PagesIn:
 class Paging:
     """Reads the pages that a window shows."""
 
-    def __init__(
-        self, archive: Archive, pages: PageStore, keeper: PageKeeper, counter: Counter, strategy: Strategy
-    ) -> None:
-        self._archive = archive
+    def __init__(self, pages: PageStore, keeper: PageKeeper, counter: Counter, strategy: Strategy) -> None:
         self._pages = pages
         self._keeper = keeper
         self._counter = counter
@@ -52,10 +49,10 @@ class Paging:
         self._texts: OrderedDict[tuple[Scope, str], tuple[str, int]] = OrderedDict()
         self._excerpts: OrderedDict[tuple[Scope, str, str, int], tuple[str, int]] = OrderedDict()
 
-    async def bring(self, occasion: Occasion, load: Sequence[str]) -> PagesIn:
+    async def bring(self, occasion: Occasion) -> PagesIn:
         """Everything this window shows of the archive; what cannot be read is noted and stays a placeholder."""
         view = occasion.view
-        wanted = await self._wanted(occasion, load)
+        wanted = await self._wanted(occasion)
         running = dict(_running(view))
         share = max(LEAST_EXCERPT_TOKENS, occasion.window_tokens // (2 * max(1, len(wanted) + len(running))))
         held = {step.page for step in running.values()}
@@ -79,7 +76,7 @@ class Paging:
         forms = tuple(Form(self._counter.count(text), text=text, name=name) for name, text in shown)
         return Candidate(f"page:{uuid}", "loaded", forms, rank)
 
-    async def _wanted(self, occasion: Occasion, load: Sequence[str]) -> list[str]:
+    async def _wanted(self, occasion: Occasion) -> list[str]:
         """Asked for, then picked by the strategy, then resident."""
         view = occasion.view
         uses = list(_uses(view))
@@ -98,7 +95,7 @@ class Paging:
             tokens={uuid: tokens for uuid, tokens in sizes.items() if uuid},
             limit_tokens=occasion.window_tokens // WORKING_SET_SHARE,
         )
-        return list(dict.fromkeys([*load, *picked, *resident]))
+        return list(dict.fromkeys([*occasion.load, *picked, *resident]))
 
     async def _shown(self, occasion: Occasion, uuid: str, step: Step | None, share: int) -> tuple[Text, ...]:
         """A page as it may stand in this window, from whole to a few passages; nothing when it cannot be read."""
@@ -148,7 +145,7 @@ class Paging:
     async def _excerpt(self, key: tuple[Scope, str, str, int], text: str) -> tuple[str, int]:
         if key not in self._excerpts:
             _, _, query, budget = key
-            chosen = await self._archive.excerpt(text, query, budget)
+            chosen = await excerpt(text, query, budget, self._counter.count)
             self._excerpts[key] = chosen, self._counter.count(chosen)
             if len(self._excerpts) > 64:
                 self._excerpts.popitem(last=False)

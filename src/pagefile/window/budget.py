@@ -11,6 +11,8 @@ FACTS_TOKENS = 2000
 CORRECTIONS_TOKENS = 500
 EPISODES_TOKENS = 1500
 CHUNKS_TOKENS = 1500
+#: What tiers from outside may show together.
+EXTRA_TOKENS = 1500
 #: No kind of memory takes more than this share of a small window, so that the conversation itself has room.
 MEMORY_SHARE = 8
 
@@ -26,18 +28,7 @@ class Budget:
         if self.tokens < 1:
             raise BudgetError(f"window_tokens is {self.tokens}: give the model's context size, at least 1.")
 
-    @classmethod
-    def of(
-        cls, window_tokens: int, *, facts_tokens: int = FACTS_TOKENS, chunks_tokens: int = CHUNKS_TOKENS
-    ) -> "Budget":
-        """The usual split of a window."""
-        share = window_tokens // MEMORY_SHARE
-        return cls(
-            window_tokens,
-            {
-                "facts": min(facts_tokens, share),
-                "corrections": min(CORRECTIONS_TOKENS, share),
-                "episodes": min(EPISODES_TOKENS, share),
-                "chunks": min(chunks_tokens, share),
-            },
-        )
+
+def share_of(window_tokens: int, most: int) -> int:
+    """What one kind of memory may take of a window: `most`, and less of a small one."""
+    return min(most, window_tokens // MEMORY_SHARE)

@@ -25,6 +25,7 @@ Block = Literal[
     "facts",
     "episodes",
     "chunks",
+    "extra",
     "older",
 ]
 
@@ -42,6 +43,7 @@ PRIORITY: tuple[Block, ...] = (
     "facts",
     "episodes",
     "chunks",
+    "extra",
     "older",
 )
 RANK: dict[Block, int] = {block: rank for rank, block in enumerate(PRIORITY)}
@@ -55,7 +57,7 @@ INSTRUCTIONS: tuple[Block, ...] = ("instructions", "guide")
 #: Those that are only what memory knows, each in its own tags.
 TAGGED: tuple[Block, ...] = ("safety", "summary")
 #: Sections of the `<memory>` block, in this order.
-MEMORY: tuple[Block, ...] = ("corrections", "facts", "episodes", "loaded", "chunks")
+MEMORY: tuple[Block, ...] = ("corrections", "facts", "episodes", "loaded", "chunks", "extra")
 #: Whole turns; together they form one run without gaps that ends with the newest.
 TURNS: frozenset[Block] = frozenset({"recent", "older"})
 

@@ -11,7 +11,6 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
 from pagefile import BlockingMemory, Memory, Settings
-from pagefile.engine.engine import Engine
 from pagefile.errors import SettingsError
 from pagefile.integrations.langchain import PagefileMiddleware
 from pagefile.integrations.langchain.view import request_tokens
@@ -19,6 +18,7 @@ from pagefile.ports import Meter
 from pagefile.stores import InMemoryStore, SystemClock
 from pagefile.testing import FlakyStore
 from pagefile.text.tokens import open_counter
+from tests.engines import engine_over
 
 from .models import Recorder, calls_tool, check_order, memories
 
@@ -91,7 +91,7 @@ def meter():
 
 @pytest.fixture
 def memory(store, meter):
-    return Memory(Engine.build(store, Settings(language="en"), SystemClock(), open_counter(), meter=meter))
+    return Memory(engine_over(store, Settings(language="en"), SystemClock(), open_counter(), meter=meter))
 
 
 def ask(text: str) -> dict:

@@ -6,11 +6,11 @@ import logging
 import pytest
 
 from pagefile import Memory, Settings, StoreUnavailableError
-from pagefile.engine.engine import Engine
 from pagefile.integrations.pydantic_ai import PagefileMemory
 from pagefile.stores import InMemoryStore, SystemClock
 from pagefile.testing import FlakyStore
 from pagefile.text.tokens import open_counter
+from tests.engines import engine_over
 
 from .agents import Script, dumped, reloaded
 
@@ -58,7 +58,7 @@ class _StuckPort:
 
 
 def opened(store):
-    return Memory(Engine.build(store, Settings(), SystemClock(), open_counter()))
+    return Memory(engine_over(store, Settings(), SystemClock(), open_counter()))
 
 
 @pytest.fixture
@@ -184,7 +184,7 @@ async def test_whatever_is_raised_inside(memory, monkeypatch, caplog):
 async def test_for_tests_it_may_raise(store):
     """on_tier_error="raise": a failure is seen where it happens."""
     settings = Settings(on_tier_error="raise")
-    memory = Memory(Engine.build(store, settings, SystemClock(), open_counter()))
+    memory = Memory(engine_over(store, settings, SystemClock(), open_counter()))
     store.fail(["log.append"])
     with pytest.raises(StoreUnavailableError):
         await agent_of(Script("好"), memory).run("问题")

@@ -17,6 +17,7 @@ from pydantic_ai.usage import UsageLimits
 
 from pagefile import BlockingMemory, Memory
 from pagefile.integrations.pydantic_ai import PagefileMemory
+from pagefile.tiers.archive import Archive
 
 from .agents import Script, dumped
 
@@ -107,7 +108,9 @@ async def test_cancelled_while_a_result_is_written(memory, monkeypatch):
         await asyncio.sleep(0.2)
         return await put(draft)
 
-    monkeypatch.setattr(memory.engine.archive, "_pages", Slow(memory.engine.archive._pages, put=slow_put))
+    monkeypatch.setattr(
+        memory.engine.tier(Archive), "_pages", Slow(memory.engine.tier(Archive)._pages, put=slow_put)
+    )
     task = asyncio.ensure_future(agent.run("问题", conversation_id="c"))
     await writing.wait()
     task.cancel()

@@ -72,7 +72,7 @@ async def test_an_empty_memory_is_whole():
 async def test_a_fact_does_not_come_back_after_its_conversation_was_erased(tmp_path):
     """An extractor thinks for a while; what it read was erased meanwhile, and nothing of it is kept."""
     async with opened(f"sqlite:///{tmp_path}/a.db", SETTINGS) as memory:
-        extractor = memory.engine.learning._learner.extractor
+        extractor = memory.engine.kit.extractor
         reading, erased, extract = anyio.Event(), anyio.Event(), extractor.extract
 
         async def slowly(said):
@@ -83,7 +83,7 @@ async def test_a_fact_does_not_come_back_after_its_conversation_was_erased(tmp_p
         extractor.extract = slowly
         await memory.conversation("c", user_id="u").record("我对青霉素过敏。", "好")
         async with anyio.create_task_group() as together:
-            together.start_soon(memory.engine.learning.settle)
+            together.start_soon(memory.engine.worker.line("facts").settle)
             await reading.wait()
             await memory.forget(conversation_id="c", user_id="u")
             await memory.conversation("c", user_id="v").record("somebody else begins anew", "yes")

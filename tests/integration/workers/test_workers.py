@@ -183,7 +183,7 @@ def test_vectors_are_made_once(tmp_path):
     async def shelves():
         async with Memory.open(settings=Settings(url=url)) as memory:
             await memory.settle()
-            home = memory.engine.vectors
+            home = memory.engine.kit.home
             return [(shelf.maker, shelf.vectors) for shelf in await home.shelves()], await found(home)
 
     async def found(home):

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from pagefile import ConflictError, InvalidTurnError, Memory, Settings
 from pagefile.tiers.checkpoints import WindowRules
+from pagefile.tiers.history import History
 
 SETTINGS = Settings(on_tier_error="raise", recall="never", checkpoints="manual", calls_kept=0)
 RULES = WindowRules(window_tokens=400, threshold=0.75, recent_turns=3)
@@ -51,7 +52,7 @@ class Play:
         return self.processes[process].conversation("c", user_id="u")
 
     def work(self, process):
-        return self.processes[process].engine.checkpoints
+        return self.processes[process].engine.tier(History).checkpoints
 
     async def record(self, number, value):
         await self.chat(number % 2).record(

@@ -72,7 +72,7 @@ class Model:
             case "settle":
                 await memory.settle()
             case "break":
-                memory.engine.indexer.vectors.embedder.fails = True
+                memory.engine.kit.vectors.embedder.fails = True
 
     @property
     def all(self):
@@ -80,14 +80,14 @@ class Model:
 
 
 async def with_vectors(memory, scope):
-    vectors = memory.engine.indexer.vectors
+    vectors = memory.engine.kit.vectors
     asked = (await vectors.embedder.embed(["血压 a e"]))[0]
     return await vectors.home.search(vectors.embedder.maker, scope, asked, 10_000)
 
 
 async def check(memory, model):
     """One vector for each done turn, in its conversation; and what is recalled was said, in order, with true parts."""
-    memory.engine.indexer.vectors.embedder.fails = False
+    memory.engine.kit.vectors.embedder.fails = False
     await memory.settle()
     near = await with_vectors(memory, Scope(user="u"))
     assert sorted(one.turn_id for one in near) == model.all

@@ -150,7 +150,7 @@ async def played(url, before, after, *, embedder):
             changes = CHANGES[number % len(CHANGES)]
             changed[call_id] = changes, (await play.chat.replay(call_id, **changes)).after
         await play.run(after)
-        await memory.engine.calls.settle()
+        await memory.engine.write_calls()
         for call_id, (changes, window) in changed.items():
             again = (await play.chat.replay(call_id, **changes)).after
             assert (again.messages, again.receipt) == (window.messages, window.receipt)

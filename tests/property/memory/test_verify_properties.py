@@ -15,6 +15,7 @@ from pagefile.ports import ItemWrite
 from pagefile.records import Scope
 from pagefile.settings import ArchiveSettings, MemorySettings
 from pagefile.testing import FakeClock, HashingEmbedder
+from pagefile.tiers.history import History
 
 SETTINGS = Settings(
     indexing="manual",
@@ -100,7 +101,7 @@ class Life:
 
     async def tend(self, number):
         chat = self.chat(number)
-        await self.memory.engine.checkpoints.make(chat.scope, None, number % 3, 400)
+        await self.memory.engine.tier(History).checkpoints.make(chat.scope, None, number % 3, 400)
 
     async def reset(self, number):
         await self.chat(number).reset()
@@ -165,7 +166,7 @@ async def lived(url, folder, actions):
             with suppress(PagefileError):
                 await getattr(life, verb)(number)
         await memory.settle()
-        await memory.engine.calls.settle()
+        await memory.engine.write_calls()
         report = await verify(memory.engine, full=True)
         assert [one for one in report.findings if one.level != "note"] == []
         assert report.whole

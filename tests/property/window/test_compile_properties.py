@@ -21,6 +21,9 @@ TEXT = st.one_of(
     st.sampled_from(["</memory>", "好的", "Take 5 mg at 8:00.", "🙂" * 9, "\n\n\n", "x" * 200]),
 )
 
+#: Own budgets of blocks, small enough to be reached.
+LIMITS = {"facts": 40, "corrections": 20, "episodes": 30, "chunks": 30, "extra": 20}
+
 
 def message_tokens(message: dict) -> int:
     calls = message.get("tool_calls") or ()
@@ -84,7 +87,7 @@ def compiled_or_none(
     candidates: list[Candidate], tokens: int, layout: Layout | None = None
 ) -> Compiled | None:
     try:
-        return compile_window(candidates, Budget.of(tokens), COUNT, layout)
+        return compile_window(candidates, Budget(tokens, LIMITS), COUNT, layout)
     except BudgetError:
         return None
 

@@ -7,15 +7,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pagefile import BudgetError, Memory, Scope, Settings
-from pagefile.engine.engine import Engine
 from pagefile.settings import ArchiveSettings, WorkspaceSettings
 from pagefile.standalone import AgentMemory, AgentWithMemory, ContentChunk
 from pagefile.stores import InMemoryStore
 from pagefile.testing import FakeClock
 from pagefile.text.scores import normalised
 from pagefile.text.tokens import MESSAGE_OVERHEAD, REPLY_OVERHEAD, open_counter
+from pagefile.tiers.workspace import Workspaces
 from pagefile.tiers.workspace.outline import chapters, compact, entries, outline
 from pagefile.tiers.workspace.results import canonical, plain
+from tests.engines import engine_over
 
 COUNTER = open_counter()
 SCOPE = Scope("t", "u", "c")
@@ -239,9 +240,9 @@ def test_two_runs_that_saw_the_same_say_the_same(calls):
 
     async def told_by(run: str) -> str:
         clock = FakeClock()
-        engine = Engine.build(InMemoryStore(clock), Settings(), clock, COUNTER)
+        engine = engine_over(InMemoryStore(clock), Settings(), clock, COUNTER)
         for tool, result in calls:
-            await engine.workspaces.of(SCOPE, run).absorb(tool, {"q": 1}, result)
-        return engine.workspaces.of(SCOPE, run).text()
+            await engine.tier(Workspaces).of(SCOPE, run).absorb(tool, {"q": 1}, result)
+        return engine.tier(Workspaces).of(SCOPE, run).text()
 
     assert anyio.run(told_by, "r") == anyio.run(told_by, "r")

@@ -3,7 +3,9 @@
 import anyio
 import pytest
 
-from pagefile.engine.background import MAX_WAITING, CallWriter
+from pagefile.engine.calls import MAX_WAITING, CallRecorder
+from pagefile.engine.metering import NoMeter
+from pagefile.engine.worker import Worker
 from pagefile.records import Scope
 from pagefile.stores import InMemoryStore
 from pagefile.testing import FakeClock
@@ -19,7 +21,7 @@ def store():
 
 async def test_only_what_is_kept_is_made(store):
     """Of a hundred windows of one conversation three are built; another conversation loses nothing by it."""
-    writer, made = CallWriter(store.calls, keep=3), []
+    writer, made = CallRecorder(store.calls, keep=3), []
 
     def make(name, scope):
         made.append(name)
@@ -36,19 +38,20 @@ async def test_only_what_is_kept_is_made(store):
 
 async def test_whoever_waits_does_not_wait_for_the_gathering(store):
     """`settle` has them written at once, however long others are gathered."""
-    writer = CallWriter(store.calls, keep=3)
+    writer = CallRecorder(store.calls, keep=3)
+    worker = Worker([writer], NoMeter())
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(writer.run)
+        tasks.start_soon(worker.run)
         for number in range(5):
             writer.add(A, lambda number=number: call(f"a{number}", scope=A))
-        await writer.settle()
+        await worker.settle()
         assert [found.id for found in await store.calls.list(A)] == ["a4", "a3", "a2"]
         tasks.cancel_scope.cancel()
 
 
 async def test_too_many_are_dropped_and_told(store, caplog):
     """The oldest go, and the log says so."""
-    writer = CallWriter(store.calls, keep=3)
+    writer = CallRecorder(store.calls, keep=3)
     for number in range(MAX_WAITING + 2):
         scope = Scope("tenant", "ada", f"c{number}")
         writer.add(scope, lambda scope=scope: call(f"k{scope.conversation}", scope=scope))

@@ -2,7 +2,9 @@
 
 import anyio
 
-from pagefile.engine.background import CallWriter
+from pagefile.engine.calls import CallRecorder
+from pagefile.engine.metering import NoMeter
+from pagefile.engine.worker import Worker
 from pagefile.stores import InMemoryStore
 from pagefile.testing import FakeClock
 from pagefile.testing.drafts import CHAT, call
@@ -11,13 +13,15 @@ from pagefile.testing.drafts import CHAT, call
 async def test_who_flushes_an_idle_writer_does_not_put_it_to_sleep():
     """As an erasure does: the windows after it are still written."""
     store = InMemoryStore(FakeClock())
-    writer = CallWriter(store.calls, keep=10)
+    writer = CallRecorder(store.calls, keep=10)
+    worker = Worker([writer], NoMeter())
+    writer.wake = lambda scope: worker.wake(writer.name, scope)
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(writer.run)
+        tasks.start_soon(worker.run)
         await anyio.wait_all_tasks_blocked()
         await writer.flush()
         writer.add(CHAT, lambda: call("a"))
         with anyio.fail_after(5):
-            await writer.settle()
+            await worker.settle()
         tasks.cancel_scope.cancel()
     assert ["a"] == [found.id for found in await store.calls.list(CHAT)]

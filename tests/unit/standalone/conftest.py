@@ -3,12 +3,12 @@
 import pytest
 
 from pagefile import Memory
-from pagefile.engine.engine import Engine
 from pagefile.settings import Settings
 from pagefile.standalone import AgentApp
 from pagefile.stores import InMemoryStore
 from pagefile.testing import FakeClock, FlakyStore
 from pagefile.text.tokens import open_counter
+from tests.engines import engine_over
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def store(clock):
 
 @pytest.fixture
 def memory(store, clock):
-    return Memory(Engine.build(store, Settings(), clock, open_counter()))
+    return Memory(engine_over(store, Settings(), clock, open_counter()))
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ import anyio
 import pytest
 
 from pagefile import ConflictError, InvalidTurnError, Memory
-from pagefile.engine.engine import Engine
 from pagefile.errors import ClosedError, StoreUnavailableError
 from pagefile.settings import Settings
 from pagefile.standalone import (
@@ -24,6 +23,7 @@ from pagefile.standalone import (
     format_prompt,
 )
 from pagefile.stores import InMemoryStore
+from tests.engines import engine_over
 
 from .talking import COUNTER, asking, lines, say
 
@@ -313,7 +313,7 @@ async def test_what_is_remembered_between_calls_is_bounded(app, monkeypatch):
 async def test_limits_are_told(memory, clock):
     """Issue 4: too long a query, response or id is refused, with the limit in the error."""
     settings = Settings(max_message_chars=100)
-    app = AgentApp(Memory(Engine.build(InMemoryStore(clock), settings, clock, COUNTER)))
+    app = AgentApp(Memory(engine_over(InMemoryStore(clock), settings, clock, COUNTER)))
     long = "字" * 101
     with pytest.raises(InvalidTurnError, match="query has 101 characters, at most 100"):
         await app.query_memory_context(asking(long))

@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pagefile import InvalidTurnError, Memory, NotFoundError
-from pagefile.engine.engine import Engine
 from pagefile.ports import EntryQuery
 from pagefile.records import Checkpoint
 from pagefile.settings import Settings
@@ -22,6 +21,7 @@ from pagefile.standalone import (
 )
 from pagefile.stores import InMemoryStore
 from pagefile.testing import FakeClock
+from tests.engines import engine_over
 
 from .talking import COUNTER, asking, history, lines, say
 
@@ -269,7 +269,7 @@ def test_no_turn_is_ever_lost(actions, recent_turns):
 
     async def run():
         store = InMemoryStore(FakeClock())
-        app = AgentApp(Memory(Engine.build(store, Settings(), FakeClock(), COUNTER)))
+        app = AgentApp(Memory(engine_over(store, Settings(), FakeClock(), COUNTER)))
         said, on_its_way = 0, None
         for action in [*actions, "query"]:
             if action == "write":

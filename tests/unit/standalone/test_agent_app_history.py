@@ -5,13 +5,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pagefile import Memory
-from pagefile.engine.engine import Engine
 from pagefile.ports import Meter
 from pagefile.settings import Settings
 from pagefile.standalone import AgentApp, MemoryWriteRequest, format_prompt
 from pagefile.standalone.history_text import HistoryText
 from pagefile.stores import InMemoryStore
 from pagefile.testing import FlakyStore
+from tests.engines import engine_over
 
 from .talking import COUNTER, asking, lines, say
 
@@ -79,7 +79,7 @@ def test_seams_that_cost_tokens_are_paid_with_the_oldest_turn():
 async def test_a_query_asks_the_database_twice(clock):
     """S1-05, S1-56, S1-67: the segment and the session, whatever came before; and no row that is not shown."""
     store = Watched(InMemoryStore(clock))
-    app = AgentApp(Memory(Engine.build(store, Settings(), clock, COUNTER)))
+    app = AgentApp(Memory(engine_over(store, Settings(), clock, COUNTER)))
     await say(app, *range(30))
     await app.checkpoint_short_memory("c", "摘要", 2)
     await say(app, 30)
@@ -102,7 +102,7 @@ async def test_a_query_asks_the_database_twice(clock):
 async def test_the_documents_five_metrics_change(clock, name):
     """S1-61 … S1-65: after one turn and one checkpoint."""
     meter = Measured()
-    app = AgentApp(Memory(Engine.build(InMemoryStore(clock), Settings(), clock, COUNTER, meter=meter)))
+    app = AgentApp(Memory(engine_over(InMemoryStore(clock), Settings(), clock, COUNTER, meter=meter)))
     await app.query_memory_context(asking("q"))
     await say(app, 1)
     await app.checkpoint_short_memory("c", "摘要")

@@ -5,7 +5,6 @@ from datetime import datetime, timedelta, timezone
 import pytest
 
 from pagefile import InvalidTurnError, Memory, NotFoundError
-from pagefile.engine.engine import Engine
 from pagefile.errors import StoreUnavailableError
 from pagefile.settings import Settings
 from pagefile.standalone import (
@@ -22,6 +21,7 @@ from pagefile.standalone import (
 )
 from pagefile.stores import InMemoryStore
 from pagefile.testing import FakeClock
+from tests.engines import engine_over
 
 from .talking import COUNTER, asking, lines, say
 
@@ -215,7 +215,7 @@ async def test_a_session_store_that_is_down_costs_only_the_session(app, store):
 
 async def test_a_test_may_ask_for_failures(clock, store):
     """The setting on_tier_error holds here too."""
-    app = AgentApp(Memory(Engine.build(store, Settings(on_tier_error="raise"), clock, COUNTER)))
+    app = AgentApp(Memory(engine_over(store, Settings(on_tier_error="raise"), clock, COUNTER)))
     store.fail({"reader.view"})
     with pytest.raises(StoreUnavailableError):
         await app.query_memory_context(asking("q"))

@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pagefile import ConflictError, Memory, SettingsError
-from pagefile.engine.engine import Engine
 from pagefile.errors import StoreUnavailableError
 from pagefile.ports import ChatModel, SummaryRequest
 from pagefile.settings import Settings
@@ -24,6 +23,8 @@ from pagefile.standalone.conversation_summarizer import conversation_text, whole
 from pagefile.stores import InMemoryStore
 from pagefile.testing import FakeClock
 from pagefile.text.tokens import open_counter
+from pagefile.tiers.history import History
+from tests.engines import engine_over
 
 
 class Scripted(ChatModel):
@@ -237,9 +238,11 @@ async def test_the_cursor_stops_where_reading_stopped(conversations, store, monk
             raise StoreUnavailableError
         return await passed_on(marker)
 
-    passed_on = conversations.engine.checkpoints._log.mark
+    passed_on = conversations.engine.tier(History).checkpoints._log.mark
     monkeypatch.setattr(
-        conversations.engine.checkpoints, "_log", type("Log", (), {"mark": staticmethod(refuse)})
+        conversations.engine.tier(History).checkpoints,
+        "_log",
+        type("Log", (), {"mark": staticmethod(refuse)}),
     )
     with pytest.raises(StoreUnavailableError):
         await summarizer.generate_summary("c")
@@ -443,7 +446,7 @@ async def test_a_failure_in_the_background_costs_no_turn(open_memory, caplog, mo
         raise StoreUnavailableError
 
     with monkeypatch.context() as broken:
-        broken.setattr(open_memory.engine.checkpoints, "cover", refuse)
+        broken.setattr(open_memory.engine.tier(History).checkpoints, "cover", refuse)
         summarizer.schedule_update("c")
         await open_memory.settle()
     assert any(record.levelno == logging.ERROR and record.exc_info for record in caplog.records)
@@ -511,7 +514,7 @@ def test_summary_and_window_have_everything(script):
 
     async def play():
         clock = FakeClock()
-        memory = Memory(Engine.build(InMemoryStore(clock), Settings(), clock, open_counter()))
+        memory = Memory(engine_over(InMemoryStore(clock), Settings(), clock, open_counter()))
         store, llm = ConversationStore(memory), Scripted("摘要。")
         summarizer = ConversationSummarizer(llm, store=store)
         history = ConversationHistory(store, summarizer)

@@ -6,14 +6,15 @@ import logging
 import pytest
 
 from pagefile import Memory, Scope, Settings
-from pagefile.engine.engine import Engine
 from pagefile.settings import ArchiveSettings, WorkspaceSettings
 from pagefile.stores import InMemoryStore
 from pagefile.testing import FakeClock, FlakyStore
 from pagefile.text.tokens import open_counter
-from pagefile.tiers.workspace import ToolRule
+from pagefile.tiers.archive import Archive
+from pagefile.tiers.workspace import ToolRule, Workspaces
 from pagefile.tiers.workspace.cache import MAX_CALLS
 from pagefile.tiers.workspace.run import MAX_TOCS
+from tests.engines import engine_over
 
 COUNTER = open_counter()
 SCOPE = Scope("t", "u", "c")
@@ -32,9 +33,9 @@ HUGE = {
 HITS = [{"content": "母线失压后应立即检查。", "reg_id": "angui_2024", "page_num": 85, "score": 0.9}]
 
 
-def engine_of(store=None, clock=None, **settings) -> Engine:
+def engine_of(store=None, clock=None, **settings):
     clock = clock or FakeClock()
-    return Engine.build(store or InMemoryStore(clock), Settings(**settings), clock, COUNTER)
+    return engine_over(store or InMemoryStore(clock), Settings(**settings), clock, COUNTER)
 
 
 @pytest.fixture
@@ -49,7 +50,7 @@ def engine(clock):
 
 @pytest.fixture
 def workspace(engine):
-    return engine.workspaces.of(SCOPE)
+    return engine.tier(Workspaces).of(SCOPE)
 
 
 # -- calls -------------------------------------------------------------------------------------------------------------
@@ -135,7 +136,7 @@ async def test_a_huge_table_of_contents_goes_through_the_archive(engine, workspa
     assert (kept.text, kept.archive_uuid, False) == (cached.text, cached.archive_uuid, cached.whole)
     whole = await workspace.lookup("get_toc", {"reg_id": "angui_2024"}, budget_tokens=1_000_000)
     assert (text, True) == (whole.text, whole.whole)
-    assert text == (await engine.archive.load(SCOPE, kept.archive_uuid))[1]
+    assert text == (await engine.tier(Archive).load(SCOPE, kept.archive_uuid))[1]
 
 
 @pytest.mark.parametrize("budget", [60, 200, 400, 1000])
@@ -176,7 +177,7 @@ async def test_chunks_point_to_the_page_with_the_full_text(engine, workspace):
     (chunk,) = workspace.notes.relevant_chunks
     assert (page, True) == (kept.text, kept.whole)
     assert kept.archive_uuid == chunk.metadata["archive_uuid"]
-    assert page == (await engine.archive.load(SCOPE, kept.archive_uuid))[1]
+    assert page == (await engine.tier(Archive).load(SCOPE, kept.archive_uuid))[1]
     assert f'📎 全文: load_tool_history(uuid="{kept.archive_uuid}")' in workspace.text()
 
 
@@ -214,7 +215,7 @@ async def test_a_store_that_is_down_costs_the_page_not_the_run(clock, caplog):
     """Must 6: logged once, counted every time; the call is answered from what is at hand, cut."""
     store = FlakyStore(InMemoryStore(clock))
     engine = engine_of(store, clock)
-    workspace = engine.workspaces.of(SCOPE)
+    workspace = engine.tier(Workspaces).of(SCOPE)
     store.fail(["pages.put"])
     with caplog.at_level(logging.ERROR, logger="pagefile"):
         kept = await workspace.absorb("get_toc", {}, HUGE)
@@ -234,7 +235,7 @@ async def test_a_page_out_of_reach_means_calling_the_tool_again(clock, verb):
     """The tool still knows the answer; the failure is counted."""
     store = FlakyStore(InMemoryStore(clock))
     engine = engine_of(store, clock)
-    workspace = engine.workspaces.of(SCOPE)
+    workspace = engine.tier(Workspaces).of(SCOPE)
     await workspace.absorb("get_toc", {}, HUGE)
     store.fail([verb])
     assert await workspace.lookup("get_toc", budget_tokens=1_000_000) is None
@@ -330,9 +331,9 @@ async def test_rules_of_the_users_own(workspace):
 def test_runs_share_nothing(engine):
     """By conversation, by user, by tenant, by run; the same one comes back."""
     homes = [SCOPE, Scope("t", "v", "c"), Scope("s", "u", "c"), Scope("t", "u", "d")]
-    spaces = [engine.workspaces.of(home, run) for home in homes for run in ("", "r")]
+    spaces = [engine.tier(Workspaces).of(home, run) for home in homes for run in ("", "r")]
     assert 8 == len({id(space) for space in spaces}) == len({id(space.notes) for space in spaces})
-    assert engine.workspaces.of(SCOPE, "r") is spaces[1]
+    assert engine.tier(Workspaces).of(SCOPE, "r") is spaces[1]
 
 
 def test_the_run_used_longest_ago_is_let_go():
@@ -359,20 +360,22 @@ def test_the_run_used_longest_ago_is_let_go():
 )
 async def test_what_is_forgotten_is_gone(engine, erased, left):
     """Also from the hands of those who hold on to it."""
-    spaces = [engine.workspaces.of(home) for home in (SCOPE, Scope("t", "u", "d"), Scope("s", "u", "c"))]
+    spaces = [
+        engine.tier(Workspaces).of(home) for home in (SCOPE, Scope("t", "u", "d"), Scope("s", "u", "c"))
+    ]
     for space in spaces:
         await space.absorb("get_toc", {}, SMALL)
-    engine.workspaces.asked(SCOPE, "", "问题")
+    engine.tier(Workspaces).asked(SCOPE, "", "问题")
     engine.forget(erased)
-    assert left == len(engine.workspaces) == sum(bool(space.text()) for space in spaces)
+    assert left == len(engine.tier(Workspaces)) == sum(bool(space.text()) for space in spaces)
 
 
 def test_a_run_knows_its_question_from_the_start(engine):
     """S3-50: also when it was asked before anything was at hand."""
-    engine.workspaces.asked(SCOPE, "", "母线失压怎么办")
-    assert "母线失压怎么办" == engine.workspaces.of(SCOPE).notes.current_query
-    engine.workspaces.asked(SCOPE, "", "第二个问题")
-    assert "第二个问题" == engine.workspaces.of(SCOPE).notes.current_query
+    engine.tier(Workspaces).asked(SCOPE, "", "母线失压怎么办")
+    assert "母线失压怎么办" == engine.tier(Workspaces).of(SCOPE).notes.current_query
+    engine.tier(Workspaces).asked(SCOPE, "", "第二个问题")
+    assert "第二个问题" == engine.tier(Workspaces).of(SCOPE).notes.current_query
 
 
 def test_a_rule_that_cannot_be_read_is_refused_when_opening():

@@ -30,7 +30,7 @@ def fact(name, rank=0):
 
 
 def window(candidates, tokens=1000):
-    compiled = compile_window(candidates, Budget.of(tokens), count)
+    compiled = compile_window(candidates, Budget(tokens), count)
     receipt = Receipt(compiled.verdicts, tokens, compiled.framing, "words", exact=True)
     return Window(
         compiled.messages, compiled.tokens, tokens, 0.0, "FULL_HISTORY", False, compiled.prefix_hash,

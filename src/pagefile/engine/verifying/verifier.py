@@ -70,7 +70,7 @@ class _Verifier:
         self._repair = repair
         self._tally = Tally()
         self._terms = Terms(engine.store.terms, full=full, repair=repair)
-        self._vectors = Vectors(engine.indexer.vectors, repair=repair)
+        self._vectors = Vectors(engine.kit.vectors, repair=repair)
         self._pages = Pages(engine, audit, full=full, repair=repair)
         self._calls = Calls(engine, full=full)
         self._sessions = Sessions(engine, repair=repair)

@@ -27,8 +27,8 @@ from pagefile.integrations.claude_agent.telling import memory_of, unsaid
 from pagefile.integrations.failing import FailOpen
 from pagefile.records import Turn
 from pagefile.standalone.tool_schemas import tool_schemas
-from pagefile.tiers.archive import LOADING_TOOLS
 from pagefile.tiers.facts_book import refuse_orders
+from pagefile.tiers.page_text import LOADING_TOOLS
 
 #: What Claude Code takes with a prompt; one more character, and the model gets the path of a file instead.
 CONTEXT_LIMIT = 10_000

@@ -14,7 +14,8 @@ from pagefile.integrations.failing import FailOpen
 from pagefile.integrations.langchain.reading import ToolUse, exchanges, tool_uses
 from pagefile.integrations.langchain.scoping import Given, Whose, whose
 from pagefile.records import DEFAULT_TENANT, Scope, Step
-from pagefile.tiers.archive import LOADING_TOOLS
+from pagefile.tiers.archive import Archive
+from pagefile.tiers.page_text import LOADING_TOOLS
 from pagefile.window.placeholder import placeholder, placeholder_uuid
 from pagefile.window.wording import WORDINGS
 
@@ -104,5 +105,5 @@ class ArchiveToolUsesEdit(ContextEdit):
         engine = self._edge.memory.engine
         scope = Scope(who.tenant or DEFAULT_TENANT, who.user, who.conversation)
         step = Step(use.tool[:100], checked_json(use.input, "input"), use.text, use.message.tool_call_id)
-        page = await engine.archive.store(scope, step, turn_id)
+        page = await engine.tier(Archive).store(scope, step, turn_id)
         return placeholder(page, engine.counter.count, WORDINGS[engine.settings.language])

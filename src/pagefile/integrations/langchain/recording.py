@@ -16,7 +16,7 @@ from pagefile.engine import Conversation
 from pagefile.errors import ConflictError
 from pagefile.integrations.langchain.reading import Exchange, ToolUse, turn_id
 from pagefile.records import Turn
-from pagefile.tiers.archive import LOADING_TOOLS
+from pagefile.tiers.page_text import LOADING_TOOLS
 
 #: How much of the log is looked at beyond the turns that are new to this process.
 _LOOK_BACK = 20

@@ -37,6 +37,7 @@ from pagefile.standalone import (
     memory_data_of,
 )
 from pagefile.standalone.hybrid_history import unique_relevant
+from pagefile.tiers.history import History
 
 logger = logging.getLogger("pagefile")
 
@@ -253,7 +254,7 @@ def _index_later(history: ConversationHistory, scope: Scope, turn_id: str, user:
         async def job(_: Scope) -> None:
             await index()
 
-        history.store.engine.tender.ask(scope, job)
+        history.store.engine.worker.line(History.name).wake(scope, job)
     if history.summarizer is not None:
         history.summarizer.schedule_update(conversation)
 

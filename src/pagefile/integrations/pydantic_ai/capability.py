@@ -25,7 +25,7 @@ from pagefile.integrations.pydantic_ai.parts import asked_last, prompt_text
 from pagefile.integrations.pydantic_ai.run import Options, RunMemory
 from pagefile.integrations.pydantic_ai.tools import TOOLS, toolset
 from pagefile.records import Scope
-from pagefile.tiers.workspace import ToolRule
+from pagefile.tiers.workspace import ToolRule, Workspaces
 from pagefile.window.placeholder import LOAD_TOOL
 from pagefile.window.render import Placement
 
@@ -96,12 +96,12 @@ class PagefileMemory(AbstractCapability[Any]):
         Tables of contents and cached calls stay, and so does everything that was written.
         """
         for scope in self._scopes(user_id, conversation_id):
-            self._edge.memory.engine.workspaces.of(scope).reset()
+            self._edge.memory.engine.tier(Workspaces).of(scope).reset()
 
     def reset_all(self, *, user_id: str | None = None, conversation_id: str | None = None) -> None:
         """Forget all that tools brought, tables of contents and cached calls too; what was written stays."""
         for scope in self._scopes(user_id, conversation_id):
-            self._edge.memory.engine.workspaces.of(scope).reset_all()
+            self._edge.memory.engine.tier(Workspaces).of(scope).reset_all()
 
     def _scopes(self, user_id: str | None, conversation_id: str | None) -> list[Scope]:
         return [

@@ -27,6 +27,7 @@ from pagefile.integrations.pydantic_ai.requests import (
 from pagefile.records import Step, Turn
 from pagefile.text.scripts import language
 from pagefile.text.tokens import MESSAGE_OVERHEAD
+from pagefile.tiers.archive import Archive
 from pagefile.tiers.workspace import ToolRule, Workspace
 from pagefile.window.placeholder import step_note
 from pagefile.window.receipt import Window
@@ -286,7 +287,7 @@ class RunMemory:
         if known is None or engine.counter.count(known) > room_tokens:
             # A little less than there is room for, so that they still fit when the run goes on.
             room = room_tokens * 3 // 4
-            known = await engine.archive.excerpt(kept.full, self.question or kept.short, room)
+            known = await engine.tier(Archive).excerpt(kept.full, self.question or kept.short, room)
             self._excerpts[kept.full] = known
         return known
 

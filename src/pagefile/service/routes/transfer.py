@@ -51,7 +51,7 @@ async def export(memory: MemoryOf, params: Annotated[ExportParams, Query()]) -> 
     """
     memory.engine.check_open()
     scope = Scope(params.tenant or DEFAULT_TENANT, params.user_id, params.conversation_id)
-    await memory.engine.calls.settle()
+    await memory.engine.write_calls()
     headers = {"Content-Disposition": 'attachment; filename="pagefile-export.jsonl"'}
     return StreamingResponse(_chunks(memory, scope), media_type=LINES, headers=headers)
 
@@ -75,7 +75,7 @@ async def import_(memory: MemoryOf, request: Request, params: Annotated[ImportPa
         engine = memory.engine
         tenant = params.tenant or DEFAULT_TENANT
         counts = await import_from(engine.store, path, tenant, clock=engine.clock, called="the upload")
-        engine.indexer.look()
+        engine.worker.look()
     return ImportOut(counts=counts)
 
 

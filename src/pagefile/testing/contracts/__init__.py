@@ -14,7 +14,6 @@ Subclass each class and give it a `store` fixture; the `clock` fixture is the cl
 
 from pagefile.testing.contracts.auditing import AuditorContract
 from pagefile.testing.contracts.derived import TermStoreContract, WatermarksContract
-from pagefile.testing.contracts.store import StoreContract
 from pagefile.testing.contracts.items import ItemStoreContract
 from pagefile.testing.contracts.keeping import PageIndexContract, PageKeeperContract
 from pagefile.testing.contracts.keys import KeyStoreContract
@@ -27,6 +26,7 @@ from pagefile.testing.contracts.session_cache import SessionCacheContract
 from pagefile.testing.contracts.sessions import SessionStoreContract
 from pagefile.testing.contracts.shelves import CallLogContract, FactRestoreContract, FactStoreContract
 from pagefile.testing.contracts.source import TurnSourceContract
+from pagefile.testing.contracts.store import StoreContract
 from pagefile.testing.contracts.vectors import VectorHomeContract
 
 __all__ = [

@@ -14,8 +14,9 @@ from pagefile.errors import HandleNotFoundError, PagefileError
 from pagefile.ports import Clock
 from pagefile.records import JsonValue, Page, Scope, Step
 from pagefile.text.clip import clip, cut
-from pagefile.tiers.archive import LOADING_TOOLS, Archive, fitting_slice, is_quoted
+from pagefile.tiers.archive import Archive
 from pagefile.tiers.base import Counter
+from pagefile.tiers.page_text import LOADING_TOOLS, fitting_slice, is_quoted
 from pagefile.tiers.workspace.cache import CachedResult, Call, Calls, age_in_words
 from pagefile.tiers.workspace.chunks import ContentChunk
 from pagefile.tiers.workspace.notes import ARCHIVED, AgentMemory, chunk_text
@@ -56,6 +57,8 @@ class WorkspaceRules:
     #: Results of more characters leave the window; of tools with a rule, those over `page_from` have a page as well.
     threshold: int = 10_000
     page_from: int = 2_000
+    #: Hint and chunks never take more tokens of a window than this.
+    max_tokens: int = 1_500
     #: How many runs are kept at once.
     max_runs: int = 256
     language: Literal["zh", "en"] = "zh"

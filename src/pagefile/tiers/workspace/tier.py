@@ -1,15 +1,17 @@
 """The workspace tier: the workspaces of all runs in this process, and what they offer to a window."""
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias, TypeVar
 
 from pagefile.ports import Clock
-from pagefile.records import Scope, Step
+from pagefile.records import Scope, Step, Turn
 from pagefile.tiers.archive import Archive
-from pagefile.tiers.base import Counter, Occasion, Tier
+from pagefile.tiers.base import Counter, Counts, Occasion, Remembered, Tier, traced
+from pagefile.tiers.past import PastWindow
 from pagefile.tiers.workspace.run import Parts, Workspace, WorkspaceRules
-from pagefile.window.candidates import Candidate, candidate_json
+from pagefile.window.budget import share_of
+from pagefile.window.candidates import Block, Candidate
 
 #: Whose run, and its name.
 _Run: TypeAlias = tuple[Scope, str]
@@ -20,19 +22,17 @@ class Workspaces(Tier):
     """What the runs of this process have at hand; those used longest ago are let go."""
 
     name = "workspace"
+    incognito = True
 
     def __init__(self, archive: Archive, counter: Counter, clock: Clock, rules: WorkspaceRules) -> None:
         self._parts = Parts(archive, counter, clock, rules)
+        self._parts.on_failure = lambda error, first: self.report(error, logs=first)
         self._runs: OrderedDict[_Run, Workspace] = OrderedDict()
         #: What each run works on, also those that have nothing at hand yet.
         self._asked: OrderedDict[_Run, str] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._runs)
-
-    def on_failure(self, tell: Callable[[Exception, bool], None]) -> None:
-        """Who is told of every store that failed, and whether it is the first failure of its run."""
-        self._parts.on_failure = tell
 
     def of(self, scope: Scope, run: str = "") -> Workspace:
         """The workspace of a run; an empty one for a run that is new, or that nobody used for long."""
@@ -52,17 +52,29 @@ class Workspaces(Tier):
         if (workspace := self._runs.get((scope, run))) is not None:
             workspace.ask(query)
 
-    async def absorb_step(self, scope: Scope, raw: Step, kept: Step) -> None:
+    async def absorb(self, turn: Turn) -> bool:
+        if turn.status == "open":
+            self.asked(turn.scope, "", turn.user)
+        return False
+
+    async def absorb_step(self, scope: Scope, raw: Step, kept: Step, turn_id: str) -> Step:
         """What the conversation's own run remembers of a step; nothing of tools without a rule."""
         known = self._runs.get((scope, "")) or Workspace(self._parts, scope)
         rule = known.rule(raw.tool)
         if rule.remembers != "nothing" or rule.cacheable:
             own = self.of(scope)
             await own.absorb(raw.tool, raw.input, raw.result, archive_uuid=kept.page, call_id=raw.call_id)
+        return kept
+
+    def limits(self, window_tokens: int) -> Mapping[Block, int]:
+        return {"chunks": share_of(window_tokens, self._parts.rules.max_tokens)}
 
     async def offer(self, occasion: Occasion) -> Sequence[Candidate]:
         """Tables of contents at hand, then the best chunks that the window does not show anyway."""
-        workspace = None if occasion.run is None else self._runs.get(occasion.run)
+        if occasion.run is None:
+            return []
+        self.asked(*occasion.run, occasion.query)
+        workspace = self._runs.get(occasion.run)
         if workspace is None or not self._parts.rules.enabled:
             return []
         hint = workspace.hint_forms()
@@ -70,9 +82,12 @@ class Workspaces(Tier):
         for rank, (chunk, forms) in enumerate(workspace.chunk_forms(frozenset(_shown_calls(occasion))), 1):
             name = f"chunk:{chunk.chunk_type}:{chunk.source}"
             found.append(Candidate(name, "chunks", forms, rank, chunk.relevance_score))
-        # A workspace lives in this process only: no log can tell what it had at hand.
-        occasion.traces[self.name] = [candidate_json(one) for one in found]
         return found
+
+    async def replay(self, past: PastWindow) -> Tier:
+        """A workspace lives in its process only: what it had at hand is what was written down."""
+        shown = traced(past.traces.get(self.name)) if self._parts.rules.enabled else []
+        return Remembered(self, shown)
 
     def reset(self, scope: Scope) -> None:
         """Forget the query context of every run of a conversation."""
@@ -80,13 +95,14 @@ class Workspaces(Tier):
             if _within(home, scope):
                 self._runs[home, run].reset()
 
-    def forget(self, scope: Scope) -> None:
+    async def forget(self, scope: Scope) -> Counts:
         """Drop every workspace that may hold something of the scope."""
         for key in [key for key in self._runs if _within(key[0], scope)]:
             # Somebody may hold on to it.
             self._runs.pop(key).reset_all()
         for key in [key for key in self._asked if _within(key[0], scope)]:
             self._asked.pop(key)
+        return {}
 
     def _keep(self, shelf: OrderedDict[_Run, _Kept], key: _Run, value: _Kept) -> None:
         shelf[key] = value

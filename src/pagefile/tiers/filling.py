@@ -1,0 +1,67 @@
+"""How full the windows of conversations are: whether a checkpoint may be due is known without reading the log."""
+
+from collections import OrderedDict
+from typing import TypeVar
+
+from pagefile.records import Scope
+from pagefile.tiers.checkpoints import PREPARE_AT, WindowRules
+
+#: Conversations whose filling is remembered; for others one look at the log tells.
+_REMEMBERED = 10_000
+
+V = TypeVar("V")
+#: A conversation of a tenant, whoever asks.
+_Key = tuple[str, str | None]
+
+
+class Filling:
+    """The window each conversation was last read with, and the tokens of its live turns."""
+
+    def __init__(self, default: WindowRules) -> None:
+        self._default = default
+        self._rules: OrderedDict[_Key, WindowRules] = OrderedDict()
+        self._live: OrderedDict[_Key, int] = OrderedDict()
+
+    def rules_of(self, scope: Scope) -> WindowRules:
+        """The window a conversation was last read with."""
+        return self._rules.get(_key(scope), self._default)
+
+    def known(self, scope: Scope) -> bool:
+        """Whether this process handed out a window of the conversation lately."""
+        return _key(scope) in self._rules
+
+    def read_with(self, scope: Scope, rules: WindowRules, live_tokens: int) -> bool:
+        """A window was handed out; tells whether a checkpoint may be due."""
+        _remember(self._rules, scope, rules)
+        _remember(self._live, scope, live_tokens)
+        return self._may_be_due(scope)
+
+    def written(self, scope: Scope, tokens: int) -> bool:
+        """A turn was completed; tells whether a checkpoint may be due: one look at the log tells for an unknown conversation."""
+        known = self._live.get(_key(scope))
+        _remember(self._live, scope, (known or 0) + tokens)
+        return known is None or self._may_be_due(scope)
+
+    def measured(self, scope: Scope, live_tokens: int) -> None:
+        """The log was looked at."""
+        _remember(self._live, scope, live_tokens)
+
+    def forget(self) -> None:
+        """Forget how full conversations are; the log tells again."""
+        self._live.clear()
+
+    def _may_be_due(self, scope: Scope) -> bool:
+        rules = self.rules_of(scope)
+        return self._live[_key(scope)] >= PREPARE_AT * rules.threshold * rules.window_tokens
+
+
+def _key(scope: Scope) -> _Key:
+    return scope.tenant, scope.conversation
+
+
+def _remember(known: OrderedDict[_Key, V], scope: Scope, value: V) -> None:
+    key = _key(scope)
+    known[key] = value
+    known.move_to_end(key)
+    if len(known) > _REMEMBERED:
+        known.popitem(last=False)

@@ -1,0 +1,10 @@
+"""An engine over a store that a test brings."""
+
+from pagefile.engine.engine import Engine
+from pagefile.engine.kit import Kit
+from pagefile.engine.metering import NoMeter
+
+
+def engine_over(store, settings, clock, counter, *, meter=None):
+    """The engine of a memory that has no models, with the tiers that every memory has."""
+    return Engine.build(Kit(store, settings, clock, counter, meter or NoMeter()))
