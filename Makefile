@@ -22,7 +22,7 @@ unexport PYRIGHT_PYTHON_FORCE_VERSION
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup serve test check bench soak wheel fuzz docs traceability lock format clean
+.PHONY: help setup serve test check bench soak wheel fuzz findings docs traceability lock format clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -64,6 +64,9 @@ wheel: $(READY) ## Build the wheel, install it alone, print its size and import 
 # Needs atheris, which no lock has: the script says how to install it.
 fuzz: $(READY) ## Fuzz the readers of text and files, guided by coverage (ARGS='times --seconds 300')
 	$(BIN)/python scripts/fuzz.py $(ARGS)
+
+findings: $(READY) ## Run what strangers found, with the races and loads, and print what is still open (ARGS=… goes to pytest)
+	$(BIN)/python scripts/findings.py $(ARGS)
 
 soak: $(READY) ## Load the service for SOAK_MINUTES=30: memory, files, threads and tasks must stay flat
 	$(BIN)/python -m tests.faults.soak --minutes $(SOAK_MINUTES)
