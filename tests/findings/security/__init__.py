@@ -1,0 +1,1 @@
+"""Durability, erasure, isolation and denial of service."""

@@ -1,0 +1,11 @@
+"""Both databases, for what must hold on each."""
+
+import pytest
+
+from tests.integration.postgres.serving import fresh_url
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def url(request, tmp_path):
+    """A database that nobody used."""
+    return f"sqlite:///{tmp_path}/a.db" if request.param == "sqlite" else fresh_url()
