@@ -1,0 +1,273 @@
+"""Databases that were damaged, deleted, copied or upgraded, and what they hold after an erasure."""
+
+import json
+import random
+from dataclasses import replace
+from pathlib import Path
+
+import anyio
+import apsw
+import asyncpg
+import pytest
+
+from pagefile import Memory, PagefileError
+from pagefile.settings import EmbedderSettings
+from pagefile.testing.ports import free_port
+from pagefile.testing.postgres import PostgresServer
+from pagefile.testing.valkey import ValkeyServer
+from tests.acceptance.http_serving import serving
+from tests.findings.marks import finding, load, still_open
+
+from .looking import PLAIN, files_with, said
+
+SCHEMA_1 = Path(__file__).with_name("schema_1.sql").read_text(encoding="utf-8")
+
+
+# -- damage ------------------------------------------------------------------------------------------------------------
+
+
+async def filled(path):
+    async with Memory.open(f"sqlite:///{path}", settings=PLAIN) as memory:
+        for number in range(10):
+            for name in ("sick", "well"):
+                chat = memory.conversation(name, user_id="ada")
+                await chat.record(f"turn {number} in {name}", "fine")
+
+
+@pytest.fixture
+def damaged(tmp_path):
+    """A database in which one byte of one turn is not UTF-8."""
+    path = tmp_path / "a.db"
+    anyio.run(filled, path)
+    whole = path.read_bytes()
+    assert b"turn 3 in sick" in whole
+    path.write_bytes(whole.replace(b"turn 3 in sick", b"turn 3 in \xffick"))
+    return path
+
+
+def damaged_run(damaged, *arguments):
+    """What a command says about a damaged database."""
+    return said(*arguments, "--db", f"sqlite:///{damaged}")
+
+
+@still_open("security-F8")
+def test_the_verifier_names_what_is_damaged(damaged):
+    """`pagefile verify --full` finds the turn that cannot be read, and says in which conversation it stands."""
+    verified = damaged_run(damaged, "verify", "--full")
+    assert 1 == verified.code
+    assert "sick" in verified.out + verified.err
+
+
+@still_open("security-F8")
+def test_an_export_leaves_out_only_what_is_damaged(damaged, tmp_path):
+    """`pagefile export` writes every turn that can be read, and tells that something could not be."""
+    exported = damaged_run(damaged, "export", str(tmp_path / "all.jsonl"))
+    lines = (tmp_path / "all.jsonl").read_text(encoding="utf-8")
+    assert 10 == sum(f"turn {number} in well" in lines for number in range(10))
+    assert 9 == sum(f"turn {number} in sick" in lines for number in range(10))
+    assert 0 != exported.code or "sick" in exported.out + exported.err
+
+
+@still_open("security-F8")
+def test_the_doctor_sees_damage(damaged):
+    """`pagefile doctor` does not say that all is well with a database that has a damaged turn."""
+    looked = damaged_run(damaged, "doctor")
+    assert "All is well" not in looked.out
+    assert 1 == looked.code
+
+
+TURNS = ("GET", "/v1/turns?conversation_id=sick&user_id=ada", None)
+RECALL = ("POST", "/v1/recall", {"user_id": "ada", "query": "turn in well"})
+WINDOW = ("POST", "/v1/context", {"conversation_id": "sick", "user_id": "ada", "query": "Hello"})
+
+
+@pytest.mark.parametrize("request_", [TURNS, RECALL, WINDOW], ids=["turns", "recall", "window"])
+@still_open("security-F8")
+async def test_one_damaged_turn_is_no_internal_error(damaged, request_):
+    """The service answers about a damaged conversation, or says that it is damaged; it does not fail without a word."""
+    method, path, body = request_
+    async with serving(replace(PLAIN, url=f"sqlite:///{damaged}")) as client:
+        answer = await client.request(method, path, json=body)
+    assert answer.is_success or answer.json()["code"] != "internal"
+
+
+@load
+@finding("security-F8")
+def test_the_verifier_survives_any_byte(tmp_path, counted):
+    """Whichever byte of a database is flipped, `pagefile verify --full` ends with a report and no traceback."""
+    path, chance, tries, wrong = tmp_path / "a.db", random.Random(7), 60, 0
+    anyio.run(filled, path)
+    whole = path.read_bytes()
+    # Most of a small file is empty, and damage to the header is told by SQLite itself.
+    written = [place for place in range(4096, len(whole)) if whole[place]]
+    for number, place in enumerate(chance.sample(written, tries)):
+        flipped = tmp_path / f"{number}.db"
+        flipped.write_bytes(whole[:place] + bytes([whole[place] ^ 0x80]) + whole[place + 1 :])
+        try:
+            said("verify", "--full", "--db", f"sqlite:///{flipped}")
+        except AssertionError:
+            wrong += 1
+    counted(tries=tries, wrong=wrong)
+    assert 0 == wrong
+
+
+@still_open("security-F12")
+async def test_a_deleted_database_acknowledges_nothing(tmp_path):
+    """Once the file of the database is gone, the service refuses to write and is not ready, for nothing would be kept."""
+    turn = {"conversation_id": "chat", "user_id": "ada", "user": "Hello", "assistant": "Hi"}
+    settings = replace(PLAIN, url=f"sqlite:///{tmp_path}/a.db")
+    async with serving(settings) as client:
+        assert (await client.post("/v1/turns", json=turn)).is_success
+        for path in tmp_path.glob("a.db*"):
+            path.unlink()
+        written = [(await client.post("/v1/turns", json=turn)).is_success for _ in range(3)]
+        ready = await client.get("/readyz")
+    async with serving(settings) as client:
+        kept = await client.get("/v1/turns", params={"conversation_id": "chat", "user_id": "ada"})
+    there = len(kept.json()["items"]) if kept.is_success else 0
+    assert there >= sum(written)
+    assert any(written) or 503 == ready.status_code
+
+
+# -- copies ------------------------------------------------------------------------------------------------------------
+
+
+@still_open("security-F11")
+async def test_an_import_drops_no_fact(tmp_path):
+    """Every fact of an export is there after the import, also where the file has no journal of how facts changed."""
+    async with Memory.open("memory://", settings=PLAIN) as memory:
+        await memory.remember("Likes tea", user_id="ada")
+        await memory.export(tmp_path / "one.jsonl")
+    head, *rows = (tmp_path / "one.jsonl").read_text(encoding="utf-8").splitlines()
+    pattern = next(row for row in map(json.loads, rows) if row["type"] == "fact")
+    facts = [
+        pattern | {"id": f"fact {number}", "user_id": f"user {number // 150}", "text": f"Likes tea {number}"}
+        for number in range(1200)
+    ]
+    (tmp_path / "many.jsonl").write_text("\n".join([head, *map(json.dumps, facts)]) + "\n")
+    async with Memory.open(f"sqlite:///{tmp_path}/a.db", settings=PLAIN) as memory:
+        counts = await memory.import_(tmp_path / "many.jsonl")
+        kept = {fact.text for number in range(8) for fact in await memory.facts(f"user {number}")}
+    assert set() == {fact["text"] for fact in facts} - kept
+    assert 1200 == counts["fact"]
+
+
+# -- erasure in the other stores ---------------------------------------------------------------------------------------
+
+
+async def told_and_erased(memory):
+    chat = memory.conversation("chat", user_id="ada")
+    for number in range(30):
+        await chat.record(f"ERASED hiking {number}", "ok", metadata={"about": "ERASED"})
+        await memory.conversation("bobs", user_id="bob").record(f"KEPT {number}", "ok")
+    await memory.settle()
+    await memory.forget(user_id="ada")
+
+
+@still_open("security-F10")
+async def test_milvus_holds_nothing_of_an_erased_user(tmp_path):
+    """After an erasure the files of Milvus in the process hold no words of the erased user."""
+    pytest.importorskip("milvus_lite")
+    place = f"milvus:///{tmp_path}/vectors.db"
+    settings = replace(PLAIN, embedder=EmbedderSettings())
+    async with Memory.open(f"sqlite:///{tmp_path}/a.db", settings=settings, vectors=place) as memory:
+        await told_and_erased(memory)
+    assert [] == files_with(tmp_path, "ERASED")
+
+
+@still_open("security-F10")
+async def test_a_user_is_erased_while_milvus_is_away(tmp_path):
+    """While Milvus is away an erasure still removes a user from every table, as the documents say."""
+    url, away = f"sqlite:///{tmp_path}/a.db", f"milvus://127.0.0.1:{free_port()}/vectors"
+    async with Memory.open(url, settings=PLAIN) as memory:
+        await memory.conversation("chat", user_id="ada").record("ERASED words", "ok")
+    async with Memory.open(url, settings=replace(PLAIN, embedder=EmbedderSettings()), vectors=away) as memory:
+        try:
+            await memory.forget(user_id="ada")
+        except PagefileError as error:
+            told = str(error)
+        else:
+            told = ""
+    async with Memory.open(url, settings=PLAIN) as memory:
+        left = await memory.conversation("chat", user_id="ada").turns()
+    assert [] == list(left), told
+
+
+@still_open("security-F10")
+async def test_postgresql_holds_nothing_after_vacuum():
+    """Once VACUUM has run after an erasure, the tables on PostgreSQL's disk hold no words of the erased user."""
+    with PostgresServer() as server:
+        async with Memory.open(server.url(schema="vacuumed"), settings=PLAIN) as memory:
+            await told_and_erased(memory)
+        connection = await asyncpg.connect(server.url())
+        await connection.execute("VACUUM")
+        await connection.execute("CHECKPOINT")
+        await connection.close()
+        left = files_with(server.folder / "data" / "base", "ERASED")
+        kept = files_with(server.folder / "data" / "base", "KEPT")
+    assert kept
+    assert [] == left
+
+
+@still_open("security-F10")
+def test_an_upgraded_database_holds_nothing_of_an_erased_user(tmp_path):
+    """A database of the first schema that was upgraded holds no words of a user who was then erased."""
+    path = tmp_path / "a.db"
+    connection = apsw.Connection(str(path))
+    connection.pragma("secure_delete", True)
+    connection.execute(SCHEMA_1)
+    connection.pragma("application_id", 0x5047464C)
+    connection.pragma("user_version", 1)
+    now = "2026-01-01T00:00:00.000000Z"
+    blobs = [(f"hash {number}", "raw", f"ERASED text {number}".encode()) for number in range(300)]
+    connection.executemany("INSERT INTO blobs VALUES (?, ?, ?)", blobs)
+    connection.executemany(
+        "INSERT INTO tool_result_archive (uuid, conversation_id, tool_name, tool_input, query_summary, result_summary,"
+        " result_length, sources, created_at, tenant, user_id, content_hash, blob, tokens, counter)"
+        f" VALUES (?, 'chat', 'search', '{{}}', 'ERASED', 'ERASED', 12, '[]', '{now}', 'default', 'ada', ?1, ?1, 1,"
+        " 'o200k_base')",
+        [(name,) for name, _, _ in blobs],
+    )
+    connection.execute(
+        "INSERT INTO conversations (tenant, conversation_id, user_id, created, updated)"
+        f" VALUES ('default', 'chat', 'ada', '{now}', '{now}')"
+    )
+    connection.close()
+    done = said("forget", "--user-id", "ada", "--yes", "--db", f"sqlite:///{path}")
+    assert 0 == done.code, done.err
+    assert [] == files_with(tmp_path, "ERASED")
+
+
+@load
+@finding("security-F10")
+async def test_no_session_stays_in_the_cache_of_an_erased_user(tmp_path, counted):
+    """However often a session is read while its user is erased, nothing of it is left in Redis afterwards."""
+    import redis
+
+    tries, wrong = 60, 0
+    with ValkeyServer() as cache, redis.Redis.from_url(cache.url) as looking:
+        url = f"sqlite:///{tmp_path}/a.db"
+        async with Memory.open(url, settings=PLAIN, sessions=cache.url) as memory:
+            for number in range(tries):
+                chat = memory.conversation(f"chat-{number}.", user_id=f"user-{number}.")
+                await chat.record("Hello", "Hi")
+                await read_and_erased(memory, chat, f"user-{number}.")
+                wrong += bool(looking.keys(f"*chat-{number}.*"))
+    counted(tries=tries, wrong=wrong)
+    assert 0 == wrong
+
+
+async def read_and_erased(memory, chat, user):
+    async def read():
+        for _ in range(6):
+            await chat.session()
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(read)
+        group.start_soon(read)
+        group.start_soon(forgotten, memory, user)
+        group.start_soon(read)
+
+
+async def forgotten(memory, user):
+    await memory.forget(user_id=user)
