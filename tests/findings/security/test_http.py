@@ -51,7 +51,9 @@ async def export(tmp_path):
     return (tmp_path / "planted.jsonl").read_bytes()
 
 
-@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", None])
+@pytest.mark.parametrize(
+    "kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", None]
+)
 @still_open("security-F2")
 async def test_a_web_page_plants_nothing(client, export, kind):
     """A page of another site cannot import facts by a request that browsers send without asking first."""
@@ -215,7 +217,8 @@ async def test_costs_are_told_beside_an_erasure(client, counted):
 
     async def costs():
         for _ in range(150):
-            statuses.append((await client.get("/v1/costs", params=ADA)).status_code)
+            answer = await client.get("/v1/costs", params=ADA)
+            statuses.append(answer.status_code)
 
     async def erasures():
         for _ in range(100):
@@ -266,6 +269,8 @@ async def test_a_receipt_keeps_addresses_to_itself(tmp_path):
     settings = in_file(tmp_path, vectors=away, embedder=EmbedderSettings(patience_s=30))
     async with serving(settings) as client:
         await posted(client, "/v1/turns", TURN)
-        window = await posted(client, "/v1/context", ASKED | {"conversation_id": "other", "query": "ERASED words?"})
+        window = await posted(
+            client, "/v1/context", ASKED | {"conversation_id": "other", "query": "ERASED words?"}
+        )
     assert "secret" not in window.text
     assert str(port) not in json.dumps(window.json())

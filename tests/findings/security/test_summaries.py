@@ -1,5 +1,6 @@
 """Summaries of conversations that were erased while the summary was being written."""
 
+import contextlib
 import json
 import random
 import time
@@ -13,7 +14,7 @@ import pytest
 from pagefile import Memory, PagefileError
 from tests.findings.marks import finding, load, still_open
 
-from .looking import NO_VECTORS, PLAIN, SMALL_PAGES, bulky, said, tables_with
+from .looking import NO_VECTORS, PLAIN, SMALL_PAGES, bulky, said
 
 SETTINGS = replace(PLAIN, window_tokens=1500, recent_turns=2, archive=SMALL_PAGES)
 FILLER = "word " * 60
@@ -39,10 +40,8 @@ async def told(chat, what, turns, **more):
 
 async def by_hand(chat):
     """Ask for a checkpoint; that it is refused in the end is as good as an answer."""
-    try:
+    with contextlib.suppress(PagefileError):
         await chat.checkpoint()
-    except PagefileError:
-        pass
 
 
 @pytest.mark.parametrize("who", ["the same process", "another process"])
