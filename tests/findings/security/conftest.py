@@ -5,6 +5,12 @@ import pytest
 from tests.integration.postgres.serving import fresh_url
 
 
+@pytest.fixture(autouse=True)
+def _without_vectors(monkeypatch):
+    """Commands and services that a test starts need not load the encoder, which takes seconds."""
+    monkeypatch.setenv("PAGEFILE_EMBEDDER__NAME", "none")
+
+
 @pytest.fixture(params=["sqlite", "postgres"])
 def url(request, tmp_path):
     """A database that nobody used."""
