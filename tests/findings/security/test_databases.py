@@ -10,10 +10,11 @@ from pathlib import Path
 import anyio
 import apsw
 import asyncpg
+import numpy as np
 import pytest
 
 from pagefile import Memory, PagefileError, Scope
-from pagefile.settings import EmbedderSettings
+from pagefile.ports import Embedder
 from pagefile.standalone import AgentApp
 from pagefile.testing.ports import free_port
 from pagefile.testing.postgres import PostgresServer
@@ -158,6 +159,16 @@ async def test_an_import_drops_no_fact(tmp_path):
 # -- erasure in the other stores ---------------------------------------------------------------------------------------
 
 
+class Same(Embedder):
+    """The same vector for every text, without loading an encoder."""
+
+    name = "same"
+    dimension = 8
+
+    async def embed(self, texts):
+        return np.full((len(texts), self.dimension), self.dimension**-0.5, dtype=np.float32)
+
+
 async def told_and_erased(memory):
     chat = memory.conversation("chat", user_id="ada")
     for number in range(30):
@@ -172,8 +183,8 @@ async def test_milvus_holds_nothing_of_an_erased_user(tmp_path):
     """After an erasure the files of Milvus in the process hold no words of the erased user."""
     pytest.importorskip("milvus_lite")
     place = f"milvus:///{tmp_path}/vectors.db"
-    settings = replace(PLAIN, embedder=EmbedderSettings())
-    async with Memory.open(f"sqlite:///{tmp_path}/a.db", settings=settings, vectors=place) as memory:
+    url = f"sqlite:///{tmp_path}/a.db"
+    async with Memory.open(url, settings=PLAIN, embedder=Same(), vectors=place) as memory:
         await told_and_erased(memory)
     assert [] == files_with(tmp_path, "ERASED")
 
@@ -184,7 +195,7 @@ async def test_a_user_is_erased_while_milvus_is_away(tmp_path):
     url, away = f"sqlite:///{tmp_path}/a.db", f"milvus://127.0.0.1:{free_port()}/vectors"
     async with Memory.open(url, settings=PLAIN) as memory:
         await memory.conversation("chat", user_id="ada").record("ERASED words", "ok")
-    async with Memory.open(url, settings=replace(PLAIN, embedder=EmbedderSettings()), vectors=away) as memory:
+    async with Memory.open(url, settings=PLAIN, embedder=Same(), vectors=away) as memory:
         try:
             await memory.forget(user_id="ada")
         except PagefileError as error:

@@ -62,23 +62,23 @@ def test_the_service_ends_well_when_asked_to(tmp_path):
 
 # -- holding up everybody ----------------------------------------------------------------------------------------------
 
-WORDS = " ".join(f"w{number}" for number in range(140_000))
+
+def of_turn(**more):
+    return "/v1/turns", {"conversation_id": "c", "user": "x", **more}
+
+
+def of_query(path):
+    return path, {"user_id": "ada", "query": " ".join(f"w{number}" for number in range(140_000))}
+
+
+#: Made when they are sent: they are too large to lie about.
 HEAVY = {
-    "a query of 1 MB": ("/v1/recall", {"user_id": "ada", "query": WORDS}),
-    "a search for 1 MB": ("/v1/pages/search", {"user_id": "ada", "query": WORDS}),
-    "20 MB of numbers": (
-        "/v1/turns",
-        {"conversation_id": "c", "user": "x", "metadata": {"a": [1] * 6_000_000}},
-    ),
-    "unknown keys": (
-        "/v1/turns",
-        {"conversation_id": "c"} | {f"k{number}": 1 for number in range(1_000_000)},
-    ),
-    "100,000 steps": (
-        "/v1/turns",
-        {"conversation_id": "c", "user": "x", "steps": [{"tool": "t", "result": "r"}] * 100_000},
-    ),
-    "2 MB of Chinese": ("/v1/turns", {"conversation_id": "c", "user": "中文" * 900_000, "assistant": "x"}),
+    "a query of 1 MB": lambda: of_query("/v1/recall"),
+    "a search for 1 MB": lambda: of_query("/v1/pages/search"),
+    "18 MB of numbers": lambda: of_turn(metadata={"a": [1] * 6_000_000}),
+    "a million unknown keys": lambda: of_turn(**{f"k{number}": 1 for number in range(1_000_000)}),
+    "100,000 steps": lambda: of_turn(steps=[{"tool": "t", "result": "r"}] * 100_000),
+    "2 million Chinese characters": lambda: of_turn(user="中文" * 1_000_000, assistant="x"),
 }
 
 
@@ -109,7 +109,7 @@ class Waits(threading.Thread):
 @pytest.mark.parametrize("name", HEAVY)
 def test_nobody_waits_for_the_request_of_another(tmp_path, counted, name):
     """While one heavy request is worked on or refused, other clients get their answers within 1.5 seconds."""
-    path, body = HEAVY[name]
+    path, body = HEAVY[name]()
     content = json.dumps(body).encode()
     with served(tmp_path, f"sqlite:///{tmp_path}/a.db", **PLAIN) as service:
         turn = {"conversation_id": "c", "user_id": "ada", "user": "Hello", "assistant": "Hi"}
@@ -156,7 +156,7 @@ def few_files(number):
 @load
 @finding("security-F7")
 def test_half_sent_requests_shut_nobody_out(tmp_path, counted):
-    """Clients without a key that never finish their header do not keep others out for longer than half a minute."""
+    """Clients that never finish their header neither keep others out for half a minute nor fill the log."""
     url = f"sqlite:///{tmp_path}/a.db"
     with few_files(256):
         running = served(tmp_path, url, **PLAIN)
@@ -167,8 +167,8 @@ def test_half_sent_requests_shut_nobody_out(tmp_path, counted):
         lines = len(service.lines)
     finally:
         running.__exit__(None, None, None)
-    wrong = int(not answered) + int(lines > 10_000)
-    counted(tries=1, wrong=wrong)
+    wrong = [not answered, lines > 10_000].count(True)
+    counted(tries=2, wrong=wrong)
     assert 0 == wrong, f"answered: {answered}, lines of log: {lines}"
 
 
