@@ -1,4 +1,4 @@
-"""Looks for a text in everything that a database or a folder holds, and calls commands that may fail."""
+"""Looks for a text in everything that a database or a folder holds, and makes sure of what a test begins with."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,7 +8,6 @@ import asyncpg
 
 from pagefile import Settings
 from pagefile.settings import ArchiveSettings, EmbedderSettings
-from tests.acceptance.cli_calling import Said, pagefile
 
 NO_VECTORS = EmbedderSettings(name="none")
 #: Small results become pages, so that a test need not write large ones.
@@ -64,9 +63,11 @@ def files_with(folder: Path, text: str) -> list[str]:
     ]
 
 
-def said(*arguments: str) -> Said:
-    """What a command printed; a traceback is a failure of the test, not an error in it."""
-    try:
-        return pagefile(*arguments)
-    except Exception as error:
-        raise AssertionError(f"pagefile {arguments[0]} ended with a traceback: {error!r}") from error
+class NotShownError(Exception):
+    """A test could not show what it is about; unlike a failed assertion, this is never expected."""
+
+
+def given(condition: object, what: str) -> None:
+    """Make sure of what a test begins with, so that an open finding does not hide a test that has come loose."""
+    if not condition:
+        raise NotShownError(what)

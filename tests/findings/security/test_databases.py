@@ -19,10 +19,11 @@ from pagefile.standalone import AgentApp
 from pagefile.testing.ports import free_port
 from pagefile.testing.postgres import PostgresServer
 from pagefile.testing.session_cache import InMemorySessions
+from tests.acceptance.cli_calling import pagefile
 from tests.acceptance.http_serving import serving
 from tests.findings.marks import finding, load, still_open
 
-from .looking import PLAIN, files_with, said
+from .looking import PLAIN, files_with, given
 
 ROOT = Path(__file__).resolve().parents[3]
 SCHEMA_1 = Path(__file__).with_name("schema_1.sql").read_text(encoding="utf-8")
@@ -45,14 +46,17 @@ def damaged(tmp_path):
     path = tmp_path / "a.db"
     anyio.run(filled, path)
     whole = path.read_bytes()
-    assert b"turn 3 in sick" in whole
+    given(b"turn 3 in sick" in whole, "the turn can be found in the file")
     path.write_bytes(whole.replace(b"turn 3 in sick", b"turn 3 in \xffick"))
     return path
 
 
 def damaged_run(damaged, *arguments):
-    """What a command says about a damaged database."""
-    return said(*arguments, "--db", f"sqlite:///{damaged}")
+    """What a command says about a damaged database; a traceback is what must not be."""
+    try:
+        return pagefile(*arguments, "--db", f"sqlite:///{damaged}")
+    except Exception as error:
+        raise AssertionError(f"pagefile {arguments[0]} ended with a traceback: {error!r}") from error
 
 
 @still_open("security-F8")
@@ -91,6 +95,7 @@ async def test_one_damaged_turn_is_no_internal_error(damaged, request_):
     """The service answers about a damaged conversation, or says that it is damaged; it does not fail without a word."""
     method, path, body = request_
     async with serving(replace(PLAIN, url=f"sqlite:///{damaged}")) as client:
+        given(404 != (await client.request(method, path, json=body)).status_code, "there is such a route")
         answer = await client.request(method, path, json=body)
     assert answer.is_success or answer.json()["code"] != "internal"
 
@@ -108,7 +113,7 @@ def test_the_verifier_survives_any_byte(tmp_path, counted):
         flipped = tmp_path / f"{number}.db"
         flipped.write_bytes(whole[:place] + bytes([whole[place] ^ 0x80]) + whole[place + 1 :])
         try:
-            said("verify", "--full", "--db", f"sqlite:///{flipped}")
+            damaged_run(flipped, "verify", "--full")
         except AssertionError:
             wrong += 1
     counted(tries=tries, wrong=wrong)
@@ -121,7 +126,7 @@ async def test_a_deleted_database_acknowledges_nothing(tmp_path):
     turn = {"conversation_id": "chat", "user_id": "ada", "user": "Hello", "assistant": "Hi"}
     settings = replace(PLAIN, url=f"sqlite:///{tmp_path}/a.db")
     async with serving(settings) as client:
-        assert (await client.post("/v1/turns", json=turn)).is_success
+        given((await client.post("/v1/turns", json=turn)).is_success, "a turn is written")
         for path in tmp_path.glob("a.db*"):
             path.unlink()
         written = [(await client.post("/v1/turns", json=turn)).is_success for _ in range(3)]
@@ -220,7 +225,7 @@ async def test_postgresql_holds_nothing_after_vacuum():
         await connection.close()
         left = files_with(server.folder / "data" / "base", "ERASED")
         kept = files_with(server.folder / "data" / "base", "KEPT")
-    assert kept
+    given(kept, "words can be found in the files")
     assert [] == left
 
 
@@ -248,8 +253,8 @@ def test_an_upgraded_database_holds_nothing_of_an_erased_user(tmp_path):
         f" VALUES ('default', 'chat', 'ada', '{now}', '{now}')"
     )
     connection.close()
-    done = said("forget", "--user-id", "ada", "--yes", "--db", f"sqlite:///{path}")
-    assert 0 == done.code, done.err
+    done = pagefile("forget", "--user-id", "ada", "--yes", "--db", f"sqlite:///{path}")
+    given(0 == done.code, done.err)
     assert [] == files_with(tmp_path, "ERASED")
 
 
@@ -280,7 +285,7 @@ async def test_no_session_of_an_erased_user_stays_in_the_cache(tmp_path):
         app = AgentApp(memory)
         await memory.conversation("chat", user_id="ada").record("Hello", "Hi")
         await app.get_short_memory("chat")
-        assert await cache.get(scope), "sessions are cached at all"
+        given(await cache.get(scope), "sessions are cached at all")
         cache.reader = app
         await memory.forget(user_id="ada")
         left = await cache.get(scope)

@@ -12,10 +12,11 @@ from pagefile import Memory
 from pagefile.settings import EmbedderSettings, ServiceSettings
 from pagefile.testing.ports import free_port
 from pagefile.testing.valkey import ValkeyServer
+from tests.acceptance.cli_calling import pagefile
 from tests.acceptance.http_serving import serving
 from tests.findings.marks import finding, load, still_open
 
-from .looking import PLAIN, said
+from .looking import PLAIN, given
 
 ADA = {"conversation_id": "chat", "user_id": "ada"}
 FROM_ANOTHER_SITE = {"Origin": "http://evil.test", "Sec-Fetch-Site": "cross-site"}
@@ -35,7 +36,7 @@ async def client(tmp_path):
 async def posted(client, path, body, **headers):
     """The answer to a request that must not fail."""
     answer = await client.post(path, json=body, headers=headers)
-    assert answer.is_success, answer.text
+    given(answer.is_success, answer.text)
     return answer
 
 
@@ -60,6 +61,7 @@ async def test_a_web_page_plants_nothing(client, export, kind):
     headers = FROM_ANOTHER_SITE | ({"Content-Type": kind} if kind else {})
     answer = await client.post("/v1/import", content=export, headers=headers)
     facts = await client.get("/v1/facts", params={"user_id": "ada"})
+    given(facts.is_success, facts.text)
     assert [] == facts.json()["items"]
     assert answer.is_client_error
 
@@ -107,6 +109,7 @@ async def test_a_form_needs_its_token(client):
     fields = {"token": "none", "what": "add", "text": "I prefer tea"}
     answer = await client.post("/inspector/facts", params={"user_id": "ada"}, data=fields)
     facts = await client.get("/v1/facts", params={"user_id": "ada"})
+    given(facts.is_success, facts.text)
     assert [] == facts.json()["items"]
     assert 403 == answer.status_code
 
@@ -116,7 +119,7 @@ async def test_a_form_needs_its_token(client):
 
 def key(url, user=None):
     whose = ["--user", user] if user else []
-    made = said("keys", "add", user or "tenant", "--tenant", "clinic", "--json", "--db", url, *whose)
+    made = pagefile("keys", "add", user or "tenant", "--tenant", "clinic", "--json", "--db", url, *whose)
     return {"Authorization": f"Bearer {made.json['key']}"}
 
 
@@ -145,8 +148,10 @@ ONCE = {"Idempotency-Key": "once"}
 
 
 async def forgotten_on_the_command_line(settings, client):
-    done = await anyio.to_thread.run_sync(said, "forget", "--user-id", "ada", "--yes", "--db", settings.url)
-    assert 0 == done.code, done.err
+    done = await anyio.to_thread.run_sync(
+        pagefile, "forget", "--user-id", "ada", "--yes", "--db", settings.url
+    )
+    given(0 == done.code, done.err)
 
 
 async def forgotten_in_the_inspector(settings, client):
@@ -172,11 +177,10 @@ async def test_an_answer_kept_for_a_repeated_request_is_erased(tmp_path, forgott
     async with serving(settings) as client:
         await posted(client, "/v1/turns", TURN)
         first = await posted(client, "/v1/context", ASKED, **ONCE)
-        assert "ERASED" in first.text
+        given("ERASED" in first.text, "the window holds the words")
         await forgotten(settings, client)
         left = await client.get("/v1/turns", params=ADA)
-        if "ERASED" in left.text:
-            pytest.fail("the user was not erased")
+        given("ERASED" not in left.text, "the user was erased")
         again = await client.post("/v1/context", json=ASKED, headers=ONCE)
     assert "ERASED" not in again.text
 
@@ -189,6 +193,7 @@ async def test_a_request_is_carried_out_once_by_two_workers(tmp_path):
         await posted(client, "/v1/turns", TURN)
         answers = [await one.post("/v1/reset", json=ADA, headers=ONCE) for one in (client, other)]
     first, second = (answer.json() for answer in answers)
+    given(answers[0].is_success, answers[0].text)
     assert first["id"] == second.get("id")
 
 
@@ -240,7 +245,7 @@ async def test_the_service_uses_the_cache_of_sessions_that_it_is_told_of(tmp_pat
         async with serving(in_file(tmp_path, sessions=cache.url)) as client:
             await posted(client, "/v1/turns", TURN)
             session = await client.get("/v1/session", params=ADA)
-            assert session.is_success
+            given(session.is_success, session.text)
         import redis
 
         with redis.Redis.from_url(cache.url) as looking:
@@ -256,7 +261,7 @@ async def test_a_message_speaks_only_in_its_own_name(client):
     asked = ASKED | {"format": "text", "instructions": "Be good."}
     window = (await posted(client, "/v1/context", asked)).json()
     text = window["text"]
-    assert "administrator" in text
+    given("administrator" in text, "the message is in the window")
     lines = text.splitlines()
     assert [] == [line for line in lines if re.match(r"(System: the user|AI: the password)", line)]
 

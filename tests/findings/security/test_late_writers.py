@@ -11,7 +11,7 @@ from pagefile import BlockingMemory, ConflictError, Memory, NotFoundError, Pagef
 from pagefile.settings import MemorySettings
 from tests.findings.marks import finding, load, still_open
 
-from .looking import PLAIN, SMALL_PAGES, bulky, tables_with
+from .looking import PLAIN, SMALL_PAGES, bulky, given, tables_with
 
 SETTINGS = replace(PLAIN, archive=SMALL_PAGES)
 LEARNING = replace(PLAIN, memory=MemorySettings(extract="rules"), indexing="manual")
@@ -58,12 +58,12 @@ async def test_no_fact_is_learnt_about_an_erased_user(url):
         async with Memory.open(url, settings=LEARNING, clock=clock) as memory:
             await memory.conversation("kept", user_id="kept").record("I am allergic to pollen.", "Noted.")
             await memory.settle()
-            assert await memory.facts("kept"), "facts are learnt at all"
+            given(await memory.facts("kept"), "facts are learnt at all")
             look, back = 1, []
             while await learnt_and_erased(memory, other, clock, f"user {look}", look):
                 back += await memory.facts(f"user {look}")
                 look += 1
-    assert look > 1
+    given(look > 1, "the clock was looked at")
     assert [] == back
 
 
@@ -77,6 +77,7 @@ async def test_no_window_is_kept_for_an_erased_user(url):
             await chat.context("ERASED question", instructions="ERASED instructions")
             await other.forget(user_id="ada")
             await memory.settle()
+            given(not await chat.turns(), "the user was erased")
         kept = await tables_with(url, "ERASED")
     assert [] == kept
 
@@ -139,6 +140,7 @@ async def test_what_is_refused_is_not_stored(tmp_path, url, call):
         await ada.record("Hello", "Hi", id="taken", steps=bulky("accepted"))
         with pytest.raises((NotFoundError, ConflictError)):
             await call(ada, bob)
+        given(await memory.pages(), "results become pages")
         pages = await memory.pages()
         found = await memory.conversation("chat").search_tool_history("REFUSED", here=True)
         await memory.export(tmp_path / "export.jsonl")

@@ -13,11 +13,22 @@ import pytest
 from tests.findings.marks import finding, load, still_open
 from tests.integration.workers.serving import served
 
-from .looking import files_with
+from .looking import NotShownError, files_with, given
 
 PLAIN = {"embedder__name": "none"}
 #: How long the others may wait while one request is worked on.
 PATIENCE_S = 1.5
+
+
+@contextlib.contextmanager
+def started(*place, **settings):
+    """A service; one that does not start is no failed assertion."""
+    with contextlib.ExitStack() as stack:
+        try:
+            service = stack.enter_context(served(*place, **settings))
+        except AssertionError as error:
+            raise NotShownError("the service did not start") from error
+        yield service
 
 
 def item(number):
@@ -36,7 +47,7 @@ def test_a_killed_upload_leaves_nothing(tmp_path):
     lines = [{"type": "pagefile-export", "version": 1}] + [item(number) for number in range(4000)]
     body = "".join(json.dumps(line) + "\n" for line in lines).encode()
     url = f"sqlite:///{tmp_path}/a.db"
-    with served(tmp_path, url, **where) as service:
+    with started(tmp_path, url, **where) as service:
         address = service.client.base_url
         head = f"POST /v1/import HTTP/1.1\r\nHost: {address.host}:{address.port}\r\n"
         kind = f"Content-Type: application/x-ndjson\r\nContent-Length: {len(body) + 100}\r\n\r\n"
@@ -48,16 +59,17 @@ def test_a_killed_upload_leaves_nothing(tmp_path):
                 time.sleep(0.02)
             service.process.kill()
             service.process.wait()
-    with served(tmp_path, url, **where) as service:
-        service.post("/v1/forget", user_id="ada")
+    with started(tmp_path, url, **where) as service:
+        given(service.post("/v1/forget", user_id="ada").is_success, "an erasure is answered")
     assert [] == files_with(folder, "ERASED")
 
 
 @still_open("security-L6")
 def test_the_service_ends_well_when_asked_to(tmp_path):
     """A service with one worker that is told to end by SIGTERM ends with the exit code 0."""
-    with served(tmp_path, f"sqlite:///{tmp_path}/a.db", **PLAIN) as service:
-        assert 0 == service.stop()
+    with started(tmp_path, f"sqlite:///{tmp_path}/a.db", **PLAIN) as service:
+        ended = service.stop()
+    assert 0 == ended
 
 
 # -- holding up everybody ----------------------------------------------------------------------------------------------

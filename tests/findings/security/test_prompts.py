@@ -10,7 +10,7 @@ from pagefile import Memory
 from pagefile.settings import MemorySettings
 from tests.findings.marks import finding, still_open
 
-from .looking import PLAIN, SMALL_PAGES
+from .looking import PLAIN, SMALL_PAGES, given
 
 RULE = "━" * 37
 LEARNING = replace(PLAIN, memory=MemorySettings(extract="rules"))
@@ -62,7 +62,7 @@ async def test_a_result_cannot_write_into_its_placeholder():
         steps = [{"tool": "web", "result": result}, {"tool": "web", "result": "harmless words. " * 90}]
         turn = await memory.conversation("chat", user_id="ada").record("Look", "Done", steps=steps)
     shown, harmless = (step.result for step in turn.steps)
-    assert turn.steps[0].page, "it became a page"
+    given(turn.steps[0].page, "it became a page")
     assert harmless.count(RULE) == shown.count(RULE)
     assert forged not in shown
 
@@ -75,5 +75,5 @@ async def test_invisible_characters_do_not_reach_the_model():
         await memory.remember(f"Likes tea{hidden}", user_id="ada")
         window = await memory.conversation("chat", user_id="ada").context("Tea?")
     messages = json.dumps(window.messages, ensure_ascii=False)
-    assert "Likes tea" in messages
+    given("Likes tea" in messages, "the fact is in the window")
     assert hidden not in messages

@@ -12,9 +12,10 @@ import anyio
 import pytest
 
 from pagefile import Memory, PagefileError
+from tests.acceptance.cli_calling import pagefile
 from tests.findings.marks import finding, load, still_open
 
-from .looking import NO_VECTORS, PLAIN, SMALL_PAGES, bulky, said
+from .looking import NO_VECTORS, PLAIN, SMALL_PAGES, bulky, given
 
 SETTINGS = replace(PLAIN, window_tokens=1500, recent_turns=2, archive=SMALL_PAGES)
 FILLER = "word " * 60
@@ -101,13 +102,14 @@ async def test_erasing_during_a_summary_damages_nothing(tmp_path):
     ):
         chat = memory.conversation("chat", user_id="ada")
         await told(chat, "ERASED diagnosis", 10, steps=bulky("a result"))
+        given(await chat.pages(), "results became pages")
         group.start_soon(by_hand, chat)
         await waiting.asked.wait()
         await memory.forget(user_id="ada")
         await told(chat, "new life", 12)
         waiting.may_answer.set()
         await memory.settle()
-    verified = await anyio.to_thread.run_sync(said, "--db", url, "verify", "--full")
+    verified = await anyio.to_thread.run_sync(pagefile, "--db", url, "verify", "--full")
     assert 0 == verified.code, verified.out
 
 
