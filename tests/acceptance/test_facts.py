@@ -415,7 +415,7 @@ async def test_a_model_that_is_away_is_asked_again(url, caplog):
         with caplog.at_level(logging.ERROR, logger="pagefile"):
             await memory.settle()
         assert (await memory.facts("u"), memory.engine.worker.line("facts").failures) == ([], 1)
-        assert "could not read the facts" in caplog.text
+        assert "could not look after conversation" in caplog.text
         await chat.record(user="还有别的问题", assistant="请说")
         await memory.settle()
         assert await texts(memory) == ["用户对青霉素过敏"]

@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from itertools import chain
 from operator import itemgetter
 
+import anyio
+
 from pagefile.errors import PagefileError
 from pagefile.ports import CallLog
 from pagefile.records import Call, Scope
@@ -75,7 +77,9 @@ class CallRecorder:
         batch = [make() for _, make in waiting]
         self._waiting.clear()
         if batch:
-            await self._write(batch)
+            # They wait nowhere any more: whoever was stopped here, as when a memory is closed, would lose them.
+            with anyio.CancelScope(shield=True):
+                await self._write(batch)
         self._done += len(batch)
 
     def _drop_one(self) -> None:

@@ -14,7 +14,6 @@ from typing import Protocol
 import anyio
 
 from pagefile.backoff import Backoff
-from pagefile.errors import PagefileError
 from pagefile.ports import Meter
 from pagefile.records import Scope
 from pagefile.tiers.base import Backlog, Pace, RetryLater
@@ -261,8 +260,7 @@ class Line:
     def _failed(self, what: str, error: Exception) -> None:
         self.failures += 1
         self._meter.count("pagefile_degraded_total", tier=self.chore.name)
-        # An outage of the store is one line; anything else is a bug worth its traceback.
-        logger.warning("%s: %s", what, error, exc_info=None if isinstance(error, PagefileError) else error)
+        logger.error("%s: %s", what, error, exc_info=error)
 
     # -- what others left behind --------------------------------------------------------------------------------------
 

@@ -31,6 +31,9 @@ _NEXT_IN_LINE = 10
 _CONTEXT_CHARS = 20_000
 #: Facts embedded for one window; nobody waits for more, and the rest stands in the middle until its turn comes.
 _EMBED_AT_ONCE = 64
+#: How long a model that cannot be reached is left alone: the first time, and at most.
+FIRST_REST_S = 5.0
+LONGEST_REST_S = 300.0
 #: Vectors of facts kept in memory.
 _MAX_VECTORS = 50_000
 
@@ -64,7 +67,7 @@ class Facts(Tier):
         self.book = book
         self._learner = learner
         if learner is not None:
-            self.pace = Pace(quiet_s=learner.extractor.quiet_s, longest_wait_s=math.inf, first_sweep_s=1.0)
+            self.pace = _pace(learner)
         self._counter = counter
         self._rules = rules
         self._embedder = embedder
@@ -202,6 +205,17 @@ class Facts(Tier):
         tokens = _LINE_TOKENS + (self._counter.count(shown) if stored is None else stored)
         block = "corrections" if fact.category == CORRECTION else "facts"
         return Candidate(f"fact:{fact.id}", block, (Form(tokens, text=f"- {shown}"),), rank, score)
+
+
+def _pace(learner: FactLearner) -> Pace:
+    """A conversation is read once it has been quiet for as long as the extractor asks for: each reading may cost a model call."""
+    return Pace(
+        quiet_s=learner.extractor.quiet_s,
+        longest_wait_s=math.inf,
+        first_sweep_s=1.0,
+        first_rest_s=FIRST_REST_S,
+        longest_rest_s=LONGEST_REST_S,
+    )
 
 
 def _rest(number: int, rank: int) -> Candidate:

@@ -4,7 +4,7 @@ import anyio
 import pytest
 
 from pagefile import Memory, ModelUnavailableError, Settings
-from pagefile.engine import learning
+from pagefile.tiers import facts
 from pagefile.ports import ChatModel
 from pagefile.settings import EmbedderSettings, MemorySettings
 
@@ -44,7 +44,7 @@ async def held(memory, *users):
 @pytest.mark.anyio
 async def test_a_model_that_comes_back_is_asked_by_itself(monkeypatch):
     """No turn and no opening is needed: the conversations it failed for are read when it works again, each once."""
-    monkeypatch.setattr(learning, "FIRST_REST_S", 0.05)
+    monkeypatch.setattr(facts, "FIRST_REST_S", 0.05)
     model = Moody("away")
     async with Memory.open("memory://", settings=READING, model=model) as memory:
         await told(memory, "李雷", "韩梅梅", "ada")
@@ -62,8 +62,8 @@ async def test_a_model_that_comes_back_is_asked_by_itself(monkeypatch):
 @pytest.mark.anyio
 async def test_a_model_that_stays_away_is_asked_less_and_less(monkeypatch):
     """One conversation at a time, with longer and longer rests: not all of them again and again."""
-    monkeypatch.setattr(learning, "FIRST_REST_S", 0.01)
-    monkeypatch.setattr(learning, "LONGEST_REST_S", 1000.0)
+    monkeypatch.setattr(facts, "FIRST_REST_S", 0.01)
+    monkeypatch.setattr(facts, "LONGEST_REST_S", 1000.0)
     model = Moody("away")
     async with Memory.open("memory://", settings=READING, model=model) as memory:
         await told(memory, *"abcdefgh")
@@ -85,4 +85,4 @@ async def test_who_stops_waiting_leaves_no_hurry_behind():
         assert model.asked == 1
         await told(memory, "b")
         await anyio.sleep(0.1)
-        assert not memory.engine.learning._hurry
+        assert not memory.engine.worker.line("facts")._hurry.is_set()

@@ -96,7 +96,7 @@ async def test_only_cacheable_tools_are_answered(workspace):
 
 async def test_an_answer_may_grow_too_old(clock):
     """The setting `workspace.cache_s`."""
-    workspace = engine_of(clock=clock, workspace=WorkspaceSettings(cache_s=60)).workspaces.of(SCOPE)
+    workspace = engine_of(clock=clock, workspace=WorkspaceSettings(cache_s=60)).tier(Workspaces).of(SCOPE)
     await workspace.absorb("get_toc", {}, SMALL)
     clock.advance(60)
     assert await workspace.lookup("get_toc") is not None
@@ -290,7 +290,7 @@ async def test_notes_keep_to_their_budget(workspace, budget):
 
 async def test_a_disabled_workspace_does_nothing():
     """S3-43: no memory, no hint, no cached answer; a long result is still archived for its wrapper."""
-    workspace = engine_of(workspace=WorkspaceSettings(enabled=False)).workspaces.of(SCOPE)
+    workspace = engine_of(workspace=WorkspaceSettings(enabled=False)).tier(Workspaces).of(SCOPE)
     kept = await workspace.absorb("get_toc", {}, HUGE)
     workspace.ask("问题")
     assert ("nothing", False) == (kept.remembers, kept.whole)
@@ -319,7 +319,7 @@ async def test_rules_of_the_users_own(workspace):
     await workspace.absorb("list_files", {"path": "src"}, ["a.py", "b.py"])
     assert ["a.py", "b.py"] == workspace.notes.known_chapters
     assert await workspace.lookup("list_files", {"path": "src"}) is not None
-    other = engine_of(workspace=WorkspaceSettings(rules="grep=search, get_toc=nothing")).workspaces.of(SCOPE)
+    other = engine_of(workspace=WorkspaceSettings(rules="grep=search, get_toc=nothing")).tier(Workspaces).of(SCOPE)
     assert ("search", "nothing", "page") == tuple(
         other.rule(t).remembers for t in ("grep", "get_toc", "read_page_range")
     )
@@ -338,7 +338,7 @@ def test_runs_share_nothing(engine):
 
 def test_the_run_used_longest_ago_is_let_go():
     """At most `workspace.max_runs`."""
-    workspaces = engine_of(workspace=WorkspaceSettings(max_runs=2)).workspaces
+    workspaces = engine_of(workspace=WorkspaceSettings(max_runs=2)).tier(Workspaces)
     first = workspaces.of(SCOPE, "1")
     workspaces.of(SCOPE, "2")
     assert workspaces.of(SCOPE, "1") is first
@@ -366,7 +366,7 @@ async def test_what_is_forgotten_is_gone(engine, erased, left):
     for space in spaces:
         await space.absorb("get_toc", {}, SMALL)
     engine.tier(Workspaces).asked(SCOPE, "", "问题")
-    engine.forget(erased)
+    await engine.tier(Workspaces).forget(erased)
     assert left == len(engine.tier(Workspaces)) == sum(bool(space.text()) for space in spaces)
 
 
@@ -386,6 +386,6 @@ def test_a_rule_that_cannot_be_read_is_refused_when_opening():
 
 async def test_archive_thresholds_are_the_archives():
     """One setting for both."""
-    workspace = engine_of(archive=ArchiveSettings(threshold=50, page_from=20)).workspaces.of(SCOPE)
+    workspace = engine_of(archive=ArchiveSettings(threshold=50, page_from=20)).tier(Workspaces).of(SCOPE)
     kept = await workspace.absorb("get_toc", {}, {"items": [{"title": "很长的标题" * 5}] * 3})
     assert not kept.whole
