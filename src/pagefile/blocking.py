@@ -4,7 +4,7 @@ An event loop runs in a thread of its own; every call hops there and waits. Name
 `Memory` and `Conversation`, and a test says so.
 """
 
-from collections.abc import Awaitable, Callable, Generator, Iterable
+from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from functools import partial, wraps
 from typing import Concatenate, Generic, ParamSpec, TypeVar
@@ -16,6 +16,7 @@ from pagefile.errors import ClosedError
 from pagefile.ports import ChatModel, Clock, Embedder, Meter, SessionCache, Summarizer, VectorHome
 from pagefile.records import Scope
 from pagefile.settings import Settings
+from pagefile.tiers.base import Tier
 from pagefile.tiers.workspace import AgentMemory, ToolRule, Workspace
 
 P = ParamSpec("P")
@@ -187,6 +188,7 @@ class BlockingMemory(Blocking[Memory]):
         settings: Settings | None = None,
         meter: Meter | None = None,
         clock: Clock | None = None,
+        tiers: Sequence[Tier] = (),
     ) -> "Generator[BlockingMemory]":
         opening = Memory.open(
             url,
@@ -199,6 +201,7 @@ class BlockingMemory(Blocking[Memory]):
             settings=settings,
             meter=meter,
             clock=clock,
+            tiers=tiers,
         )
         with start_blocking_portal() as portal, portal.wrap_async_context_manager(opening) as memory:
             loop = Loop(portal)

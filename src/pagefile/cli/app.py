@@ -30,6 +30,7 @@ from pagefile.cli import (
     serve,
     transfer,
     verify,
+    worker,
 )
 from pagefile.cli.opening import ConfigFile, Db, Place
 from pagefile.cli.output import complain, err
@@ -87,6 +88,7 @@ def pagefile(
 
 for _name, _command in {
     "serve": serve.serve,
+    "worker": worker.worker,
     "record": conversations.record,
     "show": conversations.show,
     "context": context.context,

@@ -1,4 +1,4 @@
-"""Several processes that answer on one socket, and the one that looks after them.
+"""Several processes that answer on one socket, one that does their background work, and the one that looks after them.
 
 Each worker opens the memory for itself; what they share is the database, the cache and, for the metrics, a folder. A worker that
 dies is replaced at once, one that keeps dying after longer and longer pauses. The workers end when the supervisor ends, however
@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from multiprocessing import connection, get_context
 from multiprocessing.process import BaseProcess
@@ -23,9 +23,11 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+import anyio
 import uvicorn
 from uvicorn.config import STARTUP_FAILURE
 
+from pagefile.engine.background import look_after
 from pagefile.errors import SettingsError
 from pagefile.service.app import create_app
 from pagefile.service.logs import write_logs
@@ -107,6 +109,16 @@ def _work(settings: Settings, listener: socket.socket, metrics: Path, ready: Eve
         server.run(sockets=[listener])
 
 
+def _look_after(
+    settings: Settings, _listener: socket.socket, _metrics: Path, ready: Event, parent: int
+) -> None:
+    """The background work of all who answer."""
+    threading.Thread(target=_end_with_parent, args=(parent,), daemon=True).start()
+    write_logs(settings.service)
+    with suppress(KeyboardInterrupt):
+        anyio.run(look_after, settings, ready.set)
+
+
 def _end_with_parent(parent: int) -> None:
     """Whoever kills the supervisor has nobody left to end the workers."""
     while os.getppid() == parent:
@@ -121,7 +133,9 @@ def _end_with_parent(parent: int) -> None:
 class _Place:
     """One of the workers, and how its predecessors fared."""
 
-    number: int
+    #: What people call it: the number of a process that answers, or what else it does.
+    name: str
+    target: Callable[..., None]
     process: BaseProcess | None = None
     ready: Event | None = None
     began: float = 0.0
@@ -144,7 +158,13 @@ class Supervisor:
     _worked: bool = field(init=False, default=False)
 
     def __post_init__(self) -> None:
-        self._places = [_Place(number) for number in range(1, self.settings.service.workers + 1)]
+        self._places = [
+            _Place(f"Worker {number}", _work) for number in range(1, self.settings.service.workers + 1)
+        ]
+        if self.settings.worker == "inside":
+            # Done once for all of them, instead of by each beside its requests.
+            self._places.append(_Place("The background worker", _look_after))
+            self.settings = replace(self.settings, worker="apart")
 
     def run(self) -> None:
         """Look after the workers until told to stop; raises `SettingsError` when none of them can start."""
@@ -176,16 +196,16 @@ class Supervisor:
         context = get_context("spawn")
         place.ready = context.Event()
         place.process = context.Process(
-            target=_work,
+            target=place.target,
             args=(self.settings, self.listener, metrics, place.ready, os.getpid()),
-            name=f"worker-{place.number}",
+            name=place.name,
         )
         place.began = time.monotonic()
         place.process.start()
-        self.tell(f"Worker {place.number} is process {place.process.pid}.")
+        self.tell(f"{place.name} is process {place.process.pid}.")
 
     def _check(self, place: _Place) -> None:
-        if place.ready is not None and not self._worked:
+        if place.ready is not None and not self._worked and place.target is _work:
             self._worked = place.ready.is_set()
         process = place.process
         if process is None or process.is_alive() or self._stopping:
@@ -199,9 +219,7 @@ class Supervisor:
             _FIRST_PAUSE_S if now - place.began >= _HEALTHY_S else min(_LONGEST_PAUSE_S, 2 * place.pause_s)
         )
         place.due = now + (0 if now - place.began >= _HEALTHY_S else place.pause_s)
-        self.tell(
-            f"Worker {place.number} (process {process.pid}) ended with {code}: another takes its place."
-        )
+        self.tell(f"{place.name} (process {process.pid}) ended with {code}: another takes its place.")
 
     def _end(self) -> None:
         """Let every worker finish what it has, and end who does not."""

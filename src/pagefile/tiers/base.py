@@ -15,6 +15,7 @@ from pagefile.window.budget import EXTRA_TOKENS, share_of
 from pagefile.window.candidates import Block, Candidate, Form, candidate_from, candidate_json
 from pagefile.window.forms import Text
 from pagefile.window.receipt import Window
+from pagefile.window.render import escape
 
 Note = Callable[[str], None]
 
@@ -72,8 +73,12 @@ class Occasion:
     traces: dict[str, JsonValue] = field(default_factory=dict[str, JsonValue])
 
     def text(self, name: str, text: str, *, rank: int = 0, score: float | None = None) -> Candidate:
-        """A candidate that is one text of the `<memory>` block; lower ranks are kept longer."""
-        return Candidate(name, "extra", (Form(self.count(text), text=text),), rank, score)
+        """A candidate that is one text in the memory block of the window; those of lower rank are kept longer.
+
+        The text is escaped, so that nothing in it can pass for a tag of ours.
+        """
+        shown = escape(text)
+        return Candidate(name, "extra", (Form(self.count(shown), text=shown),), rank, score)
 
 
 @dataclass(frozen=True, slots=True)

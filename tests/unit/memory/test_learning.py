@@ -4,9 +4,9 @@ import anyio
 import pytest
 
 from pagefile import Memory, ModelUnavailableError, Settings
-from pagefile.tiers import facts
 from pagefile.ports import ChatModel
 from pagefile.settings import EmbedderSettings, MemorySettings
+from pagefile.tiers import facts
 
 FOUND = (
     '{"facts": [{"turn": 1, "quote": "我对青霉素过敏", "text": "用户对青霉素过敏", "category": "health"}]}'

@@ -319,7 +319,11 @@ async def test_rules_of_the_users_own(workspace):
     await workspace.absorb("list_files", {"path": "src"}, ["a.py", "b.py"])
     assert ["a.py", "b.py"] == workspace.notes.known_chapters
     assert await workspace.lookup("list_files", {"path": "src"}) is not None
-    other = engine_of(workspace=WorkspaceSettings(rules="grep=search, get_toc=nothing")).tier(Workspaces).of(SCOPE)
+    other = (
+        engine_of(workspace=WorkspaceSettings(rules="grep=search, get_toc=nothing"))
+        .tier(Workspaces)
+        .of(SCOPE)
+    )
     assert ("search", "nothing", "page") == tuple(
         other.rule(t).remembers for t in ("grep", "get_toc", "read_page_range")
     )

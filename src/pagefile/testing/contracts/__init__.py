@@ -27,6 +27,7 @@ from pagefile.testing.contracts.sessions import SessionStoreContract
 from pagefile.testing.contracts.shelves import CallLogContract, FactRestoreContract, FactStoreContract
 from pagefile.testing.contracts.source import TurnSourceContract
 from pagefile.testing.contracts.store import StoreContract
+from pagefile.testing.contracts.tiers import TierContract
 from pagefile.testing.contracts.vectors import VectorHomeContract
 
 __all__ = [
@@ -46,6 +47,7 @@ __all__ = [
     "SessionStoreContract",
     "StoreContract",
     "TermStoreContract",
+    "TierContract",
     "TurnLogContract",
     "TurnSourceContract",
     "VectorHomeContract",

@@ -1,0 +1,85 @@
+"""The promises of `pagefile.tiers.Tier` as tests, for a tier that keeps something of what users say."""
+
+from collections.abc import AsyncIterator, Callable
+
+import pytest
+
+from pagefile.engine import Memory
+from pagefile.settings import EmbedderSettings, Settings
+from pagefile.tiers.base import Tier
+from pagefile.window.receipt import Window
+
+_SETTINGS = Settings(language="en", embedder=EmbedderSettings(name="none"), on_tier_error="raise")
+
+
+class TierContract:
+    """Subclass it, say what is said, asked and shown, and give it a fixture `make_tier` that makes the tier over one place."""
+
+    #: Something a user says that the tier brings up later.
+    said: str
+    #: A question in whose window it must be, asked in another conversation.
+    question: str
+    #: Words of what the window then shows.
+    shown: str
+
+    @pytest.fixture
+    async def memory(self, make_tier: Callable[[], Tier]) -> AsyncIterator[Memory]:
+        async with Memory.open("memory://", settings=_SETTINGS, tiers=[make_tier()]) as memory:
+            await memory.conversation("first", user_id="ada").record(user=self.said, assistant="Noted.")
+            await memory.settle()
+            yield memory
+
+    async def _window(self, memory: Memory, *, user: str = "ada", incognito: bool = False) -> Window:
+        chat = memory.conversation("second", user_id=user, incognito=incognito)
+        return await chat.context(self.question)
+
+    def _is_shown(self, window: Window) -> bool:
+        return self.shown in str(window.messages[:-1])
+
+    @pytest.mark.anyio
+    async def test_it_is_in_the_window_and_in_the_receipt(self, memory: Memory) -> None:
+        """What was said comes back in another conversation, within the budget."""
+        window = await self._window(memory)
+        assert self._is_shown(window)
+        assert [] != [verdict for verdict in window.receipt.kept if verdict.block not in {"current", "guide"}]
+        assert 0 < window.tokens <= window.budget
+
+    @pytest.mark.anyio
+    async def test_others_do_not_see_it(self, memory: Memory) -> None:
+        """What one user said is in no other user's window."""
+        assert not self._is_shown(await self._window(memory, user="bob"))
+
+    @pytest.mark.anyio
+    async def test_incognito_leaves_no_trace(self, memory: Memory) -> None:
+        """What is said incognito is not brought up, and nothing is brought up there, unless the tier says that it may."""
+        tier = memory.engine.tiers[-1]
+        if not tier.incognito:
+            assert not self._is_shown(await self._window(memory, incognito=True))
+        secret = memory.conversation("secret", user_id="eve", incognito=True)
+        await secret.record(user=self.said, assistant="Noted.")
+        assert not self._is_shown(await self._window(memory, user="eve"))
+
+    @pytest.mark.anyio
+    async def test_forgotten_is_gone(self, memory: Memory, make_tier: Callable[[], Tier]) -> None:
+        """Also from what the tier holds outside the database, also for the next process."""
+        await memory.forget(user_id="ada")
+        assert not self._is_shown(await self._window(memory))
+        async with Memory.open("memory://", settings=_SETTINGS, tiers=[make_tier()]) as later:
+            assert not self._is_shown(await self._window(later))
+
+    @pytest.mark.anyio
+    async def test_settled_work_survives(self, memory: Memory, make_tier: Callable[[], Tier]) -> None:
+        """What was settled is there for the next process."""
+        async with Memory.open("memory://", settings=_SETTINGS, tiers=[make_tier()]) as later:
+            assert self._is_shown(await self._window(later))
+
+    @pytest.mark.anyio
+    async def test_a_window_is_made_again(self, memory: Memory) -> None:
+        """The replay of a call shows what was shown, byte for byte, whatever the tier holds by now."""
+        chat = memory.conversation("second", user_id="ada")
+        window = await chat.context(self.question)
+        await memory.conversation("third", user_id="ada").record(user=f"{self.said} Twice.", assistant="Yes.")
+        await memory.settle()
+        again = await chat.explain(window.id)
+        assert again.exact, again.why
+        assert window.messages == list(again.messages)
