@@ -35,15 +35,19 @@ serve: $(READY) ## Start the service on 127.0.0.1 (PORT=…, DB=… to choose)
 	@exec $(BIN)/pagefile serve $(if $(PORT),--port '$(PORT)') $(if $(DB),--db '$(DB)')
 
 # Two at a time, a file at a time: the slow tests wait for processes and disks more than they compute.
-test: $(READY) ## Run the tests (ARGS=… goes to pytest)
-	$(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS)
+PYTEST = $(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
-check: $(READY_TO_CHECK) ## Everything that must hold before a change goes in: format, lint, types, layers, tests
+# No test runs in both: `test` leaves out those that need a browser, the Claude command or a Milvus server, and says so;
+# `check` runs these and no others, and fails where one of the three is missing.
+test: $(READY) ## Run the tests, but for those that need the heavy parts (ARGS=… goes to pytest)
+	$(PYTEST) --heavy left-out $(ARGS)
+
+check: $(READY_TO_CHECK) ## The rest of what must hold: format, lint, types, layers, tests that need the heavy parts
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/pyright
 	$(BIN)/lint-imports --no-logo --no-cache
-	$(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS)
+	$(PYTEST) --heavy required -m heavy $(ARGS)
 
 bench: $(READY) ## Measure the core on this machine
 	$(BIN)/pagefile bench core

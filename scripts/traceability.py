@@ -24,7 +24,7 @@ _INTRODUCTION = """\
 
 Each id is something that one of the five design documents asks for, a place where they contradict themselves or
 each other, or something that broke elsewhere; the tests beside it fail when it does not hold.
-`make check` fails when an id has no test, or when its test is gone.
+`make test` fails when an id has no test, or when its test is gone.
 How a row is written: [docs/requirements](requirements/README.md).
 """
 

@@ -1,6 +1,6 @@
 """What every test shares."""
 
-import os
+import inspect
 import signal
 from collections import Counter
 from pathlib import Path
@@ -8,17 +8,19 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+pytest_plugins = ["tests.heavy"]
+
 # Whoever starts the tests in the background may have told them to ignore Ctrl-C; the commands they start would ignore it too.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# A busy machine is no failure. What is found is printed so that it can be played again; CI always plays the same.
+# A busy machine is no failure. What is found is printed so that it can be played again; `.ci/run` always plays the same.
 settings.register_profile(
     "default", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.register_profile("ci", settings.get_profile("default"), derandomize=True)
 settings.register_profile("thorough", settings.get_profile("default"), max_examples=2000)
-settings.load_profile("ci" if os.environ.get("CI") else "default")
+settings.load_profile("default")
 
 
 #: Folders with the longest files; what is long and begins last is waited for alone.
@@ -35,6 +37,14 @@ def pytest_collection_modifyitems(items):
 
     items.sort(key=place)
     _check_names(items)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pycollect_makeitem(name, obj):
+    """Pytest passes over a class that leaves a fixture of a contract open, and nobody hears of its tests."""
+    if name.startswith("Test") and inspect.isabstract(obj) and obj.__module__.startswith("tests."):
+        left_open = ", ".join(sorted(obj.__abstractmethods__))
+        raise pytest.UsageError(f"{obj.__module__}.{name} runs no test: it lacks {left_open}")
 
 
 def _check_names(items):

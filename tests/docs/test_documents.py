@@ -16,6 +16,7 @@ from pagefile import BlockingMemory, Settings
 from pagefile.engine.metering import METRICS
 from pagefile.service.app import create_app
 from pagefile.settings.model import known_settings
+from tests.heavy import heavy
 
 from .document_names import NAMES
 from .pages import DOCS
@@ -28,6 +29,8 @@ _NAMED = re.compile(
 _PATH = re.compile(r"(?:(pagefile(?:\.\w+)*)(?::|$))?((?:[A-Za-z_]\w*)(?:\.\w+)*)?(?:\((.*)\))?")
 #: Where names stand that are given without a module.
 _HOMES = ("pagefile.standalone", "pagefile")
+#: What only the extra `claude` lets import, and `make test` does not install.
+_NEEDS_CLAUDE = "pagefile.integrations.claude_agent"
 #: Where a text of a document has values of its own.
 _VALUES = re.compile(r"\{[^}]*\}|%[a-z]|\\n")
 
@@ -144,19 +147,38 @@ def _check_said(text: str, name: str, document_says: str) -> None:
         assert piece in text, f"{name} does not say {piece!r}"
 
 
+def named(page: Path) -> list[tuple[str | None, str, str]]:
+    """What a page names: its kind, itself, and what the document says of it."""
+    found: list[tuple[str | None, str, str]] = []
+    for says, where, note in rows(page):
+        taken = not where.startswith("not taken: ")
+        if taken:
+            assert _NAMED.search(where), f"{says}: where is it?"
+        else:
+            assert len(where) > 40, f"{says}: say why"
+        for text, all_of_it in ((where, taken), (note, False)):
+            for kind, name in _NAMED.findall(text):
+                if kind or all_of_it or is_ours(name):
+                    found.append((kind or None, name, says))
+    return found
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_what_a_page_names_is_there(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Every path, setting, table, column, metric, route and command in the middle column, and every one beside it."""
     monkeypatch.chdir(tmp_path)
-    for says, where, note in rows(page):
-        if where.startswith("not taken: "):
-            assert len(where) > 40, f"{says}: say why"
-        else:
-            assert _NAMED.search(where), f"{says}: where is it?"
-        for text, all_of_it in ((where, not where.startswith("not taken: ")), (note, False)):
-            for kind, name in _NAMED.findall(text):
-                if kind or all_of_it or is_ours(name):
-                    check(kind or None, name, says)
+    for kind, name, says in named(page):
+        if not name.startswith(_NEEDS_CLAUDE):
+            check(kind, name, says)
+
+
+@heavy("claude")
+def test_what_the_pages_name_in_the_claude_adapter_is_there():
+    """What the test above leaves out: it can be imported with its extra only."""
+    found = [one for page in PAGES for one in named(page) if one[1].startswith(_NEEDS_CLAUDE)]
+    assert found
+    for kind, name, says in found:
+        check(kind, name, says)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -23,7 +23,7 @@ pytestmark = [
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
     """A service on a PostgreSQL and a Redis of its own, to do harm to."""
-    server()  # skips where there is none
+    server()  # fails where there is none
     folder = tmp_path_factory.mktemp("outages")
     with (
         PostgresServer() as database,

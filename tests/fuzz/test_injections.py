@@ -21,6 +21,7 @@ from pagefile.window.placeholder import placeholder, placeholder_uuid, short_pla
 from pagefile.window.render import anthropic, escape, memory_text
 from pagefile.window.render import plain as as_text
 from pagefile.window.wording import EN, ZH
+from tests.heavy import heavy
 
 from .injections import ALL, FOREIGN_UUID, OURS
 
@@ -112,9 +113,9 @@ def _check_window(window, asked: str, placement: str) -> None:
     assert lines >= len(window.messages) - 1
 
 
+@heavy("claude")
 def test_what_a_session_is_told_is_whole_blocks():
     """The Claude integration tells only what is new, cut out of the memory block line by line."""
-    pytest.importorskip("claude_agent_sdk", reason="the extra claude, which `make check` installs")
     from pagefile.integrations.claude_agent.telling import unsaid
 
     facts = [f"- {escape(' '.join(text.split()))}" for text in ALL]

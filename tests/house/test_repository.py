@@ -142,7 +142,7 @@ def test_the_lock_covers_what_is_declared(lock: str):
 
 
 def test_the_locks_agree():
-    """What both have is the same version: `make check` tests what `make test` does, and more."""
+    """What both have is the same version: `make check` tests the Pagefile that `make test` does."""
     light, heavy = (locked((ROOT / lock).read_text(encoding="utf-8")) for lock in LOCKS)
     assert light == {name: heavy[name] for name in light}
 

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 PATIENCE_S = 30.0
-HOW_TO_GET_IT = "no Chromium: `sudo apt-get install chromium`, or name one in CHROMIUM"
 
 
 def chromium_path() -> str | None:

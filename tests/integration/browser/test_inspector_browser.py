@@ -1,7 +1,6 @@
 """The inspector in a real browser: clicked through in both languages, at two widths, in both themes."""
 
 import json
-import os
 import socket
 import subprocess
 import sys
@@ -22,20 +21,17 @@ from pagefile.inspector import places
 from pagefile.service.app import create_app
 from pagefile.settings import ServiceSettings
 from tests.acceptance.inspector_story import CHAT, USER, every_page, told
+from tests.heavy import heavy
 
-from .chromium import HOW_TO_GET_IT, Chromium, chromium, chromium_path
+from .chromium import Chromium, chromium, chromium_path
 
+pytestmark = heavy("chromium")
 AUDIT = Path(__file__).with_name("audit.js").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Chromium]:
-    path = chromium_path()
-    if path is None and os.environ.get("CI"):
-        pytest.fail(HOW_TO_GET_IT)
-    if path is None:
-        pytest.skip(HOW_TO_GET_IT)
-    with chromium(path) as running:
+    with chromium(str(chromium_path())) as running:
         yield running
 
 
@@ -48,7 +44,9 @@ def served(settings: Settings) -> Iterator[str]:
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()
     until = time.monotonic() + 30
-    while not server.started and time.monotonic() < until:
+    while not server.started:
+        assert thread.is_alive(), "the service ended before it began"
+        assert time.monotonic() < until, "the service did not begin"
         time.sleep(0.02)
     try:
         yield f"http://127.0.0.1:{listener.getsockname()[1]}"

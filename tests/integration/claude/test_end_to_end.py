@@ -5,24 +5,25 @@ import logging
 
 import pytest
 
-pytest.importorskip("claude_agent_sdk", reason="the extra `claude` is only in the lock of `make check`")
-
-from claude_agent_sdk import (
-    ClaudeAgentOptions,
-    ClaudeSDKClient,
-    ResultMessage,
-    create_sdk_mcp_server,
-    tool,
-)
-
 from pagefile import FactRejectedError, Memory, Settings
-from pagefile.integrations.claude_agent import ClaudeMemory
 from pagefile.testing import FlakyStore
+from tests.heavy import heavy, is_there
 
 from .stub import MessagesStub, last_said
 
+if is_there("claude"):
+    from claude_agent_sdk import (
+        ClaudeAgentOptions,
+        ClaudeSDKClient,
+        ResultMessage,
+        create_sdk_mcp_server,
+        tool,
+    )
+
+    from pagefile.integrations.claude_agent import ClaudeMemory
+
 TOC = "\n".join(f"第{number}章 安全规程 …… {number * 7}" for number in range(1, 12_000))
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+pytestmark = [heavy("claude"), pytest.mark.slow, pytest.mark.timeout(180)]
 
 
 def script(request):

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("claude_agent_sdk", reason="the extra `claude` is only in the lock of `make check`")
+from tests.heavy import heavy
 
 from .stub import MessagesStub
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "claude_agent.py"
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+pytestmark = [heavy("claude"), pytest.mark.slow, pytest.mark.timeout(180)]
 
 
 def script(request):

@@ -4,9 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-pytest.importorskip("claude_agent_sdk", reason="the extra `claude` is only in the lock of `make check`")
+from tests.heavy import heavy, is_there
 
-from pagefile.integrations.claude_agent.shapes import retold, told
+if is_there("claude"):
+    from pagefile.integrations.claude_agent.shapes import retold, told
+
+pytestmark = heavy("claude")
 
 IMAGE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AA=="}}
 ANSWERS = [

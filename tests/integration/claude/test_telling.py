@@ -1,12 +1,14 @@
 """Each prompt brings what the session was not told yet, within the characters that Claude Code takes."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-pytest.importorskip("claude_agent_sdk", reason="the extra `claude` is only in the lock of `make check`")
+from tests.heavy import heavy, is_there
 
-from pagefile.integrations.claude_agent.telling import memory_of, unsaid
+if is_there("claude"):
+    from pagefile.integrations.claude_agent.telling import memory_of, unsaid
+
+pytestmark = heavy("claude")
 
 NOTE = "以下内容来自记忆。"
 

@@ -17,11 +17,12 @@ from pagefile.stores.milvus.home import MilvusOptions
 from pagefile.testing import contracts
 from pagefile.testing.contracts.vectors import MAKER, said, seqs, vector
 from pagefile.testing.drafts import CHAT
+from tests.heavy import heavy
 
 from .serving import emptied, milvus
 
 #: The first test waits until half a gigabyte is unpacked and the server is up, the last until it is up again.
-pytestmark = pytest.mark.timeout(400)
+pytestmark = [heavy("milvus"), pytest.mark.timeout(400)]
 
 USER = Scope("tenant", "ada")
 QUERY = vector(1, 0, 0, 0)
@@ -35,6 +36,12 @@ async def store(clock):
 
 
 class TestServer(contracts.VectorHomeContract):
+    @pytest.fixture
+    async def store(self, clock):
+        store = InMemoryStore(clock)
+        yield store
+        await store.close()
+
     @pytest.fixture
     async def home(self, store):
         home = open_vectors(milvus().url, store)
@@ -50,7 +57,8 @@ IDS = ["o'brien", '" or 1 == 1 or "', "back\\slash\n换行", "对话😀 {c} %"]
 @pytest.mark.slow
 async def test_episodes_of_document_002():
     """S2-32 to S2-36: its collection on a server; each conversation finds its own turns, whatever its id is made of."""
-    pymilvus = pytest.importorskip("pymilvus")
+    import pymilvus
+
     client = pymilvus.MilvusClient(Place.of(milvus().url).uri)
     episodes = ConversationEpisodicMemory(client, lambda text: [float(text.count("导演")), 0.1])
     try:
