@@ -3,7 +3,6 @@
 import hashlib
 from datetime import timedelta
 
-import anyio
 import pytest
 
 from pagefile import HandleNotFoundError, InvalidTurnError, Memory, PagePurgedError, Settings
@@ -12,6 +11,7 @@ from pagefile.settings import ArchiveSettings
 from pagefile.testing import FakeClock
 from pagefile.tiers.archive import Archive
 from pagefile.window.placeholder import GUIDE
+from tests.waiting import until
 
 from .faces import opened
 
@@ -335,17 +335,18 @@ async def test_a_purge_leaves_a_tombstone_that_the_model_can_read(memory, clock)
     assert await chat.context("问", load=[kept.upper()], window_tokens=60_000)
 
 
+async def is_purged(chat, uuid):
+    return (await chat.page(uuid)).purged
+
+
+@pytest.mark.waits
 async def test_retention_purges_by_itself(open_memory, clock, url, face):
     """A setting is enough: the next memory that opens cleans up."""
     async with open_memory() as memory:
         uuid = await fetched_turn(memory.conversation("c"), manual())
     clock.advance(2 * 86_400)
     async with open_memory(retention_days=1) as memory:
-        for _ in range(50):
-            if (await memory.conversation("c").page(uuid)).purged:
-                break
-            await anyio.sleep(0.05)
-        assert (await memory.conversation("c").page(uuid)).purged
+        await until(lambda: is_purged(memory.conversation("c"), uuid))
 
 
 @pytest.mark.parametrize(
@@ -537,6 +538,7 @@ async def test_what_a_loading_tool_said_is_never_lost(memory):
         assert await chat.load(turn.steps[0].page) == "长" * 50_000
 
 
+@pytest.mark.waits
 async def test_retention_looks_after_every_tenant(open_memory, clock):
     """Also those that this process never worked for."""
     async with open_memory() as memory:
@@ -547,11 +549,9 @@ async def test_retention_looks_after_every_tenant(open_memory, clock):
     clock.advance(2 * 86_400)
     async with open_memory(retention_days=1) as memory:
         for tenant, uuid in uuids.items():
-            for _ in range(60):
-                if (await memory.conversation("c", tenant=tenant).page(uuid)).purged:
-                    break
-                await anyio.sleep(0.05)
-            assert (await memory.conversation("c", tenant=tenant).page(uuid)).purged, tenant
+            await until(
+                lambda tenant=tenant, uuid=uuid: is_purged(memory.conversation("c", tenant=tenant), uuid)
+            )
 
 
 async def test_an_english_agent_gets_english_words(face, url):

@@ -11,6 +11,7 @@ from pagefile.testing import FlakyStore
 from pagefile.text.tokens import open_counter
 from pagefile.tiers.history import History
 from tests.engines import engine_over
+from tests.waiting import PATIENCE_S
 
 WINDOW = 1200
 
@@ -101,6 +102,7 @@ async def test_second_and_third_checkpoints_keep_the_first_ones_facts(url):
         assert "anchors survive" in verdict.note
 
 
+@pytest.mark.waits
 async def test_turns_written_while_a_summary_is_made_stay_visible(url):
     """Extra test 2 and B14: the checkpoint states up to which turn it speaks."""
     begun, go = anyio.Event(), anyio.Event()
@@ -181,13 +183,14 @@ async def test_a_summarizer_that_hangs_holds_nobody_up(url, monkeypatch):
         assert await chat.checkpoints()
 
 
+@pytest.mark.waits
 async def test_closing_drains_background_work_within_its_limit(url):
     """Extra test 20: what is quick is finished, what hangs is given up."""
 
     async def hang(_):
         await anyio.sleep_forever()
 
-    with anyio.fail_after(10):
+    with anyio.fail_after(PATIENCE_S):
         async with Memory.open(url, settings=settings(drain_s=0.1), summarizer=Broken(hang)) as memory:
             for n in range(40):
                 await say(memory.conversation("c"), n)

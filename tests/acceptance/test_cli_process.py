@@ -5,9 +5,10 @@ import os
 import pty
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
-import time
+from contextlib import closing, suppress
 from pathlib import Path
 
 import anyio
@@ -17,6 +18,7 @@ import pytest
 from pagefile import Memory
 from pagefile.testing.ports import free_port
 from tests.acceptance.cli_calling import pagefile
+from tests.waiting import PATIENCE_S, until_so
 
 COMMAND = [sys.executable, "-m", "pagefile"]
 
@@ -76,7 +78,7 @@ def answered(arguments: list[str], answer: bytes) -> int:
             asked += os.read(terminal, 1000)
         if answer:
             os.write(terminal, answer)
-            return process.wait(30)
+            return process.wait(PATIENCE_S)
         return interrupted(process)
     finally:
         process.kill()
@@ -96,6 +98,7 @@ def interrupted(process: subprocess.Popen[bytes]) -> int:
     return process.wait(0)
 
 
+@pytest.mark.waits
 def test_forget_asks_at_a_terminal():
     """No is no, Ctrl-C is 130, yes erases."""
     pagefile("record", "c", "--user", "hi")
@@ -132,15 +135,23 @@ def test_the_hook_of_another_program_is_left_alone():
     assert 0 == subprocess.run([sys.executable, "-c", code], check=False).returncode
 
 
+def _is_being_filled() -> bool:
+    """Whether the demo has written its first turn."""
+    with (
+        suppress(sqlite3.OperationalError),
+        closing(sqlite3.connect("file:pagefile.db?mode=ro", uri=True)) as file,
+    ):
+        return file.execute("SELECT count(*) FROM ai_message").fetchone()[0] > 0
+    return False
+
+
 @pytest.mark.slow
+@pytest.mark.waits
 def test_an_interrupted_demo_says_how_to_go_on():
     """Ctrl-C in the middle of it: one line, and 130."""
     demo = started("demo", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     try:
-        until = time.monotonic() + 60
-        while not Path("pagefile.db").exists() and time.monotonic() < until:
-            time.sleep(0.05)
-        time.sleep(0.5)
+        until_so(_is_being_filled)
         demo.send_signal(signal.SIGINT)
         said = demo.communicate(timeout=60)
         assert ("", "Interrupted. Run `pagefile demo` again: it goes on where it stopped.\n") == said
@@ -157,6 +168,7 @@ async def _archived() -> str:
         return turn.steps[0].page or ""
 
 
+@pytest.mark.waits
 def test_archive_purge_asks_at_a_terminal():
     """No is no, yes leaves a tombstone."""
     uuid = anyio.run(_archived)
@@ -166,6 +178,7 @@ def test_archive_purge_asks_at_a_terminal():
     assert 3 == pagefile("archive", "show", uuid, "--full").code
 
 
+@pytest.mark.waits
 def test_serve_says_where_and_stops_cleanly():
     """One line with the address, then the API; Ctrl-C ends with 0 and no traceback."""
     port = free_port()
@@ -178,7 +191,7 @@ def test_serve_says_where_and_stops_cleanly():
         assert 200 == until_it_answers(f"http://127.0.0.1:{port}/healthz")
         assert "server" not in httpx.get(f"http://127.0.0.1:{port}/healthz").headers
         server.send_signal(signal.SIGINT)
-        _, complaints = server.communicate(timeout=30)
+        _, complaints = server.communicate(timeout=PATIENCE_S)
         assert (0, "") == (server.returncode, complaints)
     finally:
         server.kill()
@@ -186,6 +199,7 @@ def test_serve_says_where_and_stops_cleanly():
 
 
 @pytest.mark.slow
+@pytest.mark.waits
 def test_serve_does_not_wait_for_ever():
     """A client that never finishes its request cannot keep the service from stopping."""
     port = free_port()
@@ -195,11 +209,13 @@ def test_serve_does_not_wait_for_ever():
         with socket.create_connection(("127.0.0.1", port)) as client:
             client.sendall(
                 b"POST /v1/turns HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-                b"Content-Length: 100\r\n\r\n{"
+                b"Content-Length: 100\r\nExpect: 100-continue\r\n\r\n"
             )
-            time.sleep(0.5)
+            # Said when the service begins to read the body.
+            assert b"100 Continue" in client.recv(1000)
+            client.sendall(b"{")
             server.send_signal(signal.SIGINT)
-            server.communicate(timeout=20)
+            server.communicate(timeout=PATIENCE_S)
         assert 0 == server.returncode
     finally:
         server.kill()
@@ -208,9 +224,12 @@ def test_serve_does_not_wait_for_ever():
 
 def until_it_answers(url: str) -> int:
     """The status of the first answer."""
-    for _ in range(100):
-        try:
-            return httpx.get(url).status_code
-        except httpx.TransportError:
-            time.sleep(0.1)
-    return 0
+    answers: list[int] = []
+
+    def answers_now() -> bool:
+        with suppress(httpx.TransportError):
+            answers.append(httpx.get(url, timeout=PATIENCE_S).status_code)
+        return bool(answers)
+
+    until_so(answers_now)
+    return answers[0]

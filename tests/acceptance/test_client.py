@@ -5,7 +5,6 @@ import threading
 from contextlib import aclosing
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-import anyio
 import httpx
 import pytest
 
@@ -29,6 +28,7 @@ from pagefile.service.app import create_app
 from pagefile.service.problems import Kind, answered, kinds, told
 from pagefile.settings import ArchiveSettings, ModelSettings
 from pagefile.wire.chat import ChatDone, ChatToken, ChatTurn
+from tests.waiting import until
 
 from .http_server import listening
 from .http_serving import BASE
@@ -276,7 +276,12 @@ def test_an_answer_streams(tmp_path):
         assert ["不可以，您过敏。"] == [turn.assistant for turn in chat.turns()]
 
 
+async def none_open(chat):
+    return "open" not in [turn.status for turn in await chat.turns()]
+
+
 @pytest.mark.anyio
+@pytest.mark.waits
 async def test_a_stream_that_breaks_is_an_error(tmp_path):
     """The model's failure comes out as the model's, and the turn is aborted; so it is when the caller leaves."""
     with ModelStub(lambda _: ["不", CUT]) as stub, listening(with_model(tmp_path, stub)) as url:
@@ -286,8 +291,7 @@ async def test_a_stream_that_breaks_is_an_error(tmp_path):
                 async for _ in chat.stream_chat("可以吗？"):
                     pass
             # The error is told first, the turn aborted then.
-            while "open" in [turn.status for turn in await chat.turns()]:
-                await anyio.sleep(0.01)
+            await until(lambda: none_open(chat))
             assert ["aborted"] == [turn.status for turn in await chat.turns()]
             async with aclosing(chat.stream_chat("再问")) as events:
                 async for _ in events:

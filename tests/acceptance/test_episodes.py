@@ -14,6 +14,7 @@ from pagefile import Memory, ModelUnavailableError, Settings
 from pagefile.records import Scope
 from pagefile.settings import EmbedderSettings
 from pagefile.testing import FakeClock, HashingEmbedder
+from tests.waiting import PATIENCE_S
 
 from .faces import opened
 
@@ -387,7 +388,7 @@ async def test_an_embedder_that_hangs_costs_a_window_a_moment():
     async with Memory.open("memory://", embedder=embedder, settings=settings) as memory:
         chat = await talked(memory)
         embedder.stuck = True
-        with anyio.fail_after(60):
+        with anyio.fail_after(PATIENCE_S):
             window = await chat.context("那个科幻电影的导演是谁？")
         assert [note for note in window.receipt.degraded if "by word only" in note]
         assert "episode:film" in episodes(window)

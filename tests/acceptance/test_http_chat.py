@@ -17,6 +17,7 @@ from pagefile.service.app import create_app
 from pagefile.service.chatting import MAX_ROUNDS
 from pagefile.settings import ArchiveSettings, ModelSettings, ServiceSettings
 from pagefile.stores.secrets import new_key
+from tests.waiting import PATIENCE_S
 
 from .http_serving import serving
 from .model_stub import CUT, END, ERROR, NONSENSE, ModelStub, call
@@ -303,7 +304,7 @@ def forever(_):
 
 async def ended(client):
     """The turns, as soon as none is open any more."""
-    with anyio.fail_after(20):
+    with anyio.fail_after(PATIENCE_S):
         while True:
             found = await turns(client)
             if found and all(turn["status"] != "open" for turn in found):
@@ -311,6 +312,7 @@ async def ended(client):
             await anyio.sleep(0.01)
 
 
+@pytest.mark.waits
 async def test_a_client_that_goes_away_aborts_the_turn(tmp_path):
     """The model's answer is ended, nothing of it is kept, and the next question is answered."""
     with ModelStub(lambda request: ["好"] if "第二" in str(request) else forever(request)) as stub:
@@ -322,12 +324,13 @@ async def test_a_client_that_goes_away_aborts_the_turn(tmp_path):
                         break
             (turn,) = await ended(client)
             assert ("aborted", None) == (turn["status"], turn["assistant"])
-            assert await anyio.to_thread.run_sync(stub.left.wait, 20)
+            assert await anyio.to_thread.run_sync(stub.left.wait, PATIENCE_S)
             events = await asked(client, "第二个问题")
             assert "done" == events[-1][0]
             assert "第一个问题" not in json.dumps(stub.requests[-1], ensure_ascii=False)
 
 
+@pytest.mark.waits
 async def test_a_service_that_stops_aborts_what_it_cannot_finish(tmp_path):
     """Nothing hangs, and no half answer is taken for a whole one."""
     with ModelStub(forever) as stub:
@@ -340,7 +343,7 @@ async def test_a_service_that_stops_aborts_what_it_cannot_finish(tmp_path):
                     if line == "event: token":
                         server.should_exit = True
                         break
-                with anyio.fail_after(20):
+                with anyio.fail_after(PATIENCE_S):
                     try:
                         async for _ in answer.aiter_bytes():
                             pass

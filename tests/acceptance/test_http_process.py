@@ -11,8 +11,9 @@ import pytest
 
 from pagefile.testing.ports import free_port
 
-START_S = 30
-STOP_S = 10
+pytestmark = pytest.mark.waits
+START_S = 60
+STOP_S = 60
 
 
 @contextmanager

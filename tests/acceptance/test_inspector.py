@@ -8,7 +8,6 @@ from html import unescape
 from html.parser import HTMLParser
 from importlib.resources import files
 
-import anyio
 import pytest
 
 from pagefile import Memory, Settings
@@ -18,6 +17,7 @@ from pagefile.inspector.reader import words
 from pagefile.records import Scope
 from pagefile.settings import ModelSettings, ServiceSettings
 from pagefile.stores.secrets import new_key
+from tests.waiting import until
 
 from .http_serving import BASE, serving
 from .inspector_story import CHAT, INJECTIONS, USER, every_page, told
@@ -593,11 +593,15 @@ async def test_the_empty_page_offers_the_demo(tmp_path):
         assert "<progress" in running.text
 
 
+async def says(client, words):
+    return words in (await client.get("/", headers=HTML)).text
+
+
+@pytest.mark.waits
 async def test_a_demo_that_cannot_be_filled_in_says_why(client):
     """In a memory that nobody else can open."""
     await sent(client, places.DEMO, {})
-    await anyio.sleep(0.1)
-    assert "could not be filled in" in (await client.get("/", headers=HTML)).text
+    await until(lambda: says(client, "could not be filled in"))
 
 
 def test_links_lead_nowhere_else():

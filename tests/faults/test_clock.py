@@ -28,6 +28,7 @@ SETTINGS = Settings(
 
 
 @pytest.mark.slow
+@pytest.mark.waits
 @pytest.mark.timeout(300)
 @pytest.mark.skipif(sys.platform != "linux", reason="as the other services under load")
 def test_the_clock_of_the_service_jumps_back_under_load(tmp_path, stopwatch, reading):

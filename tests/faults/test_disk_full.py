@@ -15,6 +15,7 @@ from .test_kills import PLAIN
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.waits,
     pytest.mark.timeout(300),
     pytest.mark.skipif(sys.platform != "linux", reason="limits a process that runs"),
 ]

@@ -16,6 +16,7 @@ from .load import Load, check
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.waits,
     pytest.mark.timeout(300),
     pytest.mark.skipif(sys.platform != "linux", reason="looks at processes in /proc"),
 ]

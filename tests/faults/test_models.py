@@ -10,7 +10,7 @@ from tests.integration.workers.serving import served
 from .load import ANSWER_S
 from .moods import BAD, Endpoint
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.slow, pytest.mark.waits, pytest.mark.timeout(300)]
 
 USER = {"user_id": "李雷"}
 #: Something else to be allergic to for each mood.

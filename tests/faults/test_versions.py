@@ -19,7 +19,7 @@ from .conftest import ROOT
 from .load import Load, check
 from .test_kills import PLAIN
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.slow, pytest.mark.waits, pytest.mark.timeout(300)]
 
 
 @pytest.mark.parametrize("backend", ["sqlite", "postgres"])

@@ -25,7 +25,7 @@ from tests.heavy import heavy
 
 from .chromium import Chromium, chromium, chromium_path
 
-pytestmark = heavy("chromium")
+pytestmark = [heavy("chromium"), pytest.mark.waits]
 AUDIT = Path(__file__).with_name("audit.js").read_text(encoding="utf-8")
 
 

@@ -3,7 +3,6 @@
 import asyncio
 import logging
 import threading
-import time
 
 import pytest
 
@@ -11,6 +10,7 @@ from pagefile import BlockingMemory, Memory, Settings
 from pagefile.errors import ClosedError, SettingsError, StoreUnavailableError
 from pagefile.integrations.failing import FailOpen
 from pagefile.ports import Meter
+from tests.waiting import until
 
 
 class Counts(Meter):
@@ -34,15 +34,11 @@ async def fails():
 
 
 async def hangs():
-    await asyncio.sleep(60)
+    await asyncio.Event().wait()
 
 
 async def answers():
     return "answer"
-
-
-async def holds_a_thread():
-    await asyncio.shield(asyncio.to_thread(time.sleep, 0.5))
 
 
 async def where():
@@ -72,6 +68,7 @@ async def test_a_failure_is_counted_each_time_and_told_once(caplog):
     assert all(record.exc_info for record in told)
 
 
+@pytest.mark.waits
 async def test_what_hangs_is_given_up_and_left_alone_for_a_while():
     """A time-out costs its limit once; the next hooks do not wait, except for what must be tried."""
     tried = []
@@ -80,7 +77,7 @@ async def test_what_hangs_is_given_up_and_left_alone_for_a_while():
         tried.append(1)
 
     async with Memory.open("memory://", meter=(meter := Counts())) as memory:
-        edge = FailOpen(memory, "frame", timeout_s=0.05)
+        edge = FailOpen(memory, "frame", timeout_s=0.5)
         assert "late" == await edge.attempt("recall", hangs, "late")
         assert "resting" == await edge.attempt("recall", tries, "resting")
         assert [] == tried
@@ -89,41 +86,53 @@ async def test_what_hangs_is_given_up_and_left_alone_for_a_while():
         assert 2 == meter.counted.count(DEGRADED)
 
 
+@pytest.mark.waits
 async def test_what_cannot_be_cancelled_is_not_waited_for():
     """A thread that goes on is left behind."""
+    go, ended = threading.Event(), threading.Event()
+
+    def held():
+        go.wait()
+        ended.set()
+
+    async def holds_a_thread():
+        await asyncio.shield(asyncio.to_thread(held))
+
     async with Memory.open("memory://") as memory:
         edge = FailOpen(memory, "frame", timeout_s=0.05)
-        began = time.monotonic()
         assert "late" == await edge.attempt("loading", holds_a_thread, "late")
-        assert time.monotonic() - began < 0.4
-        await asyncio.sleep(0.6)
+        assert not ended.is_set()
+        go.set()
+        await until(ended.is_set)
 
 
+@pytest.mark.waits
 async def test_cancelling_the_run_cancels_the_work():
     """A user who gives up leaves nothing running."""
-    ended = []
+    begun, ended = asyncio.Event(), asyncio.Event()
 
     async def watched():
+        begun.set()
         try:
             await hangs()
         finally:
-            ended.append(1)
+            ended.set()
 
     async with Memory.open("memory://") as memory:
         edge = FailOpen(memory, "frame")
         run = asyncio.ensure_future(edge.attempt("recall", watched, None))
-        await asyncio.sleep(0.01)
+        await begun.wait()
         run.cancel()
         with pytest.raises(asyncio.CancelledError):
             await run
-        await asyncio.sleep(0)
-        assert [1] == ended
+        await ended.wait()
 
 
+@pytest.mark.waits
 def test_a_blocking_memory_serves_hooks_of_both_kinds():
     """The work always runs in the memory's own loop."""
     with BlockingMemory.open("memory://") as memory:
-        edge = FailOpen(memory, "frame", timeout_s=0.2)
+        edge = FailOpen(memory, "frame", timeout_s=2)
         home = edge.attempt_blocking("asking", where, None)
         assert home is asyncio.run(edge.attempt("asking", where, None))
         assert "late" == edge.attempt_blocking("recall", hangs, "late")

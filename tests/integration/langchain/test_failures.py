@@ -148,11 +148,12 @@ async def test_any_single_verb_may_fail(memory, store, verb):
     assert ["one", "two", "three"] == [turn.user for turn in turns if turn.status == "done"]
 
 
+@pytest.mark.waits
 async def test_a_slow_store_is_not_waited_for(memory, store, meter):
     """A hook waits for its limit and no longer; what the thread knows is recorded when the store is quick again."""
     model = Recorder(script=[calls_tool("manual", {"topic": "a"}), AIMessage("Done.")])
     saver = InMemorySaver()
-    impatient = PagefileMiddleware(memory, timeout_s=0.1)
+    impatient = PagefileMiddleware(memory, timeout_s=0.5)
     agent = create_agent(model, [manual], middleware=[impatient], checkpointer=saver)
     store.slow_s = 60.0
     began = time.monotonic()

@@ -182,6 +182,7 @@ async def test_a_tool_that_raises_and_a_loop_without_end(memory):
     assert "done" == statuses["three"][0]
 
 
+@pytest.mark.waits
 async def test_a_cancelled_run_leaves_an_open_turn(memory):
     """The user closed the window; the next message finds everything in order."""
     waiting = asyncio.Event()
@@ -190,7 +191,7 @@ async def test_a_cancelled_run_leaves_an_open_turn(memory):
     async def slow() -> str:
         """Takes for ever."""
         waiting.set()
-        await asyncio.sleep(60)
+        await asyncio.Event().wait()
 
     model = Recorder(script=[calls_tool("slow"), AIMessage("Here.")])
     agent = create_agent(model, [slow], middleware=[PagefileMiddleware(memory)])
@@ -317,6 +318,7 @@ async def test_structured_output(memory):
     assert ("Report", "done") == (user, status)
 
 
+@pytest.mark.waits
 async def test_two_runs_of_one_conversation_at_the_same_time(memory):
     """Each has its own turn and its own memory; both are recorded."""
     await memory.remember("The user likes oolong tea.", user_id="ada")

@@ -15,7 +15,9 @@ from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
 
 from pagefile import Memory, ModelOutputError, ModelUnavailableError, Settings
 from pagefile.models import LangChainEmbedder, OpenAIEmbedder, UniversalSentenceEncoder
+from pagefile.models.embedders import encoder as encoders
 from pagefile.settings import EmbedderSettings
+from tests.waiting import PATIENCE_S, until
 
 
 def vector_of(text):
@@ -150,10 +152,11 @@ async def test_what_passes_is_tried_again_and_what_does_not_is_not(status, reque
     )
 
 
+@pytest.mark.waits
 async def test_a_server_that_is_not_there_or_hangs_is_unavailable():
     """Within the time that was given."""
     quiet = threading.Event()
-    with served(lambda request: (quiet.wait(5), embeddings(request))[1]) as (_, url):
+    with served(lambda request: (quiet.wait(PATIENCE_S), embeddings(request))[1]) as (_, url):
         for base_url in ("http://127.0.0.1:9/v1", url):
             embedder = OpenAIEmbedder("any", base_url=base_url, timeout_s=0.05)
             with pytest.raises(ModelUnavailableError, match=r"APIConnectionError|APITimeoutError"):
@@ -189,23 +192,27 @@ async def test_the_encoder_finds_a_meaning_in_two_languages():
     assert (await encoder.embed([])).shape == (0, 512)
 
 
-async def test_the_encoder_never_holds_up_the_event_loop():
+@pytest.mark.waits
+async def test_the_encoder_never_holds_up_the_event_loop(monkeypatch):
     """It works in a thread of its own, one batch after another."""
-    ticks = 0
+    encoded, turned = encoders._encoded, threading.Semaphore(0)
+    held = []
 
-    async def tick():
-        nonlocal ticks
-        while True:
-            await anyio.sleep(0.001)
-            ticks += 1
+    def after_the_loop(texts):
+        held.append(len(texts))
+        assert turned.acquire(timeout=PATIENCE_S), "the event loop did nothing else meanwhile"
+        return encoded(texts)
 
-    encoder = UniversalSentenceEncoder()
-    await encoder.ready()
+    async def turn():
+        for batch in range(1, 5):
+            await until(lambda batch=batch: len(held) == batch)
+            turned.release()
+
+    monkeypatch.setattr(encoders, "_encoded", after_the_loop)
     async with anyio.create_task_group() as together:
-        together.start_soon(tick)
-        await encoder.embed([f"第{n}个问题：明天去哪里吃饭比较好？" for n in range(64)])
-        together.cancel_scope.cancel()
-    assert ticks >= 4
+        together.start_soon(turn)
+        await UniversalSentenceEncoder().embed([f"第{n}个问题：明天去哪里吃饭比较好？" for n in range(64)])
+    assert [16] * 4 == held
 
 
 # -- LangChain ---------------------------------------------------------------------------------------------------------

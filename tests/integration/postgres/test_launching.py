@@ -7,7 +7,6 @@ import struct
 import subprocess
 import sys
 import threading
-import time
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from pagefile.errors import StoreUnavailableError
 from pagefile.stores import open_store
 from pagefile.testing.drafts import done
 from pagefile.testing.postgres import PostgresServer, installed
+from tests.waiting import until_so
 
 from .serving import server
 
@@ -112,6 +112,7 @@ def reachable_python(user):
     raise PermissionError
 
 
+@pytest.mark.waits
 def test_a_killed_process_leaves_no_server(tmp_path):
     """The server notices that nobody holds it any more."""
     script = (
@@ -123,10 +124,7 @@ def test_a_killed_process_leaves_no_server(tmp_path):
     pid = int((folder / "data" / "postmaster.pid").read_text().split()[0])
     process.kill()
     process.communicate()
-    deadline = time.monotonic() + 20
-    while alive(pid) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert not alive(pid)
+    until_so(lambda: not alive(pid))
     shutil.rmtree(folder)
 
 

@@ -143,9 +143,10 @@ def test_a_full_disk_is_named():
         raise asyncpg.DiskFullError("could not extend file")
 
 
+@pytest.mark.waits
 async def test_a_statement_that_takes_too_long_ends(url, store, plain, clock):
     """`command_timeout` holds for waiting too."""
-    impatient = await opened(f"{url}&command_timeout=0.3", clock)
+    impatient = await opened(f"{url}&command_timeout=2", clock)
     await impatient.log.append(done("a"))
     async with plain.transaction():
         await plain.execute("SELECT 1 FROM conversations FOR UPDATE")
@@ -171,17 +172,22 @@ async def test_without_the_extra_the_url_says_what_to_install(monkeypatch):
         await open_store("postgresql://host/db")
 
 
+@pytest.mark.waits
 async def test_cancelled_work_leaves_no_transaction_open(store, caplog):
     """Whoever gives up in the middle gives the connection back clean: nothing is written, nothing is said."""
 
+    written = anyio.Event()
+
     async def slow(connection):
         await connection.count("watermark_advance", {**keys(CHAT), "tier": "t", "seq": 1})
-        await anyio.sleep(30)
+        written.set()
+        await anyio.sleep_forever()
 
     await store.log.append(done("a"))
-    with anyio.move_on_after(0.2) as scope:
-        await store._database.write(slow)
-    assert scope.cancelled_caught
+    async with anyio.create_task_group() as group:
+        group.start_soon(store._database.write, slow)
+        await written.wait()
+        group.cancel_scope.cancel()
     assert await store.watermarks.known(CHAT, "t") == {}
     await store.log.append(done("b"))
     assert [] == [record.getMessage() for record in caplog.records]

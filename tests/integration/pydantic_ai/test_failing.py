@@ -11,6 +11,7 @@ from pagefile.stores import InMemoryStore, SystemClock
 from pagefile.testing import FlakyStore
 from pagefile.text.tokens import open_counter
 from tests.engines import engine_over
+from tests.waiting import PATIENCE_S
 
 from .agents import Script, dumped, reloaded
 
@@ -51,7 +52,7 @@ class _StuckPort:
         async def held(*args, **kwargs):
             if f"{self._name}.{verb}" in self._store.stuck:
                 self._store.waited += 1
-                await asyncio.sleep(60)
+                await asyncio.Event().wait()
             return await method(*args, **kwargs)
 
         return held
@@ -142,15 +143,16 @@ async def test_a_result_that_could_not_be_archived_fits_the_window(memory, store
 
 
 @pytest.mark.parametrize("verb", ["log.append", "log.advance", "reader.view", "pages.put"])
+@pytest.mark.waits
 async def test_a_store_that_hangs(verb, caplog):
     """A hook waits a moment and no longer, then lets the store alone; the answer comes, and the failure is told once."""
     store = StuckStore(InMemoryStore(SystemClock()))
     store.hang(verb)
     memory = opened(store)
     script = Script(("fetch", {}), ("get_toc", {}), "好")
-    agent = agent_of(script, memory, LONG_ENOUGH, timeout_s=0.1, window_tokens=60_000)
+    agent = agent_of(script, memory, LONG_ENOUGH, timeout_s=0.5, window_tokens=60_000)
     with caplog.at_level(logging.ERROR, "pagefile"):
-        result = await asyncio.wait_for(agent.run("问题", conversation_id="c"), 20)
+        result = await asyncio.wait_for(agent.run("问题", conversation_id="c"), PATIENCE_S)
     assert "好" == result.output
     assert LONG_ENOUGH in script.sent[1].returned
     assert store.waited > 0

@@ -30,18 +30,19 @@ def shared(memory, script, **options):
     return script.agent(capability, deps_type=Deps)
 
 
+@pytest.mark.waits
 async def test_two_users_at_once(memory):
     """Facts, turns and what tools brought stay apart while both run through one capability."""
     await memory.remember("用户喜欢龙井茶", user_id="ada")
     await memory.remember("用户喜欢黑咖啡", user_id="eve")
     script = Script(*[("get_toc", {})] * 2, *["好"] * 2)
     agent = shared(memory, script)
-    asked = []
+    asked, meeting = [], asyncio.Barrier(2)
 
     @agent.tool
     async def get_toc(ctx) -> dict:
         asked.append(ctx.deps.user_id)
-        await asyncio.sleep(0.05)
+        await meeting.wait()
         return {"reg_id": f"秘{ctx.deps.user_id}", "items": [{"title": f"{ctx.deps.user_id}的章"}]}
 
     await asyncio.gather(

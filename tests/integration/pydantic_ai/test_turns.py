@@ -66,6 +66,7 @@ async def test_a_run_is_one_turn(memory):
     assert result.run_id == turn.id
 
 
+@pytest.mark.waits
 async def test_cancelled_in_a_tool(memory, tmp_path):
     """What was acknowledged survives: the question, the step before, and the page, also for another process."""
     agent = with_tools(Script(("fetch", {}), ("hang", {}), "好"), memory)
@@ -82,6 +83,7 @@ async def test_cancelled_in_a_tool(memory, tmp_path):
         assert LONG == await chat.load(turn.steps[0].page)
 
 
+@pytest.mark.waits
 async def test_cancelled_by_a_scope(memory):
     """The same under anyio, which cancels at every await until the block is left."""
     agent = with_tools(Script(("fetch", {}), ("hang", {}), "好"), memory)
@@ -97,15 +99,16 @@ async def test_cancelled_by_a_scope(memory):
     assert ("aborted", 1) == (turn.status, len(turn.steps))
 
 
+@pytest.mark.waits
 async def test_cancelled_while_a_result_is_written(memory, monkeypatch):
     """The write goes on behind the cancelled run, and the turn is closed after it."""
     agent = with_tools(Script(("fetch", {}), "好"), memory)
-    writing = asyncio.Event()
+    writing, given_up = asyncio.Event(), asyncio.Event()
     put = memory.engine.store.pages.put
 
     async def slow_put(draft):
         writing.set()
-        await asyncio.sleep(0.2)
+        await given_up.wait()
         return await put(draft)
 
     monkeypatch.setattr(
@@ -114,6 +117,8 @@ async def test_cancelled_while_a_result_is_written(memory, monkeypatch):
     task = asyncio.ensure_future(agent.run("问题", conversation_id="c"))
     await writing.wait()
     task.cancel()
+    await asyncio.sleep(0)
+    given_up.set()
     with pytest.raises(asyncio.CancelledError):
         await task
     (turn,) = await turns(memory)
@@ -130,6 +135,7 @@ class Slow:
         return self._verbs.get(name) or getattr(self._port, name)
 
 
+@pytest.mark.waits
 async def test_killed(tmp_path):
     """A process that is killed in its second tool: the question, the first step and its page are on disk."""
     url = f"sqlite:///{tmp_path}/killed.db"

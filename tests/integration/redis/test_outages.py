@@ -7,9 +7,11 @@ from redis.asyncio import Redis
 from pagefile.ports import CachedSession
 from pagefile.records import Scope
 from pagefile.testing.valkey import ValkeyServer
+from tests.waiting import until
 
 from .conftest import impostor
 
+pytestmark = pytest.mark.waits
 CHAT = Scope(conversation="chat")
 LOADING = b"-LOADING Valkey is loading the dataset in memory\r\n"
 GARBAGE = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n"
@@ -72,7 +74,9 @@ async def test_a_restart_between_two_calls_goes_unnoticed(own, opened, caplog):
     await cache.put(CHAT, {"is": "here"}, version=1)
     own.kill()
     own.start()
-    await anyio.sleep(0.05)
+    # The event loop has heard that the connection ended.
+    (connection,) = cache._redis.connection_pool._available_connections
+    await until(connection._reader.at_eof)
     assert await cache.get(CHAT) is None
     assert await cache.put(CHAT, {"is": "back"}, version=1)
     assert (0, []) == (cache.errors, told(caplog))
@@ -80,7 +84,7 @@ async def test_a_restart_between_two_calls_goes_unnoticed(own, opened, caplog):
 
 async def test_a_server_that_hangs_costs_one_timeout(own, opened, clock):
     """What it held counts again once it answers."""
-    cache = opened(own.url, timeout_s=0.5)
+    cache = opened(own.url, timeout_s=2)
     assert await cache.put(CHAT, {"is": "here"}, version=1)
     own.pause()
     for _ in range(5):
@@ -94,7 +98,7 @@ async def test_a_server_that_hangs_costs_one_timeout(own, opened, clock):
 async def test_a_silent_server_sees_one_connection(opened, clock):
     """One for the call that finds out, one for each trial."""
     async with impostor(None) as silent:
-        cache = opened(silent.url, timeout_s=0.1)
+        cache = opened(silent.url, timeout_s=0.5)
         for _ in range(5):
             await use(cache)
         assert (1, 1) == (silent.connections, cache.errors)
@@ -106,7 +110,7 @@ async def test_a_silent_server_sees_one_connection(opened, clock):
 async def test_calls_that_wait_for_a_connection_do_not_each_find_out(opened):
     """Those that were under way when it was found out end, those behind them are turned away."""
     async with impostor(None) as silent:
-        cache = opened(silent.url, timeout_s=0.1, connections=4)
+        cache = opened(silent.url, timeout_s=0.5, connections=4)
         async with anyio.create_task_group() as group:
             for _ in range(200):
                 group.start_soon(use, cache)

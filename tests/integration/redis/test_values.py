@@ -2,7 +2,6 @@
 
 import json
 
-import anyio
 import pytest
 
 from pagefile.errors import MissingExtraError, SettingsError
@@ -11,6 +10,7 @@ from pagefile.records import Scope
 from pagefile.stores import open_sessions
 from pagefile.stores.redis import RedisOptions, RedisSessions
 from pagefile.testing.valkey import ValkeyServer
+from tests.waiting import until
 
 CHAT = Scope(conversation="conv_1")
 KEY = "short_term_memory:session:conv_1"
@@ -52,13 +52,16 @@ async def test_a_value_lives_for_1800_seconds_by_the_server_s_clock(cache, redis
     assert 1_790_000 < await redis.pttl(LABEL)
 
 
+async def nothing_in(redis):
+    return not await redis.keys()
+
+
+@pytest.mark.waits
 async def test_the_server_lets_values_expire(server, redis, opened):
     """Nothing of ours stays behind."""
     cache = opened(server.url, ttl_s=0.05)
     await cache.put(CHAT, VALUE, version=1)
-    with anyio.fail_after(10):
-        while await redis.keys():
-            await anyio.sleep(0.02)
+    await until(lambda: nothing_in(redis))
     assert await cache.get(CHAT) is None
     assert await cache.put(CHAT, VALUE, version=1)
 

@@ -10,6 +10,7 @@ from redis.asyncio import Redis
 from pagefile import Memory
 from pagefile.standalone import AgentApp, SessionValue, UserProfile
 from pagefile.stores.redis import RedisOptions, RedisSessions
+from tests.waiting import PATIENCE_S, until
 
 from .talking import CONVERSATION, ask, say
 
@@ -64,12 +65,13 @@ async def test_stopped(url, valkey, caplog):
     assert all(record.levelno <= logging.WARNING for record in caplog.records)
 
 
+@pytest.mark.waits
 async def test_hanging(url, valkey):
     """It takes connections and answers nothing: one short timeout, and the same context."""
     async with talking(url, valkey.url) as (app, uncached, chat), unchanged(app, uncached, chat):
         valkey.pause()
         try:
-            with anyio.fail_after(2):
+            with anyio.fail_after(PATIENCE_S):
                 await ask(app)
         finally:
             valkey.resume()
@@ -89,6 +91,11 @@ async def test_flushed(url, valkey, times):
         await redis.flushall()
 
 
+async def is_empty(redis):
+    return not await redis.dbsize()
+
+
+@pytest.mark.waits
 async def test_expired(url, valkey):
     """A session that nobody used for its time to live is no reset."""
     cache = RedisSessions(valkey.url, options=RedisOptions(ttl_s=TTL_S))
@@ -98,5 +105,4 @@ async def test_expired(url, valkey):
         Redis.from_url(valkey.url) as redis,
     ):
         await app.get_short_memory(CONVERSATION)
-        await anyio.sleep(2 * TTL_S)
-        assert 0 == await redis.dbsize()
+        await until(lambda: is_empty(redis))

@@ -9,6 +9,7 @@ import pytest
 from pagefile import Memory
 from pagefile.standalone import AgentApp
 from pagefile.stores.postgres.place import Place
+from tests.waiting import PATIENCE_S
 
 from .talking import CONVERSATION, ask, say, write
 
@@ -44,6 +45,7 @@ async def test_fifty_turns_of_four_processes(url, valkey):
         assert [f"用户: {turn.user}" for turn in turns] == shown
 
 
+@pytest.mark.waits
 async def test_a_conversation_that_is_held_up_holds_up_no_other(url, valkey):
     """While somebody's transaction has locked one conversation, others are written and read; then its turn is there too."""
     place = Place.of(url)
@@ -58,7 +60,7 @@ async def test_a_conversation_that_is_held_up_holds_up_no_other(url, valkey):
                 "SELECT 1 FROM conversations WHERE conversation_id = $1 FOR UPDATE", CONVERSATION
             )
             group.start_soon(say, app, 2)
-            with anyio.fail_after(10):
+            with anyio.fail_after(PATIENCE_S):
                 for number in range(5):
                     await say(app, number, "another")
                 assert 10 == len((await ask(app, "another")).history.split("\n"))

@@ -65,6 +65,7 @@ def check(entries, head, session, acknowledged):
 
 
 @pytest.mark.slow
+@pytest.mark.waits
 async def test_acknowledged_turns_survive_kill_9(path):
     """Killed fifty times at any moment: nothing acknowledged is lost, nothing is torn, nothing is there twice."""
     dice = random.Random(20260209)
@@ -84,6 +85,7 @@ async def test_acknowledged_turns_survive_kill_9(path):
 
 
 @pytest.mark.slow
+@pytest.mark.waits
 async def test_four_processes_write_one_conversation(path):
     """No turn is lost, no place is empty or taken twice, and time rises with the places."""
     writers = [started(path, f"p{number}", 60) for number in range(4)]

@@ -2,7 +2,6 @@
 
 import asyncio
 import threading
-import time
 
 import anyio
 import apsw
@@ -12,12 +11,27 @@ from pagefile.errors import ClosedError, ConflictError, StoreFullError
 from pagefile.ports import EntryQuery
 from pagefile.stores import open_store
 from pagefile.testing.drafts import CHAT, done, view
+from tests.waiting import PATIENCE_S, until
 
-FOREVER = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
+FOREVER = "WITH RECURSIVE n(i) AS (SELECT begun() UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
 
 
-def forever(connection):
-    connection.execute(FOREVER).fetchall()
+class Forever:
+    """A statement that never ends, and whether it runs."""
+
+    def __init__(self):
+        self._runs = threading.Event()
+
+    def __call__(self, connection):
+        connection.create_scalar_function("begun", self._begun)
+        connection.execute(FOREVER).fetchall()
+
+    def _begun(self):
+        self._runs.set()
+        return 1
+
+    async def begun(self):
+        await until(self._runs.is_set)
 
 
 async def counted(store):
@@ -67,23 +81,26 @@ async def test_one_that_fills_the_disk_does_not_harm_its_group(store):
     assert (first.seq, second.seq) == (1, 2)
 
 
+@pytest.mark.waits
 async def test_cancelling_interrupts_a_long_read(store):
     """At once, and the connection is good for the next reader."""
     readers = store._parts.readers
-    begun = time.monotonic()
-    for _ in range(4):
-        with anyio.move_on_after(0.05) as scope:
-            await readers.run(forever)
-        assert scope.cancelled_caught
-    await store.log.append(done("a"))
-    for _ in range(4):
-        assert (await store.reader.view(view())).head.last_seq == 1
-    assert time.monotonic() - begun < 5
+    with anyio.fail_after(PATIENCE_S):
+        for _ in range(4):
+            forever = Forever()
+            async with anyio.create_task_group() as group:
+                group.start_soon(readers.run, forever)
+                await forever.begun()
+                group.cancel_scope.cancel()
+        await store.log.append(done("a"))
+        for _ in range(4):
+            assert (await store.reader.view(view())).head.last_seq == 1
 
 
+@pytest.mark.waits
 async def test_cancelling_interrupts_a_running_write(store):
     """It is rolled back, and those who shared its transaction are written."""
-    writer = store._parts.writer
+    writer, forever = store._parts.writer, Forever()
 
     def slow(connection):
         connection.execute("DELETE FROM conversations")
@@ -93,7 +110,7 @@ async def test_cancelling_interrupts_a_running_write(store):
         before = tasks.create_task(store.log.append(done("a")))
         stuck = tasks.create_task(writer.run(slow))
         after = tasks.create_task(store.log.append(done("b")))
-        await asyncio.sleep(0.1)
+        await forever.begun()
         assert not stuck.done()
         stuck.cancel()
     assert stuck.cancelled()
@@ -101,16 +118,17 @@ async def test_cancelling_interrupts_a_running_write(store):
     assert (await store.reader.view(view())).head.turns == 2
 
 
+@pytest.mark.waits
 async def test_cancelling_drops_a_queued_write(store):
     """What has not begun never happens."""
-    writer = store._parts.writer
+    writer, forever = store._parts.writer, Forever()
 
     async with asyncio.TaskGroup() as tasks:
         blocker = tasks.create_task(writer.run(forever))
-        await asyncio.sleep(0.05)
+        await forever.begun()
         queued = tasks.create_task(store.log.append(done("never")))
         kept = tasks.create_task(store.log.append(done("kept")))
-        await asyncio.sleep(0.05)
+        await until(lambda: writer._queue.qsize() == 2)
         queued.cancel()
         blocker.cancel()
     assert queued.cancelled()
@@ -132,13 +150,15 @@ async def test_a_mistake_in_a_write_reaches_its_caller_only(store):
     assert len(await store.reader.entries(EntryQuery(CHAT))) == 2
 
 
+@pytest.mark.waits
 async def test_readers_do_not_wait_for_the_writer(store):
     """While a write runs, reads answer from what was there before."""
     await store.log.append(done("a"))
+    forever = Forever()
     async with asyncio.TaskGroup() as tasks:
         blocker = tasks.create_task(store._parts.writer.run(forever))
-        await asyncio.sleep(0.05)
-        with anyio.fail_after(2):
+        await forever.begun()
+        with anyio.fail_after(PATIENCE_S):
             assert (await store.reader.view(view())).head.last_seq == 1
         blocker.cancel()
 

@@ -3,7 +3,7 @@
 In one file, so that one server is unpacked and started for all of it.
 """
 
-import asyncio
+from contextlib import suppress
 
 import pytest
 
@@ -18,6 +18,7 @@ from pagefile.testing import contracts
 from pagefile.testing.contracts.vectors import MAKER, said, seqs, vector
 from pagefile.testing.drafts import CHAT
 from tests.heavy import heavy
+from tests.waiting import until
 
 from .serving import emptied, milvus
 
@@ -78,6 +79,7 @@ async def test_episodes_of_document_002():
 
 
 @pytest.mark.slow
+@pytest.mark.waits
 async def test_a_server_that_comes_back_is_used_again(store):
     """Killed and started again: nothing that was put is lost, and nobody has to open anything anew."""
     server, now = milvus(), [0.0]
@@ -91,15 +93,14 @@ async def test_a_server_that_comes_back_is_used_again(store):
     with pytest.raises(StoreUnavailableError, match="left alone"):
         await home.search(MAKER, USER, QUERY, 10)
     server.start()
-    for _ in range(60):
+    found = []
+
+    async def is_found():
         now[0] += 60
-        try:
-            found = await home.search(MAKER, USER, QUERY, 10)
-        except StoreUnavailableError:
-            await asyncio.sleep(0.5)
-            continue
-        if found:
-            break
-        await asyncio.sleep(0.5)
+        with suppress(StoreUnavailableError):
+            found[:] = await home.search(MAKER, USER, QUERY, 10)
+        return found
+
+    await until(is_found)
     assert [1] == seqs(found)
     await home.close()

@@ -160,6 +160,7 @@ async def test_many_rows_and_many_searches_at_once(store):
 
 
 @pytest.mark.slow
+@pytest.mark.waits
 async def test_kill_9_leaves_whole_vectors(path):
     """What was acknowledged is there, nothing is torn or there twice, and putting goes on where it stopped."""
     turns = 60

@@ -18,11 +18,13 @@ from pagefile.settings import EmbedderSettings
 from pagefile.testing.postgres import PostgresServer
 from pagefile.testing.valkey import ValkeyServer
 from tests.integration.postgres.serving import fresh_url
+from tests.waiting import until_so
 
 from .serving import exists, served
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.waits,
     pytest.mark.skipif(sys.platform != "linux", reason="looks at processes in /proc"),
 ]
 
@@ -207,11 +209,7 @@ def test_workers_end_with_their_supervisor(tmp_path):
         workers = service.started()
         service.process.kill()
         service.process.wait()
-        for _ in range(600):
-            if not any(exists(pid) for pid in workers):
-                return
-            threading.Event().wait(0.1)
-        pytest.fail(f"still there: {[pid for pid in workers if exists(pid)]}")
+        until_so(lambda: not any(exists(pid) for pid in workers))
 
 
 def test_one_sqlite_file_for_several_workers(tmp_path):

@@ -1,6 +1,7 @@
 """Recorded windows are written, whatever else asks for that meanwhile."""
 
 import anyio
+import pytest
 
 from pagefile.engine.calls import CallRecorder
 from pagefile.engine.metering import NoMeter
@@ -8,8 +9,10 @@ from pagefile.engine.worker import Worker
 from pagefile.stores import InMemoryStore
 from pagefile.testing import FakeClock
 from pagefile.testing.drafts import CHAT, call
+from tests.waiting import PATIENCE_S
 
 
+@pytest.mark.waits
 async def test_who_flushes_an_idle_writer_does_not_put_it_to_sleep():
     """As an erasure does: the windows after it are still written."""
     store = InMemoryStore(FakeClock())
@@ -21,7 +24,7 @@ async def test_who_flushes_an_idle_writer_does_not_put_it_to_sleep():
         await anyio.wait_all_tasks_blocked()
         await writer.flush()
         writer.add(CHAT, lambda: call("a"))
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE_S):
             await worker.settle()
         tasks.cancel_scope.cancel()
     assert ["a"] == [found.id for found in await store.calls.list(CHAT)]

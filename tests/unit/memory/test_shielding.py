@@ -5,6 +5,7 @@ import pytest
 
 from pagefile.engine import shielding
 from pagefile.engine.shielding import seen_through
+from tests.waiting import PATIENCE_S
 
 
 async def test_a_cancelled_caller_gets_it_done():
@@ -19,15 +20,17 @@ async def test_a_cancelled_caller_gets_it_done():
     assert scope.cancelled_caught
 
 
+@pytest.mark.waits
 async def test_it_holds_a_cancelled_caller_up_for_a_while_only(monkeypatch):
     """What hangs is left behind."""
     monkeypatch.setattr(shielding, "SHIELD_S", 0.02)
-    with anyio.fail_after(5), anyio.CancelScope() as scope:
+    with anyio.fail_after(PATIENCE_S), anyio.CancelScope() as scope:
         scope.cancel()
         await seen_through(anyio.sleep_forever)
     assert scope.cancelled_caught
 
 
+@pytest.mark.waits
 async def test_nobody_else_is_hurried(monkeypatch):
     """Slow work is waited for, as without a shield."""
     monkeypatch.setattr(shielding, "SHIELD_S", 0.01)

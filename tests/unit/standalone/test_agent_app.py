@@ -24,6 +24,7 @@ from pagefile.standalone import (
 )
 from pagefile.stores import InMemoryStore
 from tests.engines import engine_over
+from tests.waiting import PATIENCE_S
 
 from .talking import COUNTER, asking, lines, say
 
@@ -295,10 +296,11 @@ async def test_many_turns_at_once_are_all_counted(app):
     assert 0 == len(app._locks)
 
 
+@pytest.mark.waits
 async def test_conversations_do_not_wait_for_each_other(app):
     """S1-66."""
     async with app._alone(app._scope("other")):
-        with anyio.fail_after(1):
+        with anyio.fail_after(PATIENCE_S):
             await say(app, 1)
 
 

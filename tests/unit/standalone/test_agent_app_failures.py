@@ -14,6 +14,7 @@ from pagefile.standalone import (
     AgentApp,
     format_prompt,
 )
+from tests.waiting import PATIENCE_S
 
 from .talking import COUNTER, asking, history, lines, say
 
@@ -95,6 +96,7 @@ async def test_checkpoints_of_one_conversation_take_turns(app):
     assert lines(*range(14, 20)) == found[1:]
 
 
+@pytest.mark.waits
 async def test_a_slow_summary_holds_up_nobody(app):
     """S1-47, S1-48, C1-8, C1-14: in the background turns go on; in the foreground the next query has the summary."""
     await say(app, *range(20))
@@ -108,19 +110,20 @@ async def test_a_slow_summary_holds_up_nobody(app):
     assert context.should_checkpoint_summary
     async with anyio.create_task_group() as background:
         background.start_soon(summarise, context.full_history)
-        with anyio.fail_after(1):
+        with anyio.fail_after(PATIENCE_S):
             await say(app, 20)
             assert FULL_HISTORY == (await app.query_memory_context(asking())).mode
         done.set()
     assert ["历史摘要: 20 轮", *lines(19, 20)] == await history(app)
 
 
+@pytest.mark.waits
 async def test_a_checkpoint_that_waits_holds_up_nobody(memory, store):
     """S1-47, S1-58: between two tries turns are written."""
     written = []
 
     async def sleep(_):
-        with anyio.fail_after(1):
+        with anyio.fail_after(PATIENCE_S):
             await say(app, "x")
         written.append(1)
 

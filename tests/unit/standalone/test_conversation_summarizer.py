@@ -25,6 +25,7 @@ from pagefile.testing import FakeClock
 from pagefile.text.tokens import open_counter
 from pagefile.tiers.history import History
 from tests.engines import engine_over
+from tests.waiting import PATIENCE_S, until
 
 
 class Scripted(ChatModel):
@@ -387,13 +388,14 @@ def test_format_messages():
 # -- reading and the background ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.waits
 async def test_reading_never_asks_a_model(open_memory):
     """S2-23, C2-3: what is there is returned at once; the rest happens when nobody waits."""
     store, llm = ConversationStore(open_memory), Scripted("摘要。", gate=anyio.Event())
     summarizer = ConversationSummarizer(llm, store=store)
     await talk(store, *range(6))
     assert await summarizer.get_summary("c") is None
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENCE_S):
         assert await summarizer.get_or_generate_summary("c") is None
         assert await summarizer.get_or_generate_summary("c") is None
     llm.gate.set()
@@ -403,6 +405,7 @@ async def test_reading_never_asks_a_model(open_memory):
     assert 1 == len(llm.asked)
 
 
+@pytest.mark.waits
 async def test_one_update_at_a_time(open_memory):
     """Single-flight: asked for often, made once; what was written meanwhile stays visible and is next."""
     store, llm = ConversationStore(open_memory), Scripted("一。", "二。", gate=anyio.Event())
@@ -410,8 +413,7 @@ async def test_one_update_at_a_time(open_memory):
     await talk(store, *range(5))
     for _ in range(5):
         summarizer.schedule_update("c")
-    while not llm.asked:
-        await anyio.sleep(0)
+    await until(lambda: llm.asked)
     await talk(store, *range(5, 9))
     for _ in range(5):
         summarizer.schedule_update("c")
@@ -422,6 +424,7 @@ async def test_one_update_at_a_time(open_memory):
     assert 12 == (await store.get_summary("c")).covered_message_count
 
 
+@pytest.mark.waits
 async def test_conversations_do_not_wait_for_each_other(open_memory):
     store = ConversationStore(open_memory)
     slow, quick = Scripted(gate=anyio.Event()), Scripted()
@@ -429,9 +432,7 @@ async def test_conversations_do_not_wait_for_each_other(open_memory):
     await talk(store, *range(5), conversation_id="quick")
     ConversationSummarizer(slow, store=store).schedule_update("slow")
     ConversationSummarizer(quick, store=store).schedule_update("quick")
-    with anyio.fail_after(5):
-        while await store.get_summary("quick") is None:
-            await anyio.sleep(0.01)
+    await until(lambda: store.get_summary("quick"))
     assert await store.get_summary("slow") is None
     slow.gate.set()
 

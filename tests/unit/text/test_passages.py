@@ -300,9 +300,9 @@ def test_a_broken_line_of_json_stays_whole():
 )
 def test_no_text_takes_quadratic_time(text: str):
     """Hostile text costs a second where a quadratic scan would cost minutes."""
-    started = time.perf_counter()
+    started = time.thread_time()
     whole(text, split(text))
-    assert time.perf_counter() - started < 5
+    assert time.thread_time() - started < 5
 
 
 # -- selecting ---------------------------------------------------------------------------------------------------------

@@ -425,6 +425,6 @@ def test_any_limit_is_kept(max_chars: int):
 )
 def test_no_text_takes_quadratic_time(text: str):
     """Hostile text costs a fraction of a second."""
-    started = time.perf_counter()
+    started = time.thread_time()
     assert synopsis(text)
-    assert time.perf_counter() - started < 3
+    assert time.thread_time() - started < 3

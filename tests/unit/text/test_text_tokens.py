@@ -21,6 +21,7 @@ from pagefile.text.tokens import (
     message_tokens,
     open_counter,
 )
+from tests.waiting import PATIENCE_S
 
 #: Text, cl100k_base, o200k_base, as counted by rs-bpe 0.1.0.
 KNOWN = [
@@ -101,17 +102,25 @@ def test_a_counter_is_opened_once():
     assert open_counter() is open_counter("o200k_base")
 
 
+@pytest.mark.waits
 def test_two_threads_open_one_counter(monkeypatch: pytest.MonkeyPatch):
     """Threads that open the same counter at the same time load it once."""
     loads: list[str] = []
 
     def slow(name: str, ranks_dir: str | None) -> ExactCounter:
         loads.append(name)
+        # Right code passes however short this is: it only lets a second load begin where one can.
         time.sleep(0.02)
         return ExactCounter(name, len)
 
     monkeypatch.setattr(tokens, "open_encoding", slow)
-    threads = [threading.Thread(target=open_counter) for _ in range(4)]
+    together = threading.Barrier(4)
+
+    def at_once() -> None:
+        together.wait(PATIENCE_S)
+        open_counter()
+
+    threads = [threading.Thread(target=at_once) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
