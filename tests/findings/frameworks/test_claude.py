@@ -6,17 +6,19 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("claude_agent_sdk", reason="the extra `claude` is only in the lock of `make check`")
-
-from claude_agent_sdk import AgentDefinition, ClaudeSDKClient
-
 from pagefile import Memory, Settings
-from pagefile.integrations.claude_agent import ClaudeMemory
 from tests.findings.marks import finding, still_open
+from tests.heavy import heavy, is_there
 from tests.integration.claude.stub import MessagesStub
 
-from .claude_session import answers_a_tool, ask, last_words, logged, options, result_of, text, use
 from .promises import PICTURE, promised, words
+
+if is_there("claude"):
+    from claude_agent_sdk import AgentDefinition, ClaudeSDKClient
+
+    from pagefile.integrations.claude_agent import ClaudeMemory
+
+    from .claude_session import answers_a_tool, ask, last_words, logged, options, result_of, text, use
 
 README = Path(__file__).parents[3] / "README.md"
 #: One dot, as PNG in base64.
@@ -24,7 +26,7 @@ DOT = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAW
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 SETTINGS = Settings(language="en")
 
-pytestmark = pytest.mark.timeout(120)
+pytestmark = [heavy("claude"), pytest.mark.timeout(120)]
 
 
 # -- F6: sub-agents ----------------------------------------------------------------------------------------------------

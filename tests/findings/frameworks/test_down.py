@@ -17,6 +17,7 @@ from pagefile.integrations.langchain import PagefileMiddleware
 from pagefile.integrations.langgraph import build_conversation_graph
 from pagefile.integrations.pydantic_ai import PagefileMemory
 from tests.findings.marks import finding, still_open
+from tests.heavy import heavy
 from tests.integration.langchain.models import Recorder, calls_tool
 from tests.integration.pydantic_ai.agents import Script
 
@@ -149,7 +150,6 @@ async def ask_pydantic_ai(memory, text):
 
 
 async def ask_claude(memory, text):
-    pytest.importorskip("claude_agent_sdk", reason="the extra `claude` is only in the lock of `make check`")
     from pagefile.integrations.claude_agent import ClaudeMemory
 
     hooks = ClaudeMemory(memory, user_id="ada").hooks()
@@ -161,7 +161,9 @@ async def ask_claude(memory, text):
 
 
 @still_open("frameworks-F18")
-@pytest.mark.parametrize("ask", [ask_langchain, ask_graph, ask_pydantic_ai, ask_claude])
+@pytest.mark.parametrize(
+    "ask", [ask_langchain, ask_graph, ask_pydantic_ai, pytest.param(ask_claude, marks=heavy("claude"))]
+)
 async def test_a_deleted_database_is_noticed(memory, meter, database, caplog, ask):
     """When the database's files are gone, the run is answered, a warning is logged and the loss is counted."""
     assert "ok" == await ask(memory, "before")

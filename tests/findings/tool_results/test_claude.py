@@ -2,13 +2,16 @@
 
 import pytest
 
-pytest.importorskip("claude_agent_sdk", reason="the extra `claude` is only in the lock of `make check`")
-
 from pagefile import Memory, Settings
-from pagefile.integrations.claude_agent import ClaudeMemory
 from tests.findings.marks import finding, still_open
+from tests.heavy import heavy, is_there
 
 from .made import ANSWER, QUESTION, minutes, output_of_tests
+
+if is_there("claude"):
+    from pagefile.integrations.claude_agent import ClaudeMemory
+
+pytestmark = heavy("claude")
 
 
 async def seen_by_claude(prompt: str, tool: str, response: object) -> object:

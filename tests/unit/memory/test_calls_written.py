@@ -28,3 +28,25 @@ async def test_who_flushes_an_idle_writer_does_not_put_it_to_sleep():
             await worker.settle()
         tasks.cancel_scope.cancel()
     assert ["a"] == [found.id for found in await store.calls.list(CHAT)]
+
+
+@pytest.mark.waits
+async def test_a_writer_that_is_stopped_while_it_writes_loses_nothing(monkeypatch):
+    """As when a memory is closed: what was being written is written."""
+    store = InMemoryStore(FakeClock())
+    writer = CallRecorder(store.calls, keep=10)
+    writing, stopped, add = anyio.Event(), anyio.Event(), store.calls.add
+
+    async def slowly(calls, *, keep):
+        writing.set()
+        await stopped.wait()
+        await add(calls, keep=keep)
+
+    monkeypatch.setattr(store.calls, "add", slowly)
+    async with anyio.create_task_group() as tasks:
+        writer.add(CHAT, lambda: call("a"))
+        tasks.start_soon(writer.flush)
+        await writing.wait()
+        tasks.cancel_scope.cancel()
+        stopped.set()
+    assert ["a"] == [found.id for found in await store.calls.list(CHAT)]
