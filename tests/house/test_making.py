@@ -1,5 +1,6 @@
 """What a newcomer runs is what CI runs first; what that leaves out is named, and run afterwards."""
 
+import os
 import re
 import subprocess
 import sys
@@ -53,11 +54,14 @@ def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("making")
     (folder / "conftest.py").write_text(CONFTEST, encoding="utf-8")
     (folder / "test_some.py").write_text(TESTS, encoding="utf-8")
-    settings = ["-c", str(ROOT / "pyproject.toml"), "--rootdir", str(folder), "-p", "no:cacheprovider"]
+    (folder / "pytest.ini").write_text("[pytest]\nmarkers = heavy(part)\n", encoding="utf-8")
+    # Plugins that these tests do not need take longer than the tests.
+    settings = ["-c", str(folder / "pytest.ini"), "-p", "no:cacheprovider", "-p", "xdist"]
+    environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
 
     def run(*arguments):
         command = [sys.executable, "-m", "pytest", *settings, *arguments, str(folder)]
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
         return done.returncode, done.stdout + done.stderr
 
     return run
