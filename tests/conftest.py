@@ -36,6 +36,10 @@ def pytest_collection_modifyitems(items):
         return _LONGEST_FIRST.index(folder) if folder in _LONGEST_FIRST else len(_LONGEST_FIRST)
 
     items.sort(key=place)
+    for item in items:
+        # What waits for processes takes minutes on a machine with far more to do than it can.
+        if item.get_closest_marker("waits") and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(600))
     _check_names(items)
 
 

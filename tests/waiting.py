@@ -8,7 +8,7 @@ from typing import Any
 import anyio
 
 #: So long nothing takes that comes at all.
-PATIENCE_S = 60.0
+PATIENCE_S = 120.0
 _LOOK_S = 0.01
 
 
