@@ -26,7 +26,7 @@ DOT = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAW
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 SETTINGS = Settings(language="en")
 
-pytestmark = [heavy("claude"), pytest.mark.timeout(120)]
+pytestmark = heavy("claude")
 
 
 # -- F6: sub-agents ----------------------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ if is_there("claude"):
     from pagefile.integrations.claude_agent import ClaudeMemory
 
 TOC = "\n".join(f"第{number}章 安全规程 …… {number * 7}" for number in range(1, 12_000))
-pytestmark = [heavy("claude"), pytest.mark.slow, pytest.mark.timeout(180)]
+pytestmark = [heavy("claude"), pytest.mark.slow]
 
 
 def script(request):

@@ -13,7 +13,7 @@ from tests.heavy import heavy
 from .stub import MessagesStub
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "claude_agent.py"
-pytestmark = [heavy("claude"), pytest.mark.slow, pytest.mark.timeout(180)]
+pytestmark = [heavy("claude"), pytest.mark.slow]
 
 
 def script(request):
