@@ -29,7 +29,6 @@ BROAD_EXCEPTS: dict[str, str] = {
     "engine/worker.py::Line._try": "no caller waits for it, and it is tried again after a rest; it is logged and counted",
     "engine/worker.py::Line._sweep": "no caller waits for it, and the next sweep looks again; it is logged and counted",
     "engine/worker.py::Line._try_round": "no caller waits for it, and it is tried again after a rest; it is logged and counted",
-    "tiers/history.py::History.maintain": "raised again: how full conversations are is no longer known",
     "tiers/archive.py::Archive._described": "whatever a model raises; the synopsis without a model takes its place",
     "engine/drafts.py::_json_text": "whatever an object that a tool returned raises when it is looked at; the text says that not all of it is there",
     "tiers/workspace/results.py::_Reading.read": "whatever an object that a tool returned raises when it is looked at; nothing is remembered of it",

@@ -8,6 +8,7 @@ import anyio
 
 from pagefile.engine.memory import Memory
 from pagefile.errors import SettingsError
+from pagefile.ports import Meter
 from pagefile.settings import Settings
 
 #: Databases that live in one process: no other could look after them.
@@ -23,10 +24,10 @@ def dedicated(settings: Settings) -> Settings:
     return replace(settings, worker="dedicated")
 
 
-async def look_after(settings: Settings, ready: Callable[[], None]) -> None:
+async def look_after(settings: Settings, ready: Callable[[], None], meter: Meter | None = None) -> None:
     """Do background work until SIGINT or SIGTERM; `ready` is called when it has begun."""
     with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
-        async with Memory.open(settings=dedicated(settings)):
+        async with Memory.open(settings=dedicated(settings), meter=meter):
             ready()
             async for _ in signals:
                 return

@@ -4,6 +4,7 @@ import logging
 from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from time import monotonic
 from typing import TypeVar
 
 import anyio
@@ -28,6 +29,9 @@ logger = logging.getLogger("pagefile")
 R = TypeVar("R")
 T = TypeVar("T", bound=Tier)
 
+#: Without any progress for this long, another process is not waited for.
+_STALLED_S = 5.0
+_LOOK_S = 0.05
 #: How long a listing of calls waits for the newest ones to be written.
 _CATCH_UP_S = 1.0
 #: Conversations looked at together.
@@ -183,6 +187,23 @@ class Engine:
         for tier in self.active:
             if tier.shown(occasion, window):
                 self.worker.wake(tier.name, occasion.scope)
+
+    async def settle(self) -> None:
+        """Wait until background work has caught up with what is written by now, whichever process does it."""
+        await self.worker.settle()
+        if self.settings.worker == "apart":
+            await self._settled_apart()
+
+    async def _settled_apart(self) -> None:
+        """Wait as long as the process that works for this one makes progress."""
+        seen, since = set[tuple[str, Scope]](), monotonic()
+        while left := {(tier.name, scope) for tier in self.active for scope in await tier.behind()}:
+            if left != seen:
+                seen, since = left, monotonic()
+            elif monotonic() - since > _STALLED_S:
+                logger.warning("background work does not catch up: is a `pagefile worker` running?")
+                return
+            await anyio.sleep(_LOOK_S)
 
     async def write_calls(self) -> None:
         """Wait until every window handed out so far is written down."""

@@ -328,7 +328,7 @@ class Memory:
     async def settle(self) -> None:
         """Wait until background work has caught up."""
         self.engine.check_open()
-        await self.engine.worker.settle()
+        await self.engine.settle()
 
     async def forget(
         self, *, user_id: str | None = None, conversation_id: str | None = None, tenant: str | None = None

@@ -90,6 +90,7 @@ class Line:
         #: What failed, waiting for the end of the rest.
         self._owed: OrderedDict[Scope, dict[Job, None]] = OrderedDict()
         self._backoff = Backoff(first_s=self._pace.first_rest_s, longest_s=self._pace.longest_rest_s)
+        self._polls = poll_s is not None
         first = self._pace.first_sweep_s if poll_s is None else 0.0
         #: When what others left behind is looked for next; None for never.
         self._sweep_at = None if first is None else monotonic() + first
@@ -170,7 +171,14 @@ class Line:
             await self._progress.wait()
 
     async def drain(self) -> None:
-        """Finish at the end what was written here. A process that never got that far leaves everything to the next one."""
+        """Finish at the end what was written here. A process that never got that far leaves everything to the next one.
+
+        One that works for others looks once more for what they wrote.
+        """
+        if self._polls:
+            self._sweep_at, self._swept = 0.0, False
+            await self._finish()
+            return
         if self._pace.together and not (self.chore.drains and (self._waiting or self._owes_writes)):
             return
         self._swept = True

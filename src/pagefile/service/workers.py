@@ -29,6 +29,7 @@ from uvicorn.config import STARTUP_FAILURE
 
 from pagefile.engine.background import look_after
 from pagefile.errors import SettingsError
+from pagefile.integrations.prometheus import PrometheusMeter
 from pagefile.service.app import create_app
 from pagefile.service.logs import write_logs
 from pagefile.service.tuning import tune_for_serving
@@ -110,13 +111,13 @@ def _work(settings: Settings, listener: socket.socket, metrics: Path, ready: Eve
 
 
 def _look_after(
-    settings: Settings, _listener: socket.socket, _metrics: Path, ready: Event, parent: int
+    settings: Settings, _listener: socket.socket, metrics: Path, ready: Event, parent: int
 ) -> None:
     """The background work of all who answer."""
     threading.Thread(target=_end_with_parent, args=(parent,), daemon=True).start()
     write_logs(settings.service)
     with suppress(KeyboardInterrupt):
-        anyio.run(look_after, settings, ready.set)
+        anyio.run(look_after, settings, ready.set, PrometheusMeter(shared=metrics))
 
 
 def _end_with_parent(parent: int) -> None:
@@ -222,8 +223,12 @@ class Supervisor:
         self.tell(f"{place.name} (process {process.pid}) ended with {code}: another takes its place.")
 
     def _end(self) -> None:
-        """Let every worker finish what it has, and end who does not."""
-        left: list[Any] = [place.process for place in self._places if place.process is not None]
+        """Let every worker finish what it has, and end who does not: those who answer first, then who works for them."""
+        self._end_all([place for place in self._places if place.target is _work])
+        self._end_all([place for place in self._places if place.target is not _work])
+
+    def _end_all(self, places: list[_Place]) -> None:
+        left: list[Any] = [place.process for place in places if place.process is not None]
         for process in left:
             process.terminate()
         deadline = time.monotonic() + PATIENCE_S + self.settings.drain_s + _END_S

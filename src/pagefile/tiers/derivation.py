@@ -164,6 +164,13 @@ class Derivation:
             "trouble": trouble,
         }
 
+    async def behind(self) -> list[Scope]:
+        """Conversations that are not read to their end; of vectors only where they can be made."""
+        found = await self._marks.behind(self._terms.tier, limit=_PAGE)
+        if self.vectors is not None and self.health.trouble is None and self.vectors.embedder.dimension:
+            found += await self._marks.behind(self.vectors.tier, limit=_PAGE)
+        return [one.scope for one in found]
+
     async def erase(self, scope: Scope) -> int:
         """Erase the vectors of a scope, between two batches; what was planned before is no longer true."""
         async with self.reader.lock:

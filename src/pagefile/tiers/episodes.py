@@ -164,6 +164,9 @@ class Episodes(Tier):
         if self._by_itself:
             await self.derivation.catch_up(backlog)
 
+    async def behind(self) -> Sequence[Scope]:
+        return await self.derivation.behind() if self._by_itself else ()
+
     @property
     def drains(self) -> bool:
         return self.derivation.warm
