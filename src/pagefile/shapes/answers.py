@@ -1,0 +1,29 @@
+"""What the two columns of document 001 say of a turn: the question and the answer."""
+
+from collections.abc import Sequence
+
+from pagefile.content import Message, ToolResult
+
+
+def question(messages: Sequence[Message]) -> str | None:
+    """The first thing the user said."""
+    return next((text for message in messages if message.role == "user" and (text := _said(message))), None)
+
+
+def answer(messages: Sequence[Message]) -> str | None:
+    """The last thing the assistant said, after the last tool result if it said anything then."""
+    last = max((place for place, message in enumerate(messages) if _has_result(message)), default=-1)
+    return _last_said(messages[last + 1 :]) or _last_said(messages[: last + 1])
+
+
+def _last_said(messages: Sequence[Message]) -> str | None:
+    said = (_said(message) for message in reversed(messages) if message.role == "assistant")
+    return next((text for text in said if text), None)
+
+
+def _said(message: Message) -> str | None:
+    return message.text if message.text.strip() else None
+
+
+def _has_result(message: Message) -> bool:
+    return any(isinstance(part, ToolResult) for part in message.parts)

@@ -1,0 +1,118 @@
+"""Anthropic's Messages: content in blocks, results in the user's messages, roles that alternate."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pagefile.content import Media, Message, Other, Part, Reasoning, Role, Text, ToolCall, ToolResult
+from pagefile.shapes.filling import Filling
+from pagefile.shapes.media import media_block, text_block
+from pagefile.shapes.reading import Reader, content_blocks
+from pagefile.shapes.skeleton import Path
+
+ROLES: Mapping[str, Role] = {"system": "system", "user": "user", "assistant": "assistant"}
+_THINKING = frozenset({"thinking", "redacted_thinking"})
+
+
+def read(reader: Reader) -> Message:
+    """One message, taken apart."""
+    role = ROLES.get(str(reader.raw.get("role")))
+    if role is None:
+        raise reader.refuse(f"has the role {reader.raw.get('role')!r}: known are {', '.join(ROLES)}.")
+    content_blocks(
+        reader, reader.raw.get("content"), ("content",), lambda block, path: _read_block(reader, block, path)
+    )
+    if reader.parts and all(isinstance(part, ToolResult) for part in reader.parts):
+        return reader.message("tool")
+    return reader.message(role)
+
+
+def _read_block(reader: Reader, block: Any, path: Path) -> None:
+    given = reader.mapping(block)
+    kind = given.get("type")
+    if kind == "text" and isinstance(given.get("text"), str):
+        reader.text(given["text"], (*path, "text"))
+    elif kind in _THINKING:
+        _read_thinking(reader, given, path)
+    elif kind == "tool_use":
+        reader.call(str(given.get("name") or ""), given.get("input"), given.get("id"), (*path, "input"))
+    elif kind == "tool_result":
+        error = given.get("is_error") is True
+        reader.result(given.get("content"), (*path, "content"), call_id=given.get("tool_use_id"), error=error)
+    else:
+        reader.block(block, path)
+
+
+def _read_thinking(reader: Reader, block: Mapping[str, Any], path: Path) -> None:
+    text = block.get("thinking")
+    texts = [(text, (*path, "thinking"))] if isinstance(text, str) else []
+    sealed = {key: value for key, value in block.items() if key != "thinking" or not texts}
+    reader.reasoning(texts, sealed)
+    for key in sealed:
+        reader.sealed(key, (*path, key))
+
+
+# -- writing --------------------------------------------------------------------------------------------------------
+
+
+def write(message: Message, filling: Filling) -> list[dict[str, Any]]:
+    """The message that says it; none when nothing is left of it that Anthropic could take."""
+    blocks = [block for part in message.parts if (block := _block(part, message, filling)) is not None]
+    if not blocks and message.shape != "anthropic":
+        return []
+    role = {"tool": "user", "developer": "system"}.get(message.role, message.role)
+    return [{"role": role, "content": blocks}]
+
+
+def _block(part: Part, message: Message, filling: Filling) -> dict[str, Any] | None:
+    own = message.shape == "anthropic"
+    match part:
+        case Text(text):
+            return text_block(text, "anthropic") if own or text.strip() else None
+        case Reasoning(text, sealed) if own:
+            kind = sealed.get("type")
+            return {**sealed, "thinking": text} if kind == "thinking" else dict(sealed)
+        case Media():
+            return media_block(part, "anthropic", filling.blobs)
+        case ToolCall(step):
+            return _call(step, filling)
+        case ToolResult():
+            return _result(part, filling)
+        case Other(value) if own and isinstance(value, dict):
+            return dict(value)
+        case _:
+            return None
+
+
+def _call(number: int, filling: Filling) -> dict[str, Any]:
+    step = filling.steps[number]
+    value = step.input if isinstance(step.input, dict) else {"input": step.input}
+    return {"type": "tool_use", "id": step.call_id, "name": step.tool, "input": value}
+
+
+def _result(part: ToolResult, filling: Filling) -> dict[str, Any]:
+    text = filling.result(part.step)
+    content: Any = text
+    if part.media:
+        said = [text_block(text, "anthropic")] if text.strip() else []
+        content = [*said, *(media_block(media, "anthropic", filling.blobs) for media in part.media)]
+    result = {"type": "tool_result", "tool_use_id": filling.steps[part.step].call_id, "content": content}
+    return {**result, "is_error": True} if part.error else result
+
+
+def joined(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The same with roles that alternate, and with results first in what the user gives."""
+    found: list[dict[str, Any]] = []
+    for message in messages:
+        last = found[-1] if found else None
+        if last is not None and last["role"] == message["role"]:
+            content = [*_as_blocks(last["content"]), *_as_blocks(message["content"])]
+            found[-1] = {**last, **message, "content": content}
+        else:
+            found.append(message)
+    return [message for message in found if message["content"]]
+
+
+def _as_blocks(content: Any) -> list[dict[str, Any]]:
+    if isinstance(content, str):
+        return [text_block(content, "anthropic")] if content.strip() else []
+    return content or []

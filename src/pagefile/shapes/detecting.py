@@ -1,0 +1,68 @@
+"""Which of the three shapes messages are in, seen from what only one of them has."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from pagefile.content import Shape
+from pagefile.shapes.reading import refused
+
+_NAMES: Mapping[Shape, str] = {
+    "openai": "OpenAI Chat",
+    "responses": "OpenAI Responses",
+    "anthropic": "Anthropic",
+}
+#: Types of blocks that only one shape has.
+_BLOCKS: Mapping[str, Shape] = {
+    **dict.fromkeys(("image_url", "input_audio", "file"), "openai"),
+    **dict.fromkeys(("input_text", "output_text", "input_image", "input_file"), "responses"),
+    **dict.fromkeys(
+        ("tool_use", "tool_result", "thinking", "redacted_thinking", "image", "document", "search_result"),
+        "anthropic",
+    ),
+    **dict.fromkeys(("server_tool_use", "web_search_tool_result", "container_upload"), "anthropic"),
+}
+#: Keys beside role and content that only OpenAI Chat has, or only an answer of Anthropic's.
+_CHAT_KEYS = frozenset({"tool_calls", "function_call", "tool_call_id", "reasoning_content", "audio"})
+_ANSWER_KEYS = frozenset({"stop_reason", "stop_sequence"})
+
+
+def shape_of(messages: Sequence[Mapping[str, Any]], default: Shape | None = None) -> Shape:
+    """The shape of the messages; where nothing tells, the default, or OpenAI Chat, in which plain messages are the same.
+
+    Messages in different shapes raise `InvalidTurnError`.
+    """
+    found: Shape | None = None
+    for index, message in enumerate(messages):
+        mine = _shape(message, index)
+        if mine is not None and found is not None and mine != found:
+            raise refused(
+                index,
+                f"is in the shape of {_NAMES[mine]}, those before it are in that of {_NAMES[found]}: give the messages of one "
+                "provider at a time.",
+            )
+        found = mine or found
+    return found or default or "openai"
+
+
+def _shape(message: Mapping[str, Any], index: int) -> Shape | None:
+    if _ANSWER_KEYS & message.keys():
+        return "anthropic"
+    if isinstance(message.get("type"), str) or ("id" in message and "role" not in message):
+        return "responses"
+    if "role" not in message:
+        raise refused(
+            index,
+            "has neither a role nor a type: give messages of OpenAI Chat, OpenAI Responses or Anthropic.",
+        )
+    if _CHAT_KEYS & message.keys() or message["role"] in {"tool", "function"}:
+        return "openai"
+    content = message.get("content")
+    blocks = cast("list[Any]", content) if isinstance(content, list) else []
+    return next((shape for block in blocks if (shape := _block_shape(block)) is not None), None)
+
+
+def _block_shape(block: Any) -> Shape | None:
+    if not isinstance(block, dict):
+        return None
+    kind = str(cast("dict[str, Any]", block).get("type"))
+    return _BLOCKS.get(kind) or ("anthropic" if kind.endswith("_tool_result") else None)

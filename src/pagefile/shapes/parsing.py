@@ -1,0 +1,100 @@
+"""From messages as a provider's client has them to those of a turn, whichever of the three shapes they are in."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
+
+from pagefile.content import Message, Shape, ToolCall, ToolResult, message_json
+from pagefile.errors import InvalidTurnError
+from pagefile.records import Step, checked_text
+from pagefile.shapes import anthropic, openai, responses
+from pagefile.shapes.detecting import shape_of
+from pagefile.shapes.filling import Filling
+from pagefile.shapes.pairing import answered_steps
+from pagefile.shapes.reading import Book, Reader, plain_json, refused
+from pagefile.shapes.rendering import WRITERS
+from pagefile.shapes.skeleton import carved, same
+from pagefile.shapes.storable import storable
+
+_READERS: Mapping[Shape, Callable[[Reader], Message]] = {
+    "openai": openai.read,
+    "responses": responses.read,
+    "anthropic": anthropic.read,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """Messages taken apart."""
+
+    messages: tuple[Message, ...]
+    #: Calls that the messages begin, in order, with their results where they have come.
+    steps: tuple[Step, ...]
+    #: Steps of the turn that had no result before, by number, as they are with it.
+    results: Mapping[int, Step] = field(default_factory=dict[int, Step])
+    blobs: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
+
+
+def parsed(
+    messages: Iterable[object],
+    shape: Shape | None = None,
+    *,
+    steps: Sequence[Step] = (),
+    before: Sequence[Message] = (),
+    made_id: Callable[[int], str] = "call_{}".format,
+) -> Parsed:
+    """The messages as a turn holds them; rendered in the same shape they are equal JSON.
+
+    `steps` and `before` are what the turn has already: a result may answer a call made there. `made_id` gives a call its id where the
+    message has none. What cannot be read raises `InvalidTurnError`, which names the message.
+    """
+    given = [storable(plain_json(message, index)) for index, message in enumerate(_listed(messages))]
+    known = shape or shape_of(given, _shape_before(before))
+    book = Book(tuple(steps), set(range(len(steps))) - answered_steps(before), made_id)
+    found = tuple(_read(raw, known, book, index) for index, raw in enumerate(given))
+    return Parsed(found, tuple(book.steps), book.results, book.blobs)
+
+
+def _listed(messages: object) -> list[object]:
+    if isinstance(messages, Iterable) and not isinstance(messages, (str, bytes, Mapping)):
+        return list(cast("Iterable[object]", messages))
+    kind = type(cast("object", messages)).__name__
+    raise InvalidTurnError(f"messages must be a list of messages, not {kind}: write messages=[…].")
+
+
+def _shape_before(before: Sequence[Message]) -> Shape | None:
+    return next((message.shape for message in before if message.shape != "plain"), None)
+
+
+def _read(raw: dict[str, Any], shape: Shape, book: Book, index: int) -> Message:
+    message = _READERS[shape](Reader(raw, shape, book, index))
+    filling = Filling(book.all(), blobs=book.blobs)
+    if same(WRITERS[shape](replace(message, given=None), filling), [raw]):
+        message = replace(message, given=None)
+    elif not same(filling.as_given(message), raw):
+        # A reader that loses something is a mistake of ours; what came is not the place to pay for it.
+        message = replace(message, given=carved(raw, {}))
+    _check_texts(message, filling.steps, index)
+    return message
+
+
+def _check_texts(message: Message, steps: Sequence[Step], index: int) -> None:
+    """Every text can be stored; results were cleaned before, so it is the caller's own words that are refused."""
+    mine = [steps[part.step] for part in message.parts if isinstance(part, (ToolCall, ToolResult))]
+    for text in _texts([message_json(message), [[step.tool, step.input, step.call_id] for step in mine]]):
+        try:
+            checked_text(text, "it")
+        except InvalidTurnError as error:
+            raise refused(index, f"cannot be stored: {error}") from error
+
+
+def _texts(value: Any) -> Iterable[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for key, inner in cast("Mapping[str, Any]", value).items():
+            yield key
+            yield from _texts(inner)
+    elif isinstance(value, (list, tuple)):
+        for inner in cast("Sequence[Any]", value):
+            yield from _texts(inner)

@@ -1,0 +1,75 @@
+"""What an image or a file is taken to cost: an estimate, because providers count pixels, seconds and pages, each in their own way."""
+
+import math
+import struct
+from typing import Literal
+
+#: An image whose size is not known: OpenAI's price of 1024 × 1024 pixels in high detail.
+IMAGE_TOKENS = 765
+#: A page of a document, and how many bytes are taken for one.
+PAGE_TOKENS = 1_500
+_PAGE_BYTES = 50_000
+#: Bytes of sound for each token: ten tokens a second of 16-bit mono at 24 kHz.
+_SOUND_BYTES = 4_800
+
+
+def estimated_tokens(kind: Literal["image", "audio", "file"], data: bytes | None) -> int:
+    """The estimate for something given as bytes, or for one that is only pointed at."""
+    if kind == "image":
+        size = None if data is None else pixels(data)
+        return IMAGE_TOKENS if size is None else tile_tokens(*size)
+    unit, tokens = (_SOUND_BYTES, 1) if kind == "audio" else (_PAGE_BYTES, PAGE_TOKENS)
+    return tokens * max(1, math.ceil(len(data or b"") / unit))
+
+
+def tile_tokens(width: int, height: int) -> int:
+    """OpenAI's published price: fitted into 2048 × 2048, then to a short side of 768, 170 for each tile of 512 and 85 for all."""
+    shrunk = min(1.0, 2048 / max(width, height, 1))
+    shrunk *= min(1.0, 768 / max(1.0, min(width, height) * shrunk))
+    tiles = math.ceil(width * shrunk / 512) * math.ceil(height * shrunk / 512)
+    return 85 + 170 * max(1, tiles)
+
+
+def pixels(data: bytes) -> tuple[int, int] | None:
+    """Width and height as the head of a PNG, GIF, JPEG or WebP says them; None for anything else."""
+    try:
+        if data.startswith(b"\x89PNG\r\n\x1a\n"):
+            return struct.unpack(">II", data[16:24])
+        if data.startswith((b"GIF87a", b"GIF89a")):
+            return struct.unpack("<HH", data[6:10])
+        if data.startswith(b"\xff\xd8"):
+            return _jpeg(data)
+        if data.startswith(b"RIFF") and data[8:12] == b"WEBP":
+            return _webp(data)
+    except (struct.error, IndexError):
+        return None
+    return None
+
+
+#: Markers of a JPEG frame: all of C0 to CF but the tables C4, C8 and CC.
+_FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
+
+
+def _jpeg(data: bytes) -> tuple[int, int] | None:
+    place = 2
+    while place + 9 <= len(data) and data[place] == 0xFF:
+        if data[place + 1] in _FRAMES:
+            height, width = struct.unpack(">HH", data[place + 5 : place + 9])
+            return width, height
+        place += 2 + struct.unpack(">H", data[place + 2 : place + 4])[0]
+    return None
+
+
+def _webp(data: bytes) -> tuple[int, int] | None:
+    match data[12:16]:
+        case b"VP8 ":
+            width, height = struct.unpack("<HH", data[26:30])
+            return width & 0x3FFF, height & 0x3FFF
+        case b"VP8L":
+            bits = struct.unpack("<I", data[21:25])[0]
+            return (bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1
+        case b"VP8X":
+            wide, high = data[24:27], data[27:30]
+            return int.from_bytes(wide, "little") + 1, int.from_bytes(high, "little") + 1
+        case _:
+            return None

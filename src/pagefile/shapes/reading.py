@@ -1,0 +1,272 @@
+"""How a message of any vendor is taken apart: into parts, into steps of its turn, and into what is left of its JSON."""
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
+
+from pagefile.content import (
+    JsonValue,
+    Media,
+    Message,
+    Other,
+    Part,
+    Reasoning,
+    Role,
+    Shape,
+    Text,
+    ToolCall,
+    ToolResult,
+)
+from pagefile.errors import InvalidTurnError
+from pagefile.records import Step
+from pagefile.shapes.media import read_media
+from pagefile.shapes.skeleton import Path, carved
+from pagefile.shapes.spelling import compact, read_arguments
+
+#: A tool's name takes at most this much of a page's row (document 000); the message keeps the whole name.
+MAX_TOOL_CHARS = 100
+#: The tool of a result whose call is not in the turn.
+UNKNOWN_TOOL = "tool"
+_TEXT_BLOCKS = frozenset({"text", "input_text", "output_text"})
+
+
+def refused(index: int, what: str) -> InvalidTurnError:
+    """The error for a message that cannot be read."""
+    return InvalidTurnError(f"messages[{index}] {what}")
+
+
+@dataclass(slots=True)
+class Book:
+    """The steps of a turn while its messages are read: which calls there are, and which still wait for a result."""
+
+    #: The steps the turn had before.
+    known: tuple[Step, ...]
+    #: Those of `known` that have no result yet.
+    waiting: set[int]
+    made_id: Callable[[int], str]
+    steps: list[Step] = field(default_factory=list[Step])
+    #: Steps of `known` that got their result now.
+    results: dict[int, Step] = field(default_factory=dict[int, Step])
+    blobs: dict[str, bytes] = field(default_factory=dict[str, bytes])
+
+    def all(self) -> list[Step]:
+        """Every step, as it is by now."""
+        return [*(self.results.get(number, step) for number, step in enumerate(self.known)), *self.steps]
+
+    def begin(self, tool: str, value: JsonValue, call_id: object) -> int:
+        """A call; its result is still to come."""
+        number = self._add(tool, value, call_id)
+        self.waiting.add(number)
+        return number
+
+    def answer(self, call_id: object, tool: str | None, text: str) -> int:
+        """A result: of the last call with this id (or, where there are no ids, of this tool) that has none yet."""
+        number = self._waiting_for(call_id, tool)
+        if number is None:
+            return self._add(tool or self._tool_of(call_id), None, call_id, text)
+        self.waiting.discard(number)
+        if number < len(self.known):
+            self.results[number] = replace(self.known[number], result=text)
+        else:
+            place = number - len(self.known)
+            self.steps[place] = replace(self.steps[place], result=text)
+        return number
+
+    def _add(self, tool: str, value: JsonValue, call_id: object, text: str = "") -> int:
+        number = len(self.known) + len(self.steps)
+        name = tool.strip()[:MAX_TOOL_CHARS].strip() or UNKNOWN_TOOL
+        own = call_id if isinstance(call_id, str) and call_id else self.made_id(number)
+        self.steps.append(Step(name, value, text, own))
+        return number
+
+    def _waiting_for(self, call_id: object, tool: str | None) -> int | None:
+        steps = self.all()
+        for number in sorted(self.waiting, reverse=True):
+            step = steps[number]
+            if step.call_id == call_id or (not call_id and step.tool == tool):
+                return number
+        return None
+
+    def _tool_of(self, call_id: object) -> str:
+        return next((step.tool for step in self.all() if step.call_id == call_id), UNKNOWN_TOOL)
+
+
+class Reader:
+    """Takes one message apart. What it finds becomes a part, and a hole where it was."""
+
+    def __init__(self, raw: Mapping[str, Any], shape: Shape, book: Book, index: int) -> None:
+        self.raw = raw
+        self.shape: Shape = shape
+        self.book = book
+        self.index = index
+        self.parts: list[Part] = []
+        self._holes: dict[Path, Any] = {}
+
+    def message(self, role: Role) -> Message:
+        """The message, with the skeleton of how it came."""
+        return Message(role, tuple(self.parts), self.shape, carved(self.raw, self._holes))
+
+    def refuse(self, what: str) -> InvalidTurnError:
+        """The error for this message."""
+        return refused(self.index, what)
+
+    def text(self, text: str, path: Path) -> None:
+        """Something was said."""
+        self._part(Text(text), {path: {"$part": [len(self.parts)]}})
+
+    def value(self, value: JsonValue, path: Path) -> None:
+        """A structured answer: what was said is its JSON."""
+        self._part(Text(compact(value)), {path: {"$part_json": len(self.parts)}})
+
+    def reasoning(self, texts: Sequence[tuple[str, Path]], sealed: Mapping[str, JsonValue]) -> None:
+        """What was thought, in one or several pieces, and the fields of the message or block at the same place that seal it."""
+        number, start = len(self.parts), 0
+        for text, path in texts:
+            whole = len(texts) == 1
+            self._holes[path] = {"$part": [number] if whole else [number, start, start + len(text)]}
+            start += len(text) + 1
+        self.parts.append(Reasoning("\n".join(text for text, _ in texts), sealed))
+
+    def sealed(self, key: str, path: Path) -> None:
+        """A field that the reasoning read last holds in `sealed`."""
+        self._holes[path] = {"$sealed": [len(self.parts) - 1, key]}
+
+    def call(self, tool: str, value: JsonValue, call_id: object, path: Path) -> None:
+        """A tool was called with a JSON value, which is at `path`."""
+        number = self.book.begin(tool, value, call_id)
+        self._part(ToolCall(number), {path: {"$input": number}})
+
+    def spelled_call(self, tool: str, arguments: str, call_id: object, path: Path) -> None:
+        """A tool was called with arguments as a text, which is at `path`."""
+        value, spelling = read_arguments(arguments)
+        number = self.book.begin(tool, value, call_id)
+        hole = {} if spelling is None else {path: {"$arguments": [number, spelling]}}
+        self._part(ToolCall(number), hole)
+
+    def result(
+        self, content: Any, path: Path, *, call_id: object, tool: str | None = None, error: bool = False
+    ) -> None:
+        """What a tool returned: a text, or blocks of texts, images and whatever else."""
+        if content is None or isinstance(content, str):
+            number = self.book.answer(call_id, tool, content or "")
+            self._part(ToolResult(number, (), error), {path: {"$result": [number]}} if content else {})
+            return
+        if not isinstance(content, list):
+            raise self.refuse(f"has a tool result that is {_kind(content)}: give a text or a list of blocks.")
+        pieces = _Pieces()
+        for place, block in enumerate(cast("list[Any]", content)):
+            self._result_block(pieces, block, (*path, place))
+        number = self.book.answer(call_id, tool, "\n".join(pieces.texts))
+        self._part(ToolResult(number, tuple(pieces.media), error), pieces.holes(number))
+
+    def _result_block(self, pieces: "_Pieces", block: Any, path: Path) -> None:
+        given = self.mapping(block)
+        if given.get("type") in _TEXT_BLOCKS and isinstance(given.get("text"), str):
+            pieces.add(given["text"], (*path, "text"), "$result")
+        elif (media := self._media(given, path)) is not None:
+            pieces.media.append(media)
+        else:
+            pieces.add(compact(block), path, "$result_json")
+
+    def block(self, block: Any, path: Path) -> None:
+        """A block that is an image, a sound, a file, or one that is not known."""
+        given = self.mapping(block)
+        media = self._media(given, path)
+        if media is not None:
+            self.parts.append(media)
+        else:
+            self.other(block, path)
+
+    def other(self, value: JsonValue, path: Path) -> None:
+        """Something that is not known here."""
+        self._part(Other(value), {path: {"$other": len(self.parts)}})
+
+    def mapping(self, value: Any) -> Mapping[str, Any]:
+        """A block, or an error that says what is there instead."""
+        if not isinstance(value, dict):
+            raise self.refuse(
+                f"has {_kind(value)} in its content: give blocks, such as {{'type': 'text', 'text': '…'}}."
+            )
+        return cast("Mapping[str, Any]", value)
+
+    def _media(self, block: Mapping[str, Any], path: Path) -> Media | None:
+        found = read_media(block)
+        if found is None:
+            return None
+        self._holes.update({(*path, *inner): hole for inner, hole in found.holes.items()})
+        if found.data is not None and found.media.blob is not None:
+            self.book.blobs[found.media.blob] = found.data
+        return found.media
+
+    def _part(self, part: Part, holes: Mapping[Path, Any]) -> None:
+        self.parts.append(part)
+        self._holes.update(holes)
+
+
+@dataclass(slots=True)
+class _Pieces:
+    """A result in several blocks: one text, in which each block has its place."""
+
+    texts: list[str] = field(default_factory=list[str])
+    media: list[Media] = field(default_factory=list[Media])
+    _places: list[tuple[Path, str]] = field(default_factory=list[tuple[Path, str]])
+
+    def add(self, text: str, path: Path, reference: str) -> None:
+        self.texts.append(text)
+        self._places.append((path, reference))
+
+    def holes(self, number: int) -> dict[Path, Any]:
+        found: dict[Path, Any] = {}
+        start = 0
+        for text, (path, reference) in zip(self.texts, self._places, strict=True):
+            found[path] = {reference: [number, start, start + len(text)]}
+            start += len(text) + 1
+        return found
+
+
+def content_blocks(reader: Reader, content: Any, path: Path, read: Callable[[Any, Path], None]) -> None:
+    """The content of a message: a text, nothing, or blocks that `read` takes one by one."""
+    if isinstance(content, str):
+        if content:
+            reader.text(content, path)
+    elif isinstance(content, list):
+        for place, block in enumerate(cast("list[Any]", content)):
+            read(block, (*path, place))
+    elif content is not None:
+        raise reader.refuse(f"has a content that is {_kind(content)}: give a text, a list of blocks or None.")
+
+
+def plain_json(message: object, index: int) -> dict[str, Any]:
+    """A message as JSON: a mapping as it is, a vendor's object as its own JSON."""
+    dump = getattr(message, "model_dump", None)
+    value = dump(mode="json", exclude_unset=True, by_alias=True) if callable(dump) else message
+    if not isinstance(value, Mapping):
+        raise refused(index, f"is {_kind(value)}: give a mapping such as {{'role': 'user', 'content': '…'}}.")
+    try:
+        # Tuples become lists, and whatever iterates is written out, as the vendors' clients do it.
+        text = json.dumps(
+            dict(cast("Mapping[str, Any]", value)), ensure_ascii=False, allow_nan=False, default=_listed
+        )
+        return json.loads(text)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise refused(
+            index, f"cannot be written as JSON ({error}): use texts, numbers, lists and mappings."
+        ) from error
+
+
+def _listed(value: object) -> object:
+    dump = getattr(value, "model_dump", None)
+    if callable(dump):
+        return dump(mode="json", exclude_unset=True, by_alias=True)
+    if isinstance(value, Mapping):
+        return dict(cast("Mapping[str, Any]", value))
+    if isinstance(value, Iterable) and not isinstance(value, (bytes, bytearray, memoryview)):
+        return list(cast("Iterable[Any]", value))
+    raise TypeError(f"{type(cast('object', value)).__name__} is not JSON")
+
+
+def _kind(value: object) -> str:
+    if isinstance(value, (bool, int, float)):
+        return f"the number {value!r}" if not isinstance(value, bool) else repr(value)
+    return "a text" if isinstance(value, str) else f"a {type(value).__name__}"

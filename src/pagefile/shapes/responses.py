@@ -1,0 +1,154 @@
+"""OpenAI's Responses: a list of items, of which messages are one kind."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from pagefile.content import Media, Message, Other, Part, Reasoning, Text, ToolCall, ToolResult
+from pagefile.shapes.filling import Filling
+from pagefile.shapes.media import media_block, note, text_block
+from pagefile.shapes.openai import ROLES
+from pagefile.shapes.reading import Reader, content_blocks
+from pagefile.shapes.skeleton import Path, as_list, as_object
+
+_TEXTS = {"input_text": "text", "output_text": "text", "text": "text", "refusal": "refusal"}
+_RESULTS = frozenset({"function_call_output", "custom_tool_call_output"})
+
+
+def read(reader: Reader) -> Message:
+    """One item, taken apart."""
+    raw = reader.raw
+    kind = raw.get("type") or ("message" if "role" in raw else "item_reference")
+    if kind == "message":
+        return _read_message(reader)
+    if kind in _RESULTS:
+        reader.result(raw.get("output"), ("output",), call_id=raw.get("call_id"), tool=_text(raw.get("name")))
+        return reader.message("tool")
+    if kind == "reasoning":
+        _read_reasoning(reader)
+    elif kind == "function_call" and isinstance(raw.get("arguments"), str):
+        reader.spelled_call(
+            _text(raw.get("name")) or "", raw["arguments"], raw.get("call_id"), ("arguments",)
+        )
+    elif kind == "custom_tool_call" and isinstance(raw.get("input"), str):
+        reader.call(_text(raw.get("name")) or "", raw["input"], raw.get("call_id"), ("input",))
+    else:
+        reader.other(dict(raw), ())
+    return reader.message("assistant")
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _read_message(reader: Reader) -> Message:
+    role = ROLES.get(str(reader.raw.get("role")))
+    if role is None or role == "tool":
+        raise reader.refuse(
+            f"has the role {reader.raw.get('role')!r}: known are system, developer, user, assistant."
+        )
+    content_blocks(
+        reader, reader.raw.get("content"), ("content",), lambda block, path: _read_block(reader, block, path)
+    )
+    return reader.message(role)
+
+
+def _read_block(reader: Reader, block: Any, path: Path) -> None:
+    given = reader.mapping(block)
+    key = _TEXTS.get(str(given.get("type")))
+    if key is not None and isinstance(given.get(key), str):
+        reader.text(given[key], (*path, key))
+    else:
+        reader.block(block, path)
+
+
+def _read_reasoning(reader: Reader) -> None:
+    """Its summary and its text are one thought in several pieces; what seals it is the rest of the item."""
+    raw = reader.raw
+    texts: list[tuple[str, Path]] = []
+    for name in ("summary", "content"):
+        for place, piece in enumerate(as_list(raw.get(name)) or ()):
+            text = (as_object(piece) or {}).get("text")
+            if isinstance(text, str):
+                texts.append((text, (name, place, "text")))
+    sealed = {key: value for key, value in raw.items() if key not in {"summary", "content", "type"}}
+    reader.reasoning(texts, sealed)
+    for key in sealed:
+        reader.sealed(key, (key,))
+
+
+# -- writing --------------------------------------------------------------------------------------------------------
+
+
+def write(message: Message, filling: Filling) -> list[dict[str, Any]]:
+    """The items that say it: what is said together is one message, each call and each result an item of its own."""
+    items: list[dict[str, Any]] = []
+    said: list[Part] = []
+    for part in message.parts:
+        if isinstance(part, (Text, Media)):
+            said.append(part)
+            continue
+        items += _message(message, said, filling)
+        items += _item(part, message, filling)
+        said = []
+    if not said and not message.parts and message.shape == "responses":
+        return [{"role": message.role, "content": ""}]
+    return [*items, *_message(message, said, filling)]
+
+
+def _message(message: Message, parts: Sequence[Part], filling: Filling) -> list[dict[str, Any]]:
+    blocks = [block for part in parts if (block := _block(part, message, filling)) is not None]
+    if not blocks:
+        return []
+    only = blocks[0].get("text") if len(blocks) == 1 else None
+    content = blocks if only is None else only
+    if message.role == "assistant" and only is None:
+        content = "\n".join(str(block.get("text", "")) for block in blocks)
+    role = "user" if message.role == "tool" else message.role
+    return [{"role": role, "content": content}]
+
+
+def _block(part: Part, message: Message, filling: Filling) -> dict[str, Any] | None:
+    match part:
+        case Text(text):
+            return text_block(text, "responses") if text or message.shape == "responses" else None
+        case Media() if message.role == "user":
+            return media_block(part, "responses", filling.blobs)
+        case Media():
+            return text_block(note(part), "responses")
+        case _:
+            return None
+
+
+def _item(part: Part, message: Message, filling: Filling) -> list[dict[str, Any]]:
+    match part:
+        case ToolCall(number):
+            step = filling.steps[number]
+            arguments = filling.arguments(number)
+            return [
+                {"type": "function_call", "call_id": step.call_id, "name": step.tool, "arguments": arguments}
+            ]
+        case ToolResult():
+            return [_result(part, filling)]
+        case Reasoning(text, sealed) if message.shape == "responses":
+            summary = [{"type": "summary_text", "text": text}] if text else []
+            return [{**sealed, "type": "reasoning", "summary": summary}]
+        case Other(value) if (
+            message.shape == "responses" and isinstance(value, dict) and len(message.parts) == 1
+        ):
+            return [dict(value)]
+        case _:
+            return []
+
+
+def _result(part: ToolResult, filling: Filling) -> dict[str, Any]:
+    text = filling.result(part.step)
+    output: Any = text
+    if part.media:
+        said = [text_block(text, "responses")] if text else []
+        output = [*said, *(media_block(media, "responses", filling.blobs) for media in part.media)]
+    return {"type": "function_call_output", "call_id": filling.steps[part.step].call_id, "output": output}
+
+
+def joined(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The same: items need not alternate."""
+    return messages

@@ -1,0 +1,28 @@
+"""Tool results as a database can hold them: tools are not under the caller's control, so what cannot be stored is replaced, visibly."""
+
+from typing import Any, cast
+
+#: Where results are: in messages of these roles, in items and blocks of these types, under this key.
+_BY_ROLE = {"tool": "content", "function": "content"}
+_BY_TYPE = {"function_call_output": "output", "custom_tool_call_output": "output", "tool_result": "content"}
+
+
+def storable(value: Any) -> Any:
+    """The same message; in its tool results NUL and lone surrogates are replaced."""
+    if isinstance(value, list):
+        return [storable(inner) for inner in cast("list[Any]", value)]
+    if not isinstance(value, dict):
+        return value
+    given = cast("dict[str, Any]", value)
+    key = _BY_TYPE.get(str(given.get("type"))) or _BY_ROLE.get(str(given.get("role")))
+    return {name: _cleaned(inner) if name == key else storable(inner) for name, inner in given.items()}
+
+
+def _cleaned(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.replace("\0", "␀").encode("utf-8", "replace").decode()
+    if isinstance(value, list):
+        return [_cleaned(inner) for inner in cast("list[Any]", value)]
+    if isinstance(value, dict):
+        return {_cleaned(key): _cleaned(inner) for key, inner in cast("dict[str, Any]", value).items()}
+    return value
