@@ -1,7 +1,7 @@
 """OpenAI's Chat Completions: messages with a role, and tool calls beside the content."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from pagefile.content import Media, Message, Part, Role, Text, ToolCall, ToolResult
 from pagefile.shapes.filling import Filling
@@ -114,15 +114,21 @@ def _result(part: ToolResult, filling: Filling) -> dict[str, Any]:
 
 
 def _spoken(message: Message, parts: Sequence[Part], filling: Filling) -> list[dict[str, Any]]:
-    own = message.shape in {"openai", "plain"}
     blocks = [block for part in parts if (block := _block(part, message, filling)) is not None]
     calls = [_call(part, filling) for part in parts if isinstance(part, ToolCall)]
-    if not own and not blocks and not calls:
+    if not blocks and not calls and message.shape not in {"openai", "plain"}:
         return []
-    only = blocks[0].get("text") if len(blocks) == 1 and blocks[0]["type"] == "text" else None
-    content: Any = "" if not blocks else blocks if only is None else only
-    spoken: dict[str, Any] = {"role": message.role, "content": content}
+    spoken = {"role": message.role, "content": _content(blocks, message.role)}
     return [{**spoken, "tool_calls": calls} if calls else spoken]
+
+
+def _content(blocks: Sequence[dict[str, Any]], role: str) -> Any:
+    """A text where a text will do: what is not the user's has no pictures in it."""
+    if role != "user" or len(blocks) < 2:
+        texts = [block.get("text") for block in blocks]
+        if all(isinstance(text, str) for text in texts):
+            return "\n".join(cast("list[str]", texts))
+    return list(blocks)
 
 
 def _block(part: Part, message: Message, filling: Filling) -> dict[str, Any] | None:
@@ -161,14 +167,8 @@ def _calls(*messages: dict[str, Any]) -> bool:
 
 def _joined(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
     blocks = [*_as_blocks(one.get("content")), *_as_blocks(other.get("content"))]
-    only = blocks[0].get("text") if len(blocks) == 1 and blocks[0].get("type") == "text" else None
     calls = [*(one.get("tool_calls") or ()), *(other.get("tool_calls") or ())]
-    return {
-        **one,
-        **other,
-        "content": "" if not blocks else blocks if only is None else only,
-        "tool_calls": calls,
-    }
+    return {**one, **other, "content": _content(blocks, "assistant"), "tool_calls": calls}
 
 
 def _as_blocks(content: Any) -> list[dict[str, Any]]:

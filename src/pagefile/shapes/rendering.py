@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from pagefile.content import Message, Shape, ToolCall, ToolResult
+from pagefile.content import Message, Part, Reasoning, Shape, ToolCall, ToolResult
 from pagefile.records import Step, Turn
 from pagefile.shapes import anthropic, openai, responses
 from pagefile.shapes.filling import Filling
@@ -57,15 +57,17 @@ def turn_messages(
     shape: Shape = "openai",
     *,
     steps: bool = True,
+    reasoning: bool = True,
     results: Mapping[int, str] = _NOTHING_REPLACED,
     blobs: Mapping[str, bytes] = _NO_BYTES,
 ) -> list[dict[str, Any]]:
-    """A turn as a provider takes it; `results` shows other texts for some steps, and without `steps` only what was said is shown.
+    """A turn as a provider takes it; `results` shows other texts for some steps.
 
-    Images and files whose bytes are not in `blobs` are named, not shown.
+    Without `steps` and `reasoning`, tool calls and thoughts are left out. Images and files whose bytes are not in `blobs` are
+    named, not shown.
     """
-    messages = turn.messages if steps else _without_steps(turn.messages)
-    return rendered(messages, Filling(turn.steps, results, blobs), shape)
+    left_out = (*(() if steps else (ToolCall, ToolResult)), *(() if reasoning else (Reasoning,)))
+    return rendered(_without(turn.messages, left_out), Filling(turn.steps, results, blobs), shape)
 
 
 def own_shape(messages: Sequence[Message]) -> Shape:
@@ -103,10 +105,10 @@ def _names(message: Message, steps: set[int]) -> bool:
     )
 
 
-def _without_steps(messages: Sequence[Message]) -> list[Message]:
+def _without(messages: Sequence[Message], kinds: tuple[type[Part], ...]) -> Sequence[Message]:
     kept: list[Message] = []
     for message in messages:
-        parts = tuple(part for part in message.parts if not isinstance(part, (ToolCall, ToolResult)))
+        parts = tuple(part for part in message.parts if not isinstance(part, kinds))
         if len(parts) == len(message.parts):
             kept.append(message)
         elif parts:
