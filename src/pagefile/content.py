@@ -4,7 +4,7 @@ A turn keeps its messages as they happened. Tool calls and tool results are not 
 that holds them, so that a result can leave the window, or come back, in one place.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, cast
 
@@ -90,6 +90,16 @@ class Message:
     def text(self) -> str:
         """What was said in it."""
         return "\n".join(part.text for part in self.parts if isinstance(part, Text) and part.text)
+
+
+def media_in(messages: Iterable[Message]) -> Iterator[Media]:
+    """The images, sounds and files of messages, those that came with tool results too."""
+    for message in messages:
+        for part in message.parts:
+            if isinstance(part, Media):
+                yield part
+            elif isinstance(part, ToolResult):
+                yield from part.media
 
 
 # -- as JSON --------------------------------------------------------------------------------------------------------

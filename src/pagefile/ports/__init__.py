@@ -41,6 +41,7 @@ from pagefile.ports.log import (
     TurnSource,
     ViewRequest,
 )
+from pagefile.ports.media import MediaStore
 from pagefile.ports.pages import (
     PageDraft,
     PageIndex,
@@ -119,6 +120,7 @@ __all__ = [
     "Maker",
     "Meter",
     "Namespace",
+    "MediaStore",
     "Near",
     "Neighbourhood",
     "PageDraft",

@@ -51,6 +51,8 @@ class Extend:
     #: The first text of the user, when the turn had none, and its tokens.
     user: str | None = None
     user_tokens: int = 0
+    #: How many messages the turn had when this was made; None: not known.
+    after: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +148,12 @@ class TurnLog(ABC):
 
     @abstractmethod
     async def restore(
-        self, entries: Sequence[Entry], *, agent: str | None = None, session: JsonObject | None = None
+        self,
+        entries: Sequence[Entry],
+        *,
+        agent: str | None = None,
+        session: JsonObject | None = None,
+        blobs: Mapping[str, bytes] | None = None,
     ) -> int:
         """Write entries of one conversation exactly as they were (for imports); returns how many were new.
 

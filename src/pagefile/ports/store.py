@@ -6,6 +6,7 @@ from pagefile.ports.derived import TermStore, VectorHome, Watermarks
 from pagefile.ports.items import ItemStore
 from pagefile.ports.keys import KeyStore
 from pagefile.ports.log import LogReader, TurnLog, TurnSource
+from pagefile.ports.media import MediaStore
 from pagefile.ports.pages import PageIndex, PageKeeper, PageStore
 from pagefile.ports.shelves import CallLog, FactStore, SessionStore
 from pagefile.ports.verifying import Auditor
@@ -22,6 +23,7 @@ class Store(ABC):
     pages: PageStore
     page_keeper: PageKeeper
     page_index: PageIndex
+    media: MediaStore
     calls: CallLog
     sessions: SessionStore
     watermarks: Watermarks

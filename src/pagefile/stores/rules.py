@@ -12,7 +12,7 @@ from pagefile.errors import (
     NotFoundError,
     PagePurgedError,
 )
-from pagefile.ports import AddStep, CheckpointDraft, Complete, TurnChange, TurnDraft
+from pagefile.ports import AddStep, CheckpointDraft, Complete, Extend, TurnChange, TurnDraft
 from pagefile.records import NEVER, Checkpoint, Entry, Fact, Head, Page, Scope, Step, Turn
 from pagefile.stores.encoding import steps_text
 
@@ -196,6 +196,14 @@ def check_ended(turn: Turn, change: TurnChange) -> Turn:
         raise ConflictError(
             f"Turn {turn.id!r} is {turn.status} and cannot change any more: begin a new turn."
         )
+    return turn
+
+
+def check_added(turn: Turn, change: Extend) -> Turn:
+    """Messages made for a turn that has moved on: the same ones again are welcome, others have to be made again."""
+    place = change.after
+    if place is None or turn.messages[place : place + len(change.messages)] != change.messages:
+        raise ConflictError(f"Turn {turn.id!r} has moved on: read it, and make the messages again.")
     return turn
 
 

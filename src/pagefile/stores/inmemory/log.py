@@ -1,15 +1,14 @@
 """The turn log as lists in memory."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Literal, TypeVar
 
 from pagefile.ports import (
-    Abort,
     AddStep,
     CheckpointDraft,
-    Complete,
+    Extend,
     ResetDraft,
     TurnChange,
     TurnDraft,
@@ -25,6 +24,7 @@ from pagefile.records import (
     utc,
 )
 from pagefile.stores import rules, session
+from pagefile.stores.changing import changed
 from pagefile.stores.encoding import from_json, plain, to_json
 from pagefile.stores.inmemory.room import Conversation, Room
 
@@ -41,6 +41,7 @@ class InMemoryTurnLog(TurnLog):
             return rules.check_repeat(stored, draft)
         turn = self._turn(draft)
         conversation = self._room.written(draft.scope, draft.agent)
+        self._room.blobs.update(draft.blobs)
         turn = replace(turn, scope=conversation.scope, created=self._stamp(conversation))
         if draft.status == "open":
             conversation.open.append(turn)
@@ -54,25 +55,19 @@ class InMemoryTurnLog(TurnLog):
             raise rules.no_turn(change.turn_id)
         if turn.status != "open":
             return rules.check_ended(turn, change)
-        step = _plain_step(change.step) if isinstance(change, AddStep) else None
-        if step is not None and rules.has_step(turn, step):
+        if isinstance(change, AddStep) and rules.has_step(turn, _plain_step(change.step)):
             return turn
+        if isinstance(change, Extend) and (change.after or 0) < len(turn.messages):
+            return rules.check_added(turn, change)
+        after = changed(turn, change)
+        self._room.blobs.update(change.blobs if isinstance(change, Extend) else {})
         conversation = self._room.written(change.scope)
         place = next(i for i, other in enumerate(conversation.open) if other.id == turn.id)
-        turn = conversation.open[place]
-        if isinstance(change, AddStep) and step is not None:
-            turn = replace(turn, steps=(*turn.steps, step), tokens=turn.tokens + change.tokens_added)
-            conversation.open[place] = turn
-            return turn
+        if after.status == "open":
+            conversation.open[place] = after
+            return after
         del conversation.open[place]
-        if isinstance(change, Complete):
-            turn = replace(
-                turn,
-                assistant=change.assistant,
-                assistant_tokens=change.assistant_tokens,
-                tokens=turn.tokens + change.tokens_added,
-            )
-        return self._end(conversation, turn, "aborted" if isinstance(change, Abort) else "done")
+        return self._end(conversation, after, after.status)
 
     async def mark(self, marker: CheckpointDraft | ResetDraft) -> Entry:
         known = self._room.found(marker.scope)
@@ -89,9 +84,15 @@ class InMemoryTurnLog(TurnLog):
         return self._checkpoint(marker)
 
     async def restore(
-        self, entries: Sequence[Entry], *, agent: str | None = None, session: JsonObject | None = None
+        self,
+        entries: Sequence[Entry],
+        *,
+        agent: str | None = None,
+        session: JsonObject | None = None,
+        blobs: Mapping[str, bytes] | None = None,
     ) -> int:
         self._room.check_open()
+        self._room.blobs.update(blobs or {})
         if not entries:
             return 0
         plan = rules.restoration(entries, agent, None if session is None else to_json(session))
@@ -124,6 +125,7 @@ class InMemoryTurnLog(TurnLog):
             tokens=draft.tokens,
             counter=draft.counter,
             metadata=plain(draft.metadata),
+            layout=draft.layout,
         )
 
     def _stamp(self, conversation: Conversation) -> datetime:

@@ -101,6 +101,7 @@ class Room:
         #: Every change of a fact with the fact's scope, and the number of the newest.
         self.fact_revisions = list[tuple[Scope, JournalRow]]()
         self.fact_revision = 0
+        self.blobs: dict[str, bytes] = {}
         self.pages: dict[tuple[str, str], Shelved] = {}
         self.calls: dict[tuple[str, str], Call] = {}
         self.sessions: dict[tuple[str, str], session.SessionValue] = {}

@@ -19,6 +19,7 @@ from pagefile.stores.inmemory.facts import InMemoryFacts
 from pagefile.stores.inmemory.items import InMemoryItems
 from pagefile.stores.inmemory.keys import InMemoryKeys
 from pagefile.stores.inmemory.log import InMemoryTurnLog
+from pagefile.stores.inmemory.media import InMemoryMedia
 from pagefile.stores.inmemory.pages import InMemoryPageIndex, InMemoryPageKeeper, InMemoryPages
 from pagefile.stores.inmemory.reader import InMemoryReader
 from pagefile.stores.inmemory.room import Room, within
@@ -40,6 +41,7 @@ class InMemoryStore(Store):
         self.pages = InMemoryPages(self._room)
         self.page_keeper = InMemoryPageKeeper(self._room)
         self.page_index = InMemoryPageIndex(self._room)
+        self.media = InMemoryMedia(self._room)
         self.calls = InMemoryCalls(self._room)
         self.sessions = InMemorySessions(self._room)
         self.watermarks = InMemoryWatermarks(self._room)
