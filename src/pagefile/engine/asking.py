@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeVar, cast
 
+from pagefile.content import Shape
 from pagefile.engine.drafts import checked_message
 from pagefile.errors import InvalidTurnError, SettingsError
 from pagefile.records import JsonObject, Turn, checked_id, utc
@@ -15,6 +16,8 @@ from pagefile.window.render import Placement
 #: The largest whole number that every database and every JSON reader keeps exactly.
 MAX_INT = 2**53 - 1
 _MAX_DIGITS = 20
+#: The shapes that messages can be given in.
+SHAPES: tuple[Shape, ...] = ("openai", "responses", "anthropic")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +87,14 @@ def run_name(run: str | None) -> str:
 def turn_id_of(turn: Turn | str) -> str:
     """The id of a turn, however it is named."""
     return turn.id if isinstance(turn, Turn) else checked_id(turn, "turn id")
+
+
+def checked_shape(shape: object) -> Shape | None:
+    """A shape that messages can be given in, None for the one they came in."""
+    # A tuple, because what is given may be nothing that a set can look for.
+    if shape not in (None, *SHAPES):
+        raise InvalidTurnError(f"shape is {shape!r}: it must be one of {', '.join(map(repr, SHAPES))}.")
+    return shape
 
 
 def moment(value: object) -> datetime:

@@ -3,28 +3,37 @@
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from time import perf_counter
-from typing import Literal, cast
+from typing import Any, Literal, cast
 from uuid import uuid4
 
-import anyio.to_thread
-
-from pagefile.engine.asking import Request, at_least, cursor, moment, place, run_name, turn_id_of
+from pagefile.content import Shape
+from pagefile.engine.asking import (
+    Request,
+    at_least,
+    checked_shape,
+    cursor,
+    moment,
+    place,
+    run_name,
+    turn_id_of,
+)
 from pagefile.engine.drafts import (
     StepLike,
     checked_json,
     checked_message,
     checked_metadata,
     checked_step,
-    checked_steps,
 )
 from pagefile.engine.engine import Engine
 from pagefile.engine.explaining import Cost, Explanation, costs_of, explained_call, found_call
+from pagefile.engine.forking import forked
+from pagefile.engine.messages import Content, Desk
 from pagefile.engine.pages import call_tool, load_text
 from pagefile.engine.reading import Kind, checked_kind, head_of, log_of, session_of
 from pagefile.engine.replaying import Replay, replayed
 from pagefile.engine.shielding import seen_through
 from pagefile.engine.windows import make_window
-from pagefile.errors import InvalidTurnError
+from pagefile.errors import ConflictError, InvalidTurnError
 from pagefile.ports import Abort, AddStep, Complete, EntryQuery, TurnDraft
 from pagefile.records import (
     Call,
@@ -43,16 +52,14 @@ from pagefile.records import (
     checked_id,
     checked_text,
 )
+from pagefile.shapes import answer
 from pagefile.tiers.archive import Archive
 from pagefile.tiers.episodes import Episodes
 from pagefile.tiers.history import History
 from pagefile.tiers.workspace import ToolRule, Workspace, Workspaces
-from pagefile.window.measure import side_tokens, step_tokens, turn_tokens
+from pagefile.window.measure import side_tokens, step_tokens
 from pagefile.window.receipt import Window
 from pagefile.window.render import Placement
-
-#: From so many characters on, counting tokens would hold up the event loop.
-_THREAD_FROM_CHARS = 50_000
 
 
 class Conversation:
@@ -63,6 +70,7 @@ class Conversation:
         self._scope = scope
         self._agent = None if agent is None else checked_id(agent, "agent")
         self._open_turn: Turn | None = None
+        self._desk = Desk(engine, scope, self._kept)
 
     def __repr__(self) -> str:
         return f"Conversation({self.id!r}, user_id={self._scope.user!r}, tenant={self._scope.tenant!r})"
@@ -84,6 +92,7 @@ class Conversation:
         user: str | None = None,
         assistant: str | None = None,
         *,
+        messages: Iterable[object] | None = None,
         steps: Iterable[StepLike] = (),
         id: str | None = None,  # noqa: A002 - the word users write
         at: datetime | None = None,
@@ -91,10 +100,13 @@ class Conversation:
     ) -> Turn:
         """Write one done turn; when this returns, it is on disk.
 
-        Either side may be missing, not both. The same id with the same text returns the stored turn, with another text
-        it raises `ConflictError`.
+        Either side may be missing, not both. Instead of the two sides and the steps, `messages` takes the turn as a provider's
+        client has it: messages of OpenAI Chat, OpenAI Responses or Anthropic, from the user's to the last answer, which
+        `messages()` gives back as equal JSON. The same id with the same text returns the stored turn, with another text it raises
+        `ConflictError`.
         """
-        draft = await self._draft("done", user, assistant, steps=steps, turn_id=id, at=at, metadata=metadata)
+        content = await self._content(user, assistant, messages, steps, id)
+        draft = self._draft("done", *content, at=at, metadata=metadata)
         began = perf_counter()
         turn = await self._engine.store.log.append(draft)
         self._engine.meter.observe("pagefile_store_seconds", perf_counter() - began, verb="append")
@@ -102,18 +114,20 @@ class Conversation:
 
     async def begin(
         self,
-        user: str,
+        user: str | None = None,
         *,
+        messages: Iterable[object] | None = None,
         id: str | None = None,  # noqa: A002 - the word users write
         at: datetime | None = None,
         metadata: JsonObject | None = None,
     ) -> Turn:
         """Write the user's message before the answer is there; the turn stays open until `complete` or `abort`.
 
-        The same id with the same message returns the stored turn as it is, with its steps and perhaps its answer; with
+        `messages` takes what there is so far as a provider's client has it; `extend` adds what comes. The same id with the same message returns the stored turn as it is, with its steps and perhaps its answer; with
         another message it raises `ConflictError`.
         """
-        draft = await self._draft("open", user, None, turn_id=id, at=at, metadata=metadata)
+        content = await self._content(user, None, messages, (), id)
+        draft = self._draft("open", *content, at=at, metadata=metadata)
         turn = await self._engine.store.log.append(draft)
         self._open_turn = turn if turn.status == "open" else None
         await self._engine.absorb(turn)
@@ -139,13 +153,37 @@ class Conversation:
         self._remember_open(changed)
         return changed
 
-    async def complete(self, turn: Turn | str, assistant: str | None) -> Turn:
-        """Write the answer: the turn is done and takes its place in the log."""
+    async def extend(self, turn: Turn | str, messages: Iterable[object]) -> Turn:
+        """Add messages of a provider's client to an open turn: several calls in one of them, results, thoughts, images.
+
+        A tool result may answer a call that came with earlier messages. Give the turn as the last call returned it, and the same
+        messages sent twice are added once.
+        """
+        self._engine.check_open()
+        given = list(messages)
+        known = turn if isinstance(turn, Turn) else await self._desk.found(turn_id_of(turn))
+        try:
+            changed = await self._engine.store.log.advance(await self._desk.addition(given, known))
+        except ConflictError:
+            # Somebody added to it since it was read: what comes now comes behind that.
+            known = await self._desk.found(known.id)
+            changed = await self._engine.store.log.advance(await self._desk.addition(given, known))
+        self._remember_open(changed)
+        return changed
+
+    async def complete(self, turn: Turn | str, assistant: str | None = None) -> Turn:
+        """Write the answer: the turn is done and takes its place in the log.
+
+        Of a turn made of messages the answer is in them: without `assistant` it is the last thing the assistant said there.
+        """
         self._engine.check_open()
         text = checked_message(assistant, "assistant", self._engine.settings.max_message_chars)
-        tokens = await self._count(text)
-        change = Complete(self._scope, turn_id_of(turn), text, tokens, side_tokens(text, tokens))
-        changed = await self._engine.store.log.advance(change)
+        known = await self._known(turn)
+        said = None if known.layout is None else answer(known.layout)
+        text = said if text is None else text
+        tokens = await self._desk.count(text)
+        added = side_tokens(text, tokens) if text != said else 0
+        changed = await self._engine.store.log.advance(Complete(self._scope, known.id, text, tokens, added))
         self._remember_open(changed)
         return await self._absorbed(changed)
 
@@ -160,6 +198,33 @@ class Conversation:
         self._remember_open(changed)
         await self._engine.absorb(changed)
         return changed
+
+    async def messages(self, turn: Turn | str, *, shape: Shape | None = None) -> list[dict[str, Any]]:
+        """The messages of a turn as they were recorded, equal JSON, with the whole of every tool result, image and file.
+
+        With a `shape` ("openai", "responses" or "anthropic") they are in that one, as its provider takes them. A result whose page
+        was purged comes as its placeholder.
+        """
+        self._engine.check_open()
+        found = turn if isinstance(turn, Turn) else await self._desk.found(turn_id_of(turn))
+        return await self._desk.given_back(found, checked_shape(shape))
+
+    async def fork(
+        self,
+        turn: Turn | str,
+        *,
+        id: str | None = None,  # noqa: A002 - the word users write
+        before: bool = False,
+    ) -> "Conversation":
+        """A new conversation that goes on from a turn of this one, which stays as it is.
+
+        It holds a copy of the log up to the turn, and with `before` up to the one before it, to ask again or to ask something
+        else. Turns keep their ids, and recall finds each of them once. An `id` that is taken raises `ConflictError`.
+        """
+        self._engine.check_open()
+        found = turn if isinstance(turn, Turn) else await self._desk.found(turn_id_of(turn))
+        scope = await forked(self._engine, self._desk, self._scope, found, name=id, before=before)
+        return Conversation(self._engine, scope, agent=self._agent)
 
     # -- windows out ----------------------------------------------------------------------------------------------
 
@@ -371,54 +436,61 @@ class Conversation:
 
     # -- inside -------------------------------------------------------------------------------------------------------
 
-    async def _draft(
+    async def _content(
         self,
-        status: Literal["open", "done"],
         user: str | None,
         assistant: str | None,
-        *,
-        steps: Iterable[StepLike] = (),
+        messages: Iterable[object] | None,
+        steps: Iterable[StepLike],
         turn_id: str | None,
+    ) -> tuple[str, Content]:
+        """The turn's id and what it says, whichever way it was given."""
+        self._engine.check_open()
+        turn_id = str(uuid4()) if turn_id is None else checked_id(turn_id, "turn id")
+        if messages is None:
+            return turn_id, await self._desk.short(user, assistant, steps, turn_id)
+        if user is not None or assistant is not None or steps:
+            raise InvalidTurnError(
+                "Give either messages or the short form (user, assistant, steps), not both."
+            )
+        return turn_id, await self._desk.whole(messages, turn_id)
+
+    def _draft(
+        self,
+        status: Literal["open", "done"],
+        turn_id: str,
+        content: Content,
+        *,
         at: datetime | None,
         metadata: JsonObject | None,
     ) -> TurnDraft:
-        engine = self._engine
-        engine.check_open()
-        user = checked_message(user, "user", engine.settings.max_message_chars)
-        assistant = checked_message(assistant, "assistant", engine.settings.max_message_chars)
-        if user is None and assistant is None:
-            raise InvalidTurnError(
-                "A turn needs a user message or an assistant message: both are missing or blank."
-            )
-        turn_id = str(uuid4()) if turn_id is None else checked_id(turn_id, "turn id")
-        raw_steps = checked_steps(steps, turn_id, engine.settings.max_result_chars) if steps else ()
-        kept_steps = tuple([await self._kept(step, turn_id) for step in raw_steps])
-        user_tokens, assistant_tokens = await self._count(user), await self._count(assistant)
         return TurnDraft(
             scope=self._scope,
             id=turn_id,
             status=status,
-            user=user,
-            assistant=assistant,
-            steps=kept_steps,
-            at=moment(at) if at is not None else engine.clock.now(),
-            user_tokens=user_tokens,
-            assistant_tokens=assistant_tokens,
-            tokens=turn_tokens(user, user_tokens, assistant, assistant_tokens, kept_steps),
-            counter=engine.counter.name,
+            user=content.user,
+            assistant=content.assistant if status == "done" else None,
+            steps=content.steps,
+            at=moment(at) if at is not None else self._engine.clock.now(),
+            user_tokens=content.user_tokens,
+            assistant_tokens=content.assistant_tokens if status == "done" else 0,
+            tokens=content.tokens,
+            counter=self._engine.counter.name,
             metadata=checked_metadata(metadata),
             agent=self._agent,
+            layout=content.layout,
+            blobs=content.blobs,
         )
+
+    async def _known(self, turn: Turn | str) -> Turn:
+        """A turn as far as this handle knows it; read only when it knows nothing of it."""
+        mine = self._open_turn
+        if mine is not None and mine.id == turn_id_of(turn):
+            return mine
+        return turn if isinstance(turn, Turn) else await self._desk.found(turn)
 
     async def _kept(self, step: Step, turn_id: str) -> Step:
         return await self._engine.absorb_step(self._scope, step, turn_id)
-
-    async def _count(self, text: str | None) -> int:
-        if not text:
-            return 0
-        if len(text) < _THREAD_FROM_CHARS:
-            return self._engine.counter.count(text)
-        return await anyio.to_thread.run_sync(self._engine.counter.count, text)
 
     async def _absorbed(self, turn: Turn) -> Turn:
         """A turn is in the log: the tiers hear of it."""

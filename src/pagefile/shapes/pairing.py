@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 
-from pagefile.content import Message, Part, Role, ToolCall, ToolResult
+from pagefile.content import Message, Part, ToolCall, ToolResult
 
 
 def paired(messages: Sequence[Message]) -> tuple[Message, ...]:
@@ -16,16 +16,23 @@ def paired(messages: Sequence[Message]) -> tuple[Message, ...]:
     if is_paired(messages):
         return tuple(messages)
     results = {part.step: part for part in _parts(messages) if isinstance(part, ToolResult)}
-    called = {part.step for part in _parts(messages) if isinstance(part, ToolCall)}
+    called = {
+        part.step
+        for message in messages
+        for part in message.parts
+        if isinstance(part, ToolCall) and message.role == "assistant" and part.step in results
+    }
     found: list[Message] = []
     for asked, run in _runs(messages):
         if asked:
-            answered = [_kept(message, lambda part: _is_answered(part, results)) for message in run]
-            found += [message for message in answered if message is not None]
-            calls = [part.step for part in _parts(answered) if isinstance(part, ToolCall)]
+            said = [_kept(message, lambda part: _is_said(part, called)) for message in run]
+            found += [message for message in said if message is not None]
+            calls = [part.step for part in _parts(said) if isinstance(part, ToolCall)]
             found += [Message("tool", (results[step],)) for step in calls]
+            found += _orphans(run, called)
         else:
-            found += _without_results(run, called)
+            found += _orphans(run, called)
+            found += _rest(run)
     return tuple(found)
 
 
@@ -33,17 +40,14 @@ def is_paired(messages: Sequence[Message]) -> bool:
     """Whether each run of the assistant's messages is followed by the results of its calls, and by no others."""
     waiting: list[int] = []
     for asked, run in _runs(messages):
-        if asked:
-            if waiting:
-                return False
-            waiting = [part.step for part in _parts(run) if isinstance(part, ToolCall)]
-            continue
         parts = list(_parts(run))
+        calls = [part.step for part in parts if isinstance(part, ToolCall)]
         given = [part.step for part in parts if isinstance(part, ToolResult)]
         first = [part.step for part in parts[: len(given)] if isinstance(part, ToolResult)]
-        if sorted(given) != sorted(waiting) or len(first) != len(given):
+        due = [] if asked else waiting
+        if sorted(given) != sorted(due) or first != given or (waiting if asked else calls):
             return False
-        waiting = []
+        waiting = calls
     return not waiting
 
 
@@ -64,8 +68,9 @@ def _parts(messages: Sequence[Message | None]) -> Iterator[Part]:
             yield from message.parts
 
 
-def _is_answered(part: Part, results: dict[int, ToolResult]) -> bool:
-    return not isinstance(part, ToolCall) or part.step in results
+def _is_said(part: Part, called: set[int]) -> bool:
+    """Whether a part belongs into a message of the assistant: no result does, and no call that was never answered."""
+    return part.step in called if isinstance(part, ToolCall) else not isinstance(part, ToolResult)
 
 
 def _kept(message: Message, keep: Callable[[Part], bool]) -> Message | None:
@@ -76,14 +81,17 @@ def _kept(message: Message, keep: Callable[[Part], bool]) -> Message | None:
     return replace(message, parts=parts, given=None) if parts else None
 
 
-def _without_results(run: Sequence[Message], called: set[int]) -> Iterator[Message]:
-    """What else was said between the assistant's messages; a result without a call comes with one."""
+def _orphans(run: Sequence[Message], called: set[int]) -> Iterator[Message]:
+    """Results whose call is not there, each with one."""
+    for part in _parts(run):
+        if isinstance(part, ToolResult) and part.step not in called:
+            yield Message("assistant", (ToolCall(part.step),))
+            yield Message("tool", (part,))
+
+
+def _rest(run: Sequence[Message]) -> Iterator[Message]:
+    """What else was said between the assistant's messages."""
     for message in run:
-        for part in message.parts:
-            if isinstance(part, ToolResult) and part.step not in called:
-                assistant: Role = "assistant"
-                yield Message(assistant, (ToolCall(part.step),))
-                yield Message("tool", (part,))
-        rest = _kept(message, lambda part: not isinstance(part, ToolResult))
+        rest = _kept(message, lambda part: not isinstance(part, (ToolCall, ToolResult)))
         if rest is not None:
             yield replace(rest, role="user") if rest.role == "tool" else rest

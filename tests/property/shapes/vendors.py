@@ -126,17 +126,30 @@ def conversations(shape: str) -> st.SearchStrategy:
 
 def is_valid(shape: str, message: Any) -> bool:
     """Whether a vendor's own type takes a message; raises what it says if not."""
-    _exhausted(TypeAdapter(TYPES[shape]).validate_python(message))
+    _validator(shape).validate_python(message)
     return True
 
 
-def _exhausted(value: Any) -> Any:
-    """Pydantic looks into an iterable only when somebody goes through it."""
-    if isinstance(value, Mapping):
-        return {key: _exhausted(inner) for key, inner in value.items()}
-    if isinstance(value, Iterable) and not isinstance(value, (str, bytes)):
-        return [_exhausted(inner) for inner in value]
-    return value
+@functools.cache
+def _validator(shape: str) -> TypeAdapter:
+    return TypeAdapter(eager(TYPES[shape]))
+
+
+@functools.cache
+def eager(hint: Any) -> Any:
+    """The same type with lists for iterables, into which pydantic looks only when somebody goes through them."""
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin in {Union, types.UnionType}:
+        return Union[tuple(eager(one) for one in arguments)]  # noqa: UP007 - made of a tuple
+    if origin in {Required, typing_extensions.Required}:
+        return Required[eager(arguments[0])]
+    if origin is not None and origin is not Literal and len(arguments) == 1 and issubclass(origin, Iterable):
+        return list[eager(arguments[0])]
+    if typing_extensions.is_typeddict(hint):
+        fields = typing_extensions.get_type_hints(hint, include_extras=True)
+        made_of = {name: eager(kind) for name, kind in fields.items()}
+        return typing_extensions.TypedDict(hint.__name__, made_of, total=False)
+    return hint
 
 
 def json_of(value: Any) -> str:

@@ -1,0 +1,216 @@
+"""What a turn says, on its way into the log: in the short form, or as the messages of a provider's client."""
+
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import anyio.to_thread
+
+from pagefile.content import Message, Shape, Text, media_in, message_json
+from pagefile.engine.drafts import StepLike, checked_message, checked_steps, made_call_id
+from pagefile.engine.engine import Engine
+from pagefile.errors import InvalidTurnError, NotFoundError, PagefileError
+from pagefile.ports import EntryQuery, Extend
+from pagefile.records import Entry, Scope, Step, Turn, plain_layout
+from pagefile.shapes import Filling, Parsed, answer, answered_steps, given_back, parsed, question
+from pagefile.tiers.archive import LOADING_TOOLS
+from pagefile.window.measure import layout_tokens, measured_step, turn_tokens
+
+#: From this many characters on, counting tokens would hold up the event loop.
+_THREAD_FROM_CHARS = 50_000
+#: Turns read at a time when one is looked for by its id.
+_NEWEST, _SLICE = 20, 500
+
+#: Takes a result through the archive.
+Keep = Callable[[Step, str], Awaitable[Step]]
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What a turn says, counted: the fields of a draft."""
+
+    user: str | None
+    assistant: str | None
+    steps: tuple[Step, ...]
+    user_tokens: int
+    assistant_tokens: int
+    tokens: int
+    layout: tuple[Message, ...] | None = None
+    blobs: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
+
+
+class Desk:
+    """Makes what callers give into what a log can hold, for one conversation."""
+
+    def __init__(self, engine: Engine, scope: Scope, keep: Keep) -> None:
+        self._engine = engine
+        self._scope = scope
+        self._keep = keep
+
+    # -- in -----------------------------------------------------------------------------------------------------------
+
+    async def short(
+        self, user: str | None, assistant: str | None, steps: Iterable[StepLike], turn_id: str
+    ) -> Content:
+        """A turn in the short form."""
+        settings = self._engine.settings
+        user = checked_message(user, "user", settings.max_message_chars)
+        assistant = checked_message(assistant, "assistant", settings.max_message_chars)
+        if user is None and assistant is None:
+            raise InvalidTurnError(
+                "A turn needs a user message or an assistant message: both are missing or blank."
+            )
+        raw = checked_steps(steps, turn_id, settings.max_result_chars) if steps else ()
+        kept = tuple([await self._keep(step, turn_id) for step in raw])
+        user_tokens, assistant_tokens = await self.count(user), await self.count(assistant)
+        tokens = turn_tokens(user, user_tokens, assistant, assistant_tokens, kept)
+        return Content(user, assistant, kept, user_tokens, assistant_tokens, tokens)
+
+    async def whole(self, messages: Iterable[object], turn_id: str) -> Content:
+        """A turn given as messages."""
+        found = self._parsed(messages, turn_id)
+        steps = await self._kept(found, turn_id, ())
+        user, assistant = question(found.messages), answer(found.messages)
+        return Content(
+            user,
+            assistant,
+            tuple(steps.values()),
+            await self.count(user),
+            await self.count(assistant),
+            await self._cost(found.messages, steps),
+            None if _is_plain(found.messages, user, len(steps), assistant) else found.messages,
+            found.blobs,
+        )
+
+    async def addition(self, messages: Iterable[object], turn: Turn) -> Extend:
+        """Messages to be added to a turn as it is."""
+        found = self._parsed(messages, turn.id, turn)
+        steps = await self._kept(found, turn.id, turn.steps)
+        user = question(found.messages) if turn.user is None else None
+        known = len(turn.steps)
+        return Extend(
+            self._scope,
+            turn.id,
+            found.messages,
+            await self._cost(found.messages, dict(enumerate(turn.steps)) | steps),
+            tuple(step for number, step in steps.items() if number >= known),
+            {number: step for number, step in steps.items() if number < known},
+            found.blobs,
+            user,
+            await self.count(user),
+            after=len(turn.messages),
+        )
+
+    async def count(self, text: str | None) -> int:
+        """The tokens of a text."""
+        if not text:
+            return 0
+        if len(text) < _THREAD_FROM_CHARS:
+            return self._engine.counter.count(text)
+        return await anyio.to_thread.run_sync(self._engine.counter.count, text)
+
+    def _parsed(self, messages: Iterable[object], turn_id: str, turn: Turn | None = None) -> Parsed:
+        steps, before = ((), ()) if turn is None else (turn.steps, turn.messages)
+        found = parsed(
+            messages, steps=steps, before=before, made_id=lambda number: made_call_id(turn_id, number)
+        )
+        if not any(_says_something(message) for message in found.messages):
+            raise InvalidTurnError(
+                "messages must have at least one message with something in it: all are empty."
+            )
+        settings = self._engine.settings
+        _check_sizes(found, settings.max_message_chars, settings.max_result_chars)
+        return found
+
+    async def _kept(self, found: Parsed, turn_id: str, before: Sequence[Step]) -> dict[int, Step]:
+        """The steps that the messages begin or answer, by number, each result in its place: in the turn or in the archive."""
+        answered = answered_steps(found.messages)
+        steps = dict(found.results) | dict(enumerate(found.steps, len(before)))
+        return {
+            number: await self._one(number in answered, steps[number], turn_id) for number in sorted(steps)
+        }
+
+    async def _one(self, answered: bool, step: Step, turn_id: str) -> Step:
+        return (
+            await self._keep(step, turn_id) if answered else measured_step(step, self._engine.counter.count)
+        )
+
+    async def _cost(self, messages: Sequence[Message], steps: Mapping[int, Step]) -> int:
+        counts = {number: (step.call_tokens, step.result_tokens) for number, step in steps.items()}
+
+        def cost() -> int:
+            return layout_tokens(messages, counts, self._engine.counter.count)
+
+        if sum(len(message.text) for message in messages) < _THREAD_FROM_CHARS:
+            return cost()
+        return await anyio.to_thread.run_sync(cost)
+
+    # -- out ----------------------------------------------------------------------------------------------------------
+
+    async def found(self, turn_id: str) -> Turn:
+        """A turn of the conversation by its id."""
+        async for entry in self._entries():
+            if entry.id == turn_id and isinstance(entry, Turn):
+                return entry
+        raise NotFoundError(f"There is no turn {turn_id!r} in this conversation.")
+
+    async def _entries(self) -> AsyncIterator[Entry]:
+        """The turns of the conversation: the newest first, because it is nearly always one of them, then all."""
+        entries, after = self._engine.store.reader.entries, 0
+        for entry in await entries(EntryQuery(self._scope, limit=_NEWEST, newest=True)):
+            yield entry
+        while found := await entries(EntryQuery(self._scope, after_seq=after, limit=_SLICE)):
+            for entry in found:
+                yield entry
+            if found[-1].seq is None:
+                return
+            after = found[-1].seq
+
+    async def given_back(self, turn: Turn, shape: Shape | None) -> list[dict[str, Any]]:
+        """The messages of a turn as they came, or in another shape, with the whole of every result that is still there."""
+        steps = [await self.whole_step(step) for step in turn.steps]
+        return given_back(turn.messages, Filling(steps, blobs=await self.blobs(turn)), shape)
+
+    async def whole_step(self, step: Step) -> Step:
+        """The step with the text of its page; as it is when that was purged, or when it only showed a page."""
+        if step.page is None or step.whole or step.tool in LOADING_TOOLS:
+            return step
+        try:
+            _, text = await self._engine.store.pages.load(self._scope, step.page)
+        except PagefileError:
+            return step
+        return Step(step.tool, step.input, text, step.call_id, step.call_tokens)
+
+    async def blobs(self, turn: Turn) -> dict[str, bytes]:
+        """The bytes of the images and files of a turn."""
+        wanted = {media.blob for media in media_in(turn.messages) if media.blob}
+        return {blob: await self._engine.store.media.load(self._scope, blob) for blob in sorted(wanted)}
+
+
+def _is_plain(messages: Sequence[Message], user: str | None, steps: int, assistant: str | None) -> bool:
+    """Whether the short form says all of it."""
+    plain = [(message.role, message.parts) for message in plain_layout(user, steps, assistant)]
+    return plain == [(message.role, message.parts) for message in messages] and all(
+        message.given is None and message.shape == "openai" for message in messages
+    )
+
+
+def _says_something(message: Message) -> bool:
+    return any(not isinstance(part, Text) or part.text.strip() for part in message.parts)
+
+
+def _check_sizes(found: Parsed, max_chars: int, max_result_chars: int) -> None:
+    for place, message in enumerate(found.messages):
+        chars = len(json.dumps(message_json(message), ensure_ascii=False))
+        if chars > max_chars:
+            raise InvalidTurnError(
+                f"messages[{place}] has {chars:,} characters beside its tool results and files, at most {max_chars:,} are allowed: "
+                "give large material as a tool result or a file, split it, or raise the setting max_message_chars."
+            )
+    for step in (*found.steps, *found.results.values()):
+        if len(step.result) > max_result_chars:
+            raise InvalidTurnError(
+                f"The result of {step.tool!r} has {len(step.result):,} characters, at most {max_result_chars:,} are allowed: "
+                "store it elsewhere and record where, or raise the setting max_result_chars."
+            )
