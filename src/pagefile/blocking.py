@@ -14,7 +14,7 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from pagefile.engine import Conversation, Memory
 from pagefile.errors import ClosedError
 from pagefile.ports import ChatModel, Clock, Embedder, Meter, SessionCache, Summarizer, VectorHome
-from pagefile.records import Scope
+from pagefile.records import Scope, Turn
 from pagefile.settings import Settings
 from pagefile.tiers.base import Tier
 from pagefile.tiers.workspace import AgentMemory, ToolRule, Workspace
@@ -136,9 +136,23 @@ class BlockingConversation(Blocking[Conversation]):
 
     record = blocking(Conversation.record)
     begin = blocking(Conversation.begin)
+    extend = blocking(Conversation.extend)
     step = blocking(Conversation.step)
     complete = blocking(Conversation.complete)
     abort = blocking(Conversation.abort)
+    messages = blocking(Conversation.messages)
+
+    @described_as(Conversation.fork)
+    def fork(
+        self,
+        turn: Turn | str,
+        *,
+        id: str | None = None,  # noqa: A002 - the word users write
+        before: bool = False,
+    ) -> "BlockingConversation":
+        made = self.loop.wait(partial(self.inner.fork, turn, id=id, before=before))
+        return BlockingConversation(made, self.loop)
+
     context = blocking(Conversation.context)
 
     @described_as(Conversation.workspace)

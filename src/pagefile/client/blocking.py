@@ -11,7 +11,7 @@ from pagefile.blocking import Blocking, Loop, blocking, described_as
 from pagefile.client.conversation import ClientConversation
 from pagefile.client.remote import Client
 from pagefile.engine.drafts import StepLike
-from pagefile.records import Scope
+from pagefile.records import Scope, Turn
 from pagefile.wire.chat import ChatEvent
 
 
@@ -33,9 +33,23 @@ class BlockingClientConversation(Blocking[ClientConversation]):
 
     record = blocking(ClientConversation.record)
     begin = blocking(ClientConversation.begin)
+    extend = blocking(ClientConversation.extend)
     step = blocking(ClientConversation.step)
     complete = blocking(ClientConversation.complete)
     abort = blocking(ClientConversation.abort)
+    messages = blocking(ClientConversation.messages)
+
+    @described_as(ClientConversation.fork)
+    def fork(
+        self,
+        turn: Turn | str,
+        *,
+        id: str | None = None,  # noqa: A002 - the word users write
+        before: bool = False,
+    ) -> "BlockingClientConversation":
+        made = self.loop.wait(partial(self.inner.fork, turn, id=id, before=before))
+        return BlockingClientConversation(made, self.loop)
+
     context = blocking(ClientConversation.context)
     recall = blocking(ClientConversation.recall)
     load = blocking(ClientConversation.load)

@@ -3,13 +3,14 @@
 import sys
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import cast
+from typing import Any, cast
 from uuid import uuid4
 
 from pagefile.client.calling import Caller
 from pagefile.client.streaming import events_in, lines_in
+from pagefile.content import Shape
 from pagefile.engine import Conversation
-from pagefile.engine.asking import Request, at_least, moment, place, turn_id_of
+from pagefile.engine.asking import Request, at_least, checked_shape, moment, place, turn_id_of
 from pagefile.engine.drafts import (
     StepLike,
     checked_json,
@@ -41,6 +42,7 @@ from pagefile.records import (
     checked_text,
 )
 from pagefile.settings import Settings
+from pagefile.shapes import listed, plain_json
 from pagefile.window.receipt import Window
 from pagefile.window.render import Placement
 from pagefile.wire import responses
@@ -51,9 +53,11 @@ from pagefile.wire.responses import (
     CallOut,
     CheckpointOut,
     ConversationOut,
+    ForkOut,
     HitOut,
     LoadOut,
     LogPage,
+    MessagesOut,
     ResetOut,
     SessionOut,
     TurnOut,
@@ -98,13 +102,14 @@ class ClientConversation:
         user: str | None = None,
         assistant: str | None = None,
         *,
+        messages: Iterable[object] | None = None,
         steps: Iterable[StepLike] = (),
         id: str | None = None,  # noqa: A002 - the word users write
         at: datetime | None = None,
         metadata: JsonObject | None = None,
     ) -> Turn:
         user, assistant = checked_message(user, "user", _ANY), checked_message(assistant, "assistant", _ANY)
-        if user is None and assistant is None:
+        if user is None and assistant is None and messages is None:
             raise InvalidTurnError(
                 "A turn needs a user message or an assistant message: both are missing or blank."
             )
@@ -113,28 +118,35 @@ class ClientConversation:
             **self._new_turn(turn_id, at, metadata),
             "user": user,
             "assistant": assistant,
+            "messages": _messages(messages),
             "steps": [_sent(step) for step in checked_steps(steps, turn_id, _ANY)],
         }
         return (await self._caller.change("/v1/turns", body, TurnOut)).record()
 
     async def begin(
         self,
-        user: str,
+        user: str | None = None,
         *,
+        messages: Iterable[object] | None = None,
         id: str | None = None,  # noqa: A002 - the word users write
         at: datetime | None = None,
         metadata: JsonObject | None = None,
     ) -> Turn:
         turn_id = str(uuid4()) if id is None else checked_id(id, "turn id")
         said = checked_message(user, "user", _ANY)
-        if said is None:
+        if said is None and messages is None:
             raise InvalidTurnError(
                 "A turn needs a user message or an assistant message: both are missing or blank."
             )
-        body = {**self._new_turn(turn_id, at, metadata), "user": said}
+        body = {**self._new_turn(turn_id, at, metadata), "user": said, "messages": _messages(messages)}
         turn = (await self._caller.change("/v1/turns/begin", body, TurnOut)).record()
         self._open_turn = turn if turn.status == "open" else None
         return turn
+
+    async def extend(self, turn: Turn | str, messages: Iterable[object], *, after: int | None = None) -> Turn:
+        known = len(turn.messages) if isinstance(turn, Turn) and after is None else after
+        body = {"messages": _messages(messages), "after": known}
+        return await self._advanced("/v1/turns/extend", turn_id_of(turn), body)
 
     async def step(
         self,
@@ -151,13 +163,30 @@ class ClientConversation:
         step = checked_step(given, turn_id, number, _ANY)
         return await self._advanced("/v1/turns/step", turn_id, _sent(step))
 
-    async def complete(self, turn: Turn | str, assistant: str | None) -> Turn:
+    async def complete(self, turn: Turn | str, assistant: str | None = None) -> Turn:
         text = checked_message(assistant, "assistant", _ANY)
         return await self._advanced("/v1/turns/complete", turn_id_of(turn), {"assistant": text})
 
     async def abort(self, turn: Turn | str) -> Turn:
         turn_id = turn_id_of(turn)
         return await seen_through(lambda: self._advanced("/v1/turns/abort", turn_id, {}))
+
+    async def messages(self, turn: Turn | str, *, shape: Shape | None = None) -> list[dict[str, Any]]:
+        params = {**self._here(), "turn_id": turn_id_of(turn), "shape": checked_shape(shape)}
+        return (await self._caller.get("/v1/turns/messages", params, MessagesOut)).messages
+
+    async def fork(
+        self,
+        turn: Turn | str,
+        *,
+        id: str | None = None,  # noqa: A002 - the word users write
+        before: bool = False,
+    ) -> "ClientConversation":
+        name = str(uuid4()) if id is None else checked_id(id, "conversation id")
+        body = {**self._here(), "turn_id": turn_id_of(turn), "id": name, "before": before}
+        made = await self._caller.change("/v1/conversations/fork", body, ForkOut)
+        scope = Scope(self._scope.tenant, self._scope.user, made.conversation_id)
+        return ClientConversation(self._caller, scope, agent=self._agent, tenant=self._tenant)
 
     # -- windows out ----------------------------------------------------------------------------------------------
 
@@ -395,6 +424,12 @@ class ClientConversation:
             return turn_id_of(turn)
         mine = self._open_turn
         return mine.id if mine is not None and query in {None, mine.user} else None
+
+
+def _messages(messages: Iterable[object] | None) -> list[dict[str, Any]] | None:
+    if messages is None:
+        return None
+    return [plain_json(message, place) for place, message in enumerate(listed(messages))]
 
 
 def _sent(step: Step) -> dict[str, object]:

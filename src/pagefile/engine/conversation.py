@@ -27,7 +27,7 @@ from pagefile.engine.drafts import (
 from pagefile.engine.engine import Engine
 from pagefile.engine.explaining import Cost, Explanation, costs_of, explained_call, found_call
 from pagefile.engine.forking import forked
-from pagefile.engine.messages import Content, Desk
+from pagefile.engine.messages import Content, Desk, as_of
 from pagefile.engine.pages import call_tool, load_text
 from pagefile.engine.reading import Kind, checked_kind, head_of, log_of, session_of
 from pagefile.engine.replaying import Replay, replayed
@@ -52,7 +52,7 @@ from pagefile.records import (
     checked_id,
     checked_text,
 )
-from pagefile.shapes import answer
+from pagefile.shapes import answer, listed
 from pagefile.tiers.archive import Archive
 from pagefile.tiers.episodes import Episodes
 from pagefile.tiers.history import History
@@ -153,15 +153,16 @@ class Conversation:
         self._remember_open(changed)
         return changed
 
-    async def extend(self, turn: Turn | str, messages: Iterable[object]) -> Turn:
+    async def extend(self, turn: Turn | str, messages: Iterable[object], *, after: int | None = None) -> Turn:
         """Add messages of a provider's client to an open turn: several calls in one of them, results, thoughts, images.
 
-        A tool result may answer a call that came with earlier messages. Give the turn as the last call returned it, and the same
-        messages sent twice are added once.
+        A tool result may answer a call that came with earlier messages. Give the turn as the last call returned it, or say with
+        `after` how many messages it had, and the same messages sent twice are added once.
         """
         self._engine.check_open()
-        given = list(messages)
+        given = listed(messages)
         known = turn if isinstance(turn, Turn) else await self._desk.found(turn_id_of(turn))
+        known = known if after is None else as_of(known, at_least(0, after, "after"))
         try:
             changed = await self._engine.store.log.advance(await self._desk.addition(given, known))
         except ConflictError:

@@ -2,12 +2,12 @@
 
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import anyio.to_thread
 
-from pagefile.content import Message, Shape, Text, media_in, message_json
+from pagefile.content import Message, Shape, Text, ToolCall, ToolResult, media_in, message_json
 from pagefile.engine.drafts import StepLike, checked_message, checked_steps, made_call_id
 from pagefile.engine.engine import Engine
 from pagefile.errors import InvalidTurnError, NotFoundError, PagefileError
@@ -186,6 +186,15 @@ class Desk:
         """The bytes of the images and files of a turn."""
         wanted = {media.blob for media in media_in(turn.messages) if media.blob}
         return {blob: await self._engine.store.media.load(self._scope, blob) for blob in sorted(wanted)}
+
+
+def as_of(turn: Turn, messages: int) -> Turn:
+    """The turn as it was when it had this many messages."""
+    before = turn.messages[:messages]
+    steps = {
+        part.step for message in before for part in message.parts if isinstance(part, ToolCall | ToolResult)
+    }
+    return replace(turn, layout=before, steps=turn.steps[: max(steps, default=-1) + 1])
 
 
 def _is_plain(messages: Sequence[Message], user: str | None, steps: int, assistant: str | None) -> bool:

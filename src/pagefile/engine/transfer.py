@@ -13,10 +13,12 @@ from typing import Literal
 import anyio
 import anyio.to_thread
 
+from pagefile.content import media_in
 from pagefile.engine.transfer_lines import (
     FORMAT,
     VERSION,
     Begun,
+    Bytes,
     Mark,
     Owned,
     Reader,
@@ -26,6 +28,7 @@ from pagefile.engine.transfer_lines import (
     dumped,
     dumped_item,
     dumped_mark,
+    dumped_media,
     dumped_revision,
     dumped_session,
     last_place,
@@ -140,7 +143,10 @@ async def _conversation_records(
         yield dumped_session(scope, session)
     async for page, text in _pages(store, scope):
         yield dumped("page", page) | {"text": text}
+    shown: set[str] = set()
     async for entry in _entries(store, scope):
+        async for media in _media(store, entry, shown):
+            yield media
         yield dumped(type(entry).__name__.lower(), entry)
     for call in calls:
         # A handle that named nobody worked for the conversation's owner.
@@ -150,6 +156,14 @@ async def _conversation_records(
     if read and not alone:
         # Where facts were read before, they are not read again: one that was retracted would come back.
         yield dumped_mark(scope, read)
+
+
+async def _media(store: Store, entry: Entry, shown: set[str]) -> AsyncIterator[dict[str, JsonValue]]:
+    """The images and files of a turn that no turn before it had."""
+    for media in media_in(entry.messages) if isinstance(entry, Turn) else ():
+        if media.blob is not None and media.blob not in shown:
+            shown.add(media.blob)
+            yield dumped_media(entry.scope, media, await store.media.load(entry.scope, media.blob))
 
 
 async def _beside(store: Store, scope: Scope) -> tuple[JsonObject | None, Sequence[Call]]:
@@ -249,6 +263,7 @@ class _Chat:
     session: JsonObject | None = None
     entries: list[Entry] = field(default_factory=list[Entry])
     calls: list[Call] = field(default_factory=list[Call])
+    blobs: dict[str, bytes] = field(default_factory=dict[str, bytes])
     #: How far it was read for facts.
     read: int = 0
 
@@ -411,12 +426,14 @@ async def _take(record: Record | None, incoming: _Incoming) -> None:
             _add(record, chat)
 
 
-def _add(record: SessionOf | Mark | Entry | Call, chat: _Chat) -> None:
+def _add(record: SessionOf | Mark | Bytes | Entry | Call, chat: _Chat) -> None:
     match record:
         case SessionOf(value):
             chat.session = value
         case Mark(seq):
             chat.read = seq
+        case Bytes(blob, data):
+            chat.blobs[blob] = data
         case Call():
             chat.calls.append(record)
         case _:
@@ -504,7 +521,7 @@ async def _write_chat(incoming: _Incoming) -> None:
     session = None if there else chat.session
     if chat.entries:
         counts["conversation"] = counts.get("conversation", 0) + (not there)
-        new = await store.log.restore(chat.entries, agent=chat.agent, session=session)
+        new = await store.log.restore(chat.entries, agent=chat.agent, session=session, blobs=chat.blobs)
         counts["entry"] = counts.get("entry", 0) + new
     elif session is not None:
         counts["conversation"] = counts.get("conversation", 0) + 1

@@ -9,12 +9,14 @@ from base64 import b64decode, b64encode
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from datetime import datetime
+from hashlib import sha256
 from math import isfinite
 from types import UnionType
 from typing import Any, Literal, TypeAlias, TypeVar, Union, cast, get_args, get_origin
 
 import numpy as np
 
+from pagefile.content import Media, Message, Role, Shape, ToolCall, ToolResult, message_from, message_json
 from pagefile.engine.asking import MAX_INT, Request
 from pagefile.engine.drafts import checked_json
 from pagefile.engine.moments import KEY, Moment, listed
@@ -54,10 +56,24 @@ R = TypeVar("R")
 def dumped(kind: str, record: Entry | Fact | Page | Call) -> dict[str, JsonValue]:
     """A record of a conversation or a user."""
     given = cast("dict[str, object]", asdict(record))
+    layout = given.pop("layout", None)
+    if layout is not None and isinstance(record, Turn) and record.layout is not None:
+        given["layout"] = [message_json(message) for message in record.layout]
     scope = cast("dict[str, str | None]", given.pop("scope"))
     given.pop("outcome", None)  # of the call that wrote a fact, not of the fact
     given = {"type": kind, "user_id": scope["user"], "conversation_id": scope["conversation"]} | given
     return {key: _plain(value) for key, value in given.items()}
+
+
+def dumped_media(scope: Scope, media: Media, data: bytes) -> dict[str, JsonValue]:
+    """The bytes of an image or a file that a turn of a conversation brought."""
+    return {
+        "type": "media",
+        "user_id": scope.user,
+        "conversation_id": scope.conversation,
+        "hash": media.blob,
+        "data": b64encode(data).decode(),
+    }
 
 
 def dumped_session(scope: Scope, value: JsonObject) -> dict[str, JsonValue]:
@@ -147,6 +163,14 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
+class Bytes:
+    """An image or a file that a turn of the conversation that has begun brought."""
+
+    hash: str
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class Owned:
     """An item of somebody's."""
 
@@ -163,7 +187,7 @@ class Unknown:
 
 #: What a line stands for: a conversation that begins, or something of it, or of a user.
 Record: TypeAlias = (
-    Begun | SessionOf | Mark | Entry | Call | Fact | Revision | Owned | Unknown | tuple[Page, str]
+    Begun | SessionOf | Mark | Bytes | Entry | Call | Fact | Revision | Owned | Unknown | tuple[Page, str]
 )
 
 
@@ -210,7 +234,7 @@ class Reader:
                 return self._owned(record)
             case "call":
                 return self._placed(_call(record, self._tenant))
-            case "session" | "watermark":
+            case "session" | "watermark" | "media":
                 return self._beside(record)
             case "turn" | "checkpoint" | "reset":
                 if self._scope is None:
@@ -233,13 +257,15 @@ class Reader:
             case _:
                 return Owned(Scope(self._tenant, _id_or_none(record["user_id"])), _item(record))
 
-    def _beside(self, record: dict[str, JsonValue]) -> SessionOf | Mark:
+    def _beside(self, record: dict[str, JsonValue]) -> SessionOf | Mark | Bytes:
         """What stands beside the log of the conversation that has begun."""
         if self._scope is None or _id(record["conversation_id"]) != self._scope.conversation:
             raise self._astray(str(record["type"]))
         _id_or_none(record["user_id"])
         if record["type"] == "session":
             return SessionOf(_object(record["value"], "value"))
+        if record["type"] == "media":
+            return _bytes(record)
         if record["tier"] != TIER:
             raise ValueError(f"tier is {str(record['tier'])[:80]}")
         return Mark(_count(record["seq"], "seq"))
@@ -282,11 +308,34 @@ def _entry(record: dict[str, JsonValue], scope: Scope) -> Entry:
     match record["type"]:
         case "turn":
             steps = [_checked(Step, step) for step in cast("list[dict[str, object]]", record["steps"])]
-            return _checked(Turn, {**_fields(record, scope), "steps": tuple(steps)})
+            layout = _layout(record.get("layout"), len(steps))
+            return _checked(Turn, {**_fields(record, scope), "steps": tuple(steps), "layout": layout})
         case "checkpoint":
             return _checked(Checkpoint, _fields(record, scope))
         case _:
             return _checked(Reset, _fields(record, scope))
+
+
+def _layout(value: JsonValue, steps: int) -> tuple[Message, ...] | None:
+    """The messages of a turn, each of which names only steps that the turn has."""
+    if value is None:
+        return None
+    found = cast("list[JsonObject]", checked_json(value, "layout"))
+    messages = tuple(message_from(message) for message in found)
+    for message in messages:
+        if message.role not in get_args(Role) or message.shape not in get_args(Shape):
+            raise ValueError(f"a message has the role {message.role!r} and the shape {message.shape!r}")
+        for part in message.parts:
+            if isinstance(part, ToolCall | ToolResult) and not 0 <= part.step < steps:
+                raise ValueError(f"a message names step {part.step}, which is not there")
+    return messages
+
+
+def _bytes(record: dict[str, JsonValue]) -> Bytes:
+    data = b64decode(checked_text(record["data"], "data"), validate=True)
+    if sha256(data).hexdigest() != record["hash"]:
+        raise ValueError("its bytes are not what its hash says")
+    return Bytes(str(record["hash"]), data)
 
 
 def _fact(record: dict[str, JsonValue], tenant: str) -> Fact:

@@ -7,7 +7,8 @@
 from pagefile.shapes.answers import answer, question
 from pagefile.shapes.filling import Filling
 from pagefile.shapes.pairing import answered_steps
-from pagefile.shapes.parsing import Parsed, parsed
+from pagefile.shapes.parsing import Parsed, listed, parsed
+from pagefile.shapes.reading import plain_json
 from pagefile.shapes.rendering import given_back, own_shape, rendered, turn_messages, with_own_call_ids
 from pagefile.shapes.spelling import compact
 
@@ -18,8 +19,10 @@ __all__ = [
     "answered_steps",
     "compact",
     "given_back",
+    "listed",
     "own_shape",
     "parsed",
+    "plain_json",
     "question",
     "rendered",
     "turn_messages",

@@ -48,14 +48,15 @@ def parsed(
     `steps` and `before` are what the turn has already: a result may answer a call made there. `made_id` gives a call its id where the
     message has none. What cannot be read raises `InvalidTurnError`, which names the message.
     """
-    given = [storable(plain_json(message, index)) for index, message in enumerate(_listed(messages))]
+    given = [storable(plain_json(message, index)) for index, message in enumerate(listed(messages))]
     known = shape or shape_of(given, _shape_before(before))
     book = Book(tuple(steps), set(range(len(steps))) - answered_steps(before), made_id)
     found = tuple(_read(raw, known, book, index) for index, raw in enumerate(given))
     return Parsed(found, tuple(book.steps), book.results, book.blobs)
 
 
-def _listed(messages: object) -> list[object]:
+def listed(messages: object) -> list[object]:
+    """The messages as a list, or an error that says what was given instead."""
     if isinstance(messages, Iterable) and not isinstance(messages, (str, bytes, Mapping)):
         return list(cast("Iterable[object]", messages))
     kind = type(cast("object", messages)).__name__

@@ -1,7 +1,7 @@
 """What a client asks for: the query strings of GET requests."""
 
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -41,6 +41,16 @@ class TurnsParams(ConversationParams):
     after: Annotated[int, Field(ge=0, le=MAX_INT, description=AFTER)] = 0
     limit: Annotated[PageSize, Field(description=PAGE)] = 100
     newest: Annotated[bool, Field(description="The last turns instead of the first.")] = False
+
+
+class MessagesParams(ConversationParams):
+    """The messages of a turn."""
+
+    turn_id: Annotated[Id, Field(description="The turn.")]
+    shape: Annotated[
+        Literal["openai", "responses", "anthropic"] | None,
+        Field(description="The shape to give them in; the one they came in when left out."),
+    ] = None
 
 
 class DoneTurnsParams(Params):

@@ -24,6 +24,14 @@ from pagefile.wire.texts import (
     Uuid,
 )
 
+#: Messages as a provider's client has them.
+Messages: TypeAlias = Annotated[
+    list[dict[str, JsonValue]],
+    Field(
+        min_length=1,
+        description="In the shape of OpenAI Chat, OpenAI Responses or Anthropic, kept as they are.",
+    ),
+]
 Format: TypeAlias = Literal["openai", "anthropic", "text"]
 
 CHAT = "诊疗/2026:7"
@@ -67,10 +75,11 @@ class _NewTurn(ConversationBody):
 
 
 class RecordTurn(_NewTurn):
-    """One done turn. Either side may be missing, not both."""
+    """One done turn. Either side may be missing, not both; or all of it as messages."""
 
     user: Text | None = None
     assistant: Text | None = None
+    messages: Messages | None = None
     steps: tuple[StepBody, ...] = Field(default=(), strict=False)
 
     model_config = ConfigDict(
@@ -94,7 +103,8 @@ class RecordTurn(_NewTurn):
 class BeginTurn(_NewTurn):
     """The user's message, before the answer is there."""
 
-    user: Text
+    user: Text | None = None
+    messages: Messages | None = None
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -134,8 +144,64 @@ class AddStep(_OpenTurn, StepBody):
     )
 
 
+class ExtendTurn(_OpenTurn):
+    """Messages of a provider's client, added to an open turn."""
+
+    messages: Messages
+    after: Annotated[
+        int | None,
+        Field(
+            ge=0, le=MAX_COUNT, description="How many messages the turn had: sent twice, they are added once."
+        ),
+    ] = None
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "conversation_id": CHAT,
+                    "user_id": USER,
+                    "turn_id": OPEN_TURN,
+                    "messages": [
+                        {
+                            "role": "assistant",
+                            "content": "我查一下指南。",
+                            "tool_calls": [
+                                {
+                                    "id": "call_2",
+                                    "type": "function",
+                                    "function": {"name": "guideline", "arguments": '{"topic":"salt"}'},
+                                }
+                            ],
+                        },
+                        {"role": "tool", "tool_call_id": "call_2", "content": "每天少于五克。"},
+                    ],
+                }
+            ]
+        }
+    )
+
+
+class ForkConversation(_OpenTurn):
+    """Go on from a turn in a new conversation."""
+
+    turn_id: Annotated[Id, Field(description="The turn to go on from.")]
+    id: Annotated[
+        ConversationId | None, Field(description="The new conversation's; made up when left out.")
+    ] = None
+    before: Annotated[
+        bool, Field(description="Leave the turn itself out: to ask again, or something else.")
+    ] = False
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"conversation_id": CHAT, "user_id": USER, "turn_id": TURN, "before": True}]
+        }
+    )
+
+
 class CompleteTurn(_OpenTurn):
-    """The answer: the turn is done."""
+    """The answer: the turn is done. Of a turn made of messages, the answer is in them."""
 
     assistant: Text | None = None
 

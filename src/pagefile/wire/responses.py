@@ -9,6 +9,7 @@ from typing import Annotated, Generic, Literal, Self, TypeAlias, TypeVar, cast
 
 from pydantic import Field, JsonValue
 
+from pagefile.content import message_from, message_json
 from pagefile.records import (
     Call,
     Checkpoint,
@@ -119,6 +120,12 @@ class TurnOut(_Scoped):
     tokens: Annotated[int, Field(description="Of the whole turn as it stands in a window.")]
     counter: str
     metadata: Json
+    layout: Annotated[
+        list[Json] | None,
+        Field(
+            description="Its messages in their order, with references to its steps; null where the short form says all."
+        ),
+    ] = None
 
     @classmethod
     def of(cls, turn: Turn) -> Self:
@@ -139,6 +146,7 @@ class TurnOut(_Scoped):
             tokens=turn.tokens,
             counter=turn.counter,
             metadata=_object(turn.metadata),
+            layout=None if turn.layout is None else [_object(message_json(one)) for one in turn.layout],
         )
 
     def record(self) -> Turn:
@@ -157,7 +165,18 @@ class TurnOut(_Scoped):
             tokens=self.tokens,
             counter=self.counter,
             metadata=self.metadata,
+            layout=None if self.layout is None else tuple(message_from(one) for one in self.layout),
         )
+
+
+class MessagesOut(Answer):
+    """The messages of a turn."""
+
+    messages: list[Json]
+
+
+class ForkOut(_Scoped):
+    """A new conversation."""
 
 
 class HitOut(Answer):

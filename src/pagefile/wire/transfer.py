@@ -110,6 +110,16 @@ class TurnLine(_Owned):
     tokens: Count
     counter: Text
     metadata: dict[str, JsonValue] = Field(default_factory=dict[str, JsonValue])
+    #: Its messages, where they are more than the short form; they name its steps.
+    layout: list[dict[str, JsonValue]] | None = None
+
+
+class MediaLine(_Owned):
+    """The bytes of an image or a file of a turn, before the first turn that has it."""
+
+    type: Literal["media"]
+    hash: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+    data: Annotated[str, Field(description="Base64.")]
 
 
 class CheckpointLine(_Owned):
@@ -290,6 +300,7 @@ ExportLine: TypeAlias = Annotated[
     | SessionLine
     | PageLine
     | TurnLine
+    | MediaLine
     | CheckpointLine
     | ResetLine
     | CallLine

@@ -55,6 +55,7 @@ def test_a_turn_that_grows_is_given_back_too(shape, data):
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("target", SHAPES)
 @given(data=st.data())
+@settings(max_examples=50)
 def test_every_provider_can_be_given_every_turn(shape, target, data):
     """Cross-rendered messages are of the provider's own types, and every call has its result behind it."""
     messages = data.draw(conversations(shape))
@@ -73,7 +74,9 @@ def _chat_is_paired(messages):
             waiting = [call for call in waiting if call != message.get("tool_call_id")]
             continue
         assert not waiting, "a call is not followed by its result"
-        waiting = [call["id"] for call in message.get("tool_calls") or () if call["type"] in {"function", "custom"}]
+        waiting = [
+            call["id"] for call in message.get("tool_calls") or () if call["type"] in {"function", "custom"}
+        ]
     assert not waiting
 
 
@@ -96,7 +99,9 @@ def _anthropic_is_paired(messages):
 def _responses_are_paired(items):
     kinds = {"function_call", "custom_tool_call"}
     calls = [item["call_id"] for item in items if item.get("type") in kinds]
-    results = [item.get("call_id") for item in items if item.get("type") in {f"{kind}_output" for kind in kinds}]
+    results = [
+        item.get("call_id") for item in items if item.get("type") in {f"{kind}_output" for kind in kinds}
+    ]
     assert sorted(calls) == sorted(filter(None, results))
 
 

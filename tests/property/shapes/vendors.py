@@ -25,12 +25,16 @@ TYPES = {
 PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 )
-WORDS = st.sampled_from(["", " ", "Where is it?", "血压 140/90 🙂", "</tool>", "a\nb", "null", "$part", '{"$part": [0]}'])
+WORDS = st.sampled_from(
+    ["", " ", "Where is it?", "血压 140/90 🙂", "</tool>", "a\nb", "null", "$part", '{"$part": [0]}']
+)
 IDS = st.sampled_from(["call_a", "call_b", "call_c"])
 LEAVES = st.one_of(st.none(), st.booleans(), st.integers(-9, 9), st.sampled_from([1.0, 0.5, 1e20]), WORDS)
 KEYS = st.sampled_from(["x", "$part", "$$result", "type", "$", "cache_control", "名"])
 JSON = st.recursive(
-    LEAVES, lambda inner: st.one_of(st.lists(inner, max_size=2), st.dictionaries(KEYS, inner, max_size=2)), max_leaves=4
+    LEAVES,
+    lambda inner: st.one_of(st.lists(inner, max_size=2), st.dictionaries(KEYS, inner, max_size=2)),
+    max_leaves=4,
 )
 ARGUMENTS = st.one_of(
     st.builds(
@@ -40,7 +44,9 @@ ARGUMENTS = st.one_of(
         separators=st.sampled_from([None, (",", ":")]),
         indent=st.sampled_from([None, 1]),
     ),
-    st.sampled_from(["", "{", "NaN", "1e999", '{"a":1,"a":2}', '"\\ud800"', '"\\u0000"', "7", '"text"', "{ }"]),
+    st.sampled_from(
+        ["", "{", "NaN", "1e999", '{"a":1,"a":2}', '"\\ud800"', '"\\u0000"', "7", '"text"', "{ }"]
+    ),
 )
 DATA = st.one_of(
     st.sampled_from([PNG, b"%PDF-1.7 ...", b"plain"]).map(lambda data: base64.b64encode(data).decode()),
@@ -71,13 +77,21 @@ def made(hint: Any, name: str = "") -> st.SearchStrategy:
     origin, arguments = get_origin(hint), get_args(hint)
     if hint is str:
         return BY_NAME.get(name, WORDS)
-    if origin in {Required, NotRequired, typing.Annotated, typing_extensions.Required, typing_extensions.NotRequired}:
+    if origin in {
+        Required,
+        NotRequired,
+        typing.Annotated,
+        typing_extensions.Required,
+        typing_extensions.NotRequired,
+    }:
         return made(arguments[0], name)
     if origin is Literal:
         return st.sampled_from(arguments)
     if origin in {Union, types.UnionType}:
         return st.one_of([st.none() if one is type(None) else made(one, name) for one in arguments])
-    if origin in {list, Iterable} or (isinstance(origin, type) and issubclass(origin, Iterable) and len(arguments) == 1):
+    if origin in {list, Iterable} or (
+        isinstance(origin, type) and issubclass(origin, Iterable) and len(arguments) == 1
+    ):
         return st.lists(st.deferred(lambda: made(arguments[0])), max_size=2)
     if origin is dict or (isinstance(origin, type) and issubclass(origin, Mapping)):
         return st.dictionaries(KEYS, made(arguments[1]), max_size=2)
@@ -88,7 +102,12 @@ def made(hint: Any, name: str = "") -> st.SearchStrategy:
     return _LEAF.get(hint, JSON)
 
 
-_LEAF = {int: st.integers(0, 99), float: st.sampled_from([0.5, 2.0]), bool: st.booleans(), type(None): st.none()}
+_LEAF = {
+    int: st.integers(0, 99),
+    float: st.sampled_from([0.5, 2.0]),
+    bool: st.booleans(),
+    type(None): st.none(),
+}
 
 
 def _typed_dict(hint: Any) -> st.SearchStrategy:
@@ -112,7 +131,10 @@ def with_unknown_fields(draw: st.DrawFn, message: st.SearchStrategy) -> Any:
     """A message to which a service added what its types do not have."""
     value = draw(message)
     if draw(st.integers(0, 3)) == 0:
-        value = {**value, **draw(st.dictionaries(st.sampled_from(["usage", "$result", "x_provider"]), JSON, max_size=2))}
+        value = {
+            **value,
+            **draw(st.dictionaries(st.sampled_from(["usage", "$result", "x_provider"]), JSON, max_size=2)),
+        }
     content = value.get("content")
     if isinstance(content, list) and draw(st.integers(0, 3)) == 0:
         value = {**value, "content": [*content, {"type": "hologram", "$blob": draw(JSON)}]}
@@ -126,13 +148,8 @@ def conversations(shape: str) -> st.SearchStrategy:
 
 def is_valid(shape: str, message: Any) -> bool:
     """Whether a vendor's own type takes a message; raises what it says if not."""
-    _validator(shape).validate_python(message)
+    VALIDATORS[shape].validate_python(message)
     return True
-
-
-@functools.cache
-def _validator(shape: str) -> TypeAdapter:
-    return TypeAdapter(eager(TYPES[shape]))
 
 
 @functools.cache
@@ -143,13 +160,16 @@ def eager(hint: Any) -> Any:
         return Union[tuple(eager(one) for one in arguments)]  # noqa: UP007 - made of a tuple
     if origin in {Required, typing_extensions.Required}:
         return Required[eager(arguments[0])]
-    if origin is not None and origin is not Literal and len(arguments) == 1 and issubclass(origin, Iterable):
+    if origin not in {None, Literal, typing.IO} and len(arguments) == 1 and issubclass(origin, Iterable):
         return list[eager(arguments[0])]
     if typing_extensions.is_typeddict(hint):
         fields = typing_extensions.get_type_hints(hint, include_extras=True)
         made_of = {name: eager(kind) for name, kind in fields.items()}
         return typing_extensions.TypedDict(hint.__name__, made_of, total=False)
-    return hint
+    return str if origin is typing.IO else hint
+
+
+VALIDATORS = {shape: TypeAdapter(eager(kind)) for shape, kind in TYPES.items()}
 
 
 def json_of(value: Any) -> str:

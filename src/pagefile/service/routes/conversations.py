@@ -13,10 +13,11 @@ from pagefile.wire.queries import (
     LogParams,
     ResetsParams,
 )
-from pagefile.wire.requests import MakeCheckpoint, ResetConversation
+from pagefile.wire.requests import ForkConversation, MakeCheckpoint, ResetConversation
 from pagefile.wire.responses import (
     CheckpointOut,
     ConversationOut,
+    ForkOut,
     LogPage,
     Page,
     ResetOut,
@@ -26,6 +27,13 @@ from pagefile.wire.responses import (
 )
 
 routes = router("Conversations")
+
+
+@routes.post("/conversations/fork", status_code=201)
+async def fork(memory: MemoryOf, body: ForkConversation) -> ForkOut:
+    """A new conversation that goes on from a turn of this one, which stays as it is."""
+    made = await chat_of(memory, body).fork(body.turn_id, id=body.id, before=body.before)
+    return ForkOut(conversation_id=made.id, user_id=made.scope.user, tenant=made.scope.tenant)
 
 
 @routes.get("/conversations")

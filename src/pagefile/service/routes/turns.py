@@ -6,9 +6,9 @@ from fastapi import Header, Query
 
 from pagefile.service.once import HEADER, made_id
 from pagefile.service.routes.common import MemoryOf, chat_of, router
-from pagefile.wire.queries import DoneTurnsParams, TurnsParams
-from pagefile.wire.requests import AbortTurn, AddStep, BeginTurn, CompleteTurn, RecordTurn
-from pagefile.wire.responses import Page, TurnOut, page_of
+from pagefile.wire.queries import DoneTurnsParams, MessagesParams, TurnsParams
+from pagefile.wire.requests import AbortTurn, AddStep, BeginTurn, CompleteTurn, ExtendTurn, RecordTurn
+from pagefile.wire.responses import MessagesOut, Page, TurnOut, page_of
 
 routes = router("Turns")
 
@@ -26,6 +26,7 @@ async def record(memory: MemoryOf, body: RecordTurn, key: Key = None) -> TurnOut
     turn = await chat.record(
         body.user,
         body.assistant,
+        messages=body.messages,
         steps=[step.model_dump() for step in body.steps],
         id=body.id or made_id(key, body.tenant, body.conversation_id),
         at=body.at,
@@ -42,7 +43,15 @@ async def begin(memory: MemoryOf, body: BeginTurn, key: Key = None) -> TurnOut:
     """
     chat = chat_of(memory, body, agent=body.agent)
     turn_id = body.id or made_id(key, body.tenant, body.conversation_id)
-    return TurnOut.of(await chat.begin(body.user, id=turn_id, at=body.at, metadata=body.metadata))
+    turn = await chat.begin(body.user, messages=body.messages, id=turn_id, at=body.at, metadata=body.metadata)
+    return TurnOut.of(turn)
+
+
+@routes.post("/turns/extend")
+async def extend(memory: MemoryOf, body: ExtendTurn) -> TurnOut:
+    """Add messages of a provider's client to an open turn; bulky tool results are archived on the way."""
+    chat = chat_of(memory, body)
+    return TurnOut.of(await chat.extend(body.turn_id, body.messages, after=body.after))
 
 
 @routes.post("/turns/step")
@@ -69,6 +78,13 @@ async def complete(memory: MemoryOf, body: CompleteTurn) -> TurnOut:
 async def abort(memory: MemoryOf, body: AbortTurn) -> TurnOut:
     """Give a turn up: it stays in the log and enters no window, summary or index."""
     return TurnOut.of(await chat_of(memory, body).abort(body.turn_id))
+
+
+@routes.get("/turns/messages")
+async def messages(memory: MemoryOf, params: Annotated[MessagesParams, Query()]) -> MessagesOut:
+    """The messages of a turn as they were recorded, or in another provider's shape."""
+    found = await chat_of(memory, params).messages(params.turn_id, shape=params.shape)
+    return MessagesOut(messages=found)
 
 
 @routes.get("/turns")

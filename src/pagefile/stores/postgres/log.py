@@ -1,6 +1,6 @@
 """Writes the turn log. A turn takes one statement, which orders itself behind others at its conversation's row."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -53,7 +53,12 @@ class PostgresTurnLog(TurnLog):
         return await self._database.write(lambda connection: add_checkpoint(connection, marker, now))
 
     async def restore(
-        self, entries: Sequence[Entry], *, agent: str | None = None, session: JsonObject | None = None
+        self,
+        entries: Sequence[Entry],
+        *,
+        agent: str | None = None,
+        session: JsonObject | None = None,
+        blobs: Mapping[str, bytes] | None = None,
     ) -> int:
         self._database.check_open()
         if not entries:

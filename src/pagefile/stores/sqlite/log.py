@@ -1,6 +1,6 @@
 """Writes the turn log. Every verb is one transaction that may be run again."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -95,7 +95,12 @@ class SqliteTurnLog(TurnLog):
         return await self._writer.run(lambda connection: self._checkpoint(connection, marker))
 
     async def restore(
-        self, entries: Sequence[Entry], *, agent: str | None = None, session: JsonObject | None = None
+        self,
+        entries: Sequence[Entry],
+        *,
+        agent: str | None = None,
+        session: JsonObject | None = None,
+        blobs: Mapping[str, bytes] | None = None,
     ) -> int:
         if not entries:
             return await self._writer.run(lambda _: 0)
