@@ -104,12 +104,14 @@ def joined(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     for message in messages:
         last = found[-1] if found else None
+        if not message["content"]:
+            continue
         if last is not None and last["role"] == message["role"]:
             content = [*_as_blocks(last["content"]), *_as_blocks(message["content"])]
             found[-1] = {**last, **message, "content": content}
         else:
             found.append(message)
-    return [message for message in found if message["content"]]
+    return found
 
 
 def _as_blocks(content: Any) -> list[dict[str, Any]]:

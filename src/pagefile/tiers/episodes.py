@@ -6,7 +6,7 @@ behind: a turn that has none yet is found by its words.
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -130,10 +130,14 @@ class Episodes(Tier):
         home = _home(scope)
         for _ in range(2):
             index = await self._caught_up(home)
-            ranking = await self._ranked(index, scope, query, limit, at, max(PATIENCE_S, self._patience_s))
+            patience_s = max(PATIENCE_S, self._patience_s)
+            ranking = await self._ranked(index, scope, query, limit, at, patience_s)
+            if copies := _copies(ranking.found):
+                ranking = await self._ranked(index, scope, query, limit * (1 + copies), at, patience_s)
             found = await self._read(home, ranking.found)
             if found is not None:
-                return [_hit(near, one) for near, one in zip(found, ranking.found, strict=True)]
+                pairs = _each_once(zip(found, ranking.found, strict=True))
+                return [_hit(near, one) for near, one in pairs][:limit]
             # Something was erased or written anew behind our back: build the index again from the log.
             self._indexes.pop(home, None)
         return []
@@ -149,8 +153,8 @@ class Episodes(Tier):
                 occasion.note(ranking.note)
             found = await self._read(scope, ranking.found)
             if found is not None:
-                occasion.traces[self.name] = [[*one.key, one.score] for one in ranking.found]
-                shown = zip(found, ranking.found, strict=True)
+                shown = _each_once(zip(found, ranking.found, strict=True))
+                occasion.traces[self.name] = [[*one.key, one.score] for _, one in shown]
                 return [self.candidate(near.turn, one.score, rank) for rank, (near, one) in enumerate(shown)]
             self._drop(scope)
         return []
@@ -341,6 +345,22 @@ def _home(scope: Scope) -> Scope:
 
 def _key(near: Near) -> _Key:
     return _Key(near.conversation, near.seq, near.turn_id)
+
+
+def _copies(found: Sequence[Found[_Key]]) -> int:
+    """How many may be the same turn once more: a fork of a conversation has its turns under their ids."""
+    return len(found) - len({one.key.turn_id for one in found})
+
+
+def _each_once(
+    pairs: Iterable[tuple[Neighbourhood, Found[_Key]]],
+) -> list[tuple[Neighbourhood, Found[_Key]]]:
+    """Each turn once, where it was found best. Callers choose ids, so turns are the same only if they say the same too."""
+    seen: dict[object, tuple[Neighbourhood, Found[_Key]]] = {}
+    for near, one in pairs:
+        turn = near.turn
+        seen.setdefault((turn.id, turn.at, turn.user, turn.assistant), (near, one))
+    return list(seen.values())
 
 
 def _hit(near: Neighbourhood, found: Found[_Key]) -> Hit:

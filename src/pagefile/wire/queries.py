@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from pagefile.engine.reading import Kind
+from pagefile.wire.requests import TURN
 from pagefile.wire.texts import (
     MAX_INT,
     ConversationId,
@@ -46,7 +47,7 @@ class TurnsParams(ConversationParams):
 class MessagesParams(ConversationParams):
     """The messages of a turn."""
 
-    turn_id: Annotated[Id, Field(description="The turn.")]
+    turn_id: Annotated[Id, Field(description="The turn.", examples=[TURN])]
     shape: Annotated[
         Literal["openai", "responses", "anthropic"] | None,
         Field(description="The shape to give them in; the one they came in when left out."),
