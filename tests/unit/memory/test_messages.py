@@ -1,0 +1,162 @@
+"""Turns as they really happened: recorded, extended, given back, forked."""
+
+import pytest
+
+from pagefile import ConflictError, InvalidTurnError, Memory, NotFoundError, Settings
+from pagefile.settings import ArchiveSettings
+from pagefile.text.tokens import open_counter
+from tests.unit.shapes.test_shapes import CHAT
+
+pytestmark = pytest.mark.anyio
+PICTURE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}}
+ASKED = [{"role": "user", "content": [PICTURE, {"type": "text", "text": "What is this?"}]}]
+LOOKED = [
+    {
+        "role": "assistant",
+        "content": [
+            {"type": "thinking", "thinking": "A picture.", "signature": "EqQB"},
+            {"type": "tool_use", "id": "t1", "name": "look", "input": {"at": "picture"}},
+        ],
+    }
+]
+SEEN = [
+    {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "a cat " * 2000}]}
+]
+SAID = [{"role": "assistant", "content": [{"type": "text", "text": "A cat."}]}]
+
+
+@pytest.fixture
+async def memory():
+    async with Memory.open("memory://") as opened:
+        yield opened
+
+
+async def test_messages_are_given_back_as_they_came(memory):
+    """Equal JSON, and the columns of document 001 beside it."""
+    chat = memory.conversation("c", user_id="ada")
+    turn = await chat.record(messages=CHAT)
+    assert (turn.user, turn.assistant, len(turn.steps)) == ("Where is it?", "Up there.", 2)
+    assert await chat.messages(turn) == await chat.messages(turn.id) == CHAT
+    assert "I will look in both places." in turn.answered
+
+
+async def test_messages_that_are_the_short_form_are_stored_as_the_short_form(memory):
+    """The same turn, whichever way it is given; the same tokens."""
+    chat = memory.conversation("c", user_id="ada")
+    said = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hi"}]
+    given, short = await chat.record(messages=said), await chat.record("Hello", "Hi")
+    assert (given.layout, given.tokens) == (None, short.tokens)
+    assert await chat.messages(short) == said
+
+
+async def test_a_turn_grows_message_by_message(memory):
+    """A result answers a call of an earlier message, a bulky one is archived, and all of it comes back."""
+    chat = memory.conversation("c", user_id="ada")
+    turn = await chat.begin(messages=ASKED)
+    for messages in (LOOKED, SEEN, SAID):
+        turn = await chat.extend(turn, messages)
+    done = await chat.complete(turn)
+    assert (done.user, done.assistant, done.status) == ("What is this?", "A cat.", "done")
+    assert done.steps[0].page is not None
+    assert not done.steps[0].whole
+    assert await chat.messages(done) == [*ASKED, *LOOKED, *SEEN, *SAID]
+    assert len(done.messages) == 4
+
+
+async def test_messages_sent_twice_are_added_once(memory):
+    """A caller that lost the answer asks again; a caller that holds an old turn adds behind what is there."""
+    chat = memory.conversation("c", user_id="ada")
+    begun = await chat.begin(messages=ASKED)
+    once = await chat.extend(begun, LOOKED)
+    assert await chat.extend(begun, LOOKED) == await chat.extend(begun.id, LOOKED, after=1) == once
+    assert len((await chat.extend(begun, SEEN)).messages) == 3
+
+
+async def test_an_answer_given_beside_the_messages_is_said_once(memory):
+    """`complete` takes the answer again, or a new one."""
+    chat = memory.conversation("c", user_id="ada")
+    turn = await chat.extend(await chat.begin("Who?"), SAID)
+    done = await chat.complete(turn, "A cat.")
+    assert [message.text for message in done.messages] == ["Who?", "A cat."]
+    turn = await chat.extend(await chat.begin("Who?"), SAID)
+    assert (await chat.complete(turn, "A dog.")).messages[-1].text == "A dog."
+
+
+async def test_tokens_are_counted_once_for_a_message_with_several_calls(memory):
+    """Two calls in one message share its frame."""
+    chat = memory.conversation("c", user_id="ada")
+    together = await chat.record(messages=CHAT)
+    steps = [{"tool": step.tool, "input": step.input, "result": step.result} for step in together.steps]
+    apart = await chat.record("Where is it?", "Up there.", steps=steps)
+    count = open_counter().count
+    extra = count("I will look in both places.") + count("Be brief.") + 4
+    assert together.tokens == apart.tokens - 4 + extra
+
+
+async def test_nothing_is_written_when_a_message_cannot_be_read(memory):
+    """The error names it, and there is no turn."""
+    chat = memory.conversation("c", user_id="ada")
+    with pytest.raises(InvalidTurnError, match=r"messages\[1\]"):
+        await chat.record(messages=[CHAT[0], {"role": "user", "content": 7}])
+    with pytest.raises(InvalidTurnError, match="at least one message"):
+        await chat.record(messages=[{"role": "user", "content": " "}])
+    with pytest.raises(InvalidTurnError, match="either messages or the short form"):
+        await chat.record("Hello", messages=CHAT)
+    assert await chat.turns() == []
+
+
+async def test_what_is_too_long_for_a_message_is_refused():
+    """What the parts hold is bounded as the short form is; results and files are not part of it."""
+    settings = Settings(url="memory://", max_message_chars=200, max_result_chars=300)
+    async with Memory.open(settings=settings) as memory:
+        chat = memory.conversation("c")
+        with pytest.raises(InvalidTurnError, match=r"messages\[0\] has .* characters"):
+            await chat.record(messages=[{"role": "user", "content": "x" * 300}])
+        with pytest.raises(InvalidTurnError, match="The result of 'tool' has 301 characters"):
+            await chat.record(messages=[{"role": "tool", "tool_call_id": "a", "content": "x" * 301}])
+
+
+async def test_a_fork_goes_on_from_an_earlier_turn(memory):
+    """The log up to there, under the same ids; the first conversation stays as it is, and recall finds each turn once."""
+    chat = memory.conversation("c", user_id="ada")
+    first = await chat.record("My cat is called Momo.", "Nice.", id="one")
+    second = await chat.record(messages=[*ASKED, *LOOKED, *SEEN, *SAID], id="two")
+    await chat.record("And now?", "Now this.", id="three")
+    again = await chat.fork(second, before=True)
+    also = await chat.fork("two", id="copy")
+    assert [turn.id for turn in await again.turns()] == [first.id]
+    assert [turn.id for turn in await also.turns()] == ["one", "two"]
+    assert await also.messages("two") == await chat.messages("two")
+    await again.record("What is this, please?", "A dog.")
+    assert len(await chat.turns()) == 3
+    found = await memory.recall("Momo the cat", user_id="ada", limit=3)
+    assert [hit.id for hit in found].count("one") == 1
+    with pytest.raises(ConflictError, match="There is a conversation 'copy' already"):
+        await chat.fork("two", id="copy")
+    with pytest.raises(NotFoundError, match="There is no turn 'four'"):
+        await chat.fork("four")
+
+
+async def test_pages_of_nobody_can_be_read_in_a_fork():
+    """Without a user a page is read in its own conversation only, so the fork has one of its own."""
+    settings = Settings(url="memory://", archive=ArchiveSettings(threshold=200, page_from=200))
+    async with Memory.open(settings=settings) as memory:
+        chat = memory.conversation("c")
+        turn = await chat.record("Look", "Seen", steps=[{"tool": "look", "result": "word " * 100}])
+        fork = await chat.fork(turn)
+        page = (await fork.turns())[0].steps[0].page
+        assert page != turn.steps[0].page
+        assert await fork.load(page) == "word " * 100
+        assert page in (await fork.turns())[0].steps[0].result
+
+
+async def test_messages_travel_in_an_export(memory, tmp_path):
+    """Layout and bytes: what is imported is given back as it came."""
+    chat = memory.conversation("c", user_id="ada")
+    turn = await chat.record(messages=[*ASKED, *LOOKED, *SEEN, *SAID])
+    await memory.export(tmp_path / "all.jsonl")
+    async with Memory.open("memory://") as other:
+        await other.import_(tmp_path / "all.jsonl")
+        there = other.conversation("c", user_id="ada")
+        assert (await there.turns())[0] == turn
+        assert await there.messages(turn.id) == await chat.messages(turn)

@@ -1,0 +1,193 @@
+"""Messages of three vendors, taken apart and put together again."""
+
+import base64
+from datetime import UTC, datetime
+
+import pytest
+
+from pagefile.content import Media, Reasoning, Text, ToolCall, ToolResult, message_json
+from pagefile.errors import InvalidTurnError
+from pagefile.records import Scope, Step, Turn, plain_layout
+from pagefile.shapes import Filling, answer, given_back, parsed, question, rendered, turn_messages
+from pagefile.shapes.pixels import IMAGE_TOKENS, pixels, tile_tokens
+
+NOW = datetime(2026, 1, 31, tzinfo=UTC)
+CALLS = [
+    {"id": "a", "type": "function", "function": {"name": "look", "arguments": '{"where":"up"}'}},
+    {"id": "b", "type": "function", "function": {"name": "look", "arguments": '{"where": "down"}'}},
+]
+CHAT = [
+    {"role": "user", "content": "Where is it?"},
+    {"role": "assistant", "content": "I will look in both places.", "tool_calls": CALLS},
+    {"role": "tool", "tool_call_id": "b", "content": "not there"},
+    {"role": "developer", "content": "Be brief."},
+    {"role": "tool", "tool_call_id": "a", "content": "there"},
+    {"role": "assistant", "content": "Up there.", "refusal": None},
+]
+
+
+def filling(found, **replaced):
+    return Filling(found.steps, blobs=found.blobs, **replaced)
+
+
+def test_what_was_said_beside_the_calls_and_between_them_is_there():
+    """Text, several calls in one message, a developer's message in the middle: each in its place."""
+    found = parsed(CHAT)
+    assert found.messages[1].parts == (Text("I will look in both places."), ToolCall(0), ToolCall(1))
+    assert found.messages[2].parts == (ToolResult(1),)
+    assert [step.result for step in found.steps] == ["there", "not there"]
+    assert [step.input for step in found.steps] == [{"where": "up"}, {"where": "down"}]
+    assert CHAT == given_back(found.messages, filling(found))
+
+
+def test_question_and_answer_are_what_document_001_reads():
+    """The first words of the user; the last of the assistant, after the tools if there are any."""
+    found = parsed(CHAT)
+    assert (question(found.messages), answer(found.messages)) == ("Where is it?", "Up there.")
+    silent = parsed(CHAT[:-1])
+    assert answer(silent.messages) == "I will look in both places."
+
+
+def test_a_provider_gets_each_result_right_behind_its_call():
+    """OpenAI refuses what stands between a call and its result."""
+    found = parsed(CHAT)
+    roles = [message["role"] for message in rendered(found.messages, filling(found), "openai")]
+    assert roles == ["user", "assistant", "tool", "tool", "developer", "assistant"]
+
+
+def test_a_call_that_was_never_answered_is_left_out():
+    """And what was said beside it stays."""
+    found = parsed(CHAT[:2])
+    shown = rendered(found.messages, filling(found), "anthropic")
+    assert shown[1] == {
+        "role": "assistant",
+        "content": [{"type": "text", "text": "I will look in both places."}],
+    }
+
+
+def test_a_result_without_its_call_gets_one():
+    """A provider refuses a result that answers nothing."""
+    found = parsed([{"role": "tool", "tool_call_id": "x", "content": "42"}])
+    call, result = rendered(found.messages, filling(found), "openai")
+    assert call["tool_calls"][0]["id"] == result["tool_call_id"] == "x"
+
+
+def test_thoughts_go_back_to_the_provider_that_sealed_them_and_to_no_other():
+    """A signature means nothing elsewhere."""
+    thought = {"type": "thinking", "thinking": "hm", "signature": "EqQB"}
+    found = parsed([{"role": "assistant", "content": [thought, {"type": "text", "text": "yes"}]}])
+    assert found.messages[0].parts[0] == Reasoning("hm", {"type": "thinking", "signature": "EqQB"})
+    assert rendered(found.messages, filling(found), "anthropic")[0]["content"][0] == thought
+    assert rendered(found.messages, filling(found), "openai") == [{"role": "assistant", "content": "yes"}]
+
+
+def test_nothing_bulky_is_stored_twice():
+    """Texts are in the parts, results in the steps, bytes in the blobs; the skeleton only points at them."""
+    data = base64.b64encode(b"GIF89a" + b"x" * 900).decode()
+    messages = [
+        {"role": "user", "name": "ada", "content": [{"type": "text", "text": "words " * 100}]},
+        {
+            "role": "user",
+            "content": [{"type": "image_url", "image_url": {"url": f"data:image/gif;base64,{data}"}}],
+        },
+        {"role": "assistant", "content": None, "tool_calls": [dict(CALLS[1])]},
+        {
+            "role": "tool",
+            "tool_call_id": "b",
+            "name": "look",
+            "content": [{"type": "text", "text": "much " * 100}],
+        },
+    ]
+    found = parsed(messages)
+    kept = str([message_json(message) for message in found.messages])
+    assert (kept.count("words words"), kept.count("much much"), kept.count("xxxx"), data in kept) == (
+        50,
+        0,
+        0,
+        False,
+    )
+    assert messages == given_back(found.messages, filling(found))
+
+
+def test_a_result_that_is_replaced_is_shown_in_its_place():
+    """A placeholder takes the place of the text, and everything else of the message stays."""
+    found = parsed([*CHAT[:2], {**CHAT[2], "name": "look"}, CHAT[4]])
+    shown = rendered(found.messages, filling(found, replaced={1: "[archived]"}), "openai")
+    assert shown[2] == {"role": "tool", "tool_call_id": "b", "content": "[archived]", "name": "look"}
+
+
+def test_an_image_that_is_not_at_hand_is_named():
+    """A window may leave bytes out."""
+    source = {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}
+    found = parsed([{"role": "user", "content": [{"type": "image", "source": source}]}])
+    assert isinstance(found.messages[0].parts[0], Media)
+    shown = rendered(found.messages, Filling(found.steps), "anthropic")
+    assert shown[0]["content"] == [{"type": "text", "text": "[image: image/png, 8 bytes]"}]
+
+
+@pytest.mark.parametrize(
+    ("messages", "said"),
+    [
+        ("hello", "messages must be a list of messages, not str"),
+        ([7], r"messages\[0\] is the number 7"),
+        ([{"content": "?"}], r"messages\[0\] has neither a role nor a type"),
+        ([CHAT[0], {"role": "user", "content": 7}], r"messages\[1\] has a content that is the number 7"),
+        ([{"role": "critic", "content": "no"}], r"messages\[0\] has the role 'critic'"),
+        ([{"role": "user", "content": "a\0b"}], r"messages\[0\] cannot be stored: it has a NUL character"),
+        ([{"role": "user", "content": ["a"]}], r"messages\[0\] has a text in its content"),
+        (
+            [CHAT[1], {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a"}]}],
+            r"messages\[1\] is in the shape of Anthropic, those before it are in that of OpenAI Chat",
+        ),
+    ],
+)
+def test_what_cannot_be_read_is_named(messages, said):
+    """The error says which message it is, and what to give instead."""
+    with pytest.raises(InvalidTurnError, match=said):
+        parsed(messages)
+
+
+def test_what_a_tool_returned_is_cleaned_and_not_refused():
+    """Tools are not under the caller's control."""
+    found = parsed([CHAT[1], {"role": "tool", "tool_call_id": "a", "content": "a\0b\ud800"}])
+    assert found.steps[0].result == "a␀b?"
+
+
+def test_the_short_form_is_rendered_as_before():
+    """Windows and their hashes do not change: an empty content beside a call, call ids that are unique."""
+    steps = (Step("look", {"where": "上"}, "there", "a"), Step("look", None, "", "a"))
+    turn = Turn("t", Scope(), 1, "done", "Where?", "There.", steps, NOW, NOW, 0, 0, 0, "none")
+    user, said = {"role": "user", "content": "Where?"}, {"role": "assistant", "content": "There."}
+
+    def called(call_id: str, arguments: str, result: str) -> list[dict]:
+        function = {"name": "look", "arguments": arguments}
+        calls = [{"id": call_id, "type": "function", "function": function}]
+        return [
+            {"role": "assistant", "content": "", "tool_calls": calls},
+            {"role": "tool", "tool_call_id": call_id, "content": result},
+        ]
+
+    second = called("a_2", "null", "")
+    assert turn.messages == plain_layout("Where?", 2, "There.")
+    assert turn_messages(turn) == [user, *called("a", '{"where":"上"}', "there"), *second, said]
+    assert turn_messages(turn, results={0: "…"}) == [user, *called("a", '{"where":"上"}', "…"), *second, said]
+    assert turn_messages(turn, steps=False) == [user, said]
+
+
+def test_pixels_are_read_from_the_head_of_a_picture():
+    """PNG, GIF, JPEG and the three kinds of WebP; anything else has none."""
+    png = b"\x89PNG\r\n\x1a\n" + b"\0\0\0\rIHDR" + (640).to_bytes(4, "big") + (480).to_bytes(4, "big")
+    jpeg = b"\xff\xd8\xff\xe0\x00\x04ab\xff\xc0\x00\x11\x08\x01\xe0\x02\x80\x03"
+    webp = b"RIFF\0\0\0\0WEBP"
+    lossy = webp + b"VP8 " + b"\0" * 10 + b"\x80\x02\xe0\x01"
+    lossless = webp + b"VP8L" + b"\0\0\0\0\x2f" + ((639) | (479 << 14)).to_bytes(4, "little")
+    extended = webp + b"VP8X" + b"\0" * 8 + (639).to_bytes(3, "little") + (479).to_bytes(3, "little")
+    gif = b"GIF89a\x80\x02\xe0\x01"
+    assert [pixels(data) for data in (png, jpeg, lossy, lossless, extended, gif)] == [(640, 480)] * 6
+    assert [pixels(data) for data in (b"", b"%PDF", png[:17], webp + b"what")] == [None] * 4
+    # 640 × 480 takes two tiles of 512, 1024 × 1024 four of the shrunk picture, as OpenAI's own examples say.
+    assert (tile_tokens(640, 480), tile_tokens(1024, 1024), tile_tokens(2048, 4096)) == (
+        425,
+        IMAGE_TOKENS,
+        1105,
+    )
