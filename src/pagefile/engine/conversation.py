@@ -105,7 +105,7 @@ class Conversation:
         `messages()` gives back as equal JSON. The same id with the same text returns the stored turn, with another text it raises
         `ConflictError`.
         """
-        content = await self._content(user, assistant, messages, steps, id)
+        content = await self._content(user, assistant, messages, steps, id, done=True)
         draft = self._draft("done", *content, at=at, metadata=metadata)
         began = perf_counter()
         turn = await self._engine.store.log.append(draft)
@@ -123,10 +123,11 @@ class Conversation:
     ) -> Turn:
         """Write the user's message before the answer is there; the turn stays open until `complete` or `abort`.
 
-        `messages` takes what there is so far as a provider's client has it; `extend` adds what comes. The same id with the same message returns the stored turn as it is, with its steps and perhaps its answer; with
-        another message it raises `ConflictError`.
+        `messages` takes what there is so far as a provider's client has it; `extend` adds what comes. The same id with the same
+        message returns the stored turn as it is, with its steps and perhaps its answer; with another message it raises
+        `ConflictError`.
         """
-        content = await self._content(user, None, messages, (), id)
+        content = await self._content(user, None, messages, (), id, done=False)
         draft = self._draft("open", *content, at=at, metadata=metadata)
         turn = await self._engine.store.log.append(draft)
         self._open_turn = turn if turn.status == "open" else None
@@ -444,6 +445,8 @@ class Conversation:
         messages: Iterable[object] | None,
         steps: Iterable[StepLike],
         turn_id: str | None,
+        *,
+        done: bool,
     ) -> tuple[str, Content]:
         """The turn's id and what it says, whichever way it was given."""
         self._engine.check_open()
@@ -454,7 +457,7 @@ class Conversation:
             raise InvalidTurnError(
                 "Give either messages or the short form (user, assistant, steps), not both."
             )
-        return turn_id, await self._desk.whole(messages, turn_id)
+        return turn_id, await self._desk.whole(messages, turn_id, done=done)
 
     def _draft(
         self,
@@ -470,11 +473,11 @@ class Conversation:
             id=turn_id,
             status=status,
             user=content.user,
-            assistant=content.assistant if status == "done" else None,
+            assistant=content.assistant,
             steps=content.steps,
             at=moment(at) if at is not None else self._engine.clock.now(),
             user_tokens=content.user_tokens,
-            assistant_tokens=content.assistant_tokens if status == "done" else 0,
+            assistant_tokens=content.assistant_tokens,
             tokens=content.tokens,
             counter=self._engine.counter.name,
             metadata=checked_metadata(metadata),

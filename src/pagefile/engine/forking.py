@@ -10,6 +10,7 @@ from pagefile.engine.reading import KINDS
 from pagefile.errors import ConflictError
 from pagefile.ports import EntryQuery, HeadQuery
 from pagefile.records import Checkpoint, Entry, Scope, Step, Turn, checked_id
+from pagefile.tiers.archive import Archive
 
 _SLICE = 1_000
 

@@ -14,7 +14,7 @@ from pagefile.errors import InvalidTurnError, NotFoundError, PagefileError
 from pagefile.ports import EntryQuery, Extend
 from pagefile.records import Entry, Scope, Step, Turn, plain_layout
 from pagefile.shapes import Filling, Parsed, answer, answered_steps, given_back, parsed, question
-from pagefile.tiers.archive import LOADING_TOOLS
+from pagefile.tiers.page_text import LOADING_TOOLS
 from pagefile.window.measure import layout_tokens, measured_step, turn_tokens
 
 #: From this many characters on, counting tokens would hold up the event loop.
@@ -67,11 +67,11 @@ class Desk:
         tokens = turn_tokens(user, user_tokens, assistant, assistant_tokens, kept)
         return Content(user, assistant, kept, user_tokens, assistant_tokens, tokens)
 
-    async def whole(self, messages: Iterable[object], turn_id: str) -> Content:
-        """A turn given as messages."""
+    async def whole(self, messages: Iterable[object], turn_id: str, *, done: bool) -> Content:
+        """A turn given as messages; one that is not done has no answer yet, whatever was said in it."""
         found = self._parsed(messages, turn_id)
         steps = await self._kept(found, turn_id, ())
-        user, assistant = question(found.messages), answer(found.messages)
+        user, assistant = question(found.messages), answer(found.messages) if done else None
         return Content(
             user,
             assistant,

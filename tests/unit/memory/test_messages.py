@@ -82,6 +82,17 @@ async def test_an_answer_given_beside_the_messages_is_said_once(memory):
     assert (await chat.complete(turn, "A dog.")).messages[-1].text == "A dog."
 
 
+async def test_what_was_said_before_the_answer_is_kept_in_an_open_turn(memory):
+    """A turn that is begun with a greeting of the assistant has no answer yet."""
+    chat = memory.conversation("c", user_id="ada")
+    said = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "One moment."}]
+    turn = await chat.begin(messages=said)
+    assert (turn.assistant, turn.status) == (None, "open")
+    done = await chat.complete(await chat.extend(turn, [{"role": "assistant", "content": "Here I am."}]))
+    assert done.assistant == "Here I am."
+    assert (await chat.messages(done))[:2] == said
+
+
 async def test_tokens_are_counted_once_for_a_message_with_several_calls(memory):
     """Two calls in one message share its frame."""
     chat = memory.conversation("c", user_id="ada")
