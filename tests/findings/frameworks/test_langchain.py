@@ -142,7 +142,7 @@ class Weather(BaseModel):
     degrees: int
 
 
-@still_open("frameworks-F8")
+@finding("frameworks-F8")
 def test_a_structured_answer_is_the_turns_answer(blocking):
     """An answer given through `ToolStrategy` is recorded as what the assistant said."""
     model = Recorder(script=[calls_tool("Weather", {"city": "Kyoto", "degrees": 21})])
@@ -169,7 +169,7 @@ def test_running_a_done_turn_again_adds_no_turn(blocking):
     assert [("one", "re one"), ("two", "re two")] == exchanged(turns(blocking))
 
 
-@still_open("frameworks-F16")
+@finding("frameworks-F16")
 def test_the_log_tells_of_a_picture_beside_the_words(blocking):
     """A picture beside the words is named in the log."""
     model = says("a cat")

@@ -187,7 +187,7 @@ class Weather(BaseModel):
     city: str
 
 
-@still_open("frameworks-F8")
+@finding("frameworks-F8")
 async def test_a_structured_answer_of_the_graph_is_recorded(memory):
     """A model with structured output can answer in the graph, and its answer is the turn's."""
     model = says("x") | RunnableLambda(lambda _: Weather(city="Kyoto"))
@@ -247,7 +247,7 @@ async def test_the_prompt_speaks_the_language_of_the_settings(memory):
 # -- F16, F17: pictures, and idioms of LangChain ------------------------------------------------------------------------
 
 
-@still_open("frameworks-F16")
+@finding("frameworks-F16")
 async def test_the_log_of_the_graph_tells_of_a_picture(memory):
     """A picture beside the words is named in the log."""
     model = says("a cat")
@@ -259,7 +259,7 @@ async def test_the_log_of_the_graph_tells_of_a_picture(memory):
     assert PICTURE.search(turn.user)
 
 
-@still_open("frameworks-F16")
+@finding("frameworks-F16")
 async def test_a_picture_without_words_is_answered_and_recorded(memory):
     """A message that is only a picture is a turn like any other."""
     graph = build_conversation_graph(memory, model=says("a cat"))

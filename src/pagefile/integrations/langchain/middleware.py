@@ -24,7 +24,7 @@ from pagefile.blocking import BlockingMemory
 from pagefile.engine import Conversation, Memory
 from pagefile.engine.asking import at_least
 from pagefile.integrations.failing import FailOpen
-from pagefile.integrations.langchain.reading import Exchange, ToolUse, exchanges
+from pagefile.integrations.langchain.reading import Exchange, ToolUse, exchanges, structured_text
 from pagefile.integrations.langchain.recording import Talk, step_of
 from pagefile.integrations.langchain.results import context_of, messages_of, tool_messages, with_messages
 from pagefile.integrations.langchain.scoping import Given, Whose, whose
@@ -284,8 +284,9 @@ class PagefileMiddleware(
     async def _finished(self, who: Whose, state: AgentState[ResponseT]) -> None:
         talk = self._talk(who)
         _, told = exchanges(messages_of(state))
-        answer = told[-1].last_words if told else Exchange((), tuple(messages_of(state))).last_words
-        await talk.finish(told, answer)
+        last = told[-1] if told else Exchange((), tuple(messages_of(state)))
+        structured = structured_text(cast("Any", state).get("structured_response"))
+        await talk.finish(told, last.answer or structured or last.last_words)
 
     def failed(self, who: Whose, state: Any) -> None:
         """A run raised: its turn is given up when the user's next message comes."""

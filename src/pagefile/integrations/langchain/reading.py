@@ -1,7 +1,7 @@
 """What LangChain's messages say: which of them make up a turn, what was asked, what the tools returned, what was answered."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, is_dataclass
 from typing import Any, cast
 from uuid import NAMESPACE_OID, uuid5
 
@@ -12,6 +12,8 @@ from pagefile.records import MAX_ID_CHARS
 
 #: The name of the message that carries memory (document 004): never a user's words, never recorded.
 MEMORY_NAME = "memory_context"
+#: Blocks whose text is the message's.
+_TEXTS = frozenset({"text", "input_text", "output_text"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,13 +132,25 @@ def text_of(message: BaseMessage) -> str:
 
 
 def said(message: BaseMessage) -> str:
-    """The text of a user's message; a picture alone is named."""
+    """The text of a user's message; pictures and files beside it are named."""
+    content = cast("Any", message.content)
+    blocks = cast("list[Any]", content) if isinstance(content, list) else []
+    kinds = [
+        str(cast("dict[str, Any]", block).get("type", "block")) for block in blocks if isinstance(block, dict)
+    ]
+    named = " ".join(f"[{kind}]" for kind in kinds if kind not in _TEXTS)
     text = result_text(text_of(message))
-    if text.strip():
-        return text
-    blocks = cast("Any", message.content)
-    kinds = [str(block.get("type", "block")) for block in blocks if isinstance(block, dict)]  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType] - blocks are whatever a provider takes
-    return " ".join(f"[{kind}]" for kind in kinds) or "[ ]"
+    return "\n".join(one for one in (text if text.strip() else "", named) if one) or "[ ]"
+
+
+def structured_text(value: object) -> str | None:
+    """A structured answer as the JSON that the model gave; None when there is none."""
+    if value is None or isinstance(value, str):
+        return value
+    dump = getattr(value, "model_dump_json", None)
+    if callable(dump):
+        return str(dump())
+    return result_text(asdict(value) if is_dataclass(value) and not isinstance(value, type) else value)
 
 
 def turn_id(human: HumanMessage) -> str:

@@ -19,6 +19,7 @@ from langchain_core.runnables import Runnable
 
 from pagefile.engine import Memory
 from pagefile.errors import ConflictError, InvalidTurnError, SettingsError
+from pagefile.integrations.langchain.reading import said
 from pagefile.integrations.langgraph.prompt import build_prompt_from_state, prompt_tokens
 from pagefile.integrations.langgraph.speaking import AnyModel, spoken
 from pagefile.integrations.langgraph.state import (
@@ -229,7 +230,7 @@ async def persist_node(
         raise InvalidTurnError(
             "The last message is no answer of the model: let its tool calls be answered before the turn is persisted."
         )
-    conversation, user = state.get("conversation_id", ""), str(asked.text)
+    conversation, user = state.get("conversation_id", ""), said(asked)
     chat = store.conversation(conversation, state.get("user_id") or None)
     turn_id = state.get("turn_id") or asked.id or str(uuid4())
     try:

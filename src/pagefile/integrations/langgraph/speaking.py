@@ -17,6 +17,7 @@ from langchain_core.messages import (
 from langchain_core.runnables import Runnable
 
 from pagefile.errors import ModelOutputError, SettingsError
+from pagefile.integrations.langchain.reading import structured_text
 from pagefile.ports import ChatModel, ToolCall
 
 #: A model of LangChain (with its tools bound), a `ChatModel`, or a function from the messages to an answer.
@@ -54,10 +55,15 @@ async def _by_runnable(
     model: Runnable[Any, Any], prompt: list[BaseMessage], callbacks: Sequence[Any]
 ) -> Speech:
     whole: AIMessageChunk | None = None
+    value: Any = None
     # Without callbacks of its own, the model takes those of the run it is called in.
     stream: Any = model.astream(prompt, {"callbacks": list(callbacks)} if callbacks else None)
     async with aclosing(stream) as chunks:
         async for chunk in chunks:
+            if not isinstance(chunk, BaseMessage):
+                # A structured answer: each piece is the whole so far, unless it is words.
+                value = (value or "") + chunk if isinstance(chunk, str) else chunk
+                continue
             if chunk.text:
                 yield str(chunk.text)
             if not isinstance(chunk, AIMessageChunk):
@@ -65,6 +71,11 @@ async def _by_runnable(
                 yield cast("AIMessage", chunk)
                 return
             whole = chunk if whole is None else whole + chunk
+    if value is not None:
+        text = structured_text(value) or ""
+        yield text
+        yield AIMessage(text)
+        return
     yield AIMessage("") if whole is None else cast("AIMessage", message_chunk_to_message(whole))
 
 
