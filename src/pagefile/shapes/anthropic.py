@@ -104,7 +104,7 @@ def joined(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     for message in messages:
         last = found[-1] if found else None
-        if not message["content"]:
+        if not _as_blocks(message["content"]):
             continue
         if last is not None and last["role"] == message["role"]:
             content = [*_as_blocks(last["content"]), *_as_blocks(message["content"])]
