@@ -4,7 +4,7 @@ A record checks itself at birth, so that no other room has to ask whether a time
 can be stored.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Generic, Literal, TypeAlias, TypeVar, overload
@@ -139,7 +139,9 @@ class Turn:
     def messages(self) -> tuple[Message, ...]:
         """What happened, in order; calls and results name their step."""
         return (
-            plain_layout(self.user, len(self.steps), self.assistant) if self.layout is None else self.layout
+            plain_layout(self.user, range(len(self.steps)), self.assistant)
+            if self.layout is None
+            else self.layout
         )
 
     @property
@@ -163,10 +165,10 @@ class Turn:
         return "\n".join(text for message in self.layout if message.role == role and (text := message.text))
 
 
-def plain_layout(user: str | None, steps: int, assistant: str | None) -> tuple[Message, ...]:
+def plain_layout(user: str | None, steps: Iterable[int], assistant: str | None) -> tuple[Message, ...]:
     """The messages of a turn given in the short form: the user, each call and its result, the assistant."""
     messages = [Message("user", (Text(user),))] if user else []
-    for number in range(steps):
+    for number in steps:
         messages += [Message("assistant", (ToolCall(number),)), Message("tool", (ToolResult(number),))]
     if assistant:
         messages.append(Message("assistant", (Text(assistant),)))

@@ -223,6 +223,7 @@ class ClientConversation:
             "load": request.load,
             "instructions": request.instructions,
             "placement": placement,
+            "format": "parts",
         }
         return (await self._caller.ask("/v1/context", body, WindowOut)).record()
 

@@ -137,6 +137,7 @@ def _finished(
     ratio = compiled.wanted_tokens / request.window_tokens
     counter = engine.counter
     return Window(
+        parts=compiled.parts,
         messages=compiled.messages,
         tokens=compiled.tokens,
         budget=request.window_tokens,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, cast
 
 from pagefile.records import JsonObject, JsonValue
+from pagefile.window.shown import ShownTurn
 
 #: A chat message as OpenAI's clients take it.
 Message: TypeAlias = dict[str, JsonValue]
@@ -60,14 +61,16 @@ TAGGED: tuple[Block, ...] = ("safety", "summary")
 MEMORY: tuple[Block, ...] = ("corrections", "facts", "episodes", "loaded", "chunks", "extra")
 #: Whole turns; together they form one run without gaps that ends with the newest.
 TURNS: frozenset[Block] = frozenset({"recent", "older"})
+#: The question, or the running turn with its steps.
+RUNNING: frozenset[Block] = frozenset({"current", "steps"})
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """One way to show a candidate: as messages of its own, or as text inside a shared message."""
+    """One way to show a candidate: as messages of a turn, or as text inside a shared message."""
 
     tokens: int
-    messages: tuple[Message, ...] = ()
+    shown: ShownTurn | None = None
     text: str = ""
     name: str = "full"
 

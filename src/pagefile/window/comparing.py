@@ -9,6 +9,7 @@ from typing import Literal, cast
 from pagefile.text.tokens import MESSAGE_OVERHEAD
 from pagefile.window.candidates import PRIORITY, Block, Message
 from pagefile.window.receipt import Receipt, Verdict, Window
+from pagefile.window.renderings import text_of
 
 Count = Callable[[str], int]
 #: "form": shown fuller or shorter; "block": the same text, counted elsewhere (a recent turn that became an older one).
@@ -127,7 +128,7 @@ def shared_messages(before: Sequence[Message], after: Sequence[Message]) -> int:
 def message_tokens(message: Message, count: Count) -> int:
     """What one message costs in a chat request, tool calls included."""
     called = sum(count(one["name"]) + count(one["arguments"]) for one in _functions(message))
-    content = cast("str", message["content"])
+    content = text_of(message)
     return MESSAGE_OVERHEAD + (count(content) if content else 0) + called
 
 
@@ -196,7 +197,7 @@ def _line_diff(old: Sequence[str], new: Sequence[str]) -> Iterator[DiffLine]:
 def _lines(message: Message) -> tuple[str, ...]:
     """A message as lines: who speaks, then what is said."""
     calls = [f"{function['name']} {function['arguments']}" for function in _functions(message)]
-    return (f"[{message['role']}]", *calls, *str(message["content"]).splitlines())
+    return (f"[{message['role']}]", *calls, *text_of(message).splitlines())
 
 
 def _functions(message: Message) -> list[Mapping[str, str]]:

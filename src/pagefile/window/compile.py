@@ -22,6 +22,7 @@ from pagefile.window.candidates import (
     PRIORITY,
     RANK,
     REQUIRED,
+    RUNNING,
     SYSTEM,
     TURNS,
     Block,
@@ -29,8 +30,11 @@ from pagefile.window.candidates import (
     Form,
     Message,
 )
+from pagefile.window.parts import MemoryPart, Parts
 from pagefile.window.receipt import Verdict
-from pagefile.window.render import HEADINGS, Language, Placement, memory_text, prefix_hash, system_text
+from pagefile.window.render import HEADINGS, Language, Placement, memory_text, prefix_hash
+from pagefile.window.renderings import chat
+from pagefile.window.shown import ShownTurn, joined
 
 _position = attrgetter("position")
 #: Turns leave the window in blocks of this many.
@@ -49,8 +53,9 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """The result of `compile_window`: messages, their exact tokens, and a verdict on every candidate."""
+    """The result of `compile_window`: the parts and their messages, exact tokens, and a verdict on every candidate."""
 
+    parts: Parts
     messages: list[Message]
     tokens: int
     framing: int
@@ -236,42 +241,47 @@ def _last_in_rank(packing: _Packing, ordered: Sequence[Candidate], tokens: int) 
 
 def _assemble(packing: _Packing, ordered: Sequence[Candidate], layout: Layout) -> Compiled:
     kept = [candidate for candidate in ordered if candidate.id in packing.kept]
-    system, memory = _shared_texts(packing, kept, layout)
-    prefix: list[Message] = [{"role": "system", "content": system}] if system else []
-    prefix += _messages(packing, [c for c in kept if c.block in TURNS])
-    tail: list[Message] = [{"role": "user", "content": memory}] if memory else []
-    tail += _messages(packing, [c for c in kept if c.block == "current"])
-    tail += _messages(packing, [c for c in kept if c.block == "steps"])
-    shared = sum(MESSAGE_OVERHEAD + packing.count(text) for text in (system, memory) if text)
+    parts = _parts(packing, kept, layout)
+    messages, prefix = chat(parts)
+    shared = sum(MESSAGE_OVERHEAD + packing.count(text) for text in (parts.system, parts.beside) if text)
     own = sum([packing.kept[c.id].tokens for c in kept if not _FRAMES[c.block]])
-    parts = sum([packing.kept[c.id].tokens for c in kept if _FRAMES[c.block]])
+    texts = sum([packing.kept[c.id].tokens for c in kept if _FRAMES[c.block]])
     tokens = REPLY_OVERHEAD + shared + own
     return Compiled(
-        messages=prefix + tail,
+        parts=parts,
+        messages=messages,
         tokens=tokens,
-        framing=tokens - own - parts,
-        prefix_hash=prefix_hash(prefix),
-        prefix_messages=len(prefix),
+        framing=tokens - own - texts,
+        prefix_hash=prefix_hash(messages[:prefix]),
+        prefix_messages=prefix,
         wanted_tokens=tokens + _turn_tokens_left_out(packing, ordered),
         verdicts=tuple([_verdict(packing, candidate) for candidate in ordered]),
     )
 
 
-def _shared_texts(packing: _Packing, kept: Sequence[Candidate], layout: Layout) -> tuple[str, str]:
-    """The leading system message and the memory block, which is part of it when it stands at the head."""
+def _parts(packing: _Packing, kept: Sequence[Candidate], layout: Layout) -> Parts:
     texts: dict[Block, list[str]] = {}
     for candidate in kept:
         if _FRAMES[candidate.block]:
             texts.setdefault(candidate.block, []).append(packing.kept[candidate.id].text)
-    system, memory = system_text(texts), memory_text(texts, layout.language)
-    if layout.placement == "head" and memory:
-        return f"{system}\n\n{memory}" if system else memory, ""
-    return system, memory
+    running = _shown(packing, [c for c in kept if c.block in RUNNING])
+    return Parts(
+        instructions="\n\n".join(texts.get("instructions", ())),
+        guide="\n\n".join(texts.get("guide", ())),
+        profile="\n".join(texts.get("safety", ())),
+        summary="\n".join(texts.get("summary", ())),
+        turns=tuple(_shown(packing, [c for c in kept if c.block in TURNS])),
+        memory=MemoryPart(
+            {block: tuple(texts[block]) for block in MEMORY if block in texts}, layout.language
+        ),
+        current=joined(running) if running else None,
+        placement=layout.placement,
+    )
 
 
-def _messages(packing: _Packing, wanted: list[Candidate]) -> list[Message]:
+def _shown(packing: _Packing, wanted: list[Candidate]) -> list[ShownTurn]:
     wanted.sort(key=_position)
-    return [message for candidate in wanted for message in packing.kept[candidate.id].messages]
+    return [shown for candidate in wanted if (shown := packing.kept[candidate.id].shown) is not None]
 
 
 def _turn_tokens_left_out(packing: _Packing, ordered: Sequence[Candidate]) -> int:

@@ -1,4 +1,4 @@
-"""The forms in which a turn or a tool result can stand in a window, from the fullest to the shortest."""
+"""The forms in which a done turn can be shown in a window, from the fullest to the shortest."""
 
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from itertools import zip_longest
 
 from pagefile.records import Step, Turn
-from pagefile.text.tokens import MESSAGE_OVERHEAD
 from pagefile.window.candidates import Form
-from pagefile.window.measure import side_tokens, step_tokens
+from pagefile.window.measure import layout_tokens, side_tokens
 from pagefile.window.placeholder import LOAD_TOOL, SEARCH_TOOL, answer_note, step_note
-from pagefile.window.render import step_messages, turn_messages
+from pagefile.window.shown import shown_turn, slim_turn
 from pagefile.window.wording import ZH, Wording
 
 Count = Callable[[str], int]
@@ -37,8 +36,8 @@ def turn_forms(
     What our own tools found for it was for that turn: of it only the placeholders are left.
     """
     if not turn.steps:
-        return (Form(turn.tokens, turn_messages(turn)),)
-    notes = {n: note for n, step in enumerate(turn.steps) if (note := _note(step, count, wording))}
+        return (_with_results(turn, {}, "full", count),)
+    notes = {n: note for n, step in enumerate(turn.steps) if (note := note_of(step, count, wording))}
     resting = {n: note for n, note in notes.items() if n in demoted or not turn.steps[n].page}
     back = [
         [(n, text) for text in pages[turn.id, n]] for n in range(len(turn.steps)) if (turn.id, n) in pages
@@ -49,35 +48,40 @@ def turn_forms(
             turn,
             {**resting, **dict(pair for pair in shown if pair)},
             shown[0][1].name if shown[0] else "loaded",
+            count,
         )
         for shown in zip_longest(*back)
     ]
-    forms.append(_with_results(turn, resting, "demoted" if resting else "full"))
+    forms.append(_with_results(turn, resting, "demoted" if resting else "full", count))
     if notes:
-        forms.append(_with_results(turn, notes, "notes"))
-    slim = side_tokens(turn.user, turn.user_tokens) + side_tokens(turn.assistant, turn.assistant_tokens)
-    forms.append(Form(slim, turn_messages(turn, steps=False), name="slim"))
+        forms.append(_with_results(turn, notes, "notes", count))
+    forms.append(_slim(turn, count))
     return tuple(sorted(forms, key=lambda form: -form.tokens))
 
 
-def step_forms(
-    step: Step, texts: Sequence[Text], count: Count, wording: Wording = ZH, *, demoted: bool = False
-) -> tuple[Form, ...]:
-    """A step of the running turn: its page as it is back, its placeholder, a one-line note; only these if demoted."""
-    frame = 2 * MESSAGE_OVERHEAD + step.call_tokens
-    shown = () if demoted else texts
-    forms = [Form(frame + text.tokens, step_messages(step, text.text), name=text.name) for text in shown]
-    if not (demoted and step.whole):
-        forms.append(
-            Form(step_tokens(step), step_messages(step), name="full" if step.whole else "placeholder")
-        )
-    note = _note(step, count, wording)
-    if note:
-        forms.append(Form(frame + note.tokens, step_messages(step, note.text), name="note"))
-    return tuple(sorted(forms, key=lambda form: -form.tokens))
+def _with_results(turn: Turn, results: Mapping[int, Text], name: str, count: Count) -> Form:
+    shown = shown_turn(turn, name, {n: text.text for n, text in results.items()})
+    if shown.layout is not None:
+        costs = {n: _cost(step, results.get(n)) for n, step in enumerate(turn.steps)}
+        return Form(layout_tokens(shown.layout, costs, count), shown, name=name)
+    saved = sum(turn.steps[n].result_tokens - text.tokens for n, text in results.items())
+    return Form(turn.tokens - saved, shown, name=name)
 
 
-def _note(step: Step, count: Count, wording: Wording) -> Text | None:
+def _slim(turn: Turn, count: Count) -> Form:
+    shown = slim_turn(turn)
+    if shown.layout is not None:
+        return Form(layout_tokens(shown.layout, {}, count), shown, name="slim")
+    sides = side_tokens(turn.user, turn.user_tokens) + side_tokens(turn.assistant, turn.assistant_tokens)
+    return Form(sides, shown, name="slim")
+
+
+def _cost(step: Step, text: Text | None) -> tuple[int, int]:
+    """Tokens of the call, and of the text that is shown for its result."""
+    return step.call_tokens, step.result_tokens if text is None else text.tokens
+
+
+def note_of(step: Step, count: Count, wording: Wording) -> Text | None:
     """The shortest text for a result that leads back to all of it; None when there is none but the result."""
     if step.page:
         text = step_note(step, wording)
@@ -88,9 +92,3 @@ def _note(step: Step, count: Count, wording: Wording) -> Text | None:
     else:
         return None
     return Text("note", text, count(text))
-
-
-def _with_results(turn: Turn, results: Mapping[int, Text], name: str) -> Form:
-    saved = sum(turn.steps[n].result_tokens - text.tokens for n, text in results.items())
-    messages = turn_messages(turn, results={n: text.text for n, text in results.items()})
-    return Form(turn.tokens - saved, messages, name=name)

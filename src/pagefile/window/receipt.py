@@ -6,7 +6,8 @@ from typing import Any, cast
 
 from pagefile.records import JsonObject, JsonValue
 from pagefile.window.candidates import PRIORITY, Block, Message
-from pagefile.window.render import anthropic, plain
+from pagefile.window.parts import Parts
+from pagefile.window.renderings import anthropic, plain, responses
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +107,9 @@ def _verdict_json(verdict: Verdict) -> dict[str, JsonValue]:
 class Window:
     """What to send to the model, and how it came about."""
 
-    #: OpenAI-style messages; the last user message is the current one.
+    #: What it is made of; every list of messages is a rendering of this.
+    parts: Parts
+    #: The parts as OpenAI's chat messages; the last user message is the current one.
     messages: list[Message]
     #: Exact tokens of `messages` as a chat request, reply priming included.
     tokens: int
@@ -126,8 +129,12 @@ class Window:
 
     def for_anthropic(self) -> tuple[str, list[Message]]:
         """The same window for Anthropic's API: the system text, and messages whose roles alternate."""
-        return anthropic(self.messages)
+        return anthropic(self.parts)
+
+    def for_responses(self) -> tuple[str, list[Message]]:
+        """The same window for OpenAI's Responses API: the instructions, and the input items."""
+        return responses(self.parts)
 
     def as_text(self) -> str:
         """The same window as one text, a line a message."""
-        return plain(self.messages)
+        return plain(self.parts)

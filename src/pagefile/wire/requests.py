@@ -32,7 +32,7 @@ Messages: TypeAlias = Annotated[
         description="In the shape of OpenAI Chat, OpenAI Responses or Anthropic, kept as they are.",
     ),
 ]
-Format: TypeAlias = Literal["openai", "anthropic", "text"]
+Format: TypeAlias = Literal["openai", "responses", "anthropic", "text", "parts"]
 
 CHAT = "诊疗/2026:7"
 USER = "user-456"
@@ -243,7 +243,9 @@ class AskContext(ConversationBody):
     ] = ()
     instructions: Annotated[Text | None, Field(description="The system prompt: never cut.")] = None
     placement: Literal["tail", "head"] | None = None
-    format: Annotated[Format, Field(description="The shape of the messages.")] = "openai"
+    format: Annotated[
+        Format, Field(description='The shape of the messages; "parts" for what they are made of.')
+    ] = "openai"
 
     model_config = ConfigDict(
         json_schema_extra={

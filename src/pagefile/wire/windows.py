@@ -6,8 +6,9 @@ from pydantic import Field, JsonValue
 from pydantic_core import to_json
 
 from pagefile.window.candidates import Block, Message
+from pagefile.window.parts import parts_from, parts_json
 from pagefile.window.receipt import Receipt, Verdict, Window
-from pagefile.window.render import anthropic, plain
+from pagefile.window.renderings import chat
 from pagefile.wire.requests import Format
 from pagefile.wire.texts import Answer
 
@@ -82,6 +83,51 @@ class ReceiptOut(Answer):
         )
 
 
+class ShownStepOut(Answer):
+    """A tool call, and the text that is shown for its result."""
+
+    tool: str
+    input: JsonValue
+    call_id: str
+    result: str
+
+
+class ShownTurnOut(Answer):
+    """A turn, or as much of it as the window shows."""
+
+    turn_id: Annotated[str, Field(description="Empty for a question that is not written yet.")]
+    form: Annotated[str, Field(description='As the receipt has it; "current" for the running turn.')]
+    user: str | None
+    assistant: str | None
+    steps: Annotated[dict[str, ShownStepOut], Field(description="By their number in the turn.")]
+    layout: Annotated[
+        tuple[dict[str, JsonValue], ...] | None,
+        Field(description="The messages in their order, where they are more than the other fields tell."),
+    ]
+
+
+class MemoryPartOut(Answer):
+    """What memory found for the question: the text of each candidate, by block."""
+
+    sections: dict[Block, tuple[str, ...]]
+    language: Literal["zh", "en"]
+    note: Annotated[bool, Field(description="Whether the note is shown that says what memory is.")]
+
+
+class PartsOut(Answer):
+    """What a window is made of; messages in any shape are renderings of it."""
+
+    instructions: str
+    guide: Annotated[str, Field(description="How to load archived results.")]
+    profile: Annotated[str, Field(description="Safety data of the user.")]
+    summary: str
+    turns: Annotated[tuple[ShownTurnOut, ...], Field(description="Earlier turns, oldest first.")]
+    memory: MemoryPartOut
+    current: Annotated[ShownTurnOut | None, Field(description="The question, or the running turn.")]
+    placement: Literal["tail", "head"]
+    blobs: Annotated[dict[str, str], Field(description="Images and files in base64, by their SHA-256.")]
+
+
 class WindowOut(Answer):
     """What to send to the model, and how it came about."""
 
@@ -89,13 +135,18 @@ class WindowOut(Answer):
     format: Format
     messages: Annotated[
         tuple[dict[str, JsonValue], ...] | None,
-        Field(description='OpenAI-style or Anthropic-style messages; null when the format is "text".'),
+        Field(description='Messages or input items; null when the format is "text" or "parts".'),
     ]
     system: Annotated[
-        str | None, Field(description='Anthropic\'s system text; null unless the format is "anthropic".')
+        str | None,
+        Field(description='The system text for "anthropic", the instructions for "responses"; else null.'),
     ]
     text: Annotated[
         str | None, Field(description='The whole window as one text; null unless the format is "text".')
+    ]
+    parts: Annotated[
+        PartsOut | None,
+        Field(description='What the messages are made of; null unless the format is "parts".'),
     ]
     tokens: Annotated[int, Field(description="Exact tokens of the OpenAI-style messages as a chat request.")]
     budget: int
@@ -107,8 +158,10 @@ class WindowOut(Answer):
     receipt: ReceiptOut
 
     @classmethod
-    def of(cls, window: Window, form: Format) -> "WindowOut":
+    def of(cls, window: Window, form: Format, *, parts: bool = False) -> "WindowOut":
+        """The window in a format; with `parts` it has those too."""
         system, messages, text = _in_shape(window, form)
+        made_of = parts_json(window.parts) if parts or form == "parts" else None
         # What was made here need not be looked at again, and there can be hundreds of messages.
         return cls.model_construct(
             id=window.id,
@@ -116,6 +169,7 @@ class WindowOut(Answer):
             messages=None if messages is None else cast("tuple[dict[str, JsonValue], ...]", tuple(messages)),
             system=system,
             text=text,
+            parts=None if made_of is None else PartsOut.model_validate(made_of),
             tokens=window.tokens,
             budget=window.budget,
             ratio=window.ratio,
@@ -127,9 +181,14 @@ class WindowOut(Answer):
         )
 
     def record(self) -> Window:
-        """The window, whose messages are OpenAI-style: other formats are made from those."""
+        """The window, rendered from its parts; it takes a format that has them."""
+        if self.parts is None:
+            raise ValueError('Only a window in the format "parts" can be rendered again.')
+        parts = parts_from(self.parts.model_dump())
+        messages, _ = chat(parts)
         return Window(
-            messages=cast("list[Message]", list(self.messages or ())),
+            parts=parts,
+            messages=messages,
             tokens=self.tokens,
             budget=self.budget,
             ratio=self.ratio,
@@ -152,6 +211,7 @@ def window_json(window: Window, form: Format) -> bytes:
             "messages": messages,
             "system": system,
             "text": text,
+            "parts": parts_json(window.parts) if form == "parts" else None,
             "tokens": window.tokens,
             "budget": window.budget,
             "ratio": window.ratio,
@@ -165,9 +225,15 @@ def window_json(window: Window, form: Format) -> bytes:
 
 
 def _in_shape(window: Window, form: Format) -> tuple[str | None, list[Message] | None, str | None]:
-    """The system text, the messages and the text that stand in an answer of this format."""
-    if form == "anthropic":
-        return *anthropic(window.messages), None
-    if form == "text":
-        return None, None, plain(window.messages)
-    return None, window.messages, None
+    """The system text, the messages and the text of an answer in this format."""
+    match form:
+        case "openai":
+            return None, window.messages, None
+        case "anthropic":
+            return *window.for_anthropic(), None
+        case "responses":
+            return *window.for_responses(), None
+        case "text":
+            return None, None, window.as_text()
+        case "parts":
+            return None, None, None

@@ -6,13 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pagefile.errors import BudgetError
-from pagefile.records import Step
 from pagefile.text.tokens import MESSAGE_OVERHEAD, REPLY_OVERHEAD, open_counter
 from pagefile.window import compile as compiling
 from pagefile.window.budget import Budget
 from pagefile.window.candidates import RANK, REQUIRED, TURNS, Candidate, Form
 from pagefile.window.compile import CUT_TURNS, Compiled, Layout, compile_window
-from pagefile.window.render import escape, step_messages
+from pagefile.window.render import escape
+from pagefile.window.renderings import chat_turn
+from pagefile.window.shown import ShownStep, ShownTurn
 
 COUNT = open_counter().count
 
@@ -31,28 +32,34 @@ def message_tokens(message: dict) -> int:
     return MESSAGE_OVERHEAD + COUNT(message["content"]) + extra
 
 
-def form_of(messages: list[dict], name: str = "full") -> Form:
-    return Form(sum(message_tokens(message) for message in messages), tuple(messages), name=name)
+def form_of(shown: ShownTurn) -> Form:
+    messages = chat_turn(shown, {})
+    return Form(sum(message_tokens(message) for message in messages), shown, name=shown.form)
 
 
 @st.composite
 def turn(draw: st.DrawFn, seq: int, block: str) -> Candidate:
-    user = [{"role": "user", "content": draw(TEXT)}]
-    answer = [{"role": "assistant", "content": draw(TEXT)}]
-    step = list(step_messages(Step("tool", {"q": draw(TEXT)}, draw(TEXT), f"call_{seq}")))
+    name, user, answer = f"t{seq}", draw(TEXT), draw(TEXT)
+    steps = {0: ShownStep("tool", {"q": draw(TEXT)}, f"call_{seq}", draw(TEXT))}
     forms = (
-        [form_of(user + step + answer), form_of(user + answer, "slim")]
+        [
+            form_of(ShownTurn(name, "full", user, answer, steps)),
+            form_of(ShownTurn(name, "slim", user, answer)),
+        ]
         if draw(st.booleans())
-        else [form_of(user + answer)]
+        else [form_of(ShownTurn(name, "full", user, answer))]
     )
     return Candidate(f"t{seq}", block, tuple(forms), seq)
 
 
 @st.composite
 def step(draw: st.DrawFn, number: int) -> Candidate:
-    long = list(step_messages(Step("tool", {}, draw(TEXT) * 5, f"now_{number}")))
-    short = list(step_messages(Step("tool", {}, "…", f"now_{number}")))
-    return Candidate(f"s{number}", "steps", (form_of(long), form_of(short, "placeholder")), number)
+    results = {"full": draw(TEXT) * 5, "placeholder": "…"}
+    forms = [
+        form_of(ShownTurn("now", name, None, steps={number: ShownStep("tool", {}, f"now_{number}", result)}))
+        for name, result in results.items()
+    ]
+    return Candidate(f"s{number}", "steps", tuple(forms), number)
 
 
 @st.composite
@@ -76,7 +83,7 @@ def offers(draw: st.DrawFn, *, turns_only: bool = False) -> list[Candidate]:
             found.append(Candidate("unread", "older", (), -1, unread_tokens=99))
         if draw(st.booleans()):
             found.append(draw(entry("instructions", 0)))
-    found.append(Candidate("now", "current", (form_of([{"role": "user", "content": draw(TEXT)}]),)))
+    found.append(Candidate("now", "current", (form_of(ShownTurn("now", "full", draw(TEXT))),)))
     return draw(st.permutations(found))
 
 
@@ -135,7 +142,7 @@ def test_instructions_and_current_message_are_never_cut(candidates: list[Candida
     shown = [message["content"] for message in compiled.messages]
     for candidate in candidates:
         if candidate.block == "current":
-            assert candidate.forms[0].messages[0]["content"] in shown
+            assert candidate.forms[0].shown.user in shown
         if candidate.block == "instructions":
             assert str(shown[0]).startswith(candidate.forms[0].text)
 

@@ -8,7 +8,7 @@ from pagefile import Memory
 from pagefile.wire.windows import WindowOut, window_json
 
 
-@pytest.mark.parametrize("form", ["openai", "anthropic", "text"])
+@pytest.mark.parametrize("form", ["openai", "responses", "anthropic", "text", "parts"])
 async def test_a_window_is_written_as_its_model_would_be(form):
     """In every format, with tools, a page that was archived and turns that were left out."""
     async with Memory.open("memory://") as memory:
@@ -21,3 +21,5 @@ async def test_a_window_is_written_as_its_model_would_be(form):
     written = window_json(window, form)
     assert json.loads(WindowOut.of(window, form).model_dump_json()) == json.loads(written)
     assert WindowOut.model_validate_json(written).receipt.record() == window.receipt
+    if form == "parts":
+        assert WindowOut.model_validate_json(written).record() == window

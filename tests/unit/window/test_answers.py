@@ -1,9 +1,11 @@
 """What is left of an answer of our own reading tools, once its turn is over."""
 
 from pagefile.records import Step
-from pagefile.window.forms import step_forms
 from pagefile.window.measure import measured_step
 from pagefile.window.placeholder import SEARCH_TOOL
+from pagefile.window.running import RunningStep
+from pagefile.window.shown import shown_steps
+from pagefile.window.wording import ZH
 
 UUID = "123e4567-e89b-42d3-a456-426614174000"
 OTHER = UUID.replace("123e", "987f")
@@ -12,7 +14,8 @@ OTHER = UUID.replace("123e", "987f")
 def notes(result, tool=SEARCH_TOOL):
     """The texts that stand for a result when there is little room."""
     step = measured_step(Step(tool, {"query": "阀门"}, result, "call"), len)
-    return [form.messages[-1]["content"] for form in step_forms(step, (), len) if form.name == "note"]
+    shown = shown_steps([step], {})[0]
+    return [text.text for text in RunningStep(step, shown).choices(len, ZH) if text.name == "note"]
 
 
 def test_the_placeholders_are_left():

@@ -6,6 +6,7 @@ from pagefile.window.candidates import Candidate, Form
 from pagefile.window.comparing import bill, compared, message_tokens, shared_messages, text_diff
 from pagefile.window.compile import compile_window
 from pagefile.window.receipt import Receipt, Window
+from pagefile.window.shown import ShownTurn
 
 
 def count(text):
@@ -14,15 +15,14 @@ def count(text):
 
 def turn(number, words, *, block="recent"):
     """A turn of so many words, which can also be shown in two."""
-    full = {"role": "user", "content": f"turn {number} " + "word " * (words - 2)}
-    short = {"role": "user", "content": f"turn {number}"}
-    forms = (Form(words + 4, (full,)), Form(6, (short,), name="slim"))
+    full = ShownTurn(f"t{number}", "full", f"turn {number} " + "word " * (words - 2))
+    short = ShownTurn(f"t{number}", "slim", f"turn {number}")
+    forms = (Form(words + 4, full), Form(6, short, name="slim"))
     return Candidate(f"t{number}", block, forms, number)
 
 
 def question(text="what now"):
-    message = {"role": "user", "content": text}
-    return Candidate("current", "current", (Form(4 + count(text), (message,)),))
+    return Candidate("current", "current", (Form(4 + count(text), ShownTurn("", "current", text)),))
 
 
 def fact(name, rank=0):
@@ -33,7 +33,7 @@ def window(candidates, tokens=1000):
     compiled = compile_window(candidates, Budget(tokens), count)
     receipt = Receipt(compiled.verdicts, tokens, compiled.framing, "words", exact=True)
     return Window(
-        compiled.messages, compiled.tokens, tokens, 0.0, "FULL_HISTORY", False, compiled.prefix_hash,
+        compiled.parts, compiled.messages, compiled.tokens, tokens, 0.0, "FULL_HISTORY", False, compiled.prefix_hash,
         compiled.prefix_messages, receipt,
     )  # fmt: skip
 
@@ -67,7 +67,7 @@ def test_a_turn_that_is_no_longer_recent_is_not_another_turn():
 
 def test_what_was_offered_and_never_kept_is_the_same():
     """A candidate that was dropped in both windows, or dropped here and not offered there, changed nothing."""
-    large = Candidate("large", "older", (Form(5000, ({"role": "user", "content": "x"},)),), 0)
+    large = Candidate("large", "older", (Form(5000, ShownTurn("large", "full", "x")),), 0)
     assert changes(window([question(), large]), window([question()])) == {}
     assert changes(window([question(), large]), window([question(), large])) == {}
 

@@ -6,6 +6,7 @@ from pagefile.errors import BudgetError
 from pagefile.window.budget import Budget
 from pagefile.window.candidates import Candidate, Form
 from pagefile.window.compile import Compiled, Layout, compile_window
+from pagefile.window.shown import ShownStep, ShownTurn
 
 
 def count(text: str) -> int:
@@ -14,18 +15,19 @@ def count(text: str) -> int:
 
 
 def turn(seq: int, tokens: int = 10, *, block: str = "older", slim: int | None = None) -> Candidate:
-    messages = (
-        {"role": "user", "content": f"question {seq}"},
-        {"role": "assistant", "content": f"answer {seq}"},
-    )
-    forms = [Form(tokens, messages)]
+    forms = [Form(tokens, ShownTurn(f"t{seq}", "full", f"question {seq}", f"answer {seq}"))]
     if slim is not None:
-        forms.append(Form(slim, messages[:1], name="slim"))
+        forms.append(Form(slim, ShownTurn(f"t{seq}", "slim", f"question {seq}"), name="slim"))
     return Candidate(f"t{seq}", block, tuple(forms), seq)
 
 
 def current(tokens: int = 5) -> Candidate:
-    return Candidate("now", "current", (Form(tokens, ({"role": "user", "content": "now?"},)),))
+    return Candidate("now", "current", (Form(tokens, ShownTurn("now", "current", "now?")),))
+
+
+def step_form(tokens: int, number: int, result: str, name: str = "full") -> Form:
+    steps = {number: ShownStep("search", {}, f"c{number}", result)}
+    return Form(tokens, ShownTurn("now", "current", None, steps=steps), name=name)
 
 
 def entry(name: str, block: str, text: str, position: int = 0) -> Candidate:
@@ -42,7 +44,7 @@ def reason(compiled: Compiled, name: str) -> str:
 
 def test_everything_stands_in_order_when_it_fits():
     """System, turns oldest first, memory beside the question, the question, its tool results."""
-    step = Candidate("s0", "steps", (Form(9, ({"role": "tool", "tool_call_id": "c", "content": "r"},)),))
+    step = Candidate("s0", "steps", (step_form(9, 0, "r"),))
     given = [
         entry("i", "instructions", "be kind"),
         entry("sum", "summary", "they talked"),
@@ -54,7 +56,7 @@ def test_everything_stands_in_order_when_it_fits():
     ]
     compiled = compile_window(given, Budget(1000), count)
     assert [message["role"] for message in compiled.messages] == [
-        "system", "user", "assistant", "user", "assistant", "user", "user", "tool",
+        "system", "user", "assistant", "user", "assistant", "user", "user", "assistant", "tool",
     ]  # fmt: skip
     assert compiled.messages[0]["content"] == "be kind\n\n<summary>\nthey talked\n</summary>"
     assert compiled.messages[1]["content"] == "question 1"
@@ -171,8 +173,8 @@ def test_steps_all_stay_in_their_shortest_form_before_the_newest_gets_its_full_o
 
     def step(number: int) -> Candidate:
         forms = (
-            Form(50, ({"role": "tool", "content": "long"},)),
-            Form(5, ({"role": "tool", "content": "short"},), name="placeholder"),
+            step_form(50, number, "long"),
+            step_form(5, number, "short", name="placeholder"),
         )
         return Candidate(f"s{number}", "steps", forms, number)
 
@@ -183,9 +185,7 @@ def test_steps_all_stay_in_their_shortest_form_before_the_newest_gets_its_full_o
 
 def test_steps_that_fit_in_no_form_are_left_out_oldest_first():
     """A call never stands without its result: the pair goes as a whole."""
-    steps = [
-        Candidate(f"s{n}", "steps", (Form(30, ({"role": "tool", "content": "r"},)),), n) for n in range(3)
-    ]
+    steps = [Candidate(f"s{n}", "steps", (step_form(30, n, "r"),), n) for n in range(3)]
     compiled = compile_window([*steps, current()], Budget(8 + 65), count)
     assert kept(compiled) == {"now", "s1", "s2"}
     assert reason(compiled, "s0") == "over budget"

@@ -1,17 +1,12 @@
-"""Messages in the shapes that clients take."""
+"""The texts that a window adds, and messages in the shapes that clients take."""
 
 from datetime import UTC, datetime
 
 from pagefile.records import Scope, Step, Turn
-from pagefile.window.render import (
-    anthropic,
-    escape,
-    memory_text,
-    plain,
-    prefix_hash,
-    step_messages,
-    turn_messages,
-)
+from pagefile.window.parts import MemoryPart, Parts
+from pagefile.window.render import escape, memory_text, prefix_hash
+from pagefile.window.renderings import anthropic, chat_turn, plain
+from pagefile.window.shown import ShownTurn, shown_turn, slim_turn
 
 MOMENT = datetime(2026, 1, 2, tzinfo=UTC)
 
@@ -27,9 +22,17 @@ def a_turn(**fields: object) -> Turn:
 STEP = Step("search", {"q": "血压"}, "120/80", "call_1")
 
 
+def messages_of(turn: Turn, results=None):
+    return chat_turn(shown_turn(turn, "full", results or {}), {})
+
+
+def parts_of(*turns: Turn, **others) -> Parts:
+    return Parts(turns=tuple(shown_turn(turn, "full", {}) for turn in turns), **others)
+
+
 def test_a_turn_with_tools_is_user_call_result_assistant():
     """The order every provider asks for; a call and its result stand together."""
-    messages = turn_messages(a_turn(steps=(STEP,)))
+    messages = messages_of(a_turn(steps=(STEP,)))
     assert [message["role"] for message in messages] == ["user", "assistant", "tool", "assistant"]
     assert messages[1]["tool_calls"][0]["id"] == messages[2]["tool_call_id"] == "call_1"
     assert messages[1]["tool_calls"][0]["function"] == {"name": "search", "arguments": '{"q":"血压"}'}
@@ -37,44 +40,47 @@ def test_a_turn_with_tools_is_user_call_result_assistant():
 
 def test_missing_sides_give_no_empty_messages():
     """A greeting by the assistant alone is one message."""
-    assert [m["role"] for m in turn_messages(a_turn(user=None))] == ["assistant"]
-    assert [m["role"] for m in turn_messages(a_turn(assistant=None), steps=False)] == ["user"]
+    assert [m["role"] for m in messages_of(a_turn(user=None))] == ["assistant"]
+    slim = slim_turn(a_turn(assistant=None, steps=(STEP,)))
+    assert [m["role"] for m in chat_turn(slim, {})] == ["user"]
 
 
 def test_a_step_can_show_another_text_in_its_place():
     """A loaded page stands where its placeholder stood."""
-    assert step_messages(STEP, "the whole page")[1]["content"] == "the whole page"
+    messages = messages_of(a_turn(steps=(STEP,)), {0: "the whole page"})
+    assert messages[2]["content"] == "the whole page"
 
 
 def test_anthropic_takes_the_system_text_apart_and_alternates():
     """Tool results become user blocks, and two user messages in a row become one."""
-    messages = [
-        {"role": "system", "content": "be kind"},
-        *turn_messages(a_turn(steps=(STEP,))),
-        {"role": "user", "content": "<memory>m</memory>"},
-        {"role": "user", "content": "now?"},
-    ]
-    system, turns = anthropic(messages)
+    memory = MemoryPart({"facts": ("- tea",)})
+    given = parts_of(
+        a_turn(steps=(STEP,)),
+        instructions="be kind",
+        memory=memory,
+        current=ShownTurn("", "current", "now?"),
+    )
+    system, turns = anthropic(given)
     assert system == "be kind"
     assert [turn["role"] for turn in turns] == ["user", "assistant", "user", "assistant", "user"]
     assert turns[1]["content"] == [
         {"type": "tool_use", "id": "call_1", "name": "search", "input": {"q": "血压"}}
     ]
     assert turns[2]["content"] == [{"type": "tool_result", "tool_use_id": "call_1", "content": "120/80"}]
-    assert [block["text"] for block in turns[4]["content"]] == ["<memory>m</memory>", "now?"]
+    assert [block["text"] for block in turns[4]["content"]] == [memory.text, "now?"]
 
 
 def test_anthropic_wraps_arguments_that_are_no_object():
     """Its API takes only objects as tool input."""
-    _, turns = anthropic(step_messages(Step("t", ["a"], "r", "c")))
-    assert turns[0]["content"][0]["input"] == {"input": ["a"]}
+    _, turns = anthropic(parts_of(a_turn(steps=(Step("t", ["a"], "r", "c"),))))
+    assert turns[1]["content"][0]["input"] == {"input": ["a"]}
 
 
 def test_plain_text_speaks_the_language_of_the_conversation():
     """Document 001's `用户:` / `AI:` for Chinese, the English words otherwise."""
-    assert plain(turn_messages(a_turn())) == "用户: 头晕怎么办？\nAI: 多休息。"
-    assert plain(turn_messages(a_turn(user="dizzy?", assistant="rest."))) == "User: dizzy?\nAI: rest."
-    assert plain(turn_messages(a_turn(steps=(STEP,))), "en").splitlines()[1:3] == [
+    assert plain(parts_of(a_turn())) == "用户: 头晕怎么办？\nAI: 多休息。"
+    assert plain(parts_of(a_turn(user="dizzy?", assistant="rest."))) == "User: dizzy?\nAI: rest."
+    assert plain(parts_of(a_turn(steps=(STEP,))), "en").splitlines()[1:3] == [
         'AI: [search {"q":"血压"}]',
         "Tool: 120/80",
     ]
@@ -90,7 +96,7 @@ def test_memory_text_cannot_be_broken_out_of():
 
 def test_the_prefix_hash_sees_every_part_of_a_message():
     """Equal messages hash equally; a changed role, text, call or id changes it."""
-    base = turn_messages(a_turn(steps=(STEP,)))
-    assert prefix_hash(base) == prefix_hash(turn_messages(a_turn(steps=(STEP,))))
+    base = messages_of(a_turn(steps=(STEP,)))
+    assert prefix_hash(base) == prefix_hash(messages_of(a_turn(steps=(STEP,))))
     others = [a_turn(user="x", steps=(STEP,)), a_turn(steps=(Step("search", {"q": "x"}, "120/80", "call_1"),)), a_turn(steps=(Step("search", {"q": "血压"}, "120/80", "call_2"),))]  # fmt: skip
-    assert len({prefix_hash(base), *(prefix_hash(turn_messages(other)) for other in others)}) == 4
+    assert len({prefix_hash(base), *(prefix_hash(messages_of(other)) for other in others)}) == 4

@@ -23,7 +23,7 @@ from claude_agent_sdk.types import HookContext, HookEvent
 from pagefile.engine import Conversation, Memory
 from pagefile.errors import SettingsError
 from pagefile.integrations.claude_agent.shapes import retold, told
-from pagefile.integrations.claude_agent.telling import memory_of, unsaid
+from pagefile.integrations.claude_agent.telling import unsaid
 from pagefile.integrations.failing import FailOpen
 from pagefile.records import Turn
 from pagefile.standalone.tool_schemas import tool_schemas
@@ -189,7 +189,7 @@ class ClaudeMemory:
             await _given_up(session)
             session.prompt = given["prompt"]
             window = await session.chat.context(session.prompt, recent_turns=1)
-            added = unsaid(memory_of(window.messages), session.told, self._chars)
+            added = unsaid(window.parts.memory, session.told, self._chars)
             session.turn = await session.chat.begin(session.prompt)
         if not added:
             return {}

@@ -231,13 +231,10 @@ class PagefileMiddleware(
         window = await talk.chat.context(
             turn=turn, window_tokens=window_tokens, recent_turns=self._recent_turns, placement="tail"
         )
-        if any(
-            verdict.block in {"recent", "older"} and verdict.id not in talk.turns
-            for verdict in window.receipt.kept
-        ):
+        if any(shown.turn_id not in talk.turns for shown in window.parts.turns):
             listing = await talk.chat.turns(newest=True, limit=len(window.receipt) + 1)
             talk.turns |= {known.id: known for known in listing}
-        return shown_in(window, talk.turns, turn, self._guide)
+        return shown_in(window, talk.turns)
 
     def _history(
         self, talk: Talk, messages: Sequence[BaseMessage], shown: Shown

@@ -24,8 +24,9 @@ from pagefile.integrations.langchain.recording import step_of
 from pagefile.records import Turn
 from pagefile.text.clip import clip
 from pagefile.text.tokens import MESSAGE_OVERHEAD, REPLY_OVERHEAD
-from pagefile.window.candidates import MEMORY, TURNS, Message
 from pagefile.window.receipt import Window
+from pagefile.window.renderings import chat_turn
+from pagefile.window.shown import ShownTurn
 
 Count = Callable[[str], int]
 
@@ -39,59 +40,47 @@ _SMALLEST_RESULT_CHARS = 200
 
 
 @dataclass(frozen=True, slots=True)
-class ShownTurn:
-    """An earlier turn as the window shows it."""
+class Earlier:
+    """An earlier turn: as it is in the log, and as the window shows it."""
 
     turn: Turn
-    messages: list[Message]
-    #: Its tools were left out.
-    slim: bool
+    shown: ShownTurn
 
-    def results(self) -> dict[int, str]:
-        """What the window shows for each step."""
-        tools = [message for message in self.messages if message["role"] == "tool"]
-        return {number: str(message["content"]) for number, message in enumerate(tools)}
+    @property
+    def slim(self) -> bool:
+        """Its tools were left out."""
+        return self.shown.form == "slim"
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A window taken apart."""
+    """What a window shows, as the middleware needs it."""
 
     system: str
     memory: str
-    turns: list[ShownTurn]
+    turns: list[Earlier]
     #: What is shown for each step of the running turn.
     results: Mapping[int, str]
 
 
-def shown_in(window: Window, turns: Mapping[str, Turn], running: Turn, guide: str) -> Shown:
-    """The parts of a window; raises `LookupError` when it has turns that are not among `turns`.
+def shown_in(window: Window, turns: Mapping[str, Turn]) -> Shown:
+    """What a window shows; raises `LookupError` when it has turns that are not among `turns`.
 
-    The guide to archived results is left out: it stands in every request of the middleware, so that the beginning of the prompt
+    The guide to archived results is left out: it is in every request of the middleware, so that the beginning of the prompt
     does not change when the first result is archived.
     """
-    messages = window.messages
-    at = 1 if messages and messages[0]["role"] == "system" else 0
-    system = str(messages[0]["content"]) if at else ""
-    kept = [verdict for verdict in window.receipt.kept if verdict.block in TURNS]
-    earlier: list[ShownTurn] = []
-    for turn, form in sorted(((turns[v.id], v.form) for v in kept), key=lambda pair: pair[0].seq or 0):
-        slim = form == "slim" and bool(turn.steps)
-        length = bool(turn.user) + bool(turn.assistant) + (0 if slim else 2 * len(turn.steps))
-        earlier.append(ShownTurn(turn, messages[at : at + length], slim))
-        at += length
-    if at != window.prefix_messages:
-        raise LookupError("The window has other turns than the log had a moment ago.")
-    tail = messages[at:]
-    remembered = any(verdict.block in MEMORY for verdict in window.receipt.kept)
-    tools = [str(message["content"]) for message in tail if message["role"] == "tool"]
-    numbers = sorted(int(v.id.rpartition("/")[2]) for v in window.receipt.kept if v.block == "steps")
+    parts = window.parts
     return Shown(
-        system=system.removeprefix(guide).strip(),
-        memory=str(tail[0]["content"]) if remembered else "",
-        turns=earlier,
-        results=dict(zip(numbers, tools, strict=True)),
+        system=replace(parts, guide="").system,
+        memory=parts.beside,
+        turns=[Earlier(turns[shown.turn_id], shown) for shown in parts.turns],
+        results={} if parts.current is None else results_in(parts.current),
     )
+
+
+def results_in(shown: ShownTurn) -> dict[int, str]:
+    """What is shown for each step."""
+    return {number: step.result for number, step in shown.steps.items()}
 
 
 # -- from the thread's messages to the request's --------------------------------------------------------------------------
@@ -142,7 +131,7 @@ def plain_view(system: SystemMessage | None, messages: Sequence[BaseMessage]) ->
 
 
 def native_history(
-    earlier: Sequence[Exchange], done: Sequence[str | None], shown: Sequence[ShownTurn]
+    earlier: Sequence[Exchange], done: Sequence[str | None], shown: Sequence[Earlier]
 ) -> list[tuple[BaseMessage, ...]]:
     """The thread's own earlier turns that the window shows, with what it shows for their results.
 
@@ -178,9 +167,9 @@ def _without_loose_ends(messages: Sequence[BaseMessage]) -> tuple[BaseMessage, .
     )
 
 
-def logged_history(shown: Sequence[ShownTurn]) -> list[tuple[BaseMessage, ...]]:
+def logged_history(shown: Sequence[Earlier]) -> list[tuple[BaseMessage, ...]]:
     """Earlier turns out of the log, for a thread that has none."""
-    return [tuple(convert_to_messages(cast("Any", one.messages))) for one in shown]
+    return [tuple(convert_to_messages(cast("Any", chat_turn(one.shown, {})))) for one in shown]
 
 
 def running_tail(
@@ -204,9 +193,9 @@ def _is_placeholder(use: ToolUse, turn: Turn) -> bool:
     return number is not None and not turn.steps[number].whole and turn.steps[number].result == use.text
 
 
-def _as_shown(exchange: Exchange, one: ShownTurn) -> tuple[BaseMessage, ...]:
+def _as_shown(exchange: Exchange, one: Earlier) -> tuple[BaseMessage, ...]:
     if not one.slim:
-        return (*exchange.humans, *_replaced(exchange.rest, one.turn, one.results()))
+        return (*exchange.humans, *_replaced(exchange.rest, one.turn, results_in(one.shown)))
     if exchange.answer is not None:
         return (*exchange.humans, exchange.rest[-1])
     answer = [AIMessage(one.turn.assistant)] if one.turn.assistant else []

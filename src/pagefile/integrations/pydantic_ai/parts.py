@@ -1,7 +1,6 @@
 """PydanticAI's messages as texts, and our turns as PydanticAI's messages."""
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from pydantic_ai import BinaryContent, DeferredToolRequests
@@ -10,7 +9,9 @@ from pydantic_ai.messages import (
     BaseToolReturnPart,
     ModelMessage,
     ModelRequest,
+    ModelRequestPart,
     ModelResponse,
+    SystemPromptPart,
     TextContent,
     TextPart,
     ToolCallPart,
@@ -20,8 +21,9 @@ from pydantic_ai.messages import (
 )
 from pydantic_core import to_json
 
+from pagefile.content import Message, Text, ToolCall, ToolResult
 from pagefile.engine.drafts import result_text
-from pagefile.window.candidates import Message
+from pagefile.window.shown import ShownStep, ShownTurn
 
 
 def prompt_text(prompt: str | Sequence[UserContent] | None) -> str | None:
@@ -62,33 +64,34 @@ def part_text(part: object) -> str:
     return content if isinstance(content, str) else ""
 
 
-def earlier_messages(window: Sequence[Message]) -> list[ModelMessage]:
+def earlier_messages(turns: Iterable[ShownTurn]) -> list[ModelMessage]:
     """Turns of a window as a history: each call with its result, each answer a response of its own."""
-    tools: dict[str, str] = {}
-    found: list[ModelMessage] = []
-    for message in window:
-        text = str(message["content"])
-        if message["role"] == "user":
-            found.append(ModelRequest([UserPromptPart(text)]))
-        elif message["role"] == "tool":
-            call_id = str(message["tool_call_id"])
-            found.append(ModelRequest([ToolReturnPart(tools[call_id], text, call_id)]))
-        elif message["role"] == "assistant":
-            calls = [_call(call) for call in _mappings(message.get("tool_calls"))]
-            tools |= {call.tool_call_id: call.tool_name for call in calls}
-            found.append(ModelResponse([*([TextPart(text)] if text else []), *calls]))
-    return found
+    return [message for turn in turns for said in turn.messages for message in _messages(said, turn.steps)]
 
 
-def _call(call: Mapping[str, object]) -> ToolCallPart:
-    function = cast("Mapping[str, str]", call["function"])
-    given: object = json.loads(function["arguments"])
-    arguments = cast("dict[str, Any]", given) if isinstance(given, dict) else {"input": given}
-    return ToolCallPart(function["name"], arguments, str(call["id"]))
+def _messages(said: Message, steps: Mapping[int, ShownStep]) -> Iterator[ModelMessage]:
+    texts = [part.text for part in said.parts if isinstance(part, Text) and part.text]
+    if said.role == "assistant":
+        calls = [_call(steps[part.step]) for part in said.parts if isinstance(part, ToolCall)]
+        if texts or calls:
+            yield ModelResponse([*map(TextPart, texts), *calls])
+        return
+    given: list[ModelRequestPart] = [
+        _return(steps[part.step]) for part in said.parts if isinstance(part, ToolResult)
+    ]
+    speaks = SystemPromptPart if said.role in {"system", "developer"} else UserPromptPart
+    given += map(speaks, texts)
+    if given:
+        yield ModelRequest(given)
 
 
-def _mappings(value: object) -> Sequence[Mapping[str, object]]:
-    return cast("Sequence[Mapping[str, object]]", value or ())
+def _call(step: ShownStep) -> ToolCallPart:
+    arguments = dict(step.input) if isinstance(step.input, Mapping) else {"input": step.input}
+    return ToolCallPart(step.tool, arguments, step.call_id)
+
+
+def _return(step: ShownStep) -> ToolReturnPart:
+    return ToolReturnPart(step.tool, step.result, step.call_id)
 
 
 def _content_text(item: UserContent) -> str:

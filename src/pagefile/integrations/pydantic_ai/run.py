@@ -1,7 +1,6 @@
 """The memory of one run: whose it is, what it knows, what the tools brought, and the turn it writes."""
 
 import asyncio
-import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -29,18 +28,17 @@ from pagefile.text.scripts import language
 from pagefile.text.tokens import MESSAGE_OVERHEAD
 from pagefile.tiers.archive import Archive
 from pagefile.tiers.workspace import ToolRule, Workspace
+from pagefile.window.parts import MemoryPart
 from pagefile.window.placeholder import step_note
 from pagefile.window.receipt import Window
-from pagefile.window.render import Placement, memory_text
+from pagefile.window.render import Language, Placement
 from pagefile.window.wording import WORDINGS
 
 R = TypeVar("R")
 D = TypeVar("D")
 
-_CHUNKS = re.compile(r"<chunks>\n.*?\n</chunks>\n", re.DOTALL)
 #: Turns among which a running one is looked for.
 _LOOKED_THROUGH = 20
-_SECTION = re.compile(r"^</[a-z]+>$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,21 +59,16 @@ class Known:
     #: How to load pages, safety data, the summary: beside the instructions.
     system: str
     #: Facts and episodes: beside the question.
-    memory: str
+    memory: MemoryPart
     #: The turns before this one, for a run that brought no history of its own.
     turns: Sequence[ModelMessage]
 
     @classmethod
     def of(cls, window: Window) -> "Known":
-        """The parts of a window."""
-        prefix, tail = window.messages[: window.prefix_messages], window.messages[window.prefix_messages :]
-        system = str(prefix[0]["content"]) if prefix and prefix[0]["role"] == "system" else ""
-        said = [str(message["content"]) for message in tail if message["role"] == "user"]
-        memory = said[0] if len(said) > 1 else ""
-        return cls(system, without_chunks(memory), earlier_messages(prefix))
-
-
-NOTHING_KNOWN = Known("", "", ())
+        """The parts of a window whose memory is beside the question."""
+        parts = window.parts
+        # What the tools brought changes from request to request, and is put in there.
+        return cls(parts.system, parts.memory.with_section("chunks", ()), earlier_messages(parts.turns))
 
 
 @dataclass(slots=True)
@@ -228,7 +221,8 @@ class RunMemory:
         """The request with what memory knows, within the window; as it was when memory fails."""
         if self._known is None:
             self._known = await self.edge.attempt("recalling", self._recalled, None)
-        work = partial(self._prepared, request, self._known or NOTHING_KNOWN)
+        known = self._known or Known("", MemoryPart(language=self._language), ())
+        work = partial(self._prepared, request, known)
         # No store is asked here, and what this run fetched has to be shown even while the store is left alone.
         return await self.edge.attempt("preparing a request", work, request, always=True)
 
@@ -245,7 +239,7 @@ class RunMemory:
 
     async def _prepared(self, request: ModelRequestContext, known: Known) -> ModelRequestContext:
         messages = list(request.messages)
-        memory = with_chunks(known.memory, self._notes(), self._language)
+        memory = known.memory.with_section("chunks", self._notes()).text
         start = question_at(messages, self.run_id)
         # Without a user's message to stand beside, or by choice, it stands behind the instructions.
         heads = self.options.placement == "head" or start is None
@@ -264,13 +258,14 @@ class RunMemory:
             model_request_parameters=parameters,
         )
 
-    def _notes(self) -> str:
+    def _notes(self) -> list[str]:
         if not self.options.workspace:
-            return ""
-        return self.workspace.text(self.edge.memory.engine.settings.workspace.max_tokens)
+            return []
+        text = self.workspace.text(self.edge.memory.engine.settings.workspace.max_tokens)
+        return [text] if text else []
 
     @property
-    def _language(self) -> Any:
+    def _language(self) -> Language:
         return language(self.question or "")
 
     def _fit(self, parameters: ModelRequestParameters) -> Fit:
@@ -290,22 +285,6 @@ class RunMemory:
             known = await engine.tier(Archive).excerpt(kept.full, self.question or kept.short, room)
             self._excerpts[kept.full] = known
         return known
-
-
-def without_chunks(memory: str) -> str:
-    """The `<memory>` block without what changes as the tools return; nothing when that was all."""
-    rest = _CHUNKS.sub("", memory)
-    closing = _SECTION.findall(rest)
-    return "" if closing == ["</memory>"] and rest.startswith("<memory>") else rest
-
-
-def with_chunks(memory: str, notes: str, tongue: Any) -> str:
-    """The `<memory>` block with what the tools brought."""
-    if not notes:
-        return memory
-    if not memory:
-        return memory_text({"chunks": [notes]}, tongue)
-    return f"{memory.removesuffix('</memory>')}<chunks>\n{notes}\n</chunks>\n</memory>"
 
 
 def _instructed(parameters: ModelRequestParameters, text: str) -> ModelRequestParameters:

@@ -1,0 +1,135 @@
+"""What a window is made of. Messages in any provider's shape are renderings of these parts, and no rendering is ever read back."""
+
+import base64
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
+
+from pagefile.content import JsonObject, JsonValue, message_from, message_json
+from pagefile.window.candidates import MEMORY, Block
+from pagefile.window.render import Language, Placement, memory_text, system_text
+from pagefile.window.shown import ShownStep, ShownTurn
+
+_NO_SECTIONS: Mapping[Block, tuple[str, ...]] = {}
+_NO_BLOBS: Mapping[str, bytes] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryPart:
+    """What memory found for the question: the escaped text of each candidate, by block. False when there is nothing."""
+
+    sections: Mapping[Block, tuple[str, ...]] = field(default_factory=lambda: _NO_SECTIONS)
+    #: The language of the note at its head.
+    language: Language = "en"
+    #: Whether the note is shown that says what memory is: not certain, and no instruction.
+    note: bool = True
+
+    def __bool__(self) -> bool:
+        return any(self.sections.values())
+
+    @property
+    def text(self) -> str:
+        """The memory block as it is in a message; empty when there is nothing."""
+        return memory_text(self.sections, self.language, note=self.note)
+
+    def with_section(self, block: Block, texts: Iterable[str]) -> "MemoryPart":
+        """The same with other texts in one block; without it when there are none."""
+        changed = {**self.sections, block: tuple(texts)}
+        return replace(self, sections={one: changed[one] for one in MEMORY if changed.get(one)})
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The parts of a window, in the order in which they are sent."""
+
+    instructions: str = ""
+    #: How to load archived results; only when a placeholder may be shown.
+    guide: str = ""
+    #: Safety data of the user (allergies and the like).
+    profile: str = ""
+    summary: str = ""
+    #: Earlier turns, oldest first.
+    turns: tuple[ShownTurn, ...] = ()
+    memory: MemoryPart = field(default_factory=MemoryPart)
+    #: The question, or the running turn with the steps it has so far; None when neither was given.
+    current: ShownTurn | None = None
+    #: Where memory is shown: right before `current`, or at the end of the system text.
+    placement: Placement = "tail"
+    #: Bytes of images and files that the messages name, by their SHA-256.
+    blobs: Mapping[str, bytes] = field(default_factory=lambda: _NO_BLOBS)
+
+    @property
+    def system(self) -> str:
+        """The one leading system text."""
+        texts: dict[Block, str] = {
+            "instructions": self.instructions,
+            "guide": self.guide,
+            "safety": self.profile,
+            "summary": self.summary,
+        }
+        memory = self.memory.text if self.placement == "head" else ""
+        return "\n\n".join(text for text in (system_text(texts), memory) if text)
+
+    @property
+    def beside(self) -> str:
+        """The memory block as a user message right before `current`; empty when it is in the system text."""
+        return self.memory.text if self.placement == "tail" else ""
+
+
+# -- as JSON --------------------------------------------------------------------------------------------------------
+
+
+def parts_json(parts: Parts) -> JsonObject:
+    """The parts as plain JSON."""
+    memory = parts.memory
+    sections: dict[str, JsonValue] = {block: texts for block, texts in memory.sections.items()}  # noqa: C416 - the keys are wider
+    return {
+        "instructions": parts.instructions,
+        "guide": parts.guide,
+        "profile": parts.profile,
+        "summary": parts.summary,
+        "turns": [_shown_json(turn) for turn in parts.turns],
+        "memory": {"sections": sections, "language": memory.language, "note": memory.note},
+        "current": None if parts.current is None else _shown_json(parts.current),
+        "placement": parts.placement,
+        "blobs": {name: base64.b64encode(data).decode() for name, data in parts.blobs.items()},
+    }
+
+
+def parts_from(value: JsonObject) -> Parts:
+    """What `parts_json` wrote."""
+    given = cast("dict[str, Any]", dict(value))
+    memory = given["memory"]
+    sections = {block: tuple(texts) for block, texts in memory["sections"].items()}
+    given["memory"] = MemoryPart(sections, memory["language"], memory["note"])
+    given["turns"] = tuple(_shown_from(turn) for turn in given["turns"])
+    given["current"] = None if given["current"] is None else _shown_from(given["current"])
+    given["blobs"] = {name: base64.b64decode(data) for name, data in given["blobs"].items()}
+    return Parts(**given)
+
+
+def _shown_json(shown: ShownTurn) -> JsonObject:
+    return {
+        "turn_id": shown.turn_id,
+        "form": shown.form,
+        "user": shown.user,
+        "assistant": shown.assistant,
+        "steps": {
+            str(number): {
+                "tool": step.tool,
+                "input": step.input,
+                "call_id": step.call_id,
+                "result": step.result,
+            }
+            for number, step in shown.steps.items()
+        },
+        "layout": None if shown.layout is None else [message_json(message) for message in shown.layout],
+    }
+
+
+def _shown_from(value: Mapping[str, Any]) -> ShownTurn:
+    given: dict[str, Any] = dict(value)
+    given["steps"] = {int(number): ShownStep(**step) for number, step in value["steps"].items()}
+    if value["layout"] is not None:
+        given["layout"] = tuple(message_from(message) for message in value["layout"])
+    return ShownTurn(**given)

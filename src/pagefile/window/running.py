@@ -1,0 +1,113 @@
+"""The running turn in its own window: what was said is never cut, calls and their results are shown or left out together."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+
+from pagefile.content import Message
+from pagefile.records import Step, Turn
+from pagefile.text.tokens import MESSAGE_OVERHEAD
+from pagefile.window.candidates import Form
+from pagefile.window.forms import Text, note_of
+from pagefile.window.measure import layout_tokens
+from pagefile.window.pairing import calls_of, paired, results_of
+from pagefile.window.shown import ShownStep, ShownTurn
+from pagefile.window.wording import ZH, Wording
+
+Count = Callable[[str], int]
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Messages of a running turn that are shown or left out together."""
+
+    #: Where it begins among the messages.
+    at: int
+    messages: tuple[Message, ...]
+    #: The steps that are called and answered in it; empty for what somebody said.
+    steps: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RunningStep:
+    """A step of the running turn, and the texts of its page that can be shown for it."""
+
+    step: Step
+    shown: ShownStep
+    texts: Sequence[Text] = ()
+    #: Its result gives way to newer ones.
+    demoted: bool = False
+
+    def choices(self, count: Count, wording: Wording) -> list[Text]:
+        """The texts that can be shown for the result, from the fullest to the shortest."""
+        step = self.step
+        found = [] if self.demoted else list(self.texts)
+        if not (self.demoted and step.whole):
+            found.append(Text("full" if step.whole else "placeholder", step.result, step.result_tokens))
+        note = note_of(step, count, wording)
+        if note:
+            found.append(note)
+        return sorted(found, key=lambda text: -text.tokens)
+
+
+def stretches(layout: tuple[Message, ...]) -> list[Stretch]:
+    """A layout in order: what was said, and exchanges of calls with their results."""
+    found: list[Stretch] = []
+    at = 0
+    for _, group in groupby(_numbered(paired(layout)), key=lambda pair: pair[0]):
+        messages = tuple(message for _, message in group)
+        steps = sorted(step for message in messages for step in calls_of(message))
+        found.append(Stretch(at, messages, tuple(steps)))
+        at += len(messages)
+    return found
+
+
+def _numbered(layout: Sequence[Message]) -> Iterator[tuple[int, Message]]:
+    """Each message with the number of its stretch: one begins where somebody else speaks, and after results."""
+    number, before = 0, ""
+    for message in layout:
+        who = "model" if message.role == "assistant" else "results" if results_of(message) else "said"
+        joined = (before, who) in {("model", "model"), ("model", "results"), ("results", "results")}
+        number += not joined
+        before = who
+        yield number, message
+
+
+def said_form(turn: Turn, stretch: Stretch, count: Count) -> Form:
+    """What somebody said in the running turn."""
+    tokens = layout_tokens(stretch.messages, {}, count, running=True)
+    return Form(tokens, ShownTurn(turn.id, "current", turn.user, layout=stretch.messages))
+
+
+def exchange_forms(
+    turn: Turn,
+    stretch: Stretch | None,
+    steps: Mapping[int, RunningStep],
+    count: Count,
+    wording: Wording = ZH,
+) -> tuple[Form, ...]:
+    """An exchange of the running turn: the first form shows every result at its fullest, the next one at its second, and so on.
+
+    Without a stretch it is one step, as the short form of a turn has it.
+    """
+    choices = {number: step.choices(count, wording) for number, step in steps.items()}
+    forms: list[Form] = []
+    for level in range(max(map(len, choices.values()))):
+        texts = {number: these[min(level, len(these) - 1)] for number, these in choices.items()}
+        name = next(texts[number].name for number, these in choices.items() if level < len(these))
+        shown = ShownTurn(
+            turn.id,
+            "current",
+            None if stretch is None else turn.user,
+            steps={n: replace(step.shown, result=texts[n].text) for n, step in steps.items()},
+            layout=None if stretch is None else stretch.messages,
+        )
+        costs = {n: (step.step.call_tokens, texts[n].tokens) for n, step in steps.items()}
+        forms.append(Form(_tokens(stretch, costs, count), shown, name=name))
+    return tuple(forms)
+
+
+def _tokens(stretch: Stretch | None, costs: Mapping[int, tuple[int, int]], count: Count) -> int:
+    if stretch is not None:
+        return layout_tokens(stretch.messages, costs, count, running=True)
+    return sum(2 * MESSAGE_OVERHEAD + call + result for call, result in costs.values())

@@ -1,0 +1,99 @@
+"""A turn as a window shows it: which messages, and which text for each tool result."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from pagefile.content import Message, Text
+from pagefile.records import JsonValue, Step, Turn, plain_layout
+from pagefile.window.pairing import paired
+
+
+@dataclass(frozen=True, slots=True)
+class ShownStep:
+    """A tool call, and the text that the window shows for its result."""
+
+    tool: str
+    input: JsonValue
+    #: Unique among the steps of its turn: providers refuse a request in which one comes twice.
+    call_id: str
+    result: str
+
+
+_NO_STEPS: Mapping[int, ShownStep] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class ShownTurn:
+    """A turn, or as much of it as the window shows."""
+
+    turn_id: str
+    #: "full", "slim" …, as the receipt has it; "current" for the running turn.
+    form: str
+    user: str | None
+    assistant: str | None = None
+    #: The steps that are shown, by their number in the turn.
+    steps: Mapping[int, ShownStep] = field(default_factory=lambda: _NO_STEPS)
+    #: The messages in their order, where they are more than `user`, `steps` and `assistant` tell.
+    layout: tuple[Message, ...] | None = None
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """What is shown, in order; calls and results name their step."""
+        if self.layout is not None:
+            return self.layout
+        return plain_layout(self.user, self.steps, self.assistant)
+
+
+def shown_turn(turn: Turn, form: str, results: Mapping[int, str]) -> ShownTurn:
+    """A turn with all its steps; `results` has other texts for some of them."""
+    if not turn.steps and turn.layout is None:
+        return ShownTurn(turn.id, form, turn.user, turn.assistant)
+    steps = shown_steps(turn.steps, results)
+    layout = None if turn.layout is None else paired(turn.layout)
+    return ShownTurn(turn.id, form, turn.user, turn.assistant, steps, layout)
+
+
+def slim_turn(turn: Turn) -> ShownTurn:
+    """A turn without its tools: only what user and assistant said."""
+    if turn.layout is None:
+        return ShownTurn(turn.id, "slim", turn.user, turn.assistant)
+    said = tuple(_said(turn.layout))
+    return ShownTurn(turn.id, "slim", turn.user, turn.assistant, layout=said)
+
+
+def shown_steps(steps: Sequence[Step], results: Mapping[int, str]) -> dict[int, ShownStep]:
+    """The steps of a turn by number, each with its own call id."""
+    seen: set[str] = set()
+    found: dict[int, ShownStep] = {}
+    for number, step in enumerate(steps):
+        call_id = own_call_id(step.call_id, seen)
+        found[number] = ShownStep(step.tool, step.input, call_id, results.get(number, step.result))
+    return found
+
+
+def own_call_id(call_id: str, seen: set[str]) -> str:
+    """A call id that is not among those seen; it is from now on."""
+    number, own = 1, call_id
+    while own in seen:
+        number += 1
+        own = f"{call_id}_{number}"
+    seen.add(own)
+    return own
+
+
+def _said(layout: Sequence[Message]) -> Iterator[Message]:
+    for message in layout:
+        texts = tuple(part for part in message.parts if isinstance(part, Text) and part.text)
+        if texts and message.role in {"user", "assistant"}:
+            yield Message(message.role, texts)
+
+
+def joined(pieces: Sequence[ShownTurn]) -> ShownTurn:
+    """The pieces of a running turn that are shown, as one."""
+    first, *rest = pieces
+    if not rest:
+        return first
+    steps = {number: step for piece in pieces for number, step in piece.steps.items()}
+    laid_out = any(piece.layout is not None for piece in pieces)
+    layout = tuple(message for piece in pieces for message in piece.messages) if laid_out else None
+    return replace(first, steps=steps, layout=layout)
