@@ -10,6 +10,7 @@ from pagefile.cli.opening import AsJson, ConfigFile, Db, Full, Tenant, UserId, e
 from pagefile.cli.output import bar, clipped, number, print_json, print_table, say, table, visible, warn
 from pagefile.engine import Memory
 from pagefile.window.candidates import Message
+from pagefile.window.parts import parts_json
 from pagefile.window.receipt import Receipt, Verdict, Window
 
 #: Longer runs of turns that fared alike are shown by their first and last.
@@ -22,6 +23,10 @@ def context(
     query: Annotated[str | None, typer.Argument(help="What the user says next.")] = None,
     *,
     window_tokens: Annotated[int | None, typer.Option(help="The budget of the window.")] = None,
+    window_for: Annotated[
+        str | None, typer.Option(metavar="MODEL", help="Whose context size is the budget, such as gpt-5.")
+    ] = None,
+    answer_tokens: Annotated[int | None, typer.Option(help="Room left free for the answer.")] = None,
     threshold: Annotated[float | None, typer.Option(help="From which share on a checkpoint is due.")] = None,
     recent_turns: Annotated[int | None, typer.Option(help="How many turns count as recent.")] = None,
     placement: Annotated[str | None, typer.Option(metavar="tail|head", help="Where memory stands.")] = None,
@@ -48,7 +53,14 @@ def context(
 
     async def work(memory: Memory) -> Window:
         chat = await existing(memory, conversation, user_id, tenant)
-        return await chat.context(query, instructions=instructions, load=load or ())
+        return await chat.context(
+            query,
+            window_tokens=window_tokens,
+            window_for=window_for,
+            answer_tokens=answer_tokens,
+            instructions=instructions,
+            load=load or (),
+        )
 
     window = run(loaded(ctx, db, config, said).settings, work)
     if as_json:
@@ -61,6 +73,7 @@ def context(
 
 def _window_json(window: Window) -> dict[str, object]:
     return {
+        "parts": parts_json(window.parts),
         "messages": window.messages,
         "tokens": window.tokens,
         "budget": window.budget,
@@ -133,6 +146,9 @@ def _show_totals(window: Window) -> None:
     say(f"{bar(share)} {share:.0%}")
     say(f"{number(window.tokens)} of {number(window.budget)} tokens ({counted})")
     say(" · ".join([*parts, f"framing {number(receipt.framing)}"]))
+    if receipt.reserved:
+        kept = " · ".join(f"{kind} {number(tokens)}" for kind, tokens in receipt.reserved.items())
+        say(f"reserved: {kept}")
     due = ", a checkpoint is due" if window.should_checkpoint else ""
     say(f"mode {window.mode} · ratio {window.ratio:.2f}{due} · prefix {window.prefix_hash[:12]}")
     say(f"kept {len(receipt.kept)}, left out {len(receipt.dropped)}")

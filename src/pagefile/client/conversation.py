@@ -1,5 +1,6 @@
 """A handle on one conversation of a service."""
 
+import json
 import sys
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from datetime import datetime
@@ -43,6 +44,7 @@ from pagefile.records import (
 )
 from pagefile.settings import Settings
 from pagefile.shapes import listed, plain_json
+from pagefile.window.beside import tool_texts
 from pagefile.window.receipt import Window
 from pagefile.window.render import Placement
 from pagefile.wire import responses
@@ -196,6 +198,9 @@ class ClientConversation:
         *,
         turn: Turn | str | None = None,
         window_tokens: int | None = None,
+        window_for: str | None = None,
+        tools: Sequence[Mapping[str, object]] = (),
+        answer_tokens: int | None = None,
         threshold: float | None = None,
         recent_turns: int | None = None,
         load: Sequence[str] = (),
@@ -207,6 +212,7 @@ class ClientConversation:
             query=query,
             turn_id=self._current_turn_id(query, turn),
             window_tokens=window_tokens,
+            answer_tokens=answer_tokens,
             threshold=threshold,
             recent_turns=recent_turns,
             load=load,
@@ -218,6 +224,9 @@ class ClientConversation:
             "query": request.query,
             "turn_id": request.turn_id,
             "window_tokens": window_tokens,
+            "window_for": window_for,
+            "tools": [json.loads(text) for text in tool_texts(tools)],
+            "answer_tokens": answer_tokens,
             "threshold": threshold,
             "recent_turns": recent_turns,
             "load": request.load,

@@ -1,7 +1,7 @@
 """The arguments of a call, checked once: what cannot be used gets an error that says what to give instead."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TypeVar, cast
 
@@ -11,6 +11,8 @@ from pagefile.errors import InvalidTurnError, SettingsError
 from pagefile.records import JsonObject, Turn, checked_id, utc
 from pagefile.settings import Settings
 from pagefile.tiers.page_text import checked_uuid
+from pagefile.window.beside import Beside
+from pagefile.window.models import UNPUBLISHED, model_limits
 from pagefile.window.render import Placement
 
 #: The largest whole number that every database and every JSON reader keeps exactly.
@@ -34,6 +36,11 @@ class Request:
     placement: Placement
     #: The run whose workspace is shown; empty for the conversation's own.
     run: str = ""
+    #: The model whose window it is, where it was named.
+    window_for: str | None = None
+    #: What the request holds beside its messages.
+    tools_tokens: int = 0
+    answer_tokens: int = 0
 
     @classmethod
     def checked(
@@ -49,8 +56,12 @@ class Request:
         instructions: str | None,
         placement: str | None,
         run: str | None = None,
+        window_for: str | None = None,
+        tools_tokens: int = 0,
+        answer_tokens: int | None = None,
     ) -> "Request":
         """The request with the settings' defaults filled in."""
+        model = _or(window_for, settings.window_for)
         if isinstance(load, str):
             raise InvalidTurnError("load must be a list of uuids, not one text: write load=[uuid].")
         if isinstance(load, Mapping) or not isinstance(cast("object", load), Iterable):
@@ -58,14 +69,45 @@ class Request:
         return cls(
             query=checked_message(query, "query", settings.max_message_chars),
             turn_id=turn_id,
-            window_tokens=at_least(1, _or(window_tokens, settings.window_tokens), "window_tokens"),
+            window_tokens=_window(settings, window_tokens, model),
             threshold=_share(_or(threshold, settings.threshold)),
             recent_turns=at_least(1, _or(recent_turns, settings.recent_turns), "recent_turns"),
             load=tuple(checked_uuid(uuid) for uuid in load),
             instructions=checked_message(instructions, "instructions", settings.max_message_chars),
             placement=_placement(_or(placement, settings.placement)),
             run=run_name(run),
+            window_for=model,
+            tools_tokens=at_least(0, tools_tokens, "tools_tokens"),
+            answer_tokens=at_least(0, _or(answer_tokens, settings.answer_tokens), "answer_tokens"),
         )
+
+    @property
+    def reserved(self) -> dict[Beside, int]:
+        """What of the window is not for messages."""
+        percent = 100 if self.window_for is None else model_limits(self.window_for).percent
+        lines: dict[Beside, int] = {
+            "tools": self.tools_tokens,
+            "answer": self.answer_tokens,
+            "tokenizer": self.window_tokens - self.window_tokens * 100 // percent,
+        }
+        return {kind: tokens for kind, tokens in lines.items() if tokens}
+
+    @property
+    def room(self) -> int:
+        """What is left for messages."""
+        return self.window_tokens - sum(self.reserved.values())
+
+    def doubts(self, counter: str) -> list[str]:
+        """What is uncertain about its counts."""
+        limits = None if self.window_for is None else model_limits(self.window_for)
+        if limits is None or limits.tokenizer == counter:
+            return []
+        if limits.tokenizer == UNPUBLISHED:
+            free = f"tokens are those of {counter}, and a part of the window is left free for the difference"
+            return [f"the tokenizer of {limits.name} is not published: {free}"]
+        return [
+            f"{limits.name} counts with {limits.tokenizer}, this memory with {counter}: the counts differ"
+        ]
 
     def options(self) -> JsonObject:
         """What a recorded call remembers of it."""
@@ -76,7 +118,27 @@ class Request:
             "load": list(self.load),
             "instructions": self.instructions,
             "placement": self.placement,
+            **{name: value for name in _BESIDE if (value := getattr(self, name))},
         }
+
+
+#: Options that a recorded call has only where they were given.
+_BESIDE = ("window_for", "tools_tokens", "answer_tokens")
+
+
+def _window(settings: Settings, given: int | None, model: str | None) -> int:
+    """What was given, at most what the model takes; the setting where nothing was said of either."""
+    if model is None:
+        return at_least(1, _or(given, settings.window_tokens), "window_tokens")
+    most = model_limits(model).window_tokens
+    return most if given is None else min(at_least(1, given, "window_tokens"), most)
+
+
+def sized(settings: Settings) -> Settings:
+    """The settings with the context size of the model that they name; `SettingsError` for one that is not known."""
+    if settings.window_for is None:
+        return settings
+    return replace(settings, window_tokens=model_limits(settings.window_for).window_tokens)
 
 
 def run_name(run: str | None) -> str:

@@ -57,6 +57,7 @@ from pagefile.tiers.archive import Archive
 from pagefile.tiers.episodes import Episodes
 from pagefile.tiers.history import History
 from pagefile.tiers.workspace import ToolRule, Workspace, Workspaces
+from pagefile.window.beside import tool_texts, tools_tokens
 from pagefile.window.measure import side_tokens, step_tokens
 from pagefile.window.receipt import Window
 from pagefile.window.render import Placement
@@ -236,6 +237,9 @@ class Conversation:
         *,
         turn: Turn | str | None = None,
         window_tokens: int | None = None,
+        window_for: str | None = None,
+        tools: Sequence[Mapping[str, object]] = (),
+        answer_tokens: int | None = None,
         threshold: float | None = None,
         recent_turns: int | None = None,
         load: Sequence[str] = (),
@@ -248,6 +252,10 @@ class Conversation:
         `query` is the user's message if it is not written yet. For a turn that was begun, leave it out: the turn this
         handle began last (or the one named by `turn`) is the current message, with its tool results behind it.
         `load` names archived pages to show in full for this one window. `run` is the run whose workspace is shown.
+
+        `window_for` names the model, whose context size is the budget then, and the most that `window_tokens` can be. What the
+        request holds beside its messages is taken from the budget: the schemas of `tools`, as OpenAI, Anthropic or MCP shape
+        them, and `answer_tokens`, the room for the answer.
         """
         self._engine.check_open()
         request = Request.checked(
@@ -255,6 +263,9 @@ class Conversation:
             query=query,
             turn_id=self._current_turn_id(query, turn),
             window_tokens=window_tokens,
+            window_for=window_for,
+            tools_tokens=tools_tokens(tool_texts(tools), self._engine.counter.count),
+            answer_tokens=answer_tokens,
             threshold=threshold,
             recent_turns=recent_turns,
             load=load,

@@ -20,6 +20,7 @@ from pagefile.records import ErasureReceipt, Scope, Step, Turn
 from pagefile.settings import Settings
 from pagefile.stores import CachedSessions, versions_in
 from pagefile.tiers.base import FAILED, Counter, Note, Occasion, Tier
+from pagefile.window.beside import Beside
 from pagefile.window.budget import Budget
 from pagefile.window.candidates import Block, Candidate
 from pagefile.window.receipt import Window
@@ -171,12 +172,12 @@ class Engine:
                 occasion.traces[tier.name] = trace
         return found
 
-    def budget(self, window_tokens: int) -> Budget:
-        """The window, and what each tier may take of it at most."""
+    def budget(self, room: int, reserved: Mapping[Beside, int]) -> Budget:
+        """The room for messages, what each tier may take of it at most, and what the request holds beside them."""
         limits: dict[Block, int] = {}
         for tier in self.tiers:
-            limits.update(tier.limits(window_tokens))
-        return Budget(window_tokens, limits)
+            limits.update(tier.limits(room))
+        return Budget(room, limits, reserved)
 
     async def reconsidered(self, occasion: Occasion, window: Window) -> bool:
         """Whether a tier changed something because of a window, so that it has to be made again."""

@@ -8,7 +8,7 @@ from typing import cast
 
 import anyio
 
-from pagefile.engine.asking import at_least, cursor, moment
+from pagefile.engine.asking import at_least, cursor, moment, sized
 from pagefile.engine.conversation import Conversation
 from pagefile.engine.engine import Engine
 from pagefile.engine.explaining import found_call
@@ -117,7 +117,7 @@ class Memory:
             clock: for tests.
             tiers: kinds of memory of your own, beside those that every memory has.
         """
-        settings = settings or Settings()
+        settings = sized(settings or Settings())
         counter = CachedCounter(open_counter(tokenizer or settings.tokenizer))
         clock = clock or SystemClock()
         cache = _cache(sessions if sessions is not None else settings.sessions)

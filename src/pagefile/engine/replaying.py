@@ -39,6 +39,8 @@ from pagefile.window.wording import WORDINGS, Wording
 _ARGUMENTS = (
     "query",
     "window_tokens",
+    "window_for",
+    "answer_tokens",
     "threshold",
     "recent_turns",
     "placement",
@@ -242,7 +244,12 @@ def _settings(now: Settings, moment: Moment, changes: Mapping[str, JsonValue]) -
     """The settings of then, with what is changed; nothing is recorded, nothing is done in the background."""
     known = {name: value for name, value in moment.settings.items() if name in DECIDING}
     changed = {name: value for name, value in changes.items() if name in DECIDING}
-    quiet: dict[str, JsonValue] = {"calls_kept": 0, "checkpoints": "manual"}
+    quiet: dict[str, JsonValue] = {
+        "calls_kept": 0,
+        "checkpoints": "manual",
+        "window_for": None,
+        "answer_tokens": 0,
+    }
     return with_settings(now, {**known, **changed, **quiet})
 
 
@@ -252,7 +259,12 @@ def _request(settings: Settings, call: Call, changes: Mapping[str, JsonValue]) -
         settings,
         query=given.get("query", None if call.turn_id is not None else call.query),
         turn_id=call.turn_id,
-        window_tokens=given["window_tokens"],
+        window_tokens=None
+        if "window_for" in changes and "window_tokens" not in changes
+        else given["window_tokens"],
+        window_for=given.get("window_for"),
+        tools_tokens=given.get("tools_tokens", 0),
+        answer_tokens=given.get("answer_tokens", 0),
         threshold=given["threshold"],
         recent_turns=given["recent_turns"],
         load=given["load"],

@@ -74,7 +74,8 @@ def hash_of(window: Window) -> str:
 
 async def assembled(engine: Engine, scope: Scope, request: Request) -> Made:
     """The window, and nothing else: nobody is told of it."""
-    notes: list[str] = []
+    notes = request.doubts(engine.counter.name)
+    budget = engine.budget(request.room, request.reserved)
     view = await _read(engine, scope, request, notes)
     asked = view.open_turn.user if view.open_turn is not None else request.query
     # A handle that names nobody still works for the conversation's owner.
@@ -83,7 +84,7 @@ async def assembled(engine: Engine, scope: Scope, request: Request) -> Made:
         owner,
         asked,
         view,
-        request.window_tokens,
+        budget.tokens,
         request.recent_turns,
         notes.append,
         count=engine.counter.count,
@@ -93,7 +94,6 @@ async def assembled(engine: Engine, scope: Scope, request: Request) -> Made:
     )
     offered = await engine.offers(occasion)
     candidates = [*_given(engine, request, occasion), *offered]
-    budget = engine.budget(request.window_tokens)
     layout = Layout(request.placement, language(asked or request.instructions or ""))
     compiled = compile_window(candidates, budget, engine.counter.count, layout)
     return Made(_finished(engine, compiled, request, view, notes), occasion)
@@ -101,7 +101,7 @@ async def assembled(engine: Engine, scope: Scope, request: Request) -> Made:
 
 async def _read(engine: Engine, scope: Scope, request: Request, notes: list[str]) -> LogView:
     """The conversation; nothing of it when the store is down, since an answer without history beats no answer."""
-    ask = ViewRequest(scope, request.window_tokens, min_turns=1, open_turn=request.turn_id)
+    ask = ViewRequest(scope, request.room, min_turns=1, open_turn=request.turn_id)
     began = perf_counter()
     try:
         view = await engine.store.reader.view(ask)
@@ -134,7 +134,7 @@ def _given(engine: Engine, request: Request, occasion: Occasion) -> list[Candida
 def _finished(
     engine: Engine, compiled: Compiled, request: Request, view: LogView, notes: Sequence[str]
 ) -> Window:
-    ratio = compiled.wanted_tokens / request.window_tokens
+    ratio = compiled.wanted_tokens / request.room
     counter = engine.counter
     return Window(
         parts=compiled.parts,
@@ -153,6 +153,7 @@ def _finished(
             counter.name,
             counter.exact,
             tuple(notes),
+            request.reserved,
         ),
         id=str(uuid4()),
     )

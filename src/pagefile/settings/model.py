@@ -201,8 +201,12 @@ class Settings:
     sessions: str | None = None
     #: Which tokenizer counts: "o200k_base", "cl100k_base", "qwen", "deepseek", "file:/path/tokenizer.json", "estimate".
     tokenizer: str = "o200k_base"
-    #: How many tokens a window may have; `chat.context()` can be told otherwise, for this and the next three.
+    #: How many tokens a window may have; `chat.context()` can be told otherwise, for this and the next five.
     window_tokens: Positive = 16_000
+    #: The model that gets the windows, such as "gpt-5": its context size takes the place of `window_tokens`.
+    window_for: str | None = None
+    #: How many tokens of a window are left free for the model's answer.
+    answer_tokens: Count = 0
     #: A checkpoint takes effect when the live turns fill this share of the window.
     threshold: Annotated[float, Limit(above=True, most=1)] = 0.75
     #: How many of the latest turns a checkpoint leaves as they were said.

@@ -120,7 +120,8 @@ class History(Tier):
         if not newest:
             return rules
         given = cast("dict[str, Any]", newest[0].options)
-        return WindowRules(given["window_tokens"], given["threshold"], given["recent_turns"])
+        reserved = sum(cast("dict[str, Any]", newest[0].receipt).get("reserved", {}).values())
+        return WindowRules(given["window_tokens"] - reserved, given["threshold"], given["recent_turns"])
 
     # -- the rest of a tier ---------------------------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from pagefile.errors import BudgetError
+from pagefile.window.beside import Beside
 from pagefile.window.candidates import Block
 
 #: Own budgets of document 004: facts, and the corrections that must survive a tight one.
@@ -15,18 +16,34 @@ CHUNKS_TOKENS = 1500
 EXTRA_TOKENS = 1500
 #: No kind of memory takes more than this share of a small window, so that the conversation itself has room.
 MEMORY_SHARE = 8
+#: What is taken from a window, in words.
+_BESIDE: Mapping[Beside, str] = {
+    "tools": "the tools' schemas",
+    "answer": "the answer",
+    "tokenizer": "a tokenizer that is not published",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """The whole window, and the own budgets of blocks that have one."""
+    """The room for messages, the own budgets of blocks that have one, and what the request holds beside them."""
 
     tokens: int
     caps: Mapping[Block, int] = field(default_factory=dict[Block, int])
+    reserved: Mapping[Beside, int] = field(default_factory=dict[Beside, int])
 
     def __post_init__(self) -> None:
+        if self.tokens < 1 and self.reserved:
+            raise BudgetError(f"There is no room for messages in {self.says}: raise window_tokens.")
         if self.tokens < 1:
             raise BudgetError(f"window_tokens is {self.tokens}: give the model's context size, at least 1.")
+
+    @property
+    def says(self) -> str:
+        """The window in words, with what is taken from it."""
+        whole = self.tokens + sum(self.reserved.values())
+        taken = ", ".join(f"{tokens} for {_BESIDE[kind]}" for kind, tokens in self.reserved.items())
+        return f"a window of {whole} tokens" + (f", less {taken}" if taken else "")
 
 
 def share_of(window_tokens: int, most: int) -> int:

@@ -172,17 +172,18 @@ def _keeping_order(candidate: Candidate) -> tuple[int, int]:
     return RANK[candidate.block], -candidate.position if newest_first else candidate.position
 
 
-def _pack_required(packing: _Packing, required: Iterable[Candidate]) -> None:
+def _pack_required(packing: _Packing, required: Sequence[Candidate]) -> None:
     for candidate in required:
         if not packing.offer(candidate):
-            raise BudgetError(_too_large(candidate, packing.budget))
+            raise BudgetError(_too_large(required, packing.budget))
 
 
-def _too_large(candidate: Candidate, budget: Budget) -> str:
-    return (
-        f"The {candidate.block} ({candidate.tokens} tokens) and what else must never be cut do not fit into a window of "
-        f"{budget.tokens} tokens: raise window_tokens or shorten it."
-    )
+def _too_large(required: Iterable[Candidate], budget: Budget) -> str:
+    sizes: dict[Block, int] = {}
+    for candidate in required:
+        sizes[candidate.block] = sizes.get(candidate.block, 0) + candidate.tokens
+    parts = ", ".join(f"{block} {tokens}" for block, tokens in sizes.items())
+    return f"What must never be cut ({parts} tokens) does not fit into {budget.says}: raise window_tokens or shorten it."
 
 
 def _pack_steps(packing: _Packing, steps: Sequence[Candidate]) -> None:
@@ -234,7 +235,7 @@ def _last_in_rank(packing: _Packing, ordered: Sequence[Candidate], tokens: int) 
     if last is None:
         needed = f"instructions and the current message need {tokens} tokens"
         raise BudgetError(
-            f"{needed}, the window has {packing.budget.tokens}: raise window_tokens or shorten them."
+            f"{needed}, and there is {packing.budget.says}: raise window_tokens or shorten them."
         )
     return last.id
 

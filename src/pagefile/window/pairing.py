@@ -50,6 +50,9 @@ def _in_order(layout: Iterable[Message]) -> bool:
     known: set[int] = set()
     for message in layout:
         calls, results = calls_of(message), results_of(message)
+        named = [part for part in message.parts if isinstance(part, ToolCall | ToolResult)]
+        if len(named) > len(calls) + len(results):
+            return False
         if (pending and not results) or not results <= pending or calls & known or (calls and pending):
             return False
         known |= calls

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from pagefile.records import JsonObject, JsonValue
+from pagefile.window.beside import Beside
 from pagefile.window.candidates import PRIORITY, Block, Message
 from pagefile.window.parts import Parts
 from pagefile.window.renderings import anthropic, plain, responses
@@ -40,6 +41,8 @@ class Receipt:
     exact: bool
     #: What went wrong on the way: tiers that failed, counts that had to be redone.
     degraded: tuple[str, ...] = ()
+    #: Tokens of the budget that are not for messages: "tools", "answer", and "tokenizer" where the model's own is not known.
+    reserved: Mapping[Beside, int] = field(default_factory=dict[Beside, int])
 
     def __iter__(self) -> Iterator[Verdict]:
         return iter(self.verdicts)
@@ -73,6 +76,7 @@ class Receipt:
             "counter": self.counter,
             "exact": self.exact,
             "degraded": list(self.degraded),
+            "reserved": dict(self.reserved.items()),
             "verdicts": [_verdict_json(verdict) for verdict in self.verdicts],
         }
 
@@ -87,6 +91,7 @@ def receipt_from(value: JsonObject) -> Receipt:
         given["counter"],
         given["exact"],
         tuple(given["degraded"]),
+        given.get("reserved", {}),
     )
 
 
@@ -113,6 +118,7 @@ class Window:
     messages: list[Message]
     #: Exact tokens of `messages` as a chat request, reply priming included.
     tokens: int
+    #: All that the request may hold; what of it is not for messages is in `receipt.reserved`.
     budget: int
     #: How full the window would be with every live turn in it; above 1 when some were left out.
     ratio: float

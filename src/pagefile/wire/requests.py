@@ -235,6 +235,16 @@ class AskContext(ConversationBody):
     )
     turn_id: Annotated[Id | None, Field(description="The open turn whose message this window is for.")] = None
     window_tokens: Annotated[int | None, Field(ge=1, le=MAX_COUNT)] = None
+    window_for: Annotated[
+        str | None, Field(description="The model that gets the window; its context size is the budget then.")
+    ] = None
+    tools: Annotated[
+        tuple[dict[str, JsonValue], ...],
+        Field(strict=False, description="Schemas that the request holds beside its messages, in any shape."),
+    ] = ()
+    answer_tokens: Annotated[
+        int | None, Field(ge=0, le=MAX_COUNT, description="Room that is left free for the answer.")
+    ] = None
     threshold: Annotated[float | None, Field(gt=0, le=1)] = None
     recent_turns: Annotated[int | None, Field(ge=1, le=MAX_COUNT)] = None
     load: Annotated[

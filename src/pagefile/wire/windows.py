@@ -5,6 +5,7 @@ from typing import Annotated, Literal, cast
 from pydantic import Field, JsonValue
 from pydantic_core import to_json
 
+from pagefile.window.beside import Beside
 from pagefile.window.candidates import Block, Message
 from pagefile.window.parts import parts_from, parts_json
 from pagefile.window.receipt import Receipt, Verdict, Window
@@ -59,6 +60,9 @@ class ReceiptOut(Answer):
     counter: str
     exact: bool
     degraded: Annotated[tuple[str, ...], Field(description="What went wrong on the way.")]
+    reserved: Annotated[
+        dict[Beside, int], Field(description="Tokens of the budget that are not for messages.")
+    ]
     verdicts: tuple[VerdictOut, ...]
 
     @classmethod
@@ -69,6 +73,7 @@ class ReceiptOut(Answer):
             counter=receipt.counter,
             exact=receipt.exact,
             degraded=receipt.degraded,
+            reserved=dict(receipt.reserved),
             verdicts=tuple(VerdictOut.of(verdict) for verdict in receipt.verdicts),
         )
 
@@ -80,6 +85,7 @@ class ReceiptOut(Answer):
             counter=self.counter,
             exact=self.exact,
             degraded=self.degraded,
+            reserved=self.reserved,
         )
 
 

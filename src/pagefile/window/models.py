@@ -1,0 +1,74 @@
+"""What a model can take in one request: a table, kept as data beside this file."""
+
+import re
+import tomllib
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cache
+from importlib.resources import files
+
+from pagefile.errors import SettingsError
+
+#: The `tokenizer` of a model whose tokens nobody outside can count exactly.
+UNPUBLISHED = "unpublished"
+#: How many tokens such a model is taken to make of a hundred of ours: an assumption on the safe side, since Claude and Gemini
+#: make more tokens of the same text than OpenAI's tokenizers in some languages, and fewer in others.
+UNPUBLISHED_PERCENT = 125
+
+#: What may stand before and behind a name: a provider, a date, a revision.
+_PROVIDER = re.compile(r"^(?:[\w-]+/)+|^(?:[a-z]+\.)?(?:anthropic|meta|mistral|deepseek|qwen)\.")
+_VERSION = re.compile(
+    r"(?:-latest|[-@]\d{4}-\d{2}-\d{2}|[-@]\d{8}(?:-v\d+(?::\d+)?)?|-v\d+:\d+|-\d{3,4}|-preview(?:-\d\d-\d{2,4})?)$"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelLimits:
+    """What a model can take."""
+
+    name: str
+    #: All that a request may hold.
+    window_tokens: int
+    #: The longest answer.
+    answer_tokens: int
+    #: What counts its tokens, as `tokenizer` of the settings names it; "unpublished" when that is not known.
+    tokenizer: str
+
+    @property
+    def percent(self) -> int:
+        """How many tokens the model is taken to make of a hundred of ours."""
+        return UNPUBLISHED_PERCENT if self.tokenizer == UNPUBLISHED else 100
+
+
+def model_limits(name: str) -> ModelLimits:
+    """The limits of a model; `SettingsError` for one that is not in the table."""
+    table = known_models()
+    found = next((table[one] for one in _names(name) if one in table), None)
+    if found is None:
+        near = get_close_matches(name.lower(), table, n=3, cutoff=0.5)
+        close = f" Close to it are {', '.join(near)}." if near else ""
+        raise SettingsError(
+            f"The model {name!r} is not in Pagefile's table of models.{close} "
+            "Give its context size instead: window_tokens=…"
+        )
+    return found
+
+
+@cache
+def known_models() -> dict[str, ModelLimits]:
+    """Every model of the table, by each of its names."""
+    rows = tomllib.loads(files("pagefile.window").joinpath("models.toml").read_text("utf-8"))
+    return {
+        name: ModelLimits(name, row.get("input", row["window"]), row["output"], row["tokenizer"])
+        for first, row in rows.items()
+        for name in (first, *row.get("also", ()))
+    }
+
+
+def _names(name: str) -> list[str]:
+    """The name, then without its provider, then without what is behind it, from the most exact on."""
+    names = [name.lower()]
+    names.append(_PROVIDER.sub("", names[0]))
+    while (shorter := _VERSION.sub("", names[-1])) != names[-1]:
+        names.append(shorter)
+    return names

@@ -1,0 +1,218 @@
+"""Whatever a log holds: the providers' own validators take the window, in each of their shapes."""
+
+from datetime import UTC, datetime
+
+from anthropic.types import MessageParam
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from openai.types.chat import ChatCompletionMessageParam
+from openai.types.responses import ResponseInputItemParam
+from pydantic import TypeAdapter
+
+from pagefile.content import Media, Message, Reasoning, Text, ToolCall, ToolResult
+from pagefile.errors import BudgetError
+from pagefile.ports import LogView
+from pagefile.records import NEVER, Head, Scope, Step, Turn
+from pagefile.text.tokens import MESSAGE_OVERHEAD, REPLY_OVERHEAD, open_counter
+from pagefile.tiers.base import Occasion
+from pagefile.tiers.history import History
+from pagefile.window.budget import Budget
+from pagefile.window.candidates import Candidate, Form
+from pagefile.window.compile import Layout, compile_window
+from pagefile.window.forms import turn_forms
+from pagefile.window.measure import measured_step, turn_tokens
+from pagefile.window.parts import parts_from, parts_json
+from pagefile.window.renderings import anthropic, chat, responses
+
+COUNTER = open_counter()
+COUNT = COUNTER.count
+MOMENT = datetime(2026, 1, 2, tzinfo=UTC)
+CHAT = TypeAdapter(list[ChatCompletionMessageParam])
+ANTHROPIC = TypeAdapter(list[MessageParam])
+RESPONSES = TypeAdapter(list[ResponseInputItemParam])
+
+TEXT = st.sampled_from(["", " ", "\n", "hi", "血压高了。", "x" * 40, "a\nb"])
+INPUT = st.sampled_from([{}, {"q": "血压"}, ["a"], "text", None, 3])
+STEP = st.builds(
+    Step,
+    st.sampled_from(["search", "load_tool_history"]),
+    INPUT,
+    st.sampled_from(["", "found", "long " * 60]),
+    st.sampled_from(["c1", "c1", "c 2", "toolu_1"]),
+    page=st.sampled_from([None, None, "123e4567-e89b-42d3-a456-426614174000"]),
+    page_chars=st.just(300),
+)
+MEDIA = st.builds(
+    Media,
+    st.sampled_from(["image", "file"]),
+    st.just("image/png"),
+    url=st.sampled_from([None, "https://example.org/a.png"]),
+    name=st.just("a.png"),
+    tokens=st.just(85),
+)
+
+
+@st.composite
+def layouts(draw, steps: int, *, plain: bool):
+    """Messages in any order: calls without results, results without calls, somebody who speaks between them."""
+    number = st.integers(0, max(0, steps - 1))
+    calls = [st.builds(ToolCall, number)] if steps else []
+    results = [st.builds(ToolResult, number, st.just(()) if plain else st.tuples(MEDIA))] if steps else []
+    shape = draw(st.sampled_from(["openai", "anthropic", "responses"]))
+    others = [] if plain else [st.builds(Reasoning, st.just("hm"), st.just({"signature": "s", "id": "rs_1"}))]
+    said = [st.builds(Text, TEXT)]
+    given = [] if plain else [MEDIA]
+    messages = st.one_of(
+        st.builds(Message, st.just("user"), _parts(*said, *given), st.just(shape)),
+        st.builds(Message, st.just("assistant"), _parts(*said, *calls, *others), st.just(shape)),
+        st.builds(Message, st.just("system"), _parts(*said), st.just(shape)),
+        *([st.builds(Message, st.just("tool"), _parts(*results), st.just(shape))] if results else []),
+        *([st.builds(Message, st.just("user"), _parts(*results, *said), st.just(shape))] if results else []),
+    )
+    return tuple(draw(st.lists(messages, max_size=7)))
+
+
+def _parts(*kinds):
+    return st.lists(st.one_of(*kinds), min_size=1, max_size=3).map(tuple)
+
+
+@st.composite
+def turns(draw, number: int, *, plain: bool):
+    user, assistant = (draw(st.one_of(st.none(), TEXT)) for _ in range(2))
+    steps = tuple(measured_step(step, COUNT) for step in draw(st.lists(STEP, max_size=3)))
+    layout = draw(st.one_of(st.none(), layouts(len(steps), plain=plain)))
+    mine, theirs = COUNT(user or ""), COUNT(assistant or "")
+    return Turn(
+        f"t{number}", Scope(conversation="c"), number, "done", user, assistant, steps, MOMENT, MOMENT, mine, theirs,
+        turn_tokens(user, mine, assistant, theirs, steps), COUNTER.name, layout=layout,
+    )  # fmt: skip
+
+
+@st.composite
+def candidates(draw, *, plain: bool = False):
+    """Turns of a log, perhaps a running one, memory and instructions."""
+    found = [
+        Candidate(turn.id, "recent", turn_forms(turn, {}, frozenset(), COUNT), turn.seq)
+        for turn in (draw(turns(number, plain=plain)) for number in range(1, draw(st.integers(1, 4))))
+    ]
+    history = History(COUNTER)
+    view = LogView(Head(Scope(conversation="c"), None, NEVER, NEVER, 0, 0, 0, 0, 0, 0), None, ())
+    occasion = Occasion(Scope(conversation="c"), None, view, 4000, 8, lambda _: None)
+    if draw(st.booleans()):
+        found += history.current(draw(turns(9, plain=plain)), occasion)
+    else:
+        found.append(history.question("now?"))
+    if draw(st.booleans()):
+        found.append(Candidate("fact", "facts", (Form(COUNT("- tea"), text="- tea"),)))
+        found.append(Candidate("i", "instructions", (Form(COUNT("be kind"), text="be kind"),)))
+    return found
+
+
+def compiled_or_none(offered, tokens, placement="tail"):
+    try:
+        return compile_window(offered, Budget(tokens), COUNT, Layout(placement, "zh"))
+    except BudgetError:
+        return None
+
+
+BUDGETS = st.sampled_from([60, 150, 400, 4000])
+
+
+@settings(max_examples=60)
+@given(candidates(), BUDGETS, st.sampled_from(["tail", "head"]))
+def test_openai_chat_takes_every_window(offered, tokens, placement):
+    """Its types, its roles, its pairs of call and result, and nothing empty."""
+    compiled = compiled_or_none(offered, tokens, placement)
+    if compiled is None:
+        return
+    CHAT.validate_python(compiled.messages)
+    waiting = []
+    for message in compiled.messages:
+        if message["role"] == "tool":
+            assert message["tool_call_id"] in waiting
+            waiting.remove(message["tool_call_id"])
+            continue
+        assert waiting == []
+        waiting = [call["id"] for call in message.get("tool_calls", ())]
+        assert len(waiting) == len(set(waiting))
+        assert message["content"] or waiting
+    assert waiting == []
+
+
+@settings(max_examples=60)
+@given(candidates(), BUDGETS)
+def test_anthropic_takes_every_window(offered, tokens):
+    """Roles alternate and begin with the user's; every call is answered first thing in the next message; ids are unique."""
+    compiled = compiled_or_none(offered, tokens)
+    if compiled is None:
+        return
+    _, messages = anthropic(compiled.parts)
+    ANTHROPIC.validate_python(messages)
+    roles = [message["role"] for message in messages]
+    assert roles == [("user", "assistant")[number % 2] for number in range(len(roles))]
+    waiting, seen = set(), set()
+    for message in messages:
+        blocks = message["content"]
+        answers = [block["tool_use_id"] for block in blocks if block["type"] == "tool_result"]
+        assert [block["type"] for block in blocks[: len(answers)]] == ["tool_result"] * len(answers)
+        assert sorted(answers) == sorted(waiting)
+        assert blocks
+        assert all(block["text"].strip() for block in blocks if block["type"] == "text")
+        calls = [block["id"] for block in blocks if block["type"] == "tool_use"]
+        assert len(set(calls)) == len(calls)
+        assert not seen & set(calls)
+        waiting = set(calls)
+        seen |= waiting
+    assert waiting == set()
+
+
+@settings(max_examples=60)
+@given(candidates(), BUDGETS)
+def test_openai_responses_takes_every_window(offered, tokens):
+    """Its types; every call has one output, behind it; nothing empty."""
+    compiled = compiled_or_none(offered, tokens)
+    if compiled is None:
+        return
+    _, items = responses(compiled.parts)
+    RESPONSES.validate_python(items)
+    calls, outputs = [], []
+    for item in items:
+        if item.get("type") == "function_call":
+            calls.append(item["call_id"])
+        elif item.get("type") == "function_call_output":
+            assert item["call_id"] in calls
+            outputs.append(item["call_id"])
+        elif item.get("type") != "reasoning":
+            assert item["content"]
+    assert len(set(calls)) == len(calls)
+    assert sorted(calls) == sorted(outputs)
+
+
+@settings(max_examples=60)
+@given(candidates(plain=True), BUDGETS)
+def test_the_count_is_that_of_the_chat_messages(offered, tokens):
+    """Whatever the layout of a turn: what the window says is what its messages cost, and within the budget."""
+    compiled = compiled_or_none(offered, tokens)
+    if compiled is None:
+        return
+    assert compiled.tokens == REPLY_OVERHEAD + sum(map(cost, compiled.messages))
+    assert compiled.tokens <= tokens
+
+
+def cost(message):
+    calls = [call["function"] for call in message.get("tool_calls", ())]
+    content = message["content"]
+    texts = [content] if isinstance(content, str) else [part["text"] for part in content]
+    called = sum(COUNT(call["name"]) + COUNT(call["arguments"]) for call in calls)
+    return MESSAGE_OVERHEAD + sum(map(COUNT, texts)) + called
+
+
+@given(candidates(), BUDGETS)
+def test_parts_come_back_from_json_and_render_the_same(offered, tokens):
+    """What crosses HTTP is the window, not a picture of it."""
+    compiled = compiled_or_none(offered, tokens)
+    if compiled is None:
+        return
+    again = parts_from(parts_json(compiled.parts))
+    assert again == compiled.parts
+    assert chat(again) == (compiled.messages, compiled.prefix_messages)
