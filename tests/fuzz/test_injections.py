@@ -17,9 +17,9 @@ from pagefile.standalone import AgentMemory, ToolResultManager, format_memory_fo
 from pagefile.text.facts_rules import own_words
 from pagefile.text.tokens import open_counter
 from pagefile.window.candidates import MEMORY, TAGGED
+from pagefile.window.parts import MemoryPart
 from pagefile.window.placeholder import placeholder, placeholder_uuid, short_placeholder
-from pagefile.window.render import anthropic, escape, memory_text
-from pagefile.window.render import plain as as_text
+from pagefile.window.render import escape
 from pagefile.window.wording import EN, ZH
 from tests.heavy import heavy
 
@@ -106,10 +106,10 @@ def _check_window(window, asked: str, placement: str) -> None:
     else:
         assert [] == memories
         assert {"memory", "facts", "summary"} <= set(found)
-    told, turns = anthropic(window.messages)
+    told, turns = window.for_anthropic()
     assert system == told
     assert all(turn["role"] in {"user", "assistant"} for turn in turns)
-    lines = as_text(window.messages).count("\n")
+    lines = window.as_text().count("\n")
     assert lines >= len(window.messages) - 1
 
 
@@ -119,7 +119,7 @@ def test_what_a_session_is_told_is_whole_blocks():
     from pagefile.integrations.claude_agent.telling import unsaid
 
     facts = [f"- {escape(' '.join(text.split()))}" for text in ALL]
-    memory = memory_text({"facts": facts, "episodes": facts}, "zh")
+    memory = MemoryPart({"facts": tuple(facts), "episodes": tuple(facts)}, "zh")
     said: set[str] = set()
     for most in (400, 2_000, 100_000):
         assert {"memory", "facts", "episodes"} >= set(balanced(unsaid(memory, said, most)))

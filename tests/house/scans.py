@@ -16,6 +16,8 @@ _SQL = re.compile(
 )
 _HTML = re.compile(r"<(!doctype|html|head|body|div|table)\b", re.IGNORECASE)
 _MAX_FOREIGN_LINES = 3
+#: The tags of a window.
+_TAGS = re.compile(r"</?(memory|safety|summary|corrections|facts|episodes|loaded|chunks)>")
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,11 +112,7 @@ def hidden_imports(source: Source) -> list[Finding]:
 
 def foreign_strings(source: Source) -> list[Finding]:
     """SQL or HTML over three lines that stands in a Python string; docstrings may quote it."""
-    prose = {
-        id(node.value)
-        for node in ast.walk(source.tree)
-        if isinstance(node, ast.Expr) and _text(node.value) is not None
-    }
+    prose = _prose(source)
     found: list[Finding] = []
     for node, function in source.nodes():
         text = _text(node)
@@ -125,6 +123,32 @@ def foreign_strings(source: Source) -> list[Finding]:
         elif _HTML.search(text):
             found.append(source.finding(node, function, "HTML"))
     return found
+
+
+def parsed_renderings(source: Source) -> list[Finding]:
+    """Where a module knows how a window is rendered: our own tags in a string, or messages cut where the prefix ends."""
+    prose = _prose(source)
+    found: list[Finding] = []
+    for node, function in source.nodes():
+        text = None if id(node) in prose else _text(node)
+        if isinstance(node, ast.Constant) and text is not None and _TAGS.search(text):
+            found.append(source.finding(node, function, "tags"))
+        elif isinstance(node, ast.Slice) and any(_is_prefix(inner) for inner in ast.walk(node)):
+            found.append(source.finding(node, function, "prefix_messages"))
+    return found
+
+
+def _is_prefix(node: ast.AST) -> bool:
+    return isinstance(node, ast.Attribute | ast.Name) and "prefix_messages" in _names(node)
+
+
+def _prose(source: Source) -> set[int]:
+    """Strings that nothing reads: docstrings."""
+    return {
+        id(node.value)
+        for node in ast.walk(source.tree)
+        if isinstance(node, ast.Expr) and _text(node.value) is not None
+    }
 
 
 def _walk(node: ast.AST, name: str, *, inside: bool) -> Iterator[tuple[ast.AST, str]]:

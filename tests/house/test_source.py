@@ -11,6 +11,7 @@ from .scans import (
     environment_reads,
     foreign_strings,
     hidden_imports,
+    parsed_renderings,
     sources,
 )
 
@@ -79,6 +80,13 @@ HIDDEN_IMPORTS: dict[str, str] = {
 }
 
 
+#: Where the tags of a window are known outside of `window/` and `shapes/`, and why.
+PARSED_RENDERINGS: dict[str, str] = {
+    "standalone/memory_middleware.py::MemoryMiddleware.before_model": "document 004's own message, which it writes and nothing reads",
+    "bench/facts.py::": "the words whose cost is measured, as document 004 has them",
+}
+
+
 def everywhere(scan: Callable[[Source], list[Finding]]) -> list[Finding]:
     return [finding for source in sources() for finding in scan(source)]
 
@@ -113,10 +121,20 @@ def test_foreign_languages_live_in_their_own_files():
     assert [] == unexpected(foreign_strings, {})
 
 
+def test_nothing_parses_a_rendering():
+    """A window has parts: whoever wants one asks for it, and looks for no tag and counts no message."""
+    found = [one for one in everywhere(parsed_renderings) if not one.path.startswith(("window/", "shapes/"))]
+    assert [] == [one for one in found if one.place not in PARSED_RENDERINGS]
+
+
 @pytest.mark.parametrize(
     ("scan", "allowed"),
-    [(broad_excepts, BROAD_EXCEPTS), (hidden_imports, HIDDEN_IMPORTS)],
-    ids=["broad excepts", "hidden imports"],
+    [
+        (broad_excepts, BROAD_EXCEPTS),
+        (hidden_imports, HIDDEN_IMPORTS),
+        (parsed_renderings, PARSED_RENDERINGS),
+    ],
+    ids=["broad excepts", "hidden imports", "parsed renderings"],
 )
 def test_exceptions_are_argued_and_still_needed(
     scan: Callable[[Source], list[Finding]], allowed: dict[str, str]
@@ -149,6 +167,10 @@ def test_exceptions_are_argued_and_still_needed(
         (foreign_strings, "Q = f'''SELECT {a}\nFROM b\nWHERE c\nAND d'''", ["SQL"]),
         (foreign_strings, "Q = ('SELECT a '\n 'FROM b '\n 'WHERE c '\n 'AND d')", ["SQL"]),
         (foreign_strings, "Q = '''<div>\n<p>\n</p>\n</div>'''", ["HTML"]),
+        (parsed_renderings, "def f(t): return t.startswith('<memory>')", ["tags"]),
+        (parsed_renderings, "def f(t): return f'{t}</facts>'", ["tags"]),
+        (parsed_renderings, "def f(w): return w.messages[: w.prefix_messages]", ["prefix_messages"]),
+        (parsed_renderings, "def f(w):\n    '''The `<memory>` block.'''\n    return w.messages[:2]", []),
         (foreign_strings, "Q = 'SELECT a FROM b'", []),
         (foreign_strings, "def f():\n    '''Runs\n    SELECT a FROM b\n    once\n    only.'''", []),
     ],

@@ -1,11 +1,10 @@
 """The history tier: recent turns verbatim, older ones as a checkpoint's summary (documents 001 and 002)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from functools import lru_cache
 from typing import Any, Literal, cast
 
-from pagefile.content import Message
 from pagefile.ports import CallLog, LogView, Watermarks
 from pagefile.records import Checkpoint, JsonObject, JsonValue, Reset, Scope, Step, Turn
 from pagefile.text.tokens import MESSAGE_OVERHEAD
@@ -15,12 +14,12 @@ from pagefile.tiers.filling import Filling
 from pagefile.tiers.past import PastWindow
 from pagefile.window.candidates import Candidate, Form
 from pagefile.window.forms import turn_forms
-from pagefile.window.measure import recounted, side_tokens
+from pagefile.window.measure import recounted
 from pagefile.window.receipt import Window
 from pagefile.window.render import escape
 from pagefile.window.residency import demoted_results
-from pagefile.window.running import RunningStep, exchange_forms, said_form, stretches
-from pagefile.window.shown import ShownTurn, shown_steps
+from pagefile.window.running import running_turn
+from pagefile.window.shown import ShownTurn
 from pagefile.window.summary import ShownSummary, shown_summary
 from pagefile.window.wording import ZH, Wording
 
@@ -178,39 +177,7 @@ class History(Tier):
         turn = self._counted(turn)
         _note_losses([turn], occasion)
         demoted = _running_demoted(turn.steps, self._running_tokens)
-        steps = {
-            number: RunningStep(
-                turn.steps[number], shown, occasion.running.get(number, ()), demoted=number in demoted
-            )
-            for number, shown in shown_steps(turn.steps, {}).items()
-        }
-        return self._short(turn, steps) if turn.layout is None else self._laid_out(turn, turn.layout, steps)
-
-    def _short(self, turn: Turn, steps: Mapping[int, RunningStep]) -> list[Candidate]:
-        found: list[Candidate] = []
-        if turn.user:
-            said = ShownTurn(turn.id, "current", turn.user)
-            message = Form(side_tokens(turn.user, turn.user_tokens), said)
-            found.append(Candidate(turn.id, "current", (message,)))
-        for number, step in steps.items():
-            forms = exchange_forms(turn, None, {number: step}, self._counter.count, self._wording)
-            found.append(Candidate(f"{turn.id}/step/{number}", "steps", forms, number))
-        return found
-
-    def _laid_out(
-        self, turn: Turn, layout: tuple[Message, ...], steps: Mapping[int, RunningStep]
-    ) -> list[Candidate]:
-        count = self._counter.count
-        found: list[Candidate] = []
-        for stretch in stretches(layout):
-            if stretch.steps:
-                held = {number: steps[number] for number in stretch.steps}
-                forms = exchange_forms(turn, stretch, held, count, self._wording)
-                found.append(Candidate(f"{turn.id}/step/{stretch.steps[0]}", "steps", forms, stretch.at))
-            else:
-                name = f"{turn.id}/message/{stretch.at}" if stretch.at else turn.id
-                found.append(Candidate(name, "current", (said_form(turn, stretch, count),), stretch.at))
-        return found
+        return running_turn(turn, occasion.running, demoted, self._counter.count, self._wording)
 
     def question(self, query: str) -> Candidate:
         """A question that is not written yet, as the current message."""

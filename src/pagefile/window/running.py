@@ -1,17 +1,18 @@
 """The running turn in its own window: what was said is never cut, calls and their results are shown or left out together."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from itertools import groupby
 
 from pagefile.content import Message
 from pagefile.records import Step, Turn
 from pagefile.text.tokens import MESSAGE_OVERHEAD
-from pagefile.window.candidates import Form
+from pagefile.window.candidates import Candidate, Form
 from pagefile.window.forms import Text, note_of
-from pagefile.window.measure import layout_tokens
+from pagefile.window.measure import layout_tokens, side_tokens
 from pagefile.window.pairing import calls_of, paired, results_of
-from pagefile.window.shown import ShownStep, ShownTurn
+from pagefile.window.shown import ShownStep, ShownTurn, shown_steps
 from pagefile.window.wording import ZH, Wording
 
 Count = Callable[[str], int]
@@ -48,6 +49,42 @@ class RunningStep:
         if note:
             found.append(note)
         return sorted(found, key=lambda text: -text.tokens)
+
+
+def running_turn(
+    turn: Turn,
+    texts: Mapping[int, Sequence[Text]],
+    demoted: AbstractSet[int],
+    count: Count,
+    wording: Wording = ZH,
+) -> list[Candidate]:
+    """A running turn as candidates of its own window: what was said, and each exchange of calls with their results.
+
+    `texts` are those of pages that are back, by the number of the step; results of steps in `demoted` give way to newer ones.
+    """
+    steps = {
+        number: RunningStep(turn.steps[number], shown, texts.get(number, ()), demoted=number in demoted)
+        for number, shown in shown_steps(turn.steps, {}).items()
+    }
+    if turn.layout is not None:
+        return [_candidate(turn, stretch, steps, count, wording) for stretch in stretches(turn.layout)]
+    said = Form(side_tokens(turn.user, turn.user_tokens), ShownTurn(turn.id, "current", turn.user))
+    found = [Candidate(turn.id, "current", (said,))] if turn.user else []
+    for number, step in steps.items():
+        forms = exchange_forms(turn, None, {number: step}, count, wording)
+        found.append(Candidate(f"{turn.id}/step/{number}", "steps", forms, number))
+    return found
+
+
+def _candidate(
+    turn: Turn, stretch: Stretch, steps: Mapping[int, RunningStep], count: Count, wording: Wording
+) -> Candidate:
+    if not stretch.steps:
+        name = f"{turn.id}/message/{stretch.at}" if stretch.at else turn.id
+        return Candidate(name, "current", (said_form(turn, stretch, count),), stretch.at)
+    held = {number: steps[number] for number in stretch.steps}
+    forms = exchange_forms(turn, stretch, held, count, wording)
+    return Candidate(f"{turn.id}/step/{stretch.steps[0]}", "steps", forms, stretch.at)
 
 
 def stretches(layout: tuple[Message, ...]) -> list[Stretch]:

@@ -3,29 +3,24 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pagefile.window.parts import MemoryPart
 from tests.heavy import heavy, is_there
 
 if is_there("claude"):
-    from pagefile.integrations.claude_agent.telling import memory_of, unsaid
+    from pagefile.integrations.claude_agent.telling import unsaid
 
 pytestmark = heavy("claude")
 
-NOTE = "以下内容来自记忆。"
-
 
 def block(facts, episodes=()):
-    groups = [
-        f"<{name}>\n" + "\n".join(lines) + f"\n</{name}>"
-        for name, lines in (("facts", facts), ("episodes", episodes))
-        if lines
-    ]
-    return "\n".join(["<memory>", NOTE, *groups, "</memory>"]) if groups else ""
+    sections = {"facts": tuple(facts), "episodes": tuple(episodes)}
+    return MemoryPart({name: lines for name, lines in sections.items() if lines}, "zh")
 
 
 def test_what_was_said_is_not_said_again():
-    """The second time only the new fact comes; with nothing new, nothing comes."""
+    """The second time only the new fact comes, without the note; with nothing new, nothing comes."""
     said = set()
-    assert unsaid(block(["- 茶", "- 猫"]), said, 1000) == block(["- 茶", "- 猫"])
+    assert unsaid(block(["- 茶", "- 猫"]), said, 1000) == block(["- 茶", "- 猫"]).text
     assert unsaid(block(["- 猫", "- 茶"]), said, 1000) == ""
     again = unsaid(block(["- 狗", "- 茶"], ["- [2026-05-01] 导演"]), said, 1000)
     assert again.splitlines()[1:-1] == [
@@ -33,29 +28,19 @@ def test_what_was_said_is_not_said_again():
         "- 狗",
         "</facts>",
         "<episodes>",
+        "【相关历史】",
         "- [2026-05-01] 导演",
         "</episodes>",
     ]
-    assert unsaid("", said, 1000) == ""
+    assert unsaid(MemoryPart(), said, 1000) == ""
 
 
 def test_what_does_not_fit_is_said_another_time():
     """A line that found no room counts as unsaid."""
     said = set()
     memory = block(["- " + "长" * 50, "- " + "短" * 10])
-    assert "短" not in unsaid(memory, said, 100)
-    assert "短" in unsaid(memory, said, 100)
-
-
-def test_the_memory_block_is_found():
-    """Among the messages of a window, wherever it stands."""
-    messages = [
-        {"role": "system", "content": "<memory>\nno"},
-        {"role": "user", "content": "hi"},
-        {"role": "user", "content": "<memory>\nyes"},
-    ]
-    assert memory_of(messages) == "<memory>\nyes"
-    assert memory_of(messages[:2]) == ""
+    assert "短" not in unsaid(memory, said, 150)
+    assert "短" in unsaid(memory, said, 150)
 
 
 lines = st.lists(

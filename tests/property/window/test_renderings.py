@@ -11,11 +11,8 @@ from pydantic import TypeAdapter
 
 from pagefile.content import Media, Message, Reasoning, Text, ToolCall, ToolResult
 from pagefile.errors import BudgetError
-from pagefile.ports import LogView
-from pagefile.records import NEVER, Head, Scope, Step, Turn
+from pagefile.records import Scope, Step, Turn
 from pagefile.text.tokens import MESSAGE_OVERHEAD, REPLY_OVERHEAD, open_counter
-from pagefile.tiers.base import Occasion
-from pagefile.tiers.history import History
 from pagefile.window.budget import Budget
 from pagefile.window.candidates import Candidate, Form
 from pagefile.window.compile import Layout, compile_window
@@ -23,6 +20,8 @@ from pagefile.window.forms import turn_forms
 from pagefile.window.measure import measured_step, turn_tokens
 from pagefile.window.parts import parts_from, parts_json
 from pagefile.window.renderings import anthropic, chat, responses
+from pagefile.window.running import running_turn
+from pagefile.window.shown import ShownTurn
 
 COUNTER = open_counter()
 COUNT = COUNTER.count
@@ -95,13 +94,11 @@ def candidates(draw, *, plain: bool = False):
         Candidate(turn.id, "recent", turn_forms(turn, {}, frozenset(), COUNT), turn.seq)
         for turn in (draw(turns(number, plain=plain)) for number in range(1, draw(st.integers(1, 4))))
     ]
-    history = History(COUNTER)
-    view = LogView(Head(Scope(conversation="c"), None, NEVER, NEVER, 0, 0, 0, 0, 0, 0), None, ())
-    occasion = Occasion(Scope(conversation="c"), None, view, 4000, 8, lambda _: None)
     if draw(st.booleans()):
-        found += history.current(draw(turns(9, plain=plain)), occasion)
+        found += running_turn(draw(turns(9, plain=plain)), {}, frozenset(), COUNT)
     else:
-        found.append(history.question("now?"))
+        asked = Form(MESSAGE_OVERHEAD + COUNT("now?"), ShownTurn("", "current", "now?"))
+        found.append(Candidate("current", "current", (asked,)))
     if draw(st.booleans()):
         found.append(Candidate("fact", "facts", (Form(COUNT("- tea"), text="- tea"),)))
         found.append(Candidate("i", "instructions", (Form(COUNT("be kind"), text="be kind"),)))
