@@ -1,7 +1,7 @@
 """A store, its tiers, and what is done with all of them alike: it knows that there are tiers, and not which."""
 
 import logging
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from time import monotonic
