@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import zip_longest
+from typing import Any
 
 from pagefile.records import Step, Turn
 from pagefile.window.candidates import Form
@@ -13,6 +14,7 @@ from pagefile.window.shown import shown_turn, slim_turn
 from pagefile.window.wording import ZH, Wording
 
 Count = Callable[[str], int]
+_NOTHING: Mapping[int, Any] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +38,10 @@ def turn_forms(
     What our own tools found for it was for that turn: of it only the placeholders are left.
     """
     if not turn.steps:
-        return (_with_results(turn, {}, "full", count),)
+        # Most turns are such, and there are hundreds of them.
+        if turn.layout is None:
+            return (Form(turn.tokens, shown_turn(turn, "full", _NOTHING)),)
+        return (_with_results(turn, _NOTHING, "full", count),)
     notes = {n: note for n, step in enumerate(turn.steps) if (note := note_of(step, count, wording))}
     resting = {n: note for n, note in notes.items() if n in demoted or not turn.steps[n].page}
     back = [
@@ -60,11 +65,11 @@ def turn_forms(
 
 
 def _with_results(turn: Turn, results: Mapping[int, Text], name: str, count: Count) -> Form:
-    shown = shown_turn(turn, name, {n: text.text for n, text in results.items()})
+    shown = shown_turn(turn, name, {n: text.text for n, text in results.items()} if results else _NOTHING)
     if shown.layout is not None:
         costs = {n: _cost(step, results.get(n)) for n, step in enumerate(turn.steps)}
         return Form(layout_tokens(shown.layout, costs, count), shown, name=name)
-    saved = sum(turn.steps[n].result_tokens - text.tokens for n, text in results.items())
+    saved = sum([turn.steps[n].result_tokens - text.tokens for n, text in results.items()])
     return Form(turn.tokens - saved, shown, name=name)
 
 

@@ -65,14 +65,17 @@ def prefix_hash(messages: Iterable[Message]) -> str:
     """Equal for equal messages, and cheap: it is computed for every window."""
     fields: list[Any] = []
     for message in messages:
-        content = message["content"]
-        fields += (message["role"], content if isinstance(content, str) else step_arguments(content))
+        fields += (message["role"], message["content"])
         if len(message) > 2:
             calls = message.get("tool_calls")
             fields += (message.get("tool_call_id", ""), step_arguments(calls) if calls else "")
         else:
             fields += _NO_TOOL
-    return hashlib.blake2b("\x1f".join(fields).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+    try:
+        text = "\x1f".join(fields)
+    except TypeError:  # a message in blocks
+        text = "\x1f".join([one if isinstance(one, str) else step_arguments(one) for one in fields])
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
 def messages_hash(messages: Sequence[Message], prefix: str, prefix_messages: int) -> str:

@@ -6,7 +6,6 @@ message is empty. Reasoning goes back only to the provider that sealed it, and o
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import cast
 
 from pagefile.content import Media, Other, Part, Reasoning, Shape, Text, ToolCall, ToolResult
@@ -38,8 +37,9 @@ def chat(parts: Parts) -> tuple[list[Message], int]:
     """The messages, and how many of them come before the memory block and the current message."""
     system, memory = parts.system, parts.beside
     messages: list[Message] = [{"role": "system", "content": system}] if system else []
+    blobs = parts.blobs
     for turn in parts.turns:
-        messages += chat_turn(turn, parts.blobs)
+        messages += chat_turn(turn, blobs)
     prefix = len(messages)
     if memory:
         messages.append({"role": "user", "content": memory})
@@ -52,11 +52,10 @@ def chat_turn(shown: ShownTurn, blobs: Blobs) -> list[Message]:
     """A turn as chat messages."""
     if shown.layout is not None:
         return _chat_layout(shown.layout, shown.steps, blobs)
-    messages: list[Message] = []
-    if shown.user:
-        messages.append({"role": "user", "content": shown.user})
-    for step in shown.steps.values():
-        messages += (_chat_calls("", [step]), _chat_result(step))
+    messages: list[Message] = [{"role": "user", "content": shown.user}] if shown.user else []
+    if shown.steps:
+        for step in shown.steps.values():
+            messages += (_chat_calls("", (step,)), _chat_result(step))
     if shown.assistant:
         messages.append({"role": "assistant", "content": shown.assistant})
     return messages
@@ -248,10 +247,10 @@ def _with_own_ids(shown: ShownTurn, seen: set[str]) -> ShownTurn:
     if not shown.steps:
         return shown
     steps = {
-        number: replace(step, call_id=own_call_id(_FOREIGN.sub("_", step.call_id), seen))
+        number: step._replace(call_id=own_call_id(_FOREIGN.sub("_", step.call_id), seen))
         for number, step in shown.steps.items()
     }
-    return replace(shown, steps=steps)
+    return shown._replace(steps=steps)
 
 
 def _goes_back(said: Said, shown: ShownTurn, shape: Shape) -> bool:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import groupby
 
 from pagefile.content import Message
@@ -136,7 +136,7 @@ def exchange_forms(
             turn.id,
             "current",
             None if stretch is None else turn.user,
-            steps={n: replace(step.shown, result=texts[n].text) for n, step in steps.items()},
+            steps={n: step.shown._replace(result=texts[n].text) for n, step in steps.items()},
             layout=None if stretch is None else stretch.messages,
         )
         costs = {n: (step.step.call_tokens, texts[n].tokens) for n, step in steps.items()}

@@ -1,15 +1,17 @@
-"""A turn as a window shows it: which messages, and which text for each tool result."""
+"""A turn as a window shows it: which messages, and which text for each tool result.
+
+These are named tuples, because there is one for every form of every turn, and a frozen dataclass takes four times as long to make.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from pagefile.content import Message, Text
 from pagefile.records import JsonValue, Step, Turn, plain_layout
 from pagefile.window.pairing import paired
 
 
-@dataclass(frozen=True, slots=True)
-class ShownStep:
+class ShownStep(NamedTuple):
     """A tool call, and the text that the window shows for its result."""
 
     tool: str
@@ -22,8 +24,7 @@ class ShownStep:
 _NO_STEPS: Mapping[int, ShownStep] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class ShownTurn:
+class ShownTurn(NamedTuple):
     """A turn, or as much of it as the window shows."""
 
     turn_id: str
@@ -32,7 +33,7 @@ class ShownTurn:
     user: str | None
     assistant: str | None = None
     #: The steps that are shown, by their number in the turn.
-    steps: Mapping[int, ShownStep] = field(default_factory=lambda: _NO_STEPS)
+    steps: Mapping[int, ShownStep] = _NO_STEPS
     #: The messages in their order, where they are more than `user`, `steps` and `assistant` tell.
     layout: tuple[Message, ...] | None = None
 
@@ -64,11 +65,12 @@ def slim_turn(turn: Turn) -> ShownTurn:
 def shown_steps(steps: Sequence[Step], results: Mapping[int, str]) -> dict[int, ShownStep]:
     """The steps of a turn by number, each with its own call id."""
     seen: set[str] = set()
-    found: dict[int, ShownStep] = {}
-    for number, step in enumerate(steps):
-        call_id = own_call_id(step.call_id, seen)
-        found[number] = ShownStep(step.tool, step.input, call_id, results.get(number, step.result))
-    return found
+    return {
+        number: ShownStep(
+            step.tool, step.input, own_call_id(step.call_id, seen), results.get(number, step.result)
+        )
+        for number, step in enumerate(steps)
+    }
 
 
 def own_call_id(call_id: str, seen: set[str]) -> str:
@@ -96,4 +98,4 @@ def joined(pieces: Sequence[ShownTurn]) -> ShownTurn:
     steps = {number: step for piece in pieces for number, step in piece.steps.items()}
     laid_out = any(piece.layout is not None for piece in pieces)
     layout = tuple(message for piece in pieces for message in piece.messages) if laid_out else None
-    return replace(first, steps=steps, layout=layout)
+    return first._replace(steps=steps, layout=layout)
