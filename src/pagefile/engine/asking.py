@@ -118,12 +118,12 @@ class Request:
             "load": list(self.load),
             "instructions": self.instructions,
             "placement": self.placement,
-            **{name: value for name in _BESIDE if (value := getattr(self, name))},
+            **{name: value for name in BESIDE if (value := getattr(self, name))},
         }
 
 
 #: Options that a recorded call has only where they were given.
-_BESIDE = ("window_for", "tools_tokens", "answer_tokens")
+BESIDE = ("window_for", "tools_tokens", "answer_tokens")
 
 
 def _window(settings: Settings, given: int | None, model: str | None) -> int:

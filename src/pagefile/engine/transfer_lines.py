@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeAlias, TypeVar, Union, cast, get_args, get_
 import numpy as np
 
 from pagefile.content import Media, Message, Role, Shape, ToolCall, ToolResult, message_from, message_json
-from pagefile.engine.asking import MAX_INT, Request
+from pagefile.engine.asking import BESIDE, MAX_INT, Request
 from pagefile.engine.drafts import checked_json
 from pagefile.engine.moments import KEY, Moment, listed
 from pagefile.errors import PagefileError, TransferError
@@ -398,7 +398,8 @@ def check_window(options: JsonObject, receipt: JsonObject) -> None:
     ):
         raise ValueError("it was made of places behind the end of its log")
     asked = {name: cast("dict[str, Any]", options)[name] for name in _ASKED}
-    _check_fields(Request, {**asked, "load": _tuple(asked["load"])})
+    beside = {name: options[name] for name in BESIDE if name in options}
+    _check_fields(Request, {**asked, **beside, "load": _tuple(asked["load"])})
     traces = cast("Mapping[str, JsonValue]", moment["traces"])
     for conversation, seq, turn_id, score in listed(traces.get("episodes")):
         _id(conversation)
@@ -508,6 +509,12 @@ def _fits(kind: object, value: object, name: str) -> bool:
         return any(_fits(one, value, name) for one in get_args(kind))
     if get_origin(kind) is Literal:
         return value in get_args(kind)
+    if get_origin(kind) is Mapping:
+        keys, values = get_args(kind)
+        return isinstance(value, dict) and all(
+            _fits(keys, key, name) and _fits(values, inner, name)
+            for key, inner in cast("dict[object, object]", value).items()
+        )
     if get_origin(kind) is tuple:
         return isinstance(value, tuple) and all(
             _fits(get_args(kind)[0], inner, name) for inner in cast("tuple[object, ...]", value)
