@@ -199,7 +199,7 @@ def as_of(turn: Turn, messages: int) -> Turn:
 
 def _is_plain(messages: Sequence[Message], user: str | None, steps: int, assistant: str | None) -> bool:
     """Whether the short form says all of it."""
-    plain = [(message.role, message.parts) for message in plain_layout(user, steps, assistant)]
+    plain = [(message.role, message.parts) for message in plain_layout(user, range(steps), assistant)]
     return plain == [(message.role, message.parts) for message in messages] and all(
         message.given is None and message.shape == "openai" for message in messages
     )
