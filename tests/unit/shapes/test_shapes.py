@@ -168,7 +168,7 @@ def test_the_short_form_is_rendered_as_before():
         ]
 
     second = called("a_2", "null", "")
-    assert turn.messages == plain_layout("Where?", 2, "There.")
+    assert turn.messages == plain_layout("Where?", range(2), "There.")
     assert turn_messages(turn) == [user, *called("a", '{"where":"上"}', "there"), *second, said]
     assert turn_messages(turn, results={0: "…"}) == [user, *called("a", '{"where":"上"}', "…"), *second, said]
     assert turn_messages(turn, steps=False) == [user, said]
