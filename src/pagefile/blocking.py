@@ -237,9 +237,21 @@ class BlockingMemory(Blocking[Memory]):
         user_id: str | None = None,
         tenant: str | None = None,
         agent: str | None = None,
+        project: str | None = None,
+        language: str | None = None,
+        timezone: str | None = None,
         incognito: bool = False,
     ) -> BlockingConversation:
-        handle = self.inner.conversation(id, user_id=user_id, tenant=tenant, agent=agent, incognito=incognito)
+        handle = self.inner.conversation(
+            id,
+            user_id=user_id,
+            tenant=tenant,
+            agent=agent,
+            project=project,
+            language=language,
+            timezone=timezone,
+            incognito=incognito,
+        )
         return BlockingConversation(handle, self.loop)
 
     conversations = blocking(Memory.conversations)

@@ -18,6 +18,7 @@ PagefileError
 │   ├── StoreFullError
 │   ├── StoreCorruptError
 │   ├── ConflictError
+│   │   └── ErasedError
 │   ├── SchemaVersionError
 │   └── VectorHomeError
 ├── TransferError (ValueError)
@@ -151,6 +152,12 @@ class ConflictError(StoreError):
     """The record exists already with other contents, or has moved on."""
 
     code = "conflict"
+
+
+class ErasedError(ConflictError):
+    """What this was made from was erased in the meantime, so it was not written."""
+
+    code = "erased"
 
 
 class SchemaVersionError(StoreError):

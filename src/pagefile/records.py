@@ -31,6 +31,8 @@ _NOTHING: JsonObject = {}
 
 def utc(moment: datetime) -> datetime:
     """The same moment in UTC; a time without a zone is taken as UTC."""
+    if moment.tzinfo is UTC:
+        return moment
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
 
@@ -228,6 +230,12 @@ class Head:
     #: Done turns not yet covered by a checkpoint, and their tokens.
     live_turns: int
     live_tokens: int
+    #: What the conversation belongs to, the language its user reads and where they are.
+    project: str | None = None
+    language: str | None = None
+    timezone: str | None = None
+    #: The erasures there had been when this was read; what is written later on the strength of it names the number.
+    epoch: int = field(default=0, compare=False)
 
     @property
     def exists(self) -> bool:
@@ -299,6 +307,9 @@ class Fact:
     attribute: str | None = None
     #: The fact whose place it took.
     supersedes: str | None = None
+    #: Where it belongs and which agent learned it; None: to the user, wherever they are.
+    project: str | None = None
+    agent: str | None = None
     #: What became of it when it was given to `remember()`; not kept.
     outcome: Outcome | None = field(default=None, compare=False)
 

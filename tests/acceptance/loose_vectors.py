@@ -16,7 +16,7 @@ class LooseVectors(VectorHome):
     async def prepare(self, maker):
         self.rows.setdefault(maker, {})
 
-    async def put(self, maker, rows):
+    async def put(self, maker, rows, *, epoch=None):
         self.rows[maker] |= {(row.scope.tenant, row.scope.conversation, row.seq): row for row in rows}
 
     async def search(self, maker, scope, vector, limit):

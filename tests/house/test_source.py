@@ -57,6 +57,7 @@ HIDDEN_IMPORTS: dict[str, str] = {
     "bench/service.py::_serving": "the extra service, which nobody needs who measures something else",
     "bench/short_term.py::_Bench._beside_bare": "the extra postgres, and half a second that no other command needs",
     "bench/short_term.py::_Bench._session": "the extra redis, which nobody needs who has no such cache",
+    "stores/upgrading.py::server_schema": "the extra postgres, which nobody needs who has a file",
     "cli/serve.py::_server": "the extra service, and half a second that no other command needs",
     "cli/serve.py::_checked": "the extra service, which is there once the server is",
     "service/app.py::_traces": "the extra otel, which nobody needs who makes no spans",

@@ -44,6 +44,11 @@ def values_of(turn: Turn) -> Values:
         "assistant_tokens": turn.assistant_tokens,
         "tokens": turn.tokens,
         "counter": turn.counter,
+        "messages": None,
+        "digest": "0" * 64,
+        "project": None,
+        "language": None,
+        "timezone": None,
         "done": 1,
         "live_tokens": turn.tokens,
     }

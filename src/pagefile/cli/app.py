@@ -29,6 +29,7 @@ from pagefile.cli import (
     recall,
     serve,
     transfer,
+    upgrade,
     verify,
     worker,
 )
@@ -102,6 +103,7 @@ for _name, _command in {
     "forget": forget.forget,
     "rebuild": rebuild.rebuild,
     "verify": verify.verify,
+    "upgrade": upgrade.upgrade,
     "demo": demo.demo,
     "doctor": doctor.doctor,
     "config": config.config,

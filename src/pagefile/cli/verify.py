@@ -58,8 +58,8 @@ def verify(
 ) -> None:
     """Prove that everything recorded is still there; exit code 1 when something is wrong.
 
-    Archived pages are proved byte for byte, by their SHA-256. Turns are proved complete, in order and readable, and are held against
-    their token counts, their terms and the windows that were recorded: an edit by hand that changes none of these is not seen.
+    Archived pages are proved byte for byte, by their SHA-256. Turns are proved complete, in order and readable; they, the rows of
+    pages and facts are held against the digest that was kept with them, so that a change by hand is seen.
     Looks at checkpoints, facts, items and all indexes too. Only reports, unless told to repair.
     """
     settings = _quiet(loaded(ctx, db, config).settings)

@@ -125,8 +125,19 @@ class BlockingClient(Blocking[Client]):
         user_id: str | None = None,
         tenant: str | None = None,
         agent: str | None = None,
+        project: str | None = None,
+        language: str | None = None,
+        timezone: str | None = None,
     ) -> BlockingClientConversation:
-        handle = self.inner.conversation(id, user_id=user_id, tenant=tenant, agent=agent)
+        handle = self.inner.conversation(
+            id,
+            user_id=user_id,
+            tenant=tenant,
+            agent=agent,
+            project=project,
+            language=language,
+            timezone=timezone,
+        )
         return BlockingClientConversation(handle, self.loop)
 
     conversations = blocking(Client.conversations)

@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any, cast
 from uuid import uuid4
@@ -25,6 +26,7 @@ from pagefile.engine.reading import Kind, checked_kind
 from pagefile.engine.replaying import Replay
 from pagefile.engine.shielding import seen_through
 from pagefile.errors import InvalidTurnError, StoreUnavailableError
+from pagefile.ports import NO_LABELS, Labels
 from pagefile.records import (
     Call,
     Checkpoint,
@@ -75,13 +77,20 @@ class ClientConversation:
     """A cheap handle: making one sends nothing. Arguments are checked here, in the words of `Memory`."""
 
     def __init__(
-        self, caller: Caller, scope: Scope, *, agent: str | None = None, tenant: str | None = None
+        self,
+        caller: Caller,
+        scope: Scope,
+        *,
+        agent: str | None = None,
+        labels: Labels = NO_LABELS,
+        tenant: str | None = None,
     ) -> None:
         self._caller = caller
         self._scope = scope
         # Unnamed it stays unnamed: with a key, the service knows whose it is.
         self._tenant = tenant
         self._agent = None if agent is None else checked_id(agent, "agent")
+        self._labels = asdict(labels)
         self._open_turn: Turn | None = None
 
     def __repr__(self) -> str:
@@ -392,6 +401,7 @@ class ClientConversation:
             "message": checked_message(message, "message", _ANY) or message,
             "id": turn_id,
             "agent": self._agent,
+            **self._labels,
             "instructions": instructions,
             "window_tokens": window_tokens,
             "steps": [_sent(step) for step in checked_steps(steps, turn_id, _ANY)],
@@ -420,6 +430,7 @@ class ClientConversation:
             "at": None if at is None else moment(at).isoformat(),
             "metadata": checked_metadata(metadata),
             "agent": self._agent,
+            **self._labels,
         }
 
     async def _advanced(self, path: str, turn_id: str, more: Mapping[str, object]) -> Turn:

@@ -18,6 +18,7 @@ from pagefile.client.conversation import ClientConversation
 from pagefile.client.streaming import lines_in
 from pagefile.engine import Memory
 from pagefile.engine.asking import at_least, moment
+from pagefile.engine.drafts import checked_labels
 from pagefile.engine.fact_import import read_memory
 from pagefile.engine.transfer import FORMAT
 from pagefile.errors import InvalidTurnError, StoreError, StoreUnavailableError, TransferError
@@ -108,12 +109,16 @@ class Client:
         user_id: str | None = None,
         tenant: str | None = None,
         agent: str | None = None,
+        project: str | None = None,
+        language: str | None = None,
+        timezone: str | None = None,
     ) -> ClientConversation:
         """A handle on a conversation; nothing is sent until it is used."""
         self._caller.check_open()
         named = DEFAULT_TENANT if tenant is None else tenant
         scope = Scope(named, user_id, checked_id(id, "conversation id"))
-        return ClientConversation(self._caller, scope, agent=agent, tenant=tenant)
+        labels = checked_labels(project=project, language=language, timezone=timezone)
+        return ClientConversation(self._caller, scope, agent=agent, labels=labels, tenant=tenant)
 
     async def conversations(
         self,
@@ -177,6 +182,8 @@ class Client:
         attribute: str | None = None,
         subject: str | None = None,
         valid_from: datetime | None = None,
+        project: str | None = None,
+        agent: str | None = None,
     ) -> Fact:
         body = {
             **_whose(checked_id(user_id, "user_id"), tenant),
@@ -187,6 +194,8 @@ class Client:
             "attribute": attribute,
             "subject": subject,
             "valid_from": None if valid_from is None else moment(valid_from).isoformat(),
+            "project": project,
+            "agent": agent,
         }
         return (await self._caller.change("/v1/facts", body, FactOut)).record()
 

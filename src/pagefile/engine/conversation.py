@@ -34,7 +34,7 @@ from pagefile.engine.replaying import Replay, replayed
 from pagefile.engine.shielding import seen_through
 from pagefile.engine.windows import make_window
 from pagefile.errors import ConflictError, InvalidTurnError
-from pagefile.ports import Abort, AddStep, Complete, EntryQuery, TurnDraft
+from pagefile.ports import NO_LABELS, Abort, AddStep, Complete, EntryQuery, Labels, TurnDraft
 from pagefile.records import (
     Call,
     Checkpoint,
@@ -66,10 +66,13 @@ from pagefile.window.render import Placement
 class Conversation:
     """A cheap handle: making one reads and writes nothing."""
 
-    def __init__(self, engine: Engine, scope: Scope, *, agent: str | None = None) -> None:
+    def __init__(
+        self, engine: Engine, scope: Scope, *, agent: str | None = None, labels: Labels = NO_LABELS
+    ) -> None:
         self._engine = engine
         self._scope = scope
         self._agent = None if agent is None else checked_id(agent, "agent")
+        self._labels = labels
         self._open_turn: Turn | None = None
         self._desk = Desk(engine, scope, self._kept)
 
@@ -227,7 +230,7 @@ class Conversation:
         self._engine.check_open()
         found = turn if isinstance(turn, Turn) else await self._desk.found(turn_id_of(turn))
         scope = await forked(self._engine, self._desk, self._scope, found, name=id, before=before)
-        return Conversation(self._engine, scope, agent=self._agent)
+        return Conversation(self._engine, scope, agent=self._agent, labels=self._labels)
 
     # -- windows out ----------------------------------------------------------------------------------------------
 
@@ -493,6 +496,7 @@ class Conversation:
             counter=self._engine.counter.name,
             metadata=checked_metadata(metadata),
             agent=self._agent,
+            labels=self._labels,
             layout=content.layout,
             blobs=content.blobs,
         )

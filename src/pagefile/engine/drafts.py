@@ -4,10 +4,13 @@ import base64
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from typing import TypeAlias, cast
+from zoneinfo import available_timezones
 
 from pagefile.errors import InvalidTurnError
-from pagefile.records import JsonObject, JsonValue, Step, checked_text
+from pagefile.ports import NO_LABELS, Labels
+from pagefile.records import JsonObject, JsonValue, Step, checked_id, checked_text
 from pagefile.tiers.workspace.results import plain
 
 #: A step as callers may give it.
@@ -18,6 +21,10 @@ MAX_TOOL_CHARS = 100
 MAX_JSON_DEPTH = 100
 _NOT_ALL = "[结果未能完整写成 JSON / not all of this result could be written as JSON]\n"
 _STEP_KEYS = frozenset({"tool", "input", "result", "call_id"})
+
+
+#: "auto": the language the user writes.
+LANGUAGES = ("auto", "zh", "en")
 
 
 def checked_message(text: object, name: str, max_chars: int) -> str | None:
@@ -40,6 +47,25 @@ def checked_metadata(value: object) -> JsonObject:
     if not isinstance(value, Mapping):
         raise InvalidTurnError(f"metadata must be a mapping, not {type(value).__name__}.")
     return cast("JsonObject", checked_json(cast("object", value), "metadata"))
+
+
+def checked_labels(*, project: object = None, language: object = None, timezone: object = None) -> Labels:
+    """What a conversation belongs to, and the language and the place of its user."""
+    if project is language is timezone is None:
+        return NO_LABELS
+    if language not in (None, *LANGUAGES):
+        raise InvalidTurnError(f"language is {language!r}: use one of {', '.join(LANGUAGES)}.")
+    if timezone is not None and timezone not in _timezones():
+        raise InvalidTurnError(
+            f"timezone is {timezone!r}, which is not known here: name one such as 'Asia/Shanghai' or 'UTC'."
+        )
+    own = None if project is None else checked_id(project, "project")
+    return Labels(own, cast("str | None", language), cast("str | None", timezone))
+
+
+@cache
+def _timezones() -> frozenset[object]:
+    return frozenset(available_timezones())
 
 
 def checked_steps(steps: Iterable[StepLike], turn_id: str, max_chars: int) -> tuple[Step, ...]:

@@ -8,7 +8,7 @@ from pagefile.engine.engine import Engine
 from pagefile.engine.messages import Desk
 from pagefile.engine.reading import KINDS
 from pagefile.errors import ConflictError
-from pagefile.ports import EntryQuery, HeadQuery
+from pagefile.ports import EntryQuery, HeadQuery, labels_of
 from pagefile.records import Checkpoint, Entry, Scope, Step, Turn, checked_id
 from pagefile.tiers.archive import Archive
 
@@ -31,7 +31,7 @@ async def forked(
         if isinstance(entry, Turn)
         for key, data in (await desk.blobs(entry)).items()
     }
-    await engine.store.log.restore(copies, agent=head.agent, blobs=blobs)
+    await engine.store.log.restore(copies, agent=head.agent, labels=labels_of(head), blobs=blobs)
     return there
 
 

@@ -10,6 +10,7 @@ import anyio
 
 from pagefile.engine.asking import at_least, cursor, moment, sized
 from pagefile.engine.conversation import Conversation
+from pagefile.engine.drafts import checked_labels
 from pagefile.engine.engine import Engine
 from pagefile.engine.explaining import found_call
 from pagefile.engine.fact_import import import_memory
@@ -166,16 +167,24 @@ class Memory:
         user_id: str | None = None,
         tenant: str | None = None,
         agent: str | None = None,
+        project: str | None = None,
+        language: str | None = None,
+        timezone: str | None = None,
         incognito: bool = False,
     ) -> Conversation:
         """A handle on a conversation; nothing is read or written until it is used.
+
+        What is named of the agent, the project, the user's language ("auto", "zh" or "en") and their time zone (such as
+        "Asia/Shanghai") is kept with the conversation from the next turn on, until another is named; `head()` shows it.
 
         An incognito conversation is kept in this handle only: nothing is written to the database, no fact and no past
         turn is recalled into it, and it is gone with the handle.
         """
         self.engine.check_open()
         scope = Scope(_tenant(tenant), user_id, checked_id(id, "conversation id"))
-        return Conversation(self._incognito() if incognito else self.engine, scope, agent=agent)
+        labels = checked_labels(project=project, language=language, timezone=timezone)
+        engine = self._incognito() if incognito else self.engine
+        return Conversation(engine, scope, agent=agent, labels=labels)
 
     async def conversations(
         self,
@@ -240,6 +249,8 @@ class Memory:
         attribute: str | None = None,
         subject: str | None = None,
         valid_from: datetime | None = None,
+        project: str | None = None,
+        agent: str | None = None,
     ) -> Fact:
         """Write down a lasting statement about a user; its `outcome` says what became of it.
 
@@ -251,6 +262,8 @@ class Memory:
             source: the turn it came from.
             attribute: what it speaks of; of one `subject` (the user, unless named) there is one fact for each.
             valid_from: since when it is true, now unless said otherwise.
+            project: where it belongs, kept with it.
+            agent: who learned it, kept with it.
         """
         self.engine.check_open()
         scope = Scope(_tenant(tenant), checked_id(user_id, "user_id"))
@@ -262,6 +275,8 @@ class Memory:
             attribute=attribute,
             subject=subject,
             valid_from=valid_from,
+            project=None if project is None else checked_id(project, "project"),
+            agent=None if agent is None else checked_id(agent, "agent"),
         )
         return await self.engine.tier(Facts).book.remember(scope, draft)
 

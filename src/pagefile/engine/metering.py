@@ -105,8 +105,8 @@ class MeteredSessions(SessionStore):
                 result = "hit" if self._cache.hits > hits else "miss"
                 self._meter.count("pagefile_session_cache_total", result=result)
 
-    async def put(self, scope: Scope, value: JsonObject) -> None:
-        await self._sessions.put(scope, value)
+    async def put(self, scope: Scope, value: JsonObject, *, epoch: int | None = None) -> None:
+        await self._sessions.put(scope, value, epoch=epoch)
 
 
 class MemoryChanges:

@@ -73,6 +73,7 @@ class PastStore(Store):
         self.pages = store.pages
         self.page_index = store.page_index
         self.log = store.log
+        self.media = store.media
         self.calls = store.calls
         self.sessions = store.sessions
         self.watermarks = store.watermarks
@@ -292,7 +293,9 @@ class _PastTerms(TermStore):
     async def since(self, request: SinceRequest, analyzer: str) -> list[TurnTerms]:
         return await self._past.terms_since(request, analyzer)
 
-    async def write(self, scope: Scope, terms: Sequence[TurnTerms], analyzer: str) -> None:
+    async def write(
+        self, scope: Scope, terms: Sequence[TurnTerms], analyzer: str, *, epoch: int | None = None
+    ) -> None:
         raise _read_only()
 
 

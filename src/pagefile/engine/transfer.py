@@ -26,6 +26,7 @@ from pagefile.engine.transfer_lines import (
     SessionOf,
     Unknown,
     dumped,
+    dumped_conversation,
     dumped_item,
     dumped_mark,
     dumped_media,
@@ -42,12 +43,14 @@ from pagefile.errors import (
     TransferError,
 )
 from pagefile.ports import (
+    NO_LABELS,
     UNREADABLE,
     Clock,
     EntryQuery,
     HeadQuery,
     ItemKey,
     KeptItem,
+    Labels,
     PageDraft,
     Store,
 )
@@ -137,7 +140,7 @@ async def _conversation_records(
 ) -> AsyncIterator[dict[str, JsonValue]]:
     """All lines of a conversation; `alone` says that the facts that were read in it are not exported."""
     scope = head.scope
-    yield {"type": "conversation", "id": scope.conversation, "user_id": scope.user, "agent": head.agent}
+    yield dumped_conversation(head)
     session, calls = await _beside(store, scope)
     if session is not None:
         yield dumped_session(scope, session)
@@ -260,6 +263,7 @@ class _Chat:
 
     scope: Scope
     agent: str | None
+    labels: Labels = NO_LABELS
     session: JsonObject | None = None
     entries: list[Entry] = field(default_factory=list[Entry])
     calls: list[Call] = field(default_factory=list[Call])
@@ -405,9 +409,9 @@ async def _take(record: Record | None, incoming: _Incoming) -> None:
     match record:
         case None:
             pass
-        case Begun(scope, agent):
+        case Begun(scope, agent, labels):
             await _write_chat(incoming)
-            incoming.chat = _Chat(scope, agent)
+            incoming.chat = _Chat(scope, agent, labels)
         case Fact() | Revision():
             # A fact comes behind the turn it was read in: one that is refused must not leave the fact behind.
             await _write_chat(incoming)
@@ -521,7 +525,9 @@ async def _write_chat(incoming: _Incoming) -> None:
     session = None if there else chat.session
     if chat.entries:
         counts["conversation"] = counts.get("conversation", 0) + (not there)
-        new = await store.log.restore(chat.entries, agent=chat.agent, session=session, blobs=chat.blobs)
+        new = await store.log.restore(
+            chat.entries, agent=chat.agent, session=session, labels=chat.labels, blobs=chat.blobs
+        )
         counts["entry"] = counts.get("entry", 0) + new
     elif session is not None:
         counts["conversation"] = counts.get("conversation", 0) + 1

@@ -18,15 +18,16 @@ import numpy as np
 
 from pagefile.content import Media, Message, Role, Shape, ToolCall, ToolResult, message_from, message_json
 from pagefile.engine.asking import BESIDE, MAX_INT, Request
-from pagefile.engine.drafts import checked_json
+from pagefile.engine.drafts import checked_json, checked_labels
 from pagefile.engine.moments import KEY, Moment, listed
 from pagefile.errors import PagefileError, TransferError
-from pagefile.ports import KeptItem, StoredItem
+from pagefile.ports import NO_LABELS, KeptItem, Labels, StoredItem, labels_of
 from pagefile.records import (
     Call,
     Checkpoint,
     Entry,
     Fact,
+    Head,
     JsonObject,
     JsonValue,
     Page,
@@ -47,6 +48,9 @@ from pagefile.window.receipt import Receipt, Verdict, receipt_from
 FORMAT = "pagefile-export"
 VERSION = 1
 
+#: Fields that came after the first exports: where they are empty they are left out, so that earlier versions read the line.
+_LATER = frozenset({"project", "agent"})
+
 R = TypeVar("R")
 
 
@@ -61,8 +65,21 @@ def dumped(kind: str, record: Entry | Fact | Page | Call) -> dict[str, JsonValue
         given["layout"] = [message_json(message) for message in record.layout]
     scope = cast("dict[str, str | None]", given.pop("scope"))
     given.pop("outcome", None)  # of the call that wrote a fact, not of the fact
+    given = {name: value for name, value in given.items() if value is not None or name not in _LATER}
     given = {"type": kind, "user_id": scope["user"], "conversation_id": scope["conversation"]} | given
     return {key: _plain(value) for key, value in given.items()}
+
+
+def dumped_conversation(head: Head) -> dict[str, JsonValue]:
+    """A conversation begins."""
+    labels = asdict(labels_of(head))
+    return {
+        "type": "conversation",
+        "id": head.scope.conversation,
+        "user_id": head.scope.user,
+        "agent": head.agent,
+        **{name: value for name, value in labels.items() if value is not None},
+    }
 
 
 def dumped_media(scope: Scope, media: Media, data: bytes) -> dict[str, JsonValue]:
@@ -146,6 +163,7 @@ class Begun:
 
     scope: Scope
     agent: str | None
+    labels: Labels = NO_LABELS
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +244,8 @@ class Reader:
         match record["type"]:
             case "conversation":
                 self._scope = Scope(self._tenant, _id_or_none(record["user_id"]), _id(record["id"]))
-                return Begun(self._scope, _id_or_none(record["agent"]))
+                labels = {name: record.get(name) for name in ("project", "language", "timezone")}
+                return Begun(self._scope, _id_or_none(record["agent"]), checked_labels(**labels))
             case "page":
                 return _page(record, self._tenant)
             case "fact" | "revision" | "item":

@@ -22,6 +22,7 @@ from pagefile.ports.items import ItemKey, ItemStore, ItemVectors, ItemWrite, Kep
 from pagefile.ports.keys import KeyStore
 from pagefile.ports.learning import FactExtractor, Proposal, Said
 from pagefile.ports.log import (
+    NO_LABELS,
     Abort,
     AddStep,
     CheckpointDraft,
@@ -29,6 +30,7 @@ from pagefile.ports.log import (
     EntryQuery,
     Extend,
     HeadQuery,
+    Labels,
     LogReader,
     LogView,
     Neighbourhood,
@@ -40,6 +42,7 @@ from pagefile.ports.log import (
     TurnRef,
     TurnSource,
     ViewRequest,
+    labels_of,
 )
 from pagefile.ports.media import MediaStore
 from pagefile.ports.pages import (
@@ -85,6 +88,7 @@ from pagefile.ports.world import (
 )
 
 __all__ = [
+    "NO_LABELS",
     "UNREADABLE",
     "Abort",
     "AddStep",
@@ -114,6 +118,7 @@ __all__ = [
     "KeptItem",
     "KeptPage",
     "KeyStore",
+    "Labels",
     "Lengths",
     "LogReader",
     "LogView",
@@ -157,4 +162,5 @@ __all__ = [
     "VectorRow",
     "ViewRequest",
     "Watermarks",
+    "labels_of",
 ]

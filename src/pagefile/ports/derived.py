@@ -33,10 +33,12 @@ class Watermarks(ABC):
         """The watermarks of a scope's conversations; those the tier never read are left out."""
 
     @abstractmethod
-    async def advance(self, scope: Scope, tier: str, seq: int) -> None:
+    async def advance(self, scope: Scope, tier: str, seq: int, *, epoch: int | None = None) -> None:
         """The tier has read a conversation up to `seq`.
 
-        A watermark only rises: a lower `seq` is passed over, as is a conversation that is gone.
+        A watermark only rises: a lower `seq` is passed over, as is a conversation that is gone. `epoch` is the `Head.epoch` that
+        what is written was made in: where the conversation, its user or the tenant was erased since, `ErasedError` is raised and
+        nothing is written, here as wherever an epoch can be named. None: not checked.
         """
 
     @abstractmethod
@@ -76,7 +78,9 @@ class TermStore(ABC):
         """As `TurnSource.since`, but the terms instead of the texts."""
 
     @abstractmethod
-    async def write(self, scope: Scope, terms: Sequence[TurnTerms], analyzer: str) -> None:
+    async def write(
+        self, scope: Scope, terms: Sequence[TurnTerms], analyzer: str, *, epoch: int | None = None
+    ) -> None:
         """Keep the terms of a tenant's turns, in place of those before; turns that are gone are passed over."""
 
 
@@ -84,14 +88,16 @@ class TermStore(ABC):
 class Maker:
     """What made a vector: vectors of two makers cannot be compared."""
 
-    #: The embedder's own name, with its version where it has one.
+    #: The embedder's own name.
     name: str
     dimension: int
+    #: Of its weights or of its service, where it tells; another version makes other vectors.
+    version: str = ""
 
     @property
     def key(self) -> str:
-        """One text for both."""
-        return f"{self.name}/{self.dimension}"
+        """One text for all of it."""
+        return f"{self.name}{self.version and '@'}{self.version}/{self.dimension}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,12 +160,15 @@ class VectorHome(ABC):
         """
 
     @abstractmethod
-    async def put(self, maker: Maker, rows: Sequence[VectorRow]) -> None:
+    async def put(self, maker: Maker, rows: Sequence[VectorRow], *, epoch: int | None = None) -> None:
         """Write vectors, each in place of the one its turn had, and prepare what was not prepared.
 
         A vector of another dimension, or one with what is no number, raises `VectorHomeError`, and nothing of the call is
         written. One of zeros only takes away the one before. What was put is found by the next search of this process. A
         conversation that got its owner late is that user's at the latest when the next vector is put for them.
+
+        `epoch` is checked where the home is the log's own database (`ErasedError`). A home elsewhere cannot: it is erased before
+        the log, and what is put behind that belongs to no turn and is found by `verify`.
         """
 
     @abstractmethod

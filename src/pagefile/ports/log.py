@@ -11,6 +11,23 @@ from pagefile.records import Checkpoint, Entry, Head, JsonObject, JsonValue, Sco
 
 
 @dataclass(frozen=True, slots=True)
+class Labels:
+    """What is known of a conversation beside its words; None leaves what is there."""
+
+    project: str | None = None
+    language: str | None = None
+    timezone: str | None = None
+
+
+NO_LABELS = Labels()
+
+
+def labels_of(head: Head) -> Labels:
+    """The labels that a conversation has."""
+    return Labels(head.project, head.language, head.timezone)
+
+
+@dataclass(frozen=True, slots=True)
 class TurnDraft:
     """A turn about to be written: `open` when the answer is still to come, else `done`."""
 
@@ -31,6 +48,7 @@ class TurnDraft:
     layout: tuple[Message, ...] | None = None
     #: Bytes of images and files that the messages name, by their SHA-256.
     blobs: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
+    labels: Labels = NO_LABELS
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +120,8 @@ class CheckpointDraft:
     counter: str
     anchors: tuple[str, ...] = ()
     archive_refs: tuple[str, ...] = ()
+    #: `Head.epoch` of the view it was made from; None: written whatever was erased since.
+    epoch: int | None = None
 
 
 class TurnLog(ABC):
@@ -120,9 +140,10 @@ class TurnLog(ABC):
     async def append(self, draft: TurnDraft) -> Turn:
         """Write a turn.
 
-        The same id with the same user text, assistant text and steps returns what is stored (whatever its status);
+        The same id with the same user text, assistant text, steps and messages returns what is stored (whatever its status);
         with others raises `ConflictError` and changes nothing. Of an open turn only the user text is compared: whoever
-        begins it again gets it as far as it is.
+        begins it again gets it as far as it is. Blobs are written with the turn; one that is not what its hash says raises
+        `InvalidTurnError`. Labels that are given take the place of the conversation's.
         """
 
     @abstractmethod
@@ -134,6 +155,10 @@ class TurnLog(ABC):
 
         Adding a step equal in call id, tool, input and result to one the turn has returns the turn unchanged, whatever its
         page and its token counts; another result under the same call id is a step of its own.
+
+        Messages that the turn has already, at the place `Extend.after` names or else at its end, return it unchanged. Messages
+        made for a turn that has moved on since (another number of messages, or other steps than they name) raise
+        `ConflictError`: read the turn and make them again.
         """
 
     @abstractmethod
@@ -143,7 +168,7 @@ class TurnLog(ABC):
         A checkpoint whose `expected_version` is not the conversation's newest, or which would cover less than that one, or
         more than there is, or turns from before the last reset only, raises `ConflictError`. A reset forgets the checkpoint too:
         the next one is made from none (0), while the version goes on counting. The same marker with the same id returns
-        what is stored.
+        what is stored. One made from a view that was erased since raises `ErasedError`.
         """
 
     @abstractmethod
@@ -153,12 +178,14 @@ class TurnLog(ABC):
         *,
         agent: str | None = None,
         session: JsonObject | None = None,
+        labels: Labels = NO_LABELS,
         blobs: Mapping[str, bytes] | None = None,
     ) -> int:
         """Write entries of one conversation exactly as they were (for imports); returns how many were new.
 
-        Into an empty conversation they keep `seq` and `created`; it gets the agent, and where no session is there, the session
-        value as it is given, else one that follows from the entries. Into one that has entries, turns whose id is not there yet
+        Into an empty conversation they keep `seq` and `created`; it gets the agent and the labels, and where no session is there,
+        the session value as it is given, else one that follows from the entries. `blobs` are bytes that messages of the entries
+        name, by their SHA-256; each goes with the turns that are written and name it. Into one that has entries, turns whose id is not there yet
         are appended, and the rest is left out; a turn that is there with another text raises `ConflictError`. Entries that do
         not make up one conversation raise `InvalidTurnError`.
         """

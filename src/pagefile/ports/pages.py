@@ -15,6 +15,8 @@ class PageDraft:
     page: Page
     text: str
     spans: tuple[tuple[int, int], ...] = ()
+    #: `Head.epoch` when the tool was called; None: written whatever was erased since.
+    epoch: int | None = None
 
 
 class PageStore(ABC):
@@ -26,6 +28,7 @@ class PageStore(ABC):
 
         The same page again returns what is stored; its uuid with another text or user raises `ConflictError`. A purged page
         with the same content hash takes the place of its tombstone. A page that says it is purged is stored as a tombstone.
+        Where its scope was erased since the draft's epoch, `ErasedError`.
         """
 
     @abstractmethod

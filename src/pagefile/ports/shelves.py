@@ -31,12 +31,20 @@ class FactStore(ABC):
 
     @abstractmethod
     async def revise(
-        self, scope: Scope, facts: Sequence[Fact], *, action: str, at: datetime, expected: int | None = None
+        self,
+        scope: Scope,
+        facts: Sequence[Fact],
+        *,
+        action: str,
+        at: datetime,
+        expected: int | None = None,
+        epoch: int | None = None,
     ) -> Revision:
         """Write facts of one user, each in place of the one with its id, and note the change: all of it or nothing.
 
         `expected` is the newest revision the caller knows of: if there is a newer one, `ConflictError` is raised. So is it for
-        an id that is another user's. The scope must name a user; a fact of another user raises `InvalidTurnError`.
+        an id that is another user's. The scope must name a user; a fact of another user raises `InvalidTurnError`. `epoch`: what
+        was erased since, of the user or of a conversation that a fact names, raises `ErasedError`.
         """
 
     @abstractmethod
@@ -71,10 +79,11 @@ class CallLog(ABC):
     """The windows that were handed out, for a while."""
 
     @abstractmethod
-    async def add(self, calls: Sequence[Call], *, keep: int) -> None:
+    async def add(self, calls: Sequence[Call], *, keep: int, epoch: int | None = None) -> None:
         """Write calls, and keep only the newest `keep` of each conversation they belong to.
 
-        Newest is what was added last; an id that is there already is left as it is.
+        Newest is what was added last; an id that is there already is left as it is. `epoch`: where the scope of one of them was
+        erased since, `ErasedError` is raised and none is written.
         """
 
     @abstractmethod
@@ -112,8 +121,11 @@ class SessionStore(ABC):
         """
 
     @abstractmethod
-    async def put(self, scope: Scope, value: JsonObject) -> None:
-        """Replace the session value of a conversation, which begins with it if nobody wrote to it yet."""
+    async def put(self, scope: Scope, value: JsonObject, *, epoch: int | None = None) -> None:
+        """Replace the session value of a conversation, which begins with it if nobody wrote to it yet.
+
+        `epoch`: a conversation that was erased since raises `ErasedError`.
+        """
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,7 +44,8 @@ class Store(ABC):
     async def erase(self, scope: Scope) -> ErasureReceipt:
         """Remove everything of a conversation, a user (all conversations, facts, pages) or a tenant, in one transaction.
 
-        A conversation of another user raises `ConflictError`.
+        A conversation of another user raises `ConflictError`. What was read before and is written later, naming the epoch it was
+        read in, raises `ErasedError` from then on.
         """
 
     @abstractmethod

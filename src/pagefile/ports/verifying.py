@@ -63,6 +63,8 @@ class KeptEntry:
     writer: str | None = None
     #: Tokens of the done turns before it, where the store keeps them.
     tokens_before: int | None = None
+    #: Whether a turn says something else than its digest was made of.
+    altered: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +78,8 @@ class KeptPage:
     #: The key of its text and how many bytes lie there; None for no such text.
     blob: str | None = None
     blob_bytes: int | None = None
+    #: Whether the row says something else than its digest was made of.
+    altered: bool = False
 
 
 StrayKind: TypeAlias = Literal["terms", "vector", "watermark", "summary", "passage", "session", "text"]
@@ -172,6 +176,10 @@ class Auditor(ABC):
     @abstractmethod
     async def users(self, after: After) -> list[Scope]:
         """Users with facts, by tenant and id."""
+
+    @abstractmethod
+    async def altered_facts(self, owner: Scope) -> list[str]:
+        """Facts of a user that say something else than their digest was made of, by id; what cannot be read is left out."""
 
     @abstractmethod
     async def strays(self, tenant: str | None, *, limit: int) -> list[Stray]:

@@ -97,8 +97,10 @@ class ChatModel(ABC):
 class Embedder(ABC):
     """Turns texts into vectors: texts of like meaning lie near each other."""
 
-    #: Its name, with a version where it has one; vectors of another name cannot be compared with its own.
+    #: Its name; vectors of another name cannot be compared with its own.
     name: str
+    #: Its version, where it has one that can change under the same name; nor can vectors of another version.
+    version: str = ""
     #: How many numbers a vector has; may be known only after the first text (0 until then).
     dimension: int
     #: How many texts are best given at once.
@@ -107,7 +109,7 @@ class Embedder(ABC):
     @property
     def maker(self) -> Maker:
         """What its vectors are known by."""
-        return Maker(self.name, self.dimension)
+        return Maker(self.name, self.dimension, self.version)
 
     @abstractmethod
     async def embed(self, texts: Sequence[str]) -> Vector:

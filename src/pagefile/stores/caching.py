@@ -69,8 +69,8 @@ class CachedSessions(SessionStore):
             return cached.value
         return await self._fill(scope, version)
 
-    async def put(self, scope: Scope, value: JsonObject) -> None:
-        await self._sessions.put(scope, value)
+    async def put(self, scope: Scope, value: JsonObject, *, epoch: int | None = None) -> None:
+        await self._sessions.put(scope, value, epoch=epoch)
         # A clock that is behind leaves the version as it was, and an equal version would be left alone.
         await self._cache.drop(scope)
         version = await self._version_of(scope)

@@ -6,8 +6,8 @@ from typing import Any
 
 from pagefile.content import Message, Text, ToolCall, ToolResult
 from pagefile.ports import Abort, AddStep, Complete, Extend, TurnChange
-from pagefile.records import CHECKPOINT_QUERY, Checkpoint, Step, Turn
-from pagefile.stores.encoding import plain, to_json
+from pagefile.records import CHECKPOINT_QUERY, Checkpoint, Turn
+from pagefile.stores.encoding import stored_layout, stored_steps, to_json
 
 
 def changed(turn: Turn, change: TurnChange) -> Turn:
@@ -32,19 +32,18 @@ def _with_step(turn: Turn, change: AddStep) -> Turn:
             Message("assistant", (ToolCall(number),)),
             Message("tool", (ToolResult(number),)),
         )
-    steps = (*turn.steps, _plain_step(change.step))
+    steps = (*turn.steps, *stored_steps([change.step]))
     return replace(turn, steps=steps, layout=layout, tokens=turn.tokens + change.tokens_added)
 
 
 def _extended(turn: Turn, change: Extend) -> Turn:
-    steps = [_plain_step(change.results.get(number, step)) for number, step in enumerate(turn.steps)]
-    steps += [_plain_step(step) for step in change.steps]
+    known = [change.results.get(number, step) for number, step in enumerate(turn.steps)]
     first = {"user": change.user, "user_tokens": change.user_tokens} if turn.user is None else {}
     return replace(
         turn,
         **first,
-        steps=tuple(steps),
-        layout=(*turn.messages, *change.messages),
+        steps=stored_steps([*known, *change.steps]),
+        layout=(*turn.messages, *stored_layout(change.messages)),
         tokens=turn.tokens + change.tokens_added,
     )
 
@@ -61,11 +60,6 @@ def _completed(turn: Turn, change: Complete) -> Turn:
         layout=layout,
         tokens=turn.tokens + change.tokens_added,
     )
-
-
-def _plain_step(step: Step) -> Step:
-    """The step as it comes back from a database."""
-    return replace(step, input=plain(step.input))
 
 
 def checkpoint_values(checkpoint: Checkpoint, text: str, coverage: Sequence[int]) -> dict[str, Any]:

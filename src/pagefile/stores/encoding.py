@@ -12,8 +12,10 @@ from typing import Any, cast
 
 from pydantic_core import to_json as fast_json
 
+from pagefile.content import Message, message_from, message_json
 from pagefile.errors import InvalidTurnError
-from pagefile.records import Fact, JsonObject, JsonValue, Page, Step, utc
+from pagefile.ports import Labels, TurnDraft
+from pagefile.records import Fact, JsonObject, JsonValue, Page, Step, Turn, utc
 
 
 def _as_builtin(value: object) -> Any:
@@ -104,6 +106,75 @@ def _page_part(step: Step) -> dict[str, JsonValue]:
     }
 
 
+def stored_steps(steps: Sequence[Step]) -> tuple[Step, ...]:
+    """The steps as they come back from a database."""
+    return tuple(replace(step, input=plain(step.input)) for step in steps)
+
+
+def stored_layout(messages: Sequence[Message]) -> tuple[Message, ...]:
+    """The messages as they come back from a database."""
+    return tuple(message_from(plain(message_json(message))) for message in messages)
+
+
+def messages_text(messages: Sequence[Message] | None, query: str | None, answer: str | None) -> str | None:
+    """JSON, or nothing at all for a turn in the short form. What the row says already is only pointed at."""
+    if messages is None:
+        return None
+    return to_json([_pointing(message_json(message), query, answer) for message in messages])
+
+
+def text_messages(text: str | None, query: str | None, answer: str | None) -> tuple[Message, ...] | None:
+    """What `messages_text` was given."""
+    if text is None:
+        return None
+    said = {"query": query, "answer": answer}
+    return tuple(message_from(_spelled(message, said)) for message in json.loads(text))
+
+
+def _pointing(message: JsonObject, query: str | None, answer: str | None) -> JsonObject:
+    parts = [_pointer(part, query, answer) for part in cast("list[dict[str, JsonValue]]", message["parts"])]
+    return {**message, "parts": parts}
+
+
+def _pointer(part: dict[str, JsonValue], query: str | None, answer: str | None) -> dict[str, JsonValue]:
+    if part["type"] != "text" or part["text"] not in (query, answer):
+        return part
+    return {"type": "text", "of": "query" if part["text"] == query else "answer"}
+
+
+def _spelled(message: dict[str, Any], said: Mapping[str, str | None]) -> dict[str, Any]:
+    parts = [
+        {"type": "text", "text": said[part["of"]]} if "of" in part else part for part in message["parts"]
+    ]
+    return {**message, "parts": parts}
+
+
+def turn_texts(turn: Turn | TurnDraft) -> dict[str, str | None]:
+    """The JSON columns of a turn."""
+    return {
+        "steps": steps_text(turn.steps),
+        "metadata": metadata_text(turn.metadata),
+        "messages": None if turn.layout is None else messages_text(turn.layout, turn.user, turn.assistant),
+    }
+
+
+def label_values(labels: Labels) -> dict[str, str | None]:
+    """The labels of a conversation as the parameters of a statement."""
+    return {"project": labels.project, "language": labels.language, "timezone": labels.timezone}
+
+
+def stored_draft(draft: TurnDraft) -> TurnDraft:
+    """The draft with its JSON as it comes back from a database."""
+    if not (draft.steps or draft.metadata or draft.layout):
+        return draft
+    return replace(
+        draft,
+        steps=stored_steps(draft.steps),
+        metadata=plain(draft.metadata),
+        layout=None if draft.layout is None else stored_layout(draft.layout),
+    )
+
+
 def utc_fact(fact: Fact) -> Fact:
     """The fact as it comes back from a database."""
     return replace(
@@ -131,7 +202,7 @@ def stored_page(page: Page, stored_bytes: int) -> Page:
 
 def time_text(moment: datetime) -> str:
     """UTC text of fixed width, so that the order of the texts is the order of the times."""
-    return utc(moment).isoformat(sep=" ", timespec="microseconds")
+    return utc(moment).isoformat(" ", "microseconds")
 
 
 def text_time(text: str) -> datetime:

@@ -26,6 +26,8 @@ _PLAIN = (
     "subject",
     "attribute",
     "supersedes",
+    "project",
+    "agent",
 )
 
 

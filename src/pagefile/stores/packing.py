@@ -1,7 +1,8 @@
-"""How the text of a page is kept: compressed when that makes it smaller, under the hash of its UTF-8."""
+"""How the text of a page, an image or a file is kept: compressed when that makes it smaller, under the hash of its bytes."""
 
 import hashlib
 import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -14,7 +15,7 @@ _LEVEL = 6
 
 @dataclass(frozen=True, slots=True)
 class Blob:
-    """A text as it stands on disk."""
+    """A text or a file as it is on disk."""
 
     hash: str
     codec: Codec
@@ -23,10 +24,19 @@ class Blob:
 
 def packed(text: str) -> Blob:
     """The text as it is kept; equal texts are equal blobs."""
-    raw = text.encode()
+    return packed_bytes(text.encode())
+
+
+def packed_bytes(raw: bytes) -> Blob:
+    """The bytes as they are kept."""
     small = zlib.compress(raw, _LEVEL)
     key = hashlib.sha256(raw).hexdigest()
     return Blob(key, "zlib", small) if len(small) < len(raw) else Blob(key, "raw", raw)
+
+
+def packed_all(blobs: Mapping[str, bytes]) -> dict[str, Blob]:
+    """Files as they are kept, by their hash."""
+    return {key: packed_bytes(data) for key, data in blobs.items()}
 
 
 def unpacked(codec: Codec | None, data: bytes | None) -> str:
@@ -34,8 +44,20 @@ def unpacked(codec: Codec | None, data: bytes | None) -> str:
     if data is None:
         raise StoreCorruptError("The text of this page is gone from the database: restore a backup.")
     try:
-        return (zlib.decompress(data) if codec == "zlib" else data).decode()
-    except (zlib.error, UnicodeDecodeError) as error:
-        raise StoreCorruptError(
-            f"The text of this page is damaged ({error}): restore a backup, and let `pagefile verify` look for more."
-        ) from error
+        return unpacked_bytes(codec, data).decode()
+    except UnicodeDecodeError as error:
+        raise _damaged(error) from error
+
+
+def unpacked_bytes(codec: Codec | None, data: bytes) -> bytes:
+    """The bytes that were packed; `StoreCorruptError` when they are damaged."""
+    try:
+        return zlib.decompress(data) if codec == "zlib" else bytes(data)
+    except zlib.error as error:
+        raise _damaged(error) from error
+
+
+def _damaged(error: Exception) -> StoreCorruptError:
+    return StoreCorruptError(
+        f"What is archived here is damaged ({error}): restore a backup, and let `pagefile verify` look for more."
+    )

@@ -1,10 +1,12 @@
 """What every store must refuse and how it says so: decisions without a database."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import hashlib
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import pairwise
 
+from pagefile.content import Message, ToolCall, ToolResult, media_in
 from pagefile.errors import (
     ConflictError,
     HandleNotFoundError,
@@ -12,9 +14,19 @@ from pagefile.errors import (
     NotFoundError,
     PagePurgedError,
 )
-from pagefile.ports import AddStep, CheckpointDraft, Complete, Extend, TurnChange, TurnDraft
-from pagefile.records import NEVER, Checkpoint, Entry, Fact, Head, Page, Scope, Step, Turn
-from pagefile.stores.encoding import steps_text
+from pagefile.ports import (
+    NO_LABELS,
+    Abort,
+    AddStep,
+    CheckpointDraft,
+    Complete,
+    Extend,
+    Labels,
+    TurnChange,
+    TurnDraft,
+)
+from pagefile.records import NEVER, Checkpoint, Entry, Fact, Head, Page, Scope, Step, Turn, plain_layout
+from pagefile.stores.encoding import steps_text, stored_layout
 
 _TICK = timedelta(microseconds=1)
 
@@ -51,9 +63,9 @@ def sees(scope: Scope, owner: str | None) -> bool:
     return scope.user is None or scope.user == owner or (owner is None and scope.conversation is not None)
 
 
-def no_head(scope: Scope) -> Head:
+def no_head(scope: Scope, epoch: int = 0) -> Head:
     """The head of a conversation that nobody wrote to."""
-    return Head(scope, None, NEVER, NEVER, 0, 0, 0, 0, 0, 0)
+    return Head(scope, None, NEVER, NEVER, 0, 0, 0, 0, 0, 0, epoch=epoch)
 
 
 def nothing_behind(after: str) -> NotFoundError:
@@ -166,7 +178,14 @@ def _same_words(stored: Turn, draft: TurnDraft | Turn) -> bool:
         stored.user == draft.user
         and stored.assistant == draft.assistant
         and _said(stored.steps) == _said(draft.steps)
+        and (stored.layout is draft.layout or stored.messages == _messages(draft))
     )
+
+
+def _messages(draft: TurnDraft | Turn) -> tuple[Message, ...]:
+    if draft.layout is None:
+        return plain_layout(draft.user, range(len(draft.steps)), draft.assistant)
+    return stored_layout(draft.layout)
 
 
 def _said(steps: Sequence[Step]) -> str | None:
@@ -176,8 +195,54 @@ def _said(steps: Sequence[Step]) -> str | None:
     )
 
 
-def has_step(turn: Turn, step: Step) -> bool:
-    """Whether the turn has a step that says the same: then a caller tried again."""
+def is_there(turn: Turn, change: TurnChange) -> bool:
+    """Whether an open turn says already what a change would add: then a caller tried again."""
+    match change:
+        case AddStep():
+            return _has_step(turn, change.step)
+        case Extend():
+            return _has_messages(turn, change)
+        case _:
+            return False
+
+
+def _has_messages(turn: Turn, change: Extend) -> bool:
+    new, known = stored_layout(change.messages), turn.messages
+    place = len(known) - len(new) if change.after is None else change.after
+    if place >= 0 and known[place : place + len(new)] == new and _same_calls(turn, change):
+        return True
+    if change.after not in (None, len(known)) or not _fits(turn, change):
+        raise ConflictError(
+            f"Turn {turn.id!r} has moved on to {len(known)} messages and {len(turn.steps)} steps since these were made: read "
+            "it, and make them again."
+        )
+    return False
+
+
+def _same_calls(turn: Turn, change: Extend) -> bool:
+    """Whether the steps that a change begins are those of the turn; a result may have come since."""
+    calls = [part.step for message in change.messages for part in message.parts if isinstance(part, ToolCall)]
+    first = min(calls, default=len(turn.steps) - len(change.steps))
+    known = turn.steps[first : first + len(change.steps)]
+    return [_call(step) for step in known] == [_call(step) for step in change.steps]
+
+
+def _call(step: Step) -> str | None:
+    return steps_text([Step(step.tool, step.input, "", step.call_id)])
+
+
+def _fits(turn: Turn, change: Extend) -> bool:
+    """Whether the steps that the messages name are those the turn would have."""
+    parts = [part for message in change.messages for part in message.parts]
+    first, end = len(turn.steps), len(turn.steps) + len(change.steps)
+    calls = [part.step for part in parts if isinstance(part, ToolCall)]
+    results = [part.step for part in parts if isinstance(part, ToolResult)]
+    return all(first <= step < end for step in calls) and all(
+        step < end for step in (*results, *change.results)
+    )
+
+
+def _has_step(turn: Turn, step: Step) -> bool:
     return _heard(step) in {_heard(known) for known in turn.steps if known.call_id == step.call_id}
 
 
@@ -191,7 +256,7 @@ def check_ended(turn: Turn, change: TurnChange) -> Turn:
     if isinstance(change, Complete):
         same = turn.status == "done" and turn.assistant == change.assistant
     else:
-        same = not isinstance(change, AddStep) and turn.status == "aborted"
+        same = isinstance(change, Abort) and turn.status == "aborted"
     if not same:
         raise ConflictError(
             f"Turn {turn.id!r} is {turn.status} and cannot change any more: begin a new turn."
@@ -199,17 +264,30 @@ def check_ended(turn: Turn, change: TurnChange) -> Turn:
     return turn
 
 
-def check_added(turn: Turn, change: Extend) -> Turn:
-    """Messages made for a turn that has moved on: the same ones again are welcome, others have to be made again."""
-    place = change.after
-    if place is None or turn.messages[place : place + len(change.messages)] != change.messages:
-        raise ConflictError(f"Turn {turn.id!r} has moved on: read it, and make the messages again.")
-    return turn
-
-
 def no_turn(turn_id: str) -> NotFoundError:
     """The error for a turn that is not there."""
     return NotFoundError(f"There is no turn {turn_id!r} in this conversation.")
+
+
+def attached(turn: Turn | TurnDraft | Extend, blobs: Container[str]) -> dict[str, str]:
+    """The media types of those of the blobs that a turn's messages name."""
+    messages = (turn.messages if isinstance(turn, Extend) else turn.layout) or ()
+    named = {media.blob: media.media_type for media in media_in(messages) if media.blob is not None}
+    return {hash_: media_type for hash_, media_type in named.items() if hash_ in blobs}
+
+
+def check_blobs(blobs: Mapping[str, bytes]) -> None:
+    """Bytes are kept under their own hash: equal ones are stored once, whoever brings them."""
+    for key, data in blobs.items():
+        if hashlib.sha256(data).hexdigest() != key:
+            raise InvalidTurnError(f"The attachment {key!r} is not the SHA-256 of its {len(data)} bytes.")
+
+
+def no_media(key: str) -> NotFoundError:
+    """The error for bytes that no turn here brought."""
+    return NotFoundError(
+        f"There is no image or file {key!r} here: copy the hash from the message it came with."
+    )
 
 
 # -- checkpoints ------------------------------------------------------------------------------------------------------
@@ -262,12 +340,25 @@ class Restoration:
     #: What an empty conversation gets beside them; the session value is JSON.
     agent: str | None = None
     session: str | None = None
+    labels: Labels = NO_LABELS
+    #: Bytes that messages name, by their SHA-256.
+    blobs: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
+
+    @property
+    def turns(self) -> list[Turn]:
+        """The turns among them."""
+        return [entry for entry in (*self.ended, *self.open) if isinstance(entry, Turn)]
 
 
 def restoration(
-    entries: Sequence[Entry], agent: str | None = None, session: str | None = None
+    entries: Sequence[Entry],
+    agent: str | None = None,
+    session: str | None = None,
+    labels: Labels = NO_LABELS,
+    blobs: Mapping[str, bytes] | None = None,
 ) -> Restoration:
     """What can be restored, or an error that says why it cannot."""
+    check_blobs(blobs or {})
     scopes = {(entry.scope.tenant, entry.scope.user, entry.scope.conversation) for entry in entries}
     if len(scopes) != 1:
         raise InvalidTurnError(
@@ -278,7 +369,8 @@ def restoration(
     conversation_of(entries[0].scope)
     open_turns = tuple(entry for entry in entries if isinstance(entry, Turn) and entry.status == "open")
     ended = [entry for entry in entries if not (isinstance(entry, Turn) and entry.status == "open")]
-    return Restoration(entries[0].scope, tuple(sorted(ended, key=_place)), open_turns, agent, session)
+    own = tuple(sorted(ended, key=_place)), open_turns
+    return Restoration(entries[0].scope, *own, agent, session, labels, blobs or {})
 
 
 def _place(entry: Entry) -> int:

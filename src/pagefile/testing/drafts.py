@@ -2,13 +2,16 @@
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+from pagefile.content import Media, Message, Text
 from pagefile.ports import (
     Abort,
     AddStep,
     CheckpointDraft,
     Complete,
+    Extend,
     PageDraft,
     ResetDraft,
     TurnDraft,
@@ -36,6 +39,30 @@ def done(
     return TurnDraft(
         scope, turn_id, "done", user, assistant, tuple(steps), at, 3, 4, tokens, "test", metadata or {}, agent
     )
+
+
+def picture(data: bytes, media_type: str = "image/png") -> Media:
+    """An image whose bytes the store has."""
+    return Media("image", media_type, hashlib.sha256(data).hexdigest(), size=len(data), tokens=5)
+
+
+def picturing(turn_id: str, data: bytes = b"PNG", *, scope: Scope = CHAT) -> TurnDraft:
+    """A turn in which the user shows an image."""
+    shown = picture(data)
+    layout = (Message("user", (Text("question"), shown)), Message("assistant", (Text("answer"),)))
+    return replace(done(turn_id, scope=scope), layout=layout, blobs={shown.blob or "": data})
+
+
+def extended(
+    turn_id: str,
+    *messages: Message,
+    steps: Sequence[Step] = (),
+    after: int | None = None,
+    scope: Scope = CHAT,
+    tokens: int = 6,
+) -> Extend:
+    """More messages of an open turn."""
+    return Extend(scope, turn_id, messages, tokens, tuple(steps), after=after)
 
 
 def opened(

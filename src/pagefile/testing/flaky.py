@@ -10,6 +10,7 @@ from pagefile.ports import (
     ItemStore,
     KeyStore,
     LogReader,
+    MediaStore,
     PageIndex,
     PageKeeper,
     PageStore,
@@ -43,6 +44,7 @@ class FlakyStore(Store):
         self.pages = cast("PageStore", _FlakyPort("pages", store.pages, self.check))
         self.page_keeper = cast("PageKeeper", _FlakyPort("page_keeper", store.page_keeper, self.check))
         self.page_index = cast("PageIndex", _FlakyPort("page_index", store.page_index, self.check))
+        self.media = cast("MediaStore", _FlakyPort("media", store.media, self.check))
         self.calls = cast("CallLog", _FlakyPort("calls", store.calls, self.check))
         self.sessions = cast("SessionStore", _FlakyPort("sessions", store.sessions, self.check))
         self.watermarks = cast("Watermarks", _FlakyPort("watermarks", store.watermarks, self.check))

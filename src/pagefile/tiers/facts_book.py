@@ -44,6 +44,8 @@ class Draft:
     valid_from: datetime | None = None
     #: Turns that stand after the source in its conversation and may have been read before; None where nobody knows.
     later: frozenset[str] | None = None
+    project: str | None = None
+    agent: str | None = None
 
 
 @dataclass(slots=True)
@@ -266,6 +268,8 @@ class FactBook:
             counter=self._counter.name,
             subject=subject or (None if attribute is None else USER),
             attribute=attribute,
+            project=draft.project,
+            agent=draft.agent,
         )
 
 

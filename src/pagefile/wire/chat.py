@@ -14,6 +14,11 @@ class AskChat(ConversationBody):
     message: Annotated[Text, Field(min_length=1)]
     id: Annotated[Id | None, Field(description="The turn's id; made up when left out.")] = None
     agent: Annotated[Id | None, Field(description="Which agent the conversation is with.")] = None
+    project: Annotated[Id | None, Field(description="What the conversation belongs to.")] = None
+    language: Annotated[
+        Literal["auto", "zh", "en"] | None, Field(description="The language the user reads.")
+    ] = None
+    timezone: Annotated[Id | None, Field(description="Where the user is, such as Asia/Shanghai.")] = None
     instructions: Annotated[Text | None, Field(description="What the model is told first.")] = None
     window_tokens: Annotated[int | None, Field(ge=1, le=MAX_COUNT)] = None
     steps: Annotated[

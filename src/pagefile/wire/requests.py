@@ -72,6 +72,11 @@ class _NewTurn(ConversationBody):
         None
     )
     agent: Annotated[Id | None, Field(description="Which agent the conversation is with.")] = None
+    project: Annotated[Id | None, Field(description="What the conversation belongs to.")] = None
+    language: Annotated[
+        Literal["auto", "zh", "en"] | None, Field(description="The language the user reads.")
+    ] = None
+    timezone: Annotated[Id | None, Field(description="Where the user is, such as Asia/Shanghai.")] = None
 
 
 class RecordTurn(_NewTurn):
@@ -372,6 +377,8 @@ class RememberFact(Body):
     ] = None
     subject: Annotated[Id | None, Field(description="Whom the attribute belongs to, else the user.")] = None
     valid_from: Annotated[datetime | None, Field(description="Since when it is true, else now.")] = None
+    project: Annotated[Id | None, Field(description="Where it belongs.")] = None
+    agent: Annotated[Id | None, Field(description="Who learned it.")] = None
 
     model_config = ConfigDict(
         json_schema_extra={

@@ -368,6 +368,9 @@ class ConversationOut(_Scoped):
     turns: Annotated[int, Field(description="Done turns since the reset.")]
     live_turns: Annotated[int, Field(description="Done turns that no checkpoint covers.")]
     live_tokens: int
+    project: str | None
+    language: str | None
+    timezone: str | None
 
     @classmethod
     def of(cls, head: Head) -> "ConversationOut":
@@ -384,6 +387,9 @@ class ConversationOut(_Scoped):
             turns=head.turns,
             live_turns=head.live_turns,
             live_tokens=head.live_tokens,
+            project=head.project,
+            language=head.language,
+            timezone=head.timezone,
         )
 
     def record(self) -> Head:
@@ -398,6 +404,9 @@ class ConversationOut(_Scoped):
             turns=self.turns,
             live_turns=self.live_turns,
             live_tokens=self.live_tokens,
+            project=self.project,
+            language=self.language,
+            timezone=self.timezone,
         )
 
 
@@ -484,6 +493,8 @@ class FactOut(Answer):
     subject: str | None
     attribute: Annotated[str | None, Field(description="What it speaks of; one fact is held for each.")]
     supersedes: Annotated[str | None, Field(description="The fact whose place it took.")]
+    project: str | None
+    agent: str | None
     outcome: Annotated[
         Outcome | None, Field(description="What became of it when it was given: only in the answer to that.")
     ]
@@ -508,6 +519,8 @@ class FactOut(Answer):
             subject=fact.subject,
             attribute=fact.attribute,
             supersedes=fact.supersedes,
+            project=fact.project,
+            agent=fact.agent,
             outcome=fact.outcome,
         )
 
@@ -529,6 +542,8 @@ class FactOut(Answer):
             subject=self.subject,
             attribute=self.attribute,
             supersedes=self.supersedes,
+            project=self.project,
+            agent=self.agent,
             outcome=self.outcome,
         )
 

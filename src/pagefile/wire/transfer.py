@@ -9,6 +9,7 @@ from typing import Annotated, Literal, Self, TypeAlias
 
 from pydantic import Field, JsonValue, TypeAdapter, model_validator
 
+from pagefile.engine.drafts import checked_labels
 from pagefile.engine.transfer_lines import check_window
 from pagefile.records import Outcome, Status
 from pagefile.wire.texts import (
@@ -75,6 +76,14 @@ class ConversationLine(Body):
     id: Id
     user_id: Id | None
     agent: Id | None
+    project: Id | None = None
+    language: Text | None = None
+    timezone: Text | None = None
+
+    @model_validator(mode="after")
+    def _known_labels(self) -> Self:
+        checked_labels(project=self.project, language=self.language, timezone=self.timezone)
+        return self
 
 
 class StepLine(Body):
@@ -236,6 +245,8 @@ class _Fact(Body):
     subject: Id | None = None
     attribute: Id | None = None
     supersedes: Id | None = None
+    project: Id | None = None
+    agent: Id | None = None
     outcome: Outcome | None = None
 
 

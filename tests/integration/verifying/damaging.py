@@ -111,12 +111,17 @@ LASTING = [
     damage(
         "a turn has another text",
         "UPDATE ai_message SET query = 'somebody put quite other words here, and more of them' WHERE message_id = 'd0'",
+        found=[("damage", "log-digest", "plain", "d0")],
+    ),
+    damage(
+        "a turn has another count of tokens",
+        "UPDATE ai_message SET user_tokens = user_tokens + 1 WHERE message_id = 'd0'",
         found=[("damage", "log-tokens", "plain", "d0")],
     ),
     damage(
         "a turn has another word, and as many tokens",
         "UPDATE ai_message SET query = replace(query, 'talk', 'walk') WHERE message_id = 'd0'",
-        found=[("damage", "log-terms", "plain", "d0")],
+        found=[("damage", "log-digest", "plain", "d0")],
     ),
     damage(
         "terms are others",
@@ -158,6 +163,7 @@ LASTING = [
         "a reference to nothing",
         "UPDATE ai_message SET " + _changed_json("steps", "{page}", "nowhere") + " WHERE message_id = 'p0'",
         found=[
+            ("damage", "log-digest", "tools", "p0"),
             ("damage", "page-ref", "tools", "p0"),
             ("damage", "checkpoint-refs", "tools", "{checkpoint}"),
         ],
@@ -180,19 +186,24 @@ LASTING = [
         "a fact whose turn is missing",
         "UPDATE facts SET source_turn = 'nowhere'",
         "UPDATE fact_revisions SET became = replace(became, '\"f0\"', '\"nowhere\"')",
-        found=[("damage", "fact-source", "facts", "nowhere")],
+        found=[("damage", "fact-digest", None, None), ("damage", "fact-source", "facts", "nowhere")],
     ),
     damage(
         "a fact that nobody said",
         "UPDATE facts SET source_quote = '我不过敏'",
         "UPDATE fact_revisions SET became = replace(became, '我对青霉素过敏', '我不过敏')",
         "UPDATE facts SET content = (SELECT replace(content, '我对青霉素过敏', '我不过敏') FROM facts AS f WHERE f.id = facts.id)",
-        found=[("damage", "fact-quote", "facts", "f0")],
+        found=[("damage", "fact-digest", None, None), ("damage", "fact-quote", "facts", "f0")],
     ),
     damage(
         "a fact that no change made",
         "UPDATE facts SET confidence = 0.123",
-        found=[("damage", "fact-chain", None, None)],
+        found=[("damage", "fact-digest", None, None), ("damage", "fact-chain", None, None)],
+    ),
+    damage(
+        "a page says that another tool made it",
+        "UPDATE tool_result_archive SET tool_name = 'other'",
+        found=[("damage", "page-digest", "tools", "{page}")],
     ),
     damage(
         "the turn of a recorded window is gone",

@@ -94,6 +94,12 @@ class Pages:
             what = f"its row cannot be read: {kept.trouble}"
             return [at(Scope(kept.tenant), "damage", "page-unreadable", what, page=kept.uuid)]
         told = partial(at, page.scope, page=page.uuid)
+        changed = "its row is not as it was written: what it says has another digest"
+        found = [told("damage", "page-digest", changed)] if kept.altered else []
+        return found + await self._text(kept, page, tally)
+
+    async def _text(self, kept: KeptPage, page: Page, tally: Tally) -> list[Finding]:
+        told = partial(at, page.scope, page=page.uuid)
         if page.purged is not None:
             what = f"the text of this {page.tool!r} result was purged on {page.purged:%Y-%m-%d}"
             return [told("note", "page-purged", what)]

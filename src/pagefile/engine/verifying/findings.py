@@ -25,11 +25,13 @@ ADVICE: Mapping[str, str] = {
     "log-unreadable": _BACKUP,
     "log-order": "Restore a backup: somebody wrote to the table by hand.",
     "log-owner": "Find out who wrote to the table by hand, or restore a backup.",
+    "log-digest": "Compare the turn with a backup: something in it was changed behind Pagefile's back.",
     "log-tokens": "Compare the turn with a backup: its text or its count was changed.",
     "log-terms": "Compare the turn with a backup: its text or its terms were changed. `pagefile rebuild --anew` takes "
     "the text as it stands now, and makes the terms of it.",
     "log-cut": "Nothing can be done: the archive could not be written at the time, and the turn says so.",
     "page-text": _BACKUP,
+    "page-digest": "Compare the row with a backup: something in it was changed behind Pagefile's back.",
     "page-unreadable": _BACKUP,
     "page-ref": _BACKUP,
     "page-purged": _NOTHING,
@@ -50,6 +52,7 @@ ADVICE: Mapping[str, str] = {
     "passages": _REPAIR,
     "session": "Put the session anew, or restore a backup.",
     "session-cache": _REPAIR,
+    "fact-digest": "Compare the fact with a backup: something in it was changed behind Pagefile's back.",
     "fact-source": _BACKUP,
     "fact-quote": "Compare the turn with a backup: the fact was once read out of these words.",
     "fact-chain": _BACKUP,
@@ -59,7 +62,7 @@ ADVICE: Mapping[str, str] = {
     "call-changed": "Compare with a backup, unless Pagefile was updated since; `pagefile explain` shows the window.",
     "call-unreadable": "Nothing: recorded calls are kept for a while only.",
     "item": _BACKUP,
-    "text": "Nothing, or restore a backup if a page is missing: no page names this text.",
+    "text": "Nothing, or restore a backup if a page or a file is missing: nothing names this text.",
 }
 
 _OTHER_WINDOWS = frozenset({"call-differs", "call-changed"})

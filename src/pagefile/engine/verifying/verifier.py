@@ -32,7 +32,9 @@ _BATCH = 500
 #: How often a conversation is read again because somebody wrote to it.
 _MOST_ATTEMPTS = 5
 #: What is true of a conversation however often somebody writes to it.
-_TOLD_ANYWAY = frozenset({"log-unreadable", "log-tokens", "log-terms", "log-cut", "page-ref", "page-erased"})
+_TOLD_ANYWAY = frozenset(
+    {"log-unreadable", "log-digest", "log-tokens", "log-terms", "log-cut", "page-ref", "page-erased"}
+)
 _STRAYS = 1000
 _ITEMS = 500
 
@@ -183,7 +185,9 @@ class _Verifier:
         self._tally.checked["entries"] += len(rows)
         self._tally.checked["turns"] += len(turns)
         found = await self._pages.refs(kept.scope, rows, self._tally)
-        doubtful = self._witnessed(turns)
+        altered = [row.entry for row in rows if row.altered and isinstance(row.entry, Turn)]
+        unaltered = [turn for turn in turns if turn not in altered]
+        doubtful = [_altered(turn) for turn in altered] + self._witnessed(unaltered)
         found += doubtful
         # What was made of a text that is no longer the same is evidence: nothing is made anew of the other one.
         changed = {finding.turn for finding in doubtful}
@@ -197,7 +201,7 @@ class _Verifier:
         return found
 
     def _witnessed(self, turns: Sequence[Turn]) -> list[Finding]:
-        """A turn has no checksum of its own; how many tokens it had is a witness of its text."""
+        """What a window counts with is what the texts have: a digest does not cover counts."""
         counter = self._engine.counter
         chosen = [
             turn
@@ -287,6 +291,10 @@ class _Verifier:
             at(owner, "damage", "fact-chain", f"fact {fact_id!r}: {what}")
             for fact_id, what in broken_chain(facts, revisions)
         ]
+        found += [
+            at(owner, "damage", "fact-digest", f"fact {fact_id!r} is not as it was written")
+            for fact_id in await self._audit.altered_facts(owner)
+        ]
         for fact in facts:
             found += await self._source(fact)
         return found
@@ -360,8 +368,13 @@ def _stray(stray: Stray, *, mended: bool) -> Finding:
             what = "there is a session, and no such conversation"
             return replace(where, level="damage", kind="session", what=what, mended=False)
         case "text":
-            what = f"no page names the text {stray.name}"
+            what = f"no page and no turn names the text {stray.name}"
             return replace(where, level="note", kind="text", what=what, mended=False)
+
+
+def _altered(turn: Turn) -> Finding:
+    what = f"turn {turn.id!r} is not as it was written: what it says has another digest"
+    return at(turn.scope, "damage", "log-digest", what, turn=turn.id, seq=turn.seq)
 
 
 def _nobody(_done: int, _total: int) -> None:

@@ -31,6 +31,19 @@ class NamesConversation(Protocol):
     def tenant(self) -> str | None: ...
 
 
+class TellsOfConversation(NamesConversation, Protocol):
+    """A request with which a turn begins."""
+
+    @property
+    def agent(self) -> str | None: ...
+    @property
+    def project(self) -> str | None: ...
+    @property
+    def language(self) -> str | None: ...
+    @property
+    def timezone(self) -> str | None: ...
+
+
 async def _opened(request: Request) -> Memory:
     """Async, because the framework asks others in a thread."""
     return open_memory(request)
@@ -45,8 +58,19 @@ def router(tag: str) -> APIRouter:
     return GuardedRouter(prefix="/v1", tags=[tag], responses=PROBLEMS, route_class=KeyedRoute)
 
 
-def chat_of(memory: Memory, request: NamesConversation, *, agent: str | None = None) -> Conversation:
+def chat_of(memory: Memory, request: NamesConversation) -> Conversation:
     """The handle on the conversation a request names."""
+    return memory.conversation(request.conversation_id, user_id=request.user_id, tenant=request.tenant)
+
+
+def told_chat(memory: Memory, request: TellsOfConversation) -> Conversation:
+    """The same for a request that also says what the conversation is about."""
     return memory.conversation(
-        request.conversation_id, user_id=request.user_id, tenant=request.tenant, agent=agent
+        request.conversation_id,
+        user_id=request.user_id,
+        tenant=request.tenant,
+        agent=request.agent,
+        project=request.project,
+        language=request.language,
+        timezone=request.timezone,
     )

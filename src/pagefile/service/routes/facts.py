@@ -26,6 +26,8 @@ async def remember(memory: MemoryOf, body: RememberFact) -> FactOut:
         attribute=body.attribute,
         subject=body.subject,
         valid_from=body.valid_from,
+        project=body.project,
+        agent=body.agent,
     )
     return FactOut.of(fact)
 

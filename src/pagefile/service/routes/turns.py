@@ -5,7 +5,7 @@ from typing import Annotated, TypeAlias
 from fastapi import Header, Query
 
 from pagefile.service.once import HEADER, made_id
-from pagefile.service.routes.common import MemoryOf, chat_of, router
+from pagefile.service.routes.common import MemoryOf, chat_of, router, told_chat
 from pagefile.wire.queries import DoneTurnsParams, MessagesParams, TurnsParams
 from pagefile.wire.requests import AbortTurn, AddStep, BeginTurn, CompleteTurn, ExtendTurn, RecordTurn
 from pagefile.wire.responses import MessagesOut, Page, TurnOut, page_of
@@ -22,7 +22,7 @@ async def record(memory: MemoryOf, body: RecordTurn, key: Key = None) -> TurnOut
     The same id with the same text answers with the stored turn, with another text it is a conflict (409): a request
     with an id can be repeated safely. Without one, an `Idempotency-Key` stands for it.
     """
-    chat = chat_of(memory, body, agent=body.agent)
+    chat = told_chat(memory, body)
     turn = await chat.record(
         body.user,
         body.assistant,
@@ -41,7 +41,7 @@ async def begin(memory: MemoryOf, body: BeginTurn, key: Key = None) -> TurnOut:
 
     The same id with the same message answers with the stored turn as it is, with another message it is a conflict (409).
     """
-    chat = chat_of(memory, body, agent=body.agent)
+    chat = told_chat(memory, body)
     turn_id = body.id or made_id(key, body.tenant, body.conversation_id)
     turn = await chat.begin(body.user, messages=body.messages, id=turn_id, at=body.at, metadata=body.metadata)
     return TurnOut.of(turn)

@@ -72,6 +72,9 @@ class InMemoryAuditor(Auditor):
         owners = {(fact.scope.tenant, fact.scope.user or "") for fact in self._room.facts.values()}
         return [Scope(*key) for key in _behind(owners, after)]
 
+    async def altered_facts(self, owner: Scope) -> list[str]:
+        return []
+
     async def strays(self, tenant: str | None, *, limit: int) -> list[Stray]:
         chats = self._room.conversations
         terms = [

@@ -1,6 +1,7 @@
 """Watermarks and terms as dicts."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from pagefile.ports import Behind, SinceRequest, TermStore, TurnTerms, Watermarks
 from pagefile.records import Scope
@@ -17,8 +18,8 @@ class InMemoryWatermarks(Watermarks):
         marks = {name: self._room.watermarks.get((scope.tenant, name, tier)) for name in sorted(names)}
         return {name: seq for name, seq in marks.items() if seq is not None}
 
-    async def advance(self, scope: Scope, tier: str, seq: int) -> None:
-        self._room.check_open()
+    async def advance(self, scope: Scope, tier: str, seq: int, *, epoch: int | None = None) -> None:
+        self._room.check_epoch(epoch, scope)
         key = scope.tenant, rules.conversation_of(scope), tier
         if key[:2] in self._room.conversations:
             self._room.watermarks[key] = max(seq, self._room.watermarks.get(key, 0))
@@ -62,8 +63,12 @@ class InMemoryTerms(TermStore):
             found.append(TurnTerms(name, turn.seq or 0, turn.id, turn.at, *kept))
         return found
 
-    async def write(self, scope: Scope, terms: Sequence[TurnTerms], analyzer: str) -> None:
-        self._room.check_open()
+    async def write(
+        self, scope: Scope, terms: Sequence[TurnTerms], analyzer: str, *, epoch: int | None = None
+    ) -> None:
+        self._room.check_epoch(
+            epoch, scope, *(replace(scope, conversation=one.conversation) for one in terms)
+        )
         for one in terms:
             conversation = self._room.conversations.get((scope.tenant, one.conversation))
             if conversation is not None and 0 < one.seq <= len(conversation.ended):

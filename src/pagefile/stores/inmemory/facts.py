@@ -38,9 +38,16 @@ class InMemoryFacts(FactStore):
         return max(numbers, default=0), len(numbers)
 
     async def revise(
-        self, scope: Scope, facts: Sequence[Fact], *, action: str, at: datetime, expected: int | None = None
+        self,
+        scope: Scope,
+        facts: Sequence[Fact],
+        *,
+        action: str,
+        at: datetime,
+        expected: int | None = None,
+        epoch: int | None = None,
     ) -> Revision:
-        self._room.check_open()
+        self._room.check_epoch(epoch, scope, *(fact.scope for fact in facts))
         written = checked(scope, facts)
         newest = (await self.changed(scope))[0]
         check_expected(expected, newest)

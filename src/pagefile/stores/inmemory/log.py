@@ -3,12 +3,13 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 from pagefile.ports import (
-    AddStep,
+    NO_LABELS,
     CheckpointDraft,
     Extend,
+    Labels,
     ResetDraft,
     TurnChange,
     TurnDraft,
@@ -19,13 +20,12 @@ from pagefile.records import (
     Entry,
     JsonObject,
     Reset,
-    Step,
     Turn,
     utc,
 )
 from pagefile.stores import rules, session
 from pagefile.stores.changing import changed
-from pagefile.stores.encoding import from_json, plain, to_json
+from pagefile.stores.encoding import from_json, plain, stored_draft, stored_layout, stored_steps, to_json
 from pagefile.stores.inmemory.room import Conversation, Room
 
 T = TypeVar("T")
@@ -36,17 +36,18 @@ class InMemoryTurnLog(TurnLog):
         self._room = room
 
     async def append(self, draft: TurnDraft) -> Turn:
+        rules.check_blobs(draft.blobs)
         known = self._room.found(draft.scope)
         if known is not None and (stored := known.find(draft.id)) is not None:
             return rules.check_repeat(stored, draft)
-        turn = self._turn(draft)
-        conversation = self._room.written(draft.scope, draft.agent)
-        self._room.blobs.update(draft.blobs)
+        turn = self._turn(stored_draft(draft))
+        conversation = self._room.written(draft.scope, draft.agent, draft.labels)
         turn = replace(turn, scope=conversation.scope, created=self._stamp(conversation))
+        self._room.attach(turn, rules.attached(turn, draft.blobs), draft.blobs)
         if draft.status == "open":
             conversation.open.append(turn)
             return turn
-        return self._end(conversation, turn, "done")
+        return self._end(conversation, turn)
 
     async def advance(self, change: TurnChange) -> Turn:
         conversation = self._room.found(change.scope)
@@ -55,21 +56,24 @@ class InMemoryTurnLog(TurnLog):
             raise rules.no_turn(change.turn_id)
         if turn.status != "open":
             return rules.check_ended(turn, change)
-        if isinstance(change, AddStep) and rules.has_step(turn, _plain_step(change.step)):
+        if rules.is_there(turn, change):
             return turn
-        if isinstance(change, Extend) and (change.after or 0) < len(turn.messages):
-            return rules.check_added(turn, change)
         after = changed(turn, change)
-        self._room.blobs.update(change.blobs if isinstance(change, Extend) else {})
+        if isinstance(change, Extend):
+            rules.check_blobs(change.blobs)
+            self._room.attach(turn, rules.attached(change, change.blobs), change.blobs)
         conversation = self._room.written(change.scope)
         place = next(i for i, other in enumerate(conversation.open) if other.id == turn.id)
+        after = replace(after, scope=conversation.scope)
         if after.status == "open":
             conversation.open[place] = after
             return after
         del conversation.open[place]
-        return self._end(conversation, after, after.status)
+        return self._end(conversation, after)
 
     async def mark(self, marker: CheckpointDraft | ResetDraft) -> Entry:
+        if isinstance(marker, CheckpointDraft):
+            self._room.check_epoch(marker.epoch, marker.scope)
         known = self._room.found(marker.scope)
         stored = known.find(marker.id) if known else None
         if isinstance(marker, ResetDraft):
@@ -89,24 +93,26 @@ class InMemoryTurnLog(TurnLog):
         *,
         agent: str | None = None,
         session: JsonObject | None = None,
+        labels: Labels = NO_LABELS,
         blobs: Mapping[str, bytes] | None = None,
     ) -> int:
         self._room.check_open()
-        self._room.blobs.update(blobs or {})
         if not entries:
             return 0
-        plan = rules.restoration(entries, agent, None if session is None else to_json(session))
+        value = None if session is None else to_json(session)
+        plan = rules.restoration(entries, agent, value, labels, blobs)
         known = self._room.found(plan.scope)
         if known is None or not known.entries():
             rules.check_whole(plan.ended)
             return self._restore_whole(plan)
-        turns = [entry for entry in (*plan.ended, *plan.open) if isinstance(entry, Turn)]
+        turns = plan.turns
         new = [turn for turn in turns if known.find(turn.id) is None]
         for turn in turns:
             if turn not in new:
                 rules.check_repeat(known.find(turn.id), turn)
         for turn in new:
             self._append_restored(_plain_turn(turn))
+            self._room.attach(turn, rules.attached(turn, plan.blobs), plan.blobs)
         return len(new)
 
     def _turn(self, draft: TurnDraft) -> Turn:
@@ -114,10 +120,10 @@ class InMemoryTurnLog(TurnLog):
             id=draft.id,
             scope=draft.scope,
             seq=None,
-            status="open",
+            status=draft.status,
             user=draft.user,
             assistant=draft.assistant,
-            steps=tuple(_plain_step(step) for step in draft.steps),
+            steps=draft.steps,
             at=utc(draft.at),
             created=self._room.now(),
             user_tokens=draft.user_tokens,
@@ -132,9 +138,9 @@ class InMemoryTurnLog(TurnLog):
         last = conversation.ended[-1].created if conversation.ended else None
         return rules.stamp(self._room.now(), last)
 
-    def _end(self, conversation: Conversation, turn: Turn, status: Literal["done", "aborted"]) -> Turn:
+    def _end(self, conversation: Conversation, turn: Turn) -> Turn:
         created, seq = self._stamp(conversation), len(conversation.ended) + 1
-        turn = replace(turn, status=status, seq=seq, created=created)
+        turn = replace(turn, seq=seq, created=created)
         conversation.ended.append(turn)
         self._tell_session(conversation, turn)
         return turn
@@ -172,13 +178,15 @@ class InMemoryTurnLog(TurnLog):
         ended = [_plain_turn(entry) if isinstance(entry, Turn) else entry for entry in plan.ended]
         opened = [_plain_turn(turn) for turn in plan.open]
         blank = (plan.scope.tenant, plan.scope.conversation) not in self._room.sessions
-        conversation = self._room.written(plan.scope, plan.agent)
+        conversation = self._room.written(plan.scope, plan.agent, plan.labels)
         scope, times = conversation.scope, [entry.created for entry in (*ended, *opened)]
         conversation.created, conversation.updated = utc(min(times)), utc(max(times))
         conversation.open = [replace(turn, scope=scope) for turn in opened]
         for entry in ended:
             conversation.ended.append(replace(entry, scope=scope, created=utc(entry.created)))
             self._tell_session(conversation, conversation.ended[-1])
+        for turn in plan.turns:
+            self._room.attach(turn, rules.attached(turn, plan.blobs), plan.blobs)
         if blank and plan.session is not None:
             self._room.sessions[scope.tenant, rules.conversation_of(scope)] = from_json(plan.session)
         return len(ended) + len(opened)
@@ -189,7 +197,7 @@ class InMemoryTurnLog(TurnLog):
         if turn.status == "open":
             conversation.open.append(turn)
         else:
-            self._end(conversation, turn, turn.status)
+            self._end(conversation, turn)
 
     def _tell_session(self, conversation: Conversation, entry: Entry) -> None:
         if isinstance(entry, Checkpoint):
@@ -203,12 +211,12 @@ class InMemoryTurnLog(TurnLog):
             session.put_turn(self._room.session(conversation), told)
 
 
-def _plain_step(step: Step) -> Step:
-    return replace(step, input=plain(step.input))
-
-
 def _plain_turn(turn: Turn) -> Turn:
-    steps = tuple(_plain_step(step) for step in turn.steps)
     return replace(
-        turn, steps=steps, metadata=plain(turn.metadata), at=utc(turn.at), created=utc(turn.created)
+        turn,
+        steps=stored_steps(turn.steps),
+        metadata=plain(turn.metadata),
+        layout=None if turn.layout is None else stored_layout(turn.layout),
+        at=utc(turn.at),
+        created=utc(turn.created),
     )

@@ -42,7 +42,7 @@ class InMemoryReader(LogReader, TurnSource):
             if open_turn is None:
                 raise rules.no_turn(request.open_turn)
         if conversation is None:
-            return LogView(rules.no_head(request.scope), None, ())
+            return LogView(rules.no_head(request.scope, self._room.epoch), None, ())
         taken: list[Turn] = []
         for turn in reversed(conversation.live()):
             total = sum(earlier.tokens for earlier in taken) + turn.tokens
@@ -50,7 +50,7 @@ class InMemoryReader(LogReader, TurnSource):
                 break
             taken.append(turn)
         return LogView(
-            head=conversation.head(),
+            head=conversation.head(self._room.epoch),
             checkpoint=conversation.checkpoint(),
             turns=tuple(reversed(taken)),
             open_turn=open_turn,
@@ -71,7 +71,7 @@ class InMemoryReader(LogReader, TurnSource):
         return chosen[max(0, len(chosen) - query.limit) :] if query.newest else chosen[: query.limit]
 
     async def heads(self, query: HeadQuery) -> list[Head]:
-        seen = [conversation.head() for conversation in self._room.seen(query.scope)]
+        seen = [conversation.head(self._room.epoch) for conversation in self._room.seen(query.scope)]
         seen.sort(key=lambda head: head.scope.conversation or "")
         seen.sort(key=lambda head: head.updated, reverse=True)
         return behind(seen, lambda head: head.scope.conversation, query.after)[: query.limit]

@@ -1,12 +1,13 @@
 """What the ports of the in-memory store share: plain Python objects, recounted each time they are asked."""
 
-from collections.abc import Callable
+import hashlib
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, TypeVar
 
 from pagefile.errors import ClosedError
-from pagefile.ports import Clock, ItemKey
+from pagefile.ports import NO_LABELS, Clock, ItemKey, Labels
 from pagefile.records import (
     ApiKey,
     Call,
@@ -21,6 +22,7 @@ from pagefile.records import (
     utc,
 )
 from pagefile.stores import rules, session
+from pagefile.stores.epochs import check_epoch, written_keys
 from pagefile.stores.facts import JournalRow
 
 T = TypeVar("T")
@@ -32,6 +34,7 @@ class Conversation:
     created: datetime
     updated: datetime
     agent: str | None = None
+    labels: Labels = NO_LABELS
     #: Turns that ended, checkpoints and resets; the entry at place i has seq i + 1.
     ended: list[Entry] = field(default_factory=list[Entry])
     open: list[Turn] = field(default_factory=list[Turn])
@@ -59,7 +62,7 @@ class Conversation:
         checkpoint = self.checkpoint()
         return self.done(max(self.reset_seq(), checkpoint.covered_through_seq if checkpoint else 0))
 
-    def head(self) -> Head:
+    def head(self, epoch: int = 0) -> Head:
         checkpoint, live = self.checkpoint(), self.live()
         return Head(
             scope=self.scope,
@@ -72,6 +75,10 @@ class Conversation:
             turns=len(self.done(self.reset_seq())),
             live_turns=len(live),
             live_tokens=sum(turn.tokens for turn in live),
+            project=self.labels.project,
+            language=self.labels.language,
+            timezone=self.labels.timezone,
+            epoch=epoch,
         )
 
     def claim(self, user: str) -> None:
@@ -101,8 +108,12 @@ class Room:
         #: Every change of a fact with the fact's scope, and the number of the newest.
         self.fact_revisions = list[tuple[Scope, JournalRow]]()
         self.fact_revision = 0
-        self.blobs: dict[str, bytes] = {}
         self.pages: dict[tuple[str, str], Shelved] = {}
+        #: What turns brought, by tenant, conversation, turn and hash; and the bytes.
+        self.attachments: dict[tuple[str, str, str, str], str] = {}
+        self.blobs: dict[str, bytes] = {}
+        #: The number of the last erasure of each scope that was erased.
+        self.epochs: dict[str, int] = {}
         self.calls: dict[tuple[str, str], Call] = {}
         self.sessions: dict[tuple[str, str], session.SessionValue] = {}
         #: By tenant, conversation and tier.
@@ -119,6 +130,16 @@ class Room:
 
     def now(self) -> datetime:
         return utc(self.clock.now())
+
+    @property
+    def epoch(self) -> int:
+        """How many erasures there were."""
+        return max(self.epochs.values(), default=0)
+
+    def check_epoch(self, epoch: int | None, *scopes: Scope) -> None:
+        self.check_open()
+        if epoch is not None:
+            check_epoch(epoch, max((self.epochs.get(key, 0) for key in written_keys(scopes)), default=0))
 
     def found(self, scope: Scope) -> Conversation | None:
         self.check_open()
@@ -137,7 +158,7 @@ class Room:
             and rules.sees(scope, conversation.scope.user)
         ]
 
-    def written(self, scope: Scope, agent: str | None = None) -> Conversation:
+    def written(self, scope: Scope, agent: str | None = None, labels: Labels = NO_LABELS) -> Conversation:
         """The conversation, about to be written to: it gets its owner and its times."""
         now, conversation = self.now(), self.found(scope)
         if conversation is None:
@@ -146,12 +167,23 @@ class Room:
         if scope.user is not None and conversation.scope.user is None:
             conversation.claim(scope.user)
         conversation.agent = agent or conversation.agent
+        conversation.labels = _joined(conversation.labels, labels)
         conversation.updated = max(conversation.updated, now)
         return conversation
 
-    def texts(self) -> set[str]:
-        """The texts of the living pages; equal ones once."""
-        return {shelved.text for shelved in self.pages.values() if shelved.text is not None}
+    def attach(self, turn: Turn, media_types: Mapping[str, str], blobs: Mapping[str, bytes]) -> None:
+        """What the turn brought, from now on to be found by its hash."""
+        for key, media_type in media_types.items():
+            place = turn.scope.tenant, rules.conversation_of(turn.scope), turn.id, key
+            self.attachments.setdefault(place, media_type)
+            self.blobs[key] = blobs[key]
+
+    def hashes(self) -> set[str]:
+        """Everything that a page or a turn refers to; equal bytes once."""
+        texts = {shelved.text for shelved in self.pages.values() if shelved.text is not None}
+        return {hashlib.sha256(text.encode()).hexdigest() for text in texts} | {
+            key for *_, key in self.attachments
+        }
 
     def drop_fact_revisions(self, goes: Callable[[Scope], bool]) -> int:
         before = len(self.fact_revisions)
@@ -165,6 +197,12 @@ class Room:
         scope = conversation.scope
         key = scope.tenant, rules.conversation_of(scope)
         return self.sessions.setdefault(key, session.blank(scope))
+
+
+def _joined(labels: Labels, new: Labels) -> Labels:
+    return Labels(
+        new.project or labels.project, new.language or labels.language, new.timezone or labels.timezone
+    )
 
 
 def within(owned: Scope, scope: Scope) -> bool:

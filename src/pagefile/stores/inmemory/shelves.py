@@ -22,8 +22,8 @@ class InMemoryCalls(CallLog):
     def __init__(self, room: Room) -> None:
         self._room = room
 
-    async def add(self, calls: Sequence[Call], *, keep: int) -> None:
-        self._room.check_open()
+    async def add(self, calls: Sequence[Call], *, keep: int, epoch: int | None = None) -> None:
+        self._room.check_epoch(epoch, *(call.scope for call in calls))
         for call in calls:
             self._room.calls.setdefault((call.scope.tenant, call.id), _plain(call))
         for tenant, name in {(call.scope.tenant, call.scope.conversation) for call in calls}:
@@ -76,7 +76,8 @@ class InMemorySessions(SessionStore):
         value = self._room.sessions.get((scope.tenant, rules.conversation_of(scope)))
         return None if value is None else plain(value)
 
-    async def put(self, scope: Scope, value: JsonObject) -> None:
+    async def put(self, scope: Scope, value: JsonObject, *, epoch: int | None = None) -> None:
         fresh = plain(value)
+        self._room.check_epoch(epoch, scope)
         self._room.written(scope)
         self._room.sessions[scope.tenant, rules.conversation_of(scope)] = fresh

@@ -13,6 +13,7 @@ from pagefile.records import (
     JsonObject,
     Scope,
 )
+from pagefile.stores.epochs import erased_keys
 from pagefile.stores.inmemory.auditing import InMemoryAuditor
 from pagefile.stores.inmemory.derived import InMemoryTerms, InMemoryWatermarks
 from pagefile.stores.inmemory.facts import InMemoryFacts
@@ -68,7 +69,7 @@ class InMemoryStore(Store):
 
         entries = [entry for key in gone for entry in room.conversations[key].entries()]
         summaries = [key for key in gone if room.conversations[key].checkpoint() is not None]
-        texts, spans = room.texts(), room.spans()
+        hashes, spans = room.hashes(), room.spans()
         counts = {
             "ai_message": len(entries),
             "conversation_summaries": len(summaries),
@@ -79,11 +80,16 @@ class InMemoryStore(Store):
             "sessions": sum(room.sessions.pop(key, None) is not None for key in gone),
             "watermarks": _drop(room.watermarks, lambda key: key[:2] in gone),
             "turn_terms": _drop(room.terms, lambda key: key[:2] in gone),
+            "attachments": _drop(room.attachments, lambda key: key[:2] in gone),
         }
         counts["items"] = sum(len(room.items.pop(key)) for key in _owners(room, scope))
-        counts["blobs"] = len(texts - room.texts())
+        left = room.hashes()
+        _drop(room.blobs, lambda key: key not in left)
+        counts["blobs"] = len(hashes - left)
         counts["archive_passage"] = spans - room.spans()
         counts["conversations"] = sum(room.conversations.pop(key, None) is not None for key in gone)
+        number = room.epoch + 1
+        room.epochs |= dict.fromkeys(erased_keys(scope, [name for _, name in gone]), number)
         return ErasureReceipt(scope, room.now(), counts)
 
     async def describe(self) -> JsonObject:

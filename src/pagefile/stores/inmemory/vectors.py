@@ -36,8 +36,9 @@ class InMemoryVectors(VectorHome):
         self._check_open()
         self._shelves.setdefault(maker, {})
 
-    async def put(self, maker: Maker, rows: Sequence[VectorRow]) -> None:
+    async def put(self, maker: Maker, rows: Sequence[VectorRow], *, epoch: int | None = None) -> None:
         self._check_open()
+        self._room.check_epoch(epoch, *(row.scope for row in rows))
         batch, shelf = batch_of(maker, rows), self._shelves.setdefault(maker, {})
         for row in batch.gone:
             shelf.pop(_key(row), None)

@@ -1,6 +1,5 @@
 """The home of vectors in Milvus."""
 
-import json
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ from pagefile.stores.milvus.naming import (
     id_of,
     keys_of,
     maker_of,
+    maker_text,
 )
 from pagefile.stores.milvus.place import Place
 from pagefile.stores.milvus.recent import Recent, Written
@@ -90,7 +90,7 @@ class MilvusVectors(VectorHome):
     async def prepare(self, maker: Maker) -> None:
         await self._driver.run(lambda client: self._make(client, maker))
 
-    async def put(self, maker: Maker, rows: Sequence[VectorRow]) -> None:
+    async def put(self, maker: Maker, rows: Sequence[VectorRow], *, epoch: int | None = None) -> None:
         self._driver.check_open()
         batch, name = batch_of(maker, rows), collection_of(maker)
         if name not in self._ready:
@@ -201,7 +201,7 @@ class MilvusVectors(VectorHome):
                 schema=schema,
                 index_params=index,
                 consistency_level="Bounded",
-                properties={MAKER_PROPERTY: json.dumps(maker.name)},
+                properties={MAKER_PROPERTY: maker_text(maker)},
                 timeout=timeout,
             )
         found = maker_of(client.describe_collection(name, timeout=timeout))

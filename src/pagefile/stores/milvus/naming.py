@@ -52,7 +52,16 @@ def maker_of(described: Mapping[str, Any]) -> Maker | None:
     """The maker that a collection belongs to, None if it is not one of ours."""
     name = described.get("properties", {}).get(MAKER_PROPERTY)
     sizes = [field["params"]["dim"] for field in described["fields"] if field["name"] == "embedding"]
-    return Maker(json.loads(name), int(sizes[0])) if name and sizes else None
+    if not (name and sizes):
+        return None
+    told: str | list[str] = json.loads(name)
+    named, version = (told, "") if isinstance(told, str) else told
+    return Maker(named, int(sizes[0]), version)
+
+
+def maker_text(maker: Maker) -> str:
+    """What `maker_of` reads; a maker without a version as it always was."""
+    return json.dumps([maker.name, maker.version] if maker.version else maker.name)
 
 
 def id_of(row: VectorRow) -> str:

@@ -20,12 +20,20 @@ from pagefile.ports import (
     StrayKind,
 )
 from pagefile.records import Scope
-from pagefile.stores.auditing import counter_values, droppable, kept_entry, summary_values, told
+from pagefile.stores.auditing import (
+    altered_facts,
+    counter_values,
+    droppable,
+    kept_entry,
+    kept_page,
+    summary_values,
+    told,
+)
 from pagefile.stores.encoding import from_json
 from pagefile.stores.postgres.database import Database, quoted
 from pagefile.stores.postgres.driver import Connection, Row, Values
 from pagefile.stores.postgres.queries import sql
-from pagefile.stores.postgres.rows import checkpoint_of, entry_of, keys, page_of
+from pagefile.stores.postgres.rows import checkpoint_of, entry_of, fact_of, keys, page_of
 
 logger = logging.getLogger("pagefile")
 
@@ -91,7 +99,7 @@ class PostgresAuditor(Auditor):
         return None if row is None else kept_entry(row, scope, entry_of)
 
     async def pages(self, after: After) -> list[KeptPage]:
-        return [_page(row) for row in await self._database.rows("audit_pages", _place(after))]
+        return [kept_page(row, page_of) for row in await self._database.rows("audit_pages", _place(after))]
 
     async def lengths(self, tenant: str, uuids: Sequence[str]) -> dict[str, Lengths]:
         rows = await self._database.rows("audit_lengths", {"tenant": tenant, "uuids": list(uuids)})
@@ -100,6 +108,9 @@ class PostgresAuditor(Auditor):
     async def users(self, after: After) -> list[Scope]:
         rows = await self._database.rows("audit_users", _place(after))
         return [Scope(tenant, user) for tenant, user in rows]
+
+    async def altered_facts(self, owner: Scope) -> list[str]:
+        return altered_facts(await self._database.rows("audit_facts", keys(owner)), owner.tenant, fact_of)
 
     async def strays(self, tenant: str | None, *, limit: int) -> list[Stray]:
         there = await self._database.row("audit_has_vectors", {})
@@ -173,15 +184,6 @@ def _kept(row: Row) -> KeptConversation:
     except UNREADABLE as error:
         return KeptConversation(scope, counters, known, trouble=repr(error))
     return KeptConversation(scope, counters, known, summary)
-
-
-def _page(row: Row) -> KeptPage:
-    tenant, blob, size, uuid = row[:4]
-    try:
-        page = page_of(row[3:], tenant)
-    except UNREADABLE as error:
-        return KeptPage(tenant, uuid, None, repr(error), blob, size)
-    return KeptPage(tenant, uuid, page, None, blob, size)
 
 
 def _recounted(recount: Recount) -> Values:

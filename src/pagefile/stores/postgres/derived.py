@@ -1,11 +1,13 @@
 """How far each tier has read, and the terms of turns."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from pagefile.ports import Behind, SinceRequest, TermStore, TurnTerms, Watermarks
 from pagefile.records import Scope, utc
 from pagefile.stores.postgres.database import Database
 from pagefile.stores.postgres.driver import Connection, Values
+from pagefile.stores.postgres.epochs import check_writable
 from pagefile.stores.postgres.rows import keys
 
 
@@ -19,9 +21,14 @@ class PostgresWatermarks(Watermarks):
         rows = await self._database.rows("watermarks_known", {**keys(scope), "tier": tier})
         return {row[0]: row[1] for row in rows}
 
-    async def advance(self, scope: Scope, tier: str, seq: int) -> None:
+    async def advance(self, scope: Scope, tier: str, seq: int, *, epoch: int | None = None) -> None:
         values: Values = {**keys(scope), "tier": tier, "seq": seq}
-        await self._database.write(lambda connection: connection.count("watermark_advance", values))
+
+        async def write(connection: Connection) -> None:
+            await check_writable(connection, epoch, [scope])
+            await connection.count("watermark_advance", values)
+
+        await self._database.write(write)
 
     async def behind(self, tier: str, *, limit: int = 100, tenant: str | None = None) -> list[Behind]:
         values: Values = {"tier": tier, "tenant": tenant, "limit": max(0, limit)}
@@ -46,7 +53,9 @@ class PostgresTerms(TermStore):
     async def since(self, request: SinceRequest, analyzer: str) -> list[TurnTerms]:
         return await self._database.read(lambda connection: _since(connection, request, analyzer))
 
-    async def write(self, scope: Scope, terms: Sequence[TurnTerms], analyzer: str) -> None:
+    async def write(
+        self, scope: Scope, terms: Sequence[TurnTerms], analyzer: str, *, epoch: int | None = None
+    ) -> None:
         # Of a turn named twice, the last terms count: a statement may not write a row twice.
         newest = {(one.conversation, one.seq): one for one in terms}.values()
         values: Values = {
@@ -57,7 +66,13 @@ class PostgresTerms(TermStore):
             "said_all": [one.said or "" for one in newest],
             "answered_all": [one.answered or "" for one in newest],
         }
-        await self._database.write(lambda connection: connection.count("terms_write", values))
+        scopes = [scope, *(replace(scope, conversation=one.conversation) for one in newest)]
+
+        async def write(connection: Connection) -> None:
+            await check_writable(connection, epoch, scopes)
+            await connection.count("terms_write", values)
+
+        await self._database.write(write)
 
 
 async def _since(connection: Connection, request: SinceRequest, analyzer: str) -> list[TurnTerms]:

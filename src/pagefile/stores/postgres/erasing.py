@@ -2,10 +2,13 @@
 
 from pagefile.records import Scope
 from pagefile.stores import rules
+from pagefile.stores.epochs import erased_keys
 from pagefile.stores.postgres.driver import Connection, Values
+from pagefile.stores.postgres.epochs import raise_epoch
 from pagefile.stores.postgres.rows import keys, part_of
 
 _OF_CONVERSATIONS = (
+    "attachments",
     "ai_message",
     "conversation_summaries",
     "sessions",
@@ -20,7 +23,9 @@ _OF_OWNERS = ("facts", "fact_revisions", "context_calls", "archive_passage", "to
 async def erase(connection: Connection, scope: Scope) -> dict[str, int]:
     """How many rows went, table by table."""
     part = part_of(scope)
-    values: Values = {**keys(scope), "gone": await _conversations(connection, scope)}
+    await connection.row("epoch_alone", keys(scope))
+    gone = await _conversations(connection, scope)
+    values: Values = {**keys(scope), "gone": gone}
     if part == "conversation":
         values["user"] = None
     of_tenant = "_of_tenant" if part == "tenant" else ""
@@ -29,6 +34,7 @@ async def erase(connection: Connection, scope: Scope) -> dict[str, int]:
     for table in _OF_CONVERSATIONS:
         counts[table] = await connection.count(f"erase_{table}", values)
     counts["blobs"] = await connection.count("erase_blobs", {"hashes": sorted(row[0] for row in blobs)})
+    await raise_epoch(connection, erased_keys(scope, gone))
     return counts
 
 

@@ -6,6 +6,7 @@ from datetime import datetime
 from pagefile.ports import FactStore
 from pagefile.records import Fact, Revision, Scope, utc
 from pagefile.stores import rules
+from pagefile.stores.digests import fact_digest
 from pagefile.stores.facts import (
     JournalRow,
     Restored,
@@ -17,7 +18,8 @@ from pagefile.stores.facts import (
 )
 from pagefile.stores.postgres.database import Database
 from pagefile.stores.postgres.driver import Connection, Row, Values
-from pagefile.stores.postgres.rows import keys
+from pagefile.stores.postgres.epochs import check_writable
+from pagefile.stores.postgres.rows import fact_of, keys
 
 
 class PostgresFacts(FactStore):
@@ -29,11 +31,11 @@ class PostgresFacts(FactStore):
     async def list(self, scope: Scope, *, retracted: bool = False) -> list[Fact]:
         statement = "facts_of_tenant" if scope.user is None else "facts_of_user"
         rows = await self._database.rows(statement, {**keys(scope), "retracted": retracted})
-        return [_fact(row, scope.tenant) for row in rows]
+        return [fact_of(row, scope.tenant) for row in rows]
 
     async def get(self, scope: Scope, fact_id: str) -> Fact:
         row = await self._database.row("fact_get", {"tenant": scope.tenant, "id": fact_id})
-        fact = None if row is None else _fact(row, scope.tenant)
+        fact = None if row is None else fact_of(row, scope.tenant)
         if fact is None or scope.user not in {None, fact.scope.user}:
             raise rules.no_fact(fact_id)
         return fact
@@ -43,12 +45,20 @@ class PostgresFacts(FactStore):
         return await self._database.read(lambda connection: _changed(connection, scope))
 
     async def revise(
-        self, scope: Scope, facts: Sequence[Fact], *, action: str, at: datetime, expected: int | None = None
+        self,
+        scope: Scope,
+        facts: Sequence[Fact],
+        *,
+        action: str,
+        at: datetime,
+        expected: int | None = None,
+        epoch: int | None = None,
     ) -> Revision:
         written = checked(scope, facts)
         moment = utc(at)
 
         async def write(connection: Connection) -> Revision:
+            await check_writable(connection, epoch, [scope, *(fact.scope for fact in written)])
             await connection.row("fact_lock", keys(scope))
             newest = (await _changed(connection, scope))[0]
             check_expected(expected, newest)
@@ -138,7 +148,7 @@ async def _changed(connection: Connection, scope: Scope) -> tuple[int, int]:
 
 async def _find(connection: Connection, tenant: str, fact_id: str) -> Fact | None:
     row = await connection.row("fact_get", {"tenant": tenant, "id": fact_id})
-    return None if row is None else _fact(row, tenant)
+    return None if row is None else fact_of(row, tenant)
 
 
 def _fact_values(fact: Fact) -> Values:
@@ -159,9 +169,7 @@ def _fact_values(fact: Fact) -> Values:
         "subject": fact.subject,
         "attribute": fact.attribute,
         "supersedes": fact.supersedes,
+        "project": fact.project,
+        "agent": fact.agent,
+        "digest": fact_digest(fact),
     }
-
-
-def _fact(row: Row, tenant: str) -> Fact:
-    fact_id, user, conversation, *rest = row
-    return Fact(fact_id, Scope(tenant, user, conversation), *rest)

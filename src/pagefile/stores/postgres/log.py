@@ -6,9 +6,11 @@ from datetime import datetime
 
 from pagefile.errors import ConflictError
 from pagefile.ports import (
-    AddStep,
+    NO_LABELS,
     CheckpointDraft,
     Clock,
+    Extend,
+    Labels,
     ResetDraft,
     TurnChange,
     TurnDraft,
@@ -17,10 +19,12 @@ from pagefile.ports import (
 from pagefile.records import Entry, JsonObject, Scope, Turn, utc
 from pagefile.stores import rules
 from pagefile.stores.changing import changed
-from pagefile.stores.encoding import metadata_text, plain, steps_text, to_json
+from pagefile.stores.digests import turn_digest
+from pagefile.stores.encoding import label_values, stored_draft, to_json, turn_texts
 from pagefile.stores.postgres.database import Database
 from pagefile.stores.postgres.driver import TAKEN, Connection, Row, Values
 from pagefile.stores.postgres.marking import add_checkpoint, add_reset
+from pagefile.stores.postgres.media import media_values, packed_off
 from pagefile.stores.postgres.restoring import restore
 from pagefile.stores.postgres.rows import entry_of, keys, turn_of
 
@@ -34,16 +38,18 @@ class PostgresTurnLog(TurnLog):
 
     async def append(self, draft: TurnDraft) -> Turn:
         rules.conversation_of(draft.scope)
-        values = _draft_values(draft, self._now())
-        if draft.steps or draft.metadata:
-            draft = _as_stored(draft)
-        return await self._database.read(lambda connection: _append(connection, draft, values))
+        values = {**_draft_values(draft, self._now()), **media_values(draft, await packed_off(draft.blobs))}
+        stored = stored_draft(draft)
+        return await self._database.read(lambda connection: _append(connection, stored, values))
 
     async def advance(self, change: TurnChange) -> Turn:
         rules.conversation_of(change.scope)
         now = self._now()
-        turn = await self._database.read(lambda connection: _advance(connection, change, now))
-        return turn or await self._database.write(lambda connection: _advance_alone(connection, change, now))
+        files = media_values(change, await packed_off(change.blobs)) if isinstance(change, Extend) else {}
+        turn = await self._database.read(lambda connection: _advance(connection, change, now, files))
+        return turn or await self._database.write(
+            lambda connection: _advance_alone(connection, change, now, files)
+        )
 
     async def mark(self, marker: CheckpointDraft | ResetDraft) -> Entry:
         rules.conversation_of(marker.scope)
@@ -58,14 +64,16 @@ class PostgresTurnLog(TurnLog):
         *,
         agent: str | None = None,
         session: JsonObject | None = None,
+        labels: Labels = NO_LABELS,
         blobs: Mapping[str, bytes] | None = None,
     ) -> int:
         self._database.check_open()
         if not entries:
             return 0
         value = None if session is None else to_json(session)
-        plan, now = rules.restoration(entries, agent, value), self._now()
-        return await self._database.write(lambda connection: restore(connection, plan, now))
+        plan, now = rules.restoration(entries, agent, value, labels, blobs), self._now()
+        files = await packed_off(plan.blobs)
+        return await self._database.write(lambda connection: restore(connection, plan, files, now))
 
     def _now(self) -> datetime:
         return utc(self._clock.now())
@@ -73,7 +81,7 @@ class PostgresTurnLog(TurnLog):
 
 async def _append(connection: Connection, draft: TurnDraft, values: Values) -> Turn:
     try:
-        told = await connection.row("append", values)
+        told = await connection.row("append_media" if values["hashes"] else "append", values)
     except TAKEN:
         return rules.check_repeat(await _stored(connection, draft), draft)
     if told is None:
@@ -95,6 +103,7 @@ async def _append(connection: Connection, draft: TurnDraft, values: Values) -> T
         draft.tokens,
         draft.counter,
         draft.metadata,
+        draft.layout,
     )
 
 
@@ -110,17 +119,18 @@ async def _owner(connection: Connection, scope: Scope) -> str | None:
     return None if row is None else row[0]
 
 
-async def _advance(connection: Connection, change: TurnChange, now: datetime) -> Turn | None:
+async def _advance(connection: Connection, change: TurnChange, now: datetime, files: Values) -> Turn | None:
     """The turn after the change; None when somebody else changed it in between."""
     found = await connection.row("turn_found", {**keys(change.scope), "id": change.turn_id})
     turn = _found_turn(found, change)
     if turn.status != "open":
         return rules.check_ended(turn, change)
-    if isinstance(change, AddStep) and rules.has_step(turn, change.step):
+    if rules.is_there(turn, change):
         return turn
     turn = changed(turn, change)
-    values = _change_values(turn, change.scope, now)
-    told = await connection.row("advance", {**values, "row_version": found[0] if found else None})
+    values = _change_values(turn, change.scope, now) | files
+    statement = "advance_media" if files.get("hashes") else "advance"
+    told = await connection.row(statement, {**values, "row_version": found[0] if found else None})
     if told is None:
         return None
     owner, last_seq, created = told
@@ -128,10 +138,10 @@ async def _advance(connection: Connection, change: TurnChange, now: datetime) ->
     return replace(turn, scope=_owned(change.scope, owner), seq=seq, created=created)
 
 
-async def _advance_alone(connection: Connection, change: TurnChange, now: datetime) -> Turn:
+async def _advance_alone(connection: Connection, change: TurnChange, now: datetime, files: Values) -> Turn:
     """The same, with everybody else kept away from the conversation."""
     await connection.row("turn_locked", keys(change.scope))
-    turn = await _advance(connection, change, now)
+    turn = await _advance(connection, change, now, files)
     if turn is None:
         raise ConflictError(f"Turn {change.turn_id!r} changed while it was written: try again.")
     return turn
@@ -149,14 +159,8 @@ def _owned(scope: Scope, owner: str | None) -> Scope:
     return scope if scope.user == owner else Scope(scope.tenant, owner, scope.conversation)
 
 
-def _as_stored(draft: TurnDraft) -> TurnDraft:
-    """The draft with its JSON as it comes back from the database."""
-    steps = tuple(replace(step, input=plain(step.input)) for step in draft.steps)
-    return replace(draft, steps=steps, metadata=plain(draft.metadata))
-
-
 def _draft_values(draft: TurnDraft, now: datetime) -> Values:
-    done = draft.status == "done"
+    done, texts = draft.status == "done", turn_texts(draft)
     return {
         **keys(draft.scope),
         "id": draft.id,
@@ -169,8 +173,9 @@ def _draft_values(draft: TurnDraft, now: datetime) -> Values:
         "query": draft.user,
         "answer": draft.assistant,
         "at": utc(draft.at),
-        "steps": steps_text(draft.steps),
-        "metadata": metadata_text(draft.metadata),
+        **texts,
+        "digest": turn_digest(draft, texts),
+        **label_values(draft.labels),
         "user_tokens": draft.user_tokens,
         "assistant_tokens": draft.assistant_tokens,
         "tokens": draft.tokens,
@@ -179,6 +184,7 @@ def _draft_values(draft: TurnDraft, now: datetime) -> Values:
 
 
 def _change_values(turn: Turn, scope: Scope, now: datetime) -> Values:
+    texts = turn_texts(turn)
     return {
         **keys(scope),
         "id": turn.id,
@@ -186,8 +192,11 @@ def _change_values(turn: Turn, scope: Scope, now: datetime) -> Values:
         "ended": turn.status != "open",
         "done": turn.status == "done",
         "status": turn.status,
+        "query": turn.user,
         "answer": turn.assistant,
-        "steps": steps_text(turn.steps),
+        **texts,
+        "digest": turn_digest(turn, texts),
+        "user_tokens": turn.user_tokens,
         "assistant_tokens": turn.assistant_tokens,
         "tokens": turn.tokens,
     }

@@ -9,6 +9,7 @@ from pagefile.records import RESET_QUERY, Checkpoint, Entry, Head, Reset, Scope
 from pagefile.stores import rules
 from pagefile.stores.changing import checkpoint_values
 from pagefile.stores.postgres.driver import Connection, Values
+from pagefile.stores.postgres.epochs import check_writable
 from pagefile.stores.postgres.rows import HEAD_COLUMNS, entry_of, head_of, keys
 
 
@@ -41,6 +42,7 @@ async def state_of(connection: Connection, scope: Scope) -> State:
 
 async def add_checkpoint(connection: Connection, draft: CheckpointDraft, now: datetime) -> Entry:
     """The checkpoint in its place, or what is stored under its id."""
+    await check_writable(connection, draft.epoch, [draft.scope])
     state = await state_of(connection, draft.scope)
     stored = await _entry(connection, draft, state)
     if stored is not None:

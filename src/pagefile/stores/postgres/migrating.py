@@ -2,7 +2,8 @@
 
 Alembic only writes the statements (its "offline" mode); our own connection runs them, in one transaction and behind a
 lock, so that several processes may open a new database at once. A migration therefore cannot look into the
-database from Python: it says what is to be done in SQL.
+database from Python: it says what is to be done in SQL. What SQL cannot work out, the digests of rows that have none, comes
+behind the last one, in the same transaction.
 """
 
 from functools import cache
@@ -18,7 +19,8 @@ from alembic.util.exc import CommandError
 
 from pagefile.errors import SchemaVersionError, SettingsError
 from pagefile.stores.postgres.database import Database, quoted
-from pagefile.stores.postgres.driver import RawConnection, translating
+from pagefile.stores.postgres.digesting import fill_digests
+from pagefile.stores.postgres.driver import Connection, RawConnection, translating
 
 MIGRATIONS = Path(__file__).with_name("migrations")
 #: "PGFL": whoever else takes advisory locks in this database has other numbers.
@@ -46,6 +48,8 @@ async def migrate(database: Database, *, target: str = "head") -> None:
                 script = await anyio.to_thread.run_sync(_script, found, target, place.shown)
                 if script:
                     await connection.execute(script)
+                    if await revision(connection) == head():
+                        await fill_digests(Connection(connection))
 
 
 async def revision(connection: RawConnection) -> str | None:
@@ -58,6 +62,11 @@ async def revision(connection: RawConnection) -> str | None:
 def head() -> str:
     """The newest revision that this version of Pagefile knows."""
     return cast("str", ScriptDirectory(str(MIGRATIONS)).get_current_head())
+
+
+def check_known(found: str | None, place: str) -> None:
+    """`SchemaVersionError` for a revision that only a newer Pagefile knows."""
+    _script(found, "head", place)
 
 
 @cache

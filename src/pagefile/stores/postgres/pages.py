@@ -11,6 +11,7 @@ from pagefile.stores.encoding import stored_page
 from pagefile.stores.packing import Blob, packed, unpacked
 from pagefile.stores.postgres.database import Database
 from pagefile.stores.postgres.driver import Connection, Values
+from pagefile.stores.postgres.epochs import check_writable
 from pagefile.stores.postgres.rows import keys, page_of, page_values, part_of
 
 #: Texts up to here are packed and unpacked at once; a thread would take longer.
@@ -47,6 +48,7 @@ async def _packed(text: str) -> Blob:
 
 
 async def _put(connection: Connection, page: Page, blob: Blob, draft: PageDraft) -> Page:
+    await check_writable(connection, draft.epoch, [page.scope])
     stored = await _stored(connection, page, blob)
     if stored is not None:
         return stored

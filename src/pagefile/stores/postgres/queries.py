@@ -20,14 +20,15 @@ _NAMES_BY_TYPE = {
     " last_created seen_created first last",
     "bigint": "after_seq budget covered covered_messages covered_turns keep least length seconds limit live_tokens live_turns loads"
     " max_bytes place reset_seq seq skip stored_bytes tokens user_tokens assistant_tokens version"
-    " last_seq turns versions seen_seq done_tokens through newest",
+    " last_seq turns versions seen_seq done_tokens through newest epoch",
     "integer": "dimension",
     "real[]": "vector",
     "boolean": "done ended pinned retracted",
     "double precision": "confidence ratio ttl_s",
-    "json": "anchors archive_refs input metadata options receipt snapshot sources steps value",
+    "json": "anchors archive_refs input messages metadata options receipt snapshot sources steps value",
     "bytea": "data",
-    "text[]": "answered_all gone hashes ids kinds names said_all statuses terms uuids",
+    "text[]": "answered_all codecs gone hashes ids kinds media_types names said_all statuses terms uuids",
+    "bytea[]": "files",
     "bigint[]": "ends seqs starts",
 }
 #: What is not named here is text.

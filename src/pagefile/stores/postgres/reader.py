@@ -48,7 +48,10 @@ class PostgresReader(LogReader, TurnSource):
             "least": request.min_turns,
             "open_turn": request.open_turn,
         }
-        return _view(await self._database.rows("view", values), request)
+        rows = await self._database.rows("view", values)
+        # Where nothing was written there is no row that could tell; nothing was read, so nothing can be out of date.
+        told = None if rows else await self._database.row("epoch_now", {})
+        return _view(rows, request, told[0] if told else 0)
 
     async def entries(self, query: EntryQuery) -> list[Entry]:
         rules.conversation_of(query.scope)
@@ -79,12 +82,12 @@ class PostgresReader(LogReader, TurnSource):
         return [_neighbourhood(group, scope.tenant) for group in groups if group[0][1] == 0]
 
 
-def _view(rows: Sequence[Row], request: ViewRequest) -> LogView:
+def _view(rows: Sequence[Row], request: ViewRequest, epoch: int) -> LogView:
     """One row has all that is not a turn, in its first column; the others are turns, in no order."""
     scope = request.scope
     top: Row | None = next((row[0] for row in rows if row[0] is not None), None)
     if top is None and request.open_turn is None:
-        return LogView(rules.no_head(scope), None, ())
+        return LogView(rules.no_head(scope, epoch), None, ())
     if top is not None:
         rules.check_owner(scope, top[0])
     head = rules.no_head(scope) if top is None else head_of(top[:HEAD_COLUMNS], scope)

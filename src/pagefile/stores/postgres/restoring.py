@@ -1,26 +1,35 @@
 """Writes a conversation back as it was."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from pagefile.ports import NO_LABELS
 from pagefile.records import Entry, Reset, Turn, utc
 from pagefile.stores import rules
-from pagefile.stores.encoding import from_json, metadata_text, steps_text
+from pagefile.stores.digests import turn_digest
+from pagefile.stores.encoding import from_json, label_values, turn_texts
+from pagefile.stores.packing import Blob
 from pagefile.stores.postgres.driver import Connection, Values
 from pagefile.stores.postgres.marking import State, state_of, write_checkpoint, write_reset
+from pagefile.stores.postgres.media import media_values
 from pagefile.stores.postgres.rows import entry_of, keys
 from pagefile.stores.postgres.sessions import session_values
 
 
-async def restore(connection: Connection, plan: rules.Restoration, now: datetime) -> int:
+async def restore(
+    connection: Connection, plan: rules.Restoration, blobs: Mapping[str, Blob], now: datetime
+) -> int:
     """How many of the entries were new."""
     await connection.count("conversation_begun", {**keys(plan.scope), "now": now})
     state = await state_of(connection, plan.scope)
     if await connection.row("entry_any", keys(plan.scope)) is None:
         rules.check_whole(plan.ended)
-        return await _restore_whole(connection, plan, state, now)
-    turns = [entry for entry in (*plan.ended, *plan.open) if isinstance(entry, Turn)]
+        count = await _restore_whole(connection, plan, state, now)
+        await _attach(connection, plan.turns, blobs)
+        return count
+    turns = plan.turns
     stored = await _stored(connection, turns, state)
     for turn in turns:
         if turn.id in stored:
@@ -28,7 +37,13 @@ async def restore(connection: Connection, plan: rules.Restoration, now: datetime
     new = [turn for turn in turns if turn.id not in stored]
     for turn in new:
         await connection.row("append", _values(turn, now, None, None))
+    await _attach(connection, new, blobs)
     return len(new)
+
+
+async def _attach(connection: Connection, turns: Sequence[Turn], blobs: Mapping[str, Blob]) -> None:
+    for turn in turns if blobs else ():
+        await connection.count("media_put", {**keys(turn.scope), "id": turn.id, **media_values(turn, blobs)})
 
 
 async def _restore_whole(connection: Connection, plan: rules.Restoration, state: State, now: datetime) -> int:
@@ -49,7 +64,8 @@ async def _restore_whole(connection: Connection, plan: rules.Restoration, state:
             "session_put", {**session_values(state.owned, from_json(plan.session)), "now": now}
         )
     times = [utc(entry.created) for entry in entries]
-    values = {**keys(state.owned), "created": min(times), "updated": max(times)}
+    labels = label_values(plan.labels)
+    values = {**keys(state.owned), "created": min(times), "updated": max(times), **labels}
     await connection.count("conversation_times", values)
     return len(times)
 
@@ -61,6 +77,7 @@ async def _stored(connection: Connection, turns: list[Turn], state: State) -> di
 
 
 def _values(turn: Turn, now: datetime, created: datetime | None, agent: str | None) -> Values:
+    texts = turn_texts(turn)
     return {
         **keys(turn.scope),
         "id": turn.id,
@@ -73,8 +90,9 @@ def _values(turn: Turn, now: datetime, created: datetime | None, agent: str | No
         "query": turn.user,
         "answer": turn.assistant,
         "at": utc(turn.at),
-        "steps": steps_text(turn.steps),
-        "metadata": metadata_text(turn.metadata),
+        **texts,
+        "digest": turn_digest(turn, texts),
+        **label_values(NO_LABELS),
         "user_tokens": turn.user_tokens,
         "assistant_tokens": turn.assistant_tokens,
         "tokens": turn.tokens,

@@ -1,11 +1,12 @@
 """Rows become records, and records the values of a row."""
 
-from pagefile.records import Checkpoint, Entry, Head, Page, Reset, Scope, Turn, utc
-from pagefile.stores.encoding import from_json, text_steps, to_json
+from pagefile.records import Checkpoint, Entry, Fact, Head, JsonObject, Page, Reset, Scope, Turn, utc
+from pagefile.stores.digests import page_digest
+from pagefile.stores.encoding import from_json, text_messages, text_steps, to_json
 from pagefile.stores.postgres.driver import Row, Values
 
 #: How many columns the fragment `head` of log.sql has, and how many of a summary the statement `view`.
-HEAD_COLUMNS = 10
+HEAD_COLUMNS = 14
 CHECKPOINT_COLUMNS = 11
 
 
@@ -37,9 +38,12 @@ def turn_of(row: Row, scope: Scope) -> Turn:
         tokens,
         counter,
         extra,
+        messages,
     ) = row
     words, counts = (query, answer, text_steps(steps)), (of_user, of_assistant, tokens)
-    return Turn(turn_id, scope, seq, status, *words, at, created, *counts, counter, from_json(extra) or {})
+    metadata: JsonObject = from_json(extra) or {}
+    layout = text_messages(messages, query, answer)
+    return Turn(turn_id, scope, seq, status, *words, at, created, *counts, counter, metadata, layout)
 
 
 def entry_of(row: Row, scope: Scope) -> Entry:
@@ -123,7 +127,14 @@ def page_values(page: Page) -> Values:
         "last_load": page.last_load and utc(page.last_load),
         "purged": page.purged and utc(page.purged),
         "stored_bytes": page.stored_bytes,
+        "digest": page_digest(page),
     }
+
+
+def fact_of(row: Row, tenant: str) -> Fact:
+    """The fragment `fact`."""
+    fact_id, user, conversation, *rest = row
+    return Fact(fact_id, Scope(tenant, user, conversation), *rest)
 
 
 def part_of(scope: Scope) -> str:

@@ -8,7 +8,8 @@ from pagefile.records import NEVER, JsonObject, Scope, utc
 from pagefile.stores import rules, session
 from pagefile.stores.encoding import from_json, to_json
 from pagefile.stores.postgres.database import Database
-from pagefile.stores.postgres.driver import Row, Values
+from pagefile.stores.postgres.driver import Connection, Row, Values
+from pagefile.stores.postgres.epochs import check_writable
 from pagefile.stores.postgres.rows import keys
 
 
@@ -27,13 +28,18 @@ class PostgresSessions(SessionStore):
         rules.check_owner(scope, row[0])
         return _value(row[2:], scope) if row[1] else None
 
-    async def put(self, scope: Scope, value: JsonObject) -> None:
+    async def put(self, scope: Scope, value: JsonObject, *, epoch: int | None = None) -> None:
         rules.conversation_of(scope)
         values = {**session_values(scope, value), "now": utc(self._clock.now())}
-        if await self._database.row("session_put", values) is None:
-            owner = await self._database.row("owner", keys(scope))
-            rules.check_owner(scope, owner[0] if owner else None)
-            raise ConflictError(f"Conversation {scope.conversation!r} changed its owner: try again.")
+
+        async def write(connection: Connection) -> None:
+            await check_writable(connection, epoch, [scope])
+            if await connection.row("session_put", values) is None:
+                owner = await connection.row("owner", keys(scope))
+                rules.check_owner(scope, owner[0] if owner else None)
+                raise ConflictError(f"Conversation {scope.conversation!r} changed its owner: try again.")
+
+        await self._database.write(write)
 
 
 def session_values(scope: Scope, value: JsonObject) -> Values:

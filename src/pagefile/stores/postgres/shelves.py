@@ -8,6 +8,7 @@ from pagefile.stores import rules
 from pagefile.stores.encoding import from_json, own_json
 from pagefile.stores.postgres.database import Database
 from pagefile.stores.postgres.driver import Connection, Row, Values
+from pagefile.stores.postgres.epochs import check_writable
 from pagefile.stores.postgres.rows import keys, part_of
 
 
@@ -17,13 +18,14 @@ class PostgresCalls(CallLog):
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def add(self, calls: Sequence[Call], *, keep: int) -> None:
+    async def add(self, calls: Sequence[Call], *, keep: int, epoch: int | None = None) -> None:
         rows = [_call_values(call) for call in calls]
         # In one order, so that two who write the same conversations do not wait for each other in a circle.
         chats = {(call.scope.tenant, call.scope.conversation): call.scope for call in calls}
         trims = [chats[key] for key in sorted(chats, key=lambda key: (key[0], key[1] or ""))]
 
         async def write(connection: Connection) -> None:
+            await check_writable(connection, epoch, [call.scope for call in calls])
             await connection.many("call_put", rows)
             for scope in trims:
                 part = "tenant" if scope.conversation is None else "conversation"

@@ -13,6 +13,7 @@ from pagefile.stores.postgres.items import PostgresItems
 from pagefile.stores.postgres.keeping import PostgresPageKeeper
 from pagefile.stores.postgres.keys import PostgresKeys
 from pagefile.stores.postgres.log import PostgresTurnLog
+from pagefile.stores.postgres.media import PostgresMedia
 from pagefile.stores.postgres.migrating import migrate
 from pagefile.stores.postgres.pages import PostgresPages
 from pagefile.stores.postgres.passages import PostgresPageIndex
@@ -35,6 +36,7 @@ class PostgresStore(Store):
         self.pages = PostgresPages(database)
         self.page_keeper = PostgresPageKeeper(database)
         self.page_index = PostgresPageIndex(database)
+        self.media = PostgresMedia(database)
         self.calls = PostgresCalls(database)
         self.sessions = PostgresSessions(database, clock)
         self.watermarks = PostgresWatermarks(database)

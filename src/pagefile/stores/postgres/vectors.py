@@ -1,7 +1,8 @@
 """Vectors in the same PostgreSQL, with the extension pgvector, searched exactly."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
+from functools import partial
 from typing import Any
 
 from pagefile.errors import ClosedError, VectorHomeError
@@ -10,6 +11,7 @@ from pagefile.records import JsonObject, Scope
 from pagefile.stores import rules
 from pagefile.stores.postgres.database import Database, quoted
 from pagefile.stores.postgres.driver import FORBIDDEN, Connection, RawConnection, Values, translating
+from pagefile.stores.postgres.epochs import check_writable
 from pagefile.stores.postgres.queries import Statement, sql
 from pagefile.stores.postgres.rows import keys, part_of
 from pagefile.stores.vectors.rows import asked, batch_of, nearest, rounded
@@ -43,13 +45,14 @@ class PostgresVectors(VectorHome):
         self._check_open()
         if await self._is_there() is None:
             await self._make()
-        values: Values = {"maker": maker.key, "name": maker.name, "dimension": maker.dimension}
+        # `version` is a number in other statements.
+        values: Values = {**asdict(maker), "maker": maker.key, "made_by": maker.version}
         known = await self._database.row("maker_known", values)
         if known is None or not known[0]:
             await self._database.write(lambda connection: connection.count("maker_write", values))
         self._prepared.add(maker)
 
-    async def put(self, maker: Maker, rows: Sequence[VectorRow]) -> None:
+    async def put(self, maker: Maker, rows: Sequence[VectorRow], *, epoch: int | None = None) -> None:
         self._check_open()
         batch = batch_of(maker, rows)
         if maker not in self._prepared:
@@ -64,8 +67,15 @@ class PostgresVectors(VectorHome):
             }
             for row, vector in zip(batch.kept, batch.vectors, strict=True)
         ]
+        scopes, statement = [row.scope for row in rows], self._with_extension("episode_write")
+
+        async def write(connection: Connection, part: slice) -> None:
+            await check_writable(connection, epoch, scopes)
+            await connection.many("episode_drop", gone[part])
+            await connection.many(statement, kept[part])
+
         for start in range(0, max(len(kept), len(gone)), _ROWS_AT_ONCE):
-            await self._write(kept[start : start + _ROWS_AT_ONCE], gone[start : start + _ROWS_AT_ONCE])
+            await self._database.write(partial(write, part=slice(start, start + _ROWS_AT_ONCE)))
 
     async def search(self, maker: Maker, scope: Scope, vector: Vector, limit: int) -> list[Near]:
         self._check_open()
@@ -82,7 +92,7 @@ class PostgresVectors(VectorHome):
         if await self._is_there() is None:
             return []
         rows = await self._database.rows("makers", {})
-        return [Shelf(Maker(name, dimension), count) for name, dimension, count in rows]
+        return [Shelf(Maker(*maker), count) for *maker, count in rows]
 
     async def held(self, maker: Maker, scope: Scope, after: int, through: int) -> list[HeldVector]:
         self._check_open()
@@ -130,15 +140,6 @@ class PostgresVectors(VectorHome):
     def _check_open(self) -> None:
         if self._closed:
             raise ClosedError
-
-    async def _write(self, kept: Sequence[Values], gone: Sequence[Values]) -> None:
-        statement = self._with_extension("episode_write")
-
-        async def write(connection: Connection) -> None:
-            await connection.many("episode_drop", gone)
-            await connection.many(statement, kept)
-
-        await self._database.write(write)
 
     async def _is_there(self) -> str | None:
         """The schema of the extension, None unless the tables are there too."""

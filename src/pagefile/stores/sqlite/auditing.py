@@ -18,12 +18,20 @@ from pagefile.ports import (
     StrayKind,
 )
 from pagefile.records import Scope
-from pagefile.stores.auditing import counter_values, droppable, kept_entry, summary_values, told
+from pagefile.stores.auditing import (
+    altered_facts,
+    counter_values,
+    droppable,
+    kept_entry,
+    kept_page,
+    summary_values,
+    told,
+)
 from pagefile.stores.encoding import from_json, text_time, time_text, to_json
 from pagefile.stores.sqlite.driver import Connection, Row
 from pagefile.stores.sqlite.lanes import Readers, Writer
 from pagefile.stores.sqlite.queries import sql
-from pagefile.stores.sqlite.rows import Values, checkpoint_of, entry_of, keys, page_of
+from pagefile.stores.sqlite.rows import Values, checkpoint_of, entry_of, fact_of, keys, page_of
 
 #: How many things the file's own check names before it gives up.
 _COMPLAINTS = 100
@@ -79,7 +87,7 @@ class SqliteAuditor(Auditor):
         return kept_entry(rows[0], scope, entry_of) if rows else None
 
     async def pages(self, after: After) -> list[KeptPage]:
-        return [_page(row) for row in await self._rows("audit_pages", _place(after))]
+        return [kept_page(row, page_of) for row in await self._rows("audit_pages", _place(after))]
 
     async def lengths(self, tenant: str, uuids: Sequence[str]) -> dict[str, Lengths]:
         rows = await self._rows("audit_lengths", {"tenant": tenant, "uuids": to_json(list(uuids))})
@@ -87,6 +95,9 @@ class SqliteAuditor(Auditor):
 
     async def users(self, after: After) -> list[Scope]:
         return [Scope(tenant, user) for tenant, user in await self._rows("audit_users", _place(after))]
+
+    async def altered_facts(self, owner: Scope) -> list[str]:
+        return altered_facts(await self._rows("audit_facts", keys(owner)), owner.tenant, fact_of)
 
     async def strays(self, tenant: str | None, *, limit: int) -> list[Stray]:
         found: list[Stray] = []
@@ -167,15 +178,6 @@ def _kept(row: Row) -> KeptConversation:
     except UNREADABLE as error:
         return KeptConversation(scope, counters, kept.marks, trouble=repr(error))
     return KeptConversation(scope, counters, kept.marks, summary)
-
-
-def _page(row: Row) -> KeptPage:
-    tenant, blob, size, uuid = row[:4]
-    try:
-        page = page_of(row[3:], tenant)
-    except UNREADABLE as error:
-        return KeptPage(tenant, uuid, None, repr(error), blob, size)
-    return KeptPage(tenant, uuid, page, None, blob, size)
 
 
 def _recounted(recount: Recount) -> Values:

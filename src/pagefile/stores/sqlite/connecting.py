@@ -17,7 +17,7 @@ from pagefile.stores.sqlite.migrating import check_version, migrate
 
 #: Written into the header of our files: "PGFL".
 APPLICATION_ID = 0x5047464C
-_BUSY_TIMEOUT_MS = 10_000
+BUSY_TIMEOUT_MS = 10_000
 
 Synchronous = Literal["full", "normal"]
 
@@ -63,7 +63,7 @@ def _check_directory(path: Path) -> None:
 def _prepared(place: Place) -> Connection:
     connection = connect(str(place.path))
     try:
-        connection.set_busy_timeout(_BUSY_TIMEOUT_MS)
+        connection.set_busy_timeout(BUSY_TIMEOUT_MS)
         _check_ours(connection, place)
         if connection.readonly("main"):
             check_version(connection, str(place.path), exactly=True)
@@ -94,7 +94,7 @@ def _check_ours(connection: Connection, place: Place) -> None:
 
 def _enter_wal(connection: Connection) -> None:
     # Two processes that open a new file at once may refuse each other here without asking the busy handler.
-    deadline = time.monotonic() + _BUSY_TIMEOUT_MS / 1000
+    deadline = time.monotonic() + BUSY_TIMEOUT_MS / 1000
     while True:
         try:
             connection.pragma("journal_mode", "wal")
@@ -116,7 +116,7 @@ def _tune(connection: Connection, place: Place) -> None:
 
 def _reader(place: Place) -> Connection:
     connection = connect(str(place.path))
-    connection.set_busy_timeout(_BUSY_TIMEOUT_MS)
+    connection.set_busy_timeout(BUSY_TIMEOUT_MS)
     _tune(connection, place)
     connection.pragma("query_only", True)
     return connection

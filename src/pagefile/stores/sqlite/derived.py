@@ -1,12 +1,14 @@
 """How far each tier has read, and the terms of turns."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from pagefile.ports import Behind, SinceRequest, TermStore, TurnTerms, Watermarks
 from pagefile.records import Scope
 from pagefile.stores.encoding import text_time
 from pagefile.stores.sqlite.driver import Connection
+from pagefile.stores.sqlite.epochs import check_writable
 from pagefile.stores.sqlite.lanes import Readers, Writer
 from pagefile.stores.sqlite.queries import sql
 from pagefile.stores.sqlite.reader import seen
@@ -31,10 +33,11 @@ class SqliteWatermarks(Watermarks):
 
         return await self._readers.run(read)
 
-    async def advance(self, scope: Scope, tier: str, seq: int) -> None:
+    async def advance(self, scope: Scope, tier: str, seq: int, *, epoch: int | None = None) -> None:
         values = {**keys(scope), "tier": tier, "seq": seq}
 
         def write(connection: Connection) -> None:
+            check_writable(connection, epoch, [scope])
             connection.execute(sql("watermark_advance"), values)
 
         await self._writer.run(write)
@@ -73,7 +76,9 @@ class SqliteTerms(TermStore):
     async def since(self, request: SinceRequest, analyzer: str) -> list[TurnTerms]:
         return await self._readers.run(lambda connection: _since(connection, request, analyzer))
 
-    async def write(self, scope: Scope, terms: Sequence[TurnTerms], analyzer: str) -> None:
+    async def write(
+        self, scope: Scope, terms: Sequence[TurnTerms], analyzer: str, *, epoch: int | None = None
+    ) -> None:
         rows: list[Values] = [
             {
                 "tenant": scope.tenant,
@@ -86,7 +91,10 @@ class SqliteTerms(TermStore):
             for one in terms
         ]
 
+        scopes = [scope, *(replace(scope, conversation=one.conversation) for one in terms)]
+
         def write(connection: Connection) -> None:
+            check_writable(connection, epoch, scopes)
             connection.executemany(sql("terms_write"), rows)
 
         await self._writer.run(write)

@@ -5,11 +5,14 @@ from typing import Any
 from pagefile.records import Scope
 from pagefile.stores import rules
 from pagefile.stores.encoding import to_json
+from pagefile.stores.epochs import erased_keys
 from pagefile.stores.sqlite.driver import Connection
+from pagefile.stores.sqlite.epochs import raise_epoch
 from pagefile.stores.sqlite.queries import sql
 from pagefile.stores.sqlite.rows import Values, keys
 
 _OF_CONVERSATIONS = (
+    "attachments",
     "ai_message",
     "conversation_summaries",
     "sessions",
@@ -24,7 +27,8 @@ _OF_OWNERS = ("facts", "fact_revisions", "context_calls", "archive_passage", "to
 def erase(connection: Connection, scope: Scope) -> dict[str, int]:
     """How many rows went, table by table."""
     whole_tenant = scope.user is None and scope.conversation is None
-    values: Values = {**keys(scope), "gone": to_json(_conversations(connection, scope))}
+    gone = _conversations(connection, scope)
+    values: Values = {**keys(scope), "gone": to_json(gone)}
     if scope.conversation is not None:
         values["user"] = None
     blobs: Any = connection.execute(sql("blobs_of_tenant" if whole_tenant else "blobs_of_gone"), values)
@@ -35,6 +39,7 @@ def erase(connection: Connection, scope: Scope) -> dict[str, int]:
     }
     counts |= {table: _count(connection, f"erase_{table}", values) for table in _OF_CONVERSATIONS}
     counts["blobs"] = sum(_count(connection, "erase_blob", {"hash": key}) for key in hashes)
+    raise_epoch(connection, erased_keys(scope, gone))
     return counts
 
 

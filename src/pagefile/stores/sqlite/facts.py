@@ -7,6 +7,7 @@ from typing import Any
 from pagefile.ports import FactStore
 from pagefile.records import Fact, Revision, Scope, utc
 from pagefile.stores import rules
+from pagefile.stores.digests import fact_digest
 from pagefile.stores.encoding import text_time, time_text
 from pagefile.stores.facts import (
     JournalRow,
@@ -18,9 +19,10 @@ from pagefile.stores.facts import (
     revisions_of,
 )
 from pagefile.stores.sqlite.driver import Connection
+from pagefile.stores.sqlite.epochs import check_writable
 from pagefile.stores.sqlite.lanes import Readers, Writer
 from pagefile.stores.sqlite.queries import sql
-from pagefile.stores.sqlite.rows import Row, Values, keys
+from pagefile.stores.sqlite.rows import Row, Values, fact_of, keys
 
 
 class SqliteFacts(FactStore):
@@ -35,7 +37,7 @@ class SqliteFacts(FactStore):
         values = {**keys(scope), "retracted": retracted}
 
         def read(connection: Connection) -> list[Fact]:
-            return [_fact(row, scope.tenant) for row in connection.execute(sql(statement), values)]
+            return [fact_of(row, scope.tenant) for row in connection.execute(sql(statement), values)]
 
         return await self._readers.run(read)
 
@@ -53,12 +55,20 @@ class SqliteFacts(FactStore):
         return await self._readers.run(lambda connection: _changed(connection, scope))
 
     async def revise(
-        self, scope: Scope, facts: Sequence[Fact], *, action: str, at: datetime, expected: int | None = None
+        self,
+        scope: Scope,
+        facts: Sequence[Fact],
+        *,
+        action: str,
+        at: datetime,
+        expected: int | None = None,
+        epoch: int | None = None,
     ) -> Revision:
         written = checked(scope, facts)
         moment = utc(at)
 
         def write(connection: Connection) -> Revision:
+            check_writable(connection, epoch, [scope, *(fact.scope for fact in written)])
             check_expected(expected, _changed(connection, scope)[0])
             return _revise(connection, scope, written, action, moment)
 
@@ -149,7 +159,7 @@ def _changed(connection: Connection, scope: Scope) -> tuple[int, int]:
 
 def _find(connection: Connection, tenant: str, fact_id: str) -> Fact | None:
     rows = connection.execute(sql("fact_get"), {"tenant": tenant, "id": fact_id}).fetchall()
-    return _fact(rows[0], tenant) if rows else None
+    return fact_of(rows[0], tenant) if rows else None
 
 
 def _fact_values(fact: Fact) -> Values:
@@ -170,32 +180,7 @@ def _fact_values(fact: Fact) -> Values:
         "subject": fact.subject,
         "attribute": fact.attribute,
         "supersedes": fact.supersedes,
+        "project": fact.project,
+        "agent": fact.agent,
+        "digest": fact_digest(fact),
     }
-
-
-def _fact(row: Row, tenant: str) -> Fact:
-    (
-        fact_id,
-        user,
-        conversation,
-        text,
-        category,
-        confidence,
-        valid_from,
-        valid_to,
-        recorded,
-        retracted,
-        *rest,
-    ) = row
-    return Fact(
-        fact_id,
-        Scope(tenant, user, conversation),
-        text,
-        category,
-        confidence,
-        text_time(valid_from),
-        valid_to and text_time(valid_to),
-        text_time(recorded),
-        retracted and text_time(retracted),
-        *rest,
-    )

@@ -4,7 +4,9 @@ from functools import cache
 from importlib.resources import files
 
 from pagefile.errors import SchemaVersionError
+from pagefile.stores.sqlite.digesting import fill_digests
 from pagefile.stores.sqlite.driver import Connection
+from pagefile.stores.sqlite.queries import sql
 
 
 @cache
@@ -40,6 +42,9 @@ def migrate(connection: Connection, place: str, application_id: int) -> None:
             found = check_version(connection, place)
             if found < len(migrations()):
                 connection.execute(migrations()[found])
+                if found + 1 == len(migrations()):
+                    _mend_episodes(connection)
+                    fill_digests(connection)
                 connection.pragma("application_id", application_id)
                 connection.pragma("user_version", found + 1)
         except BaseException:
@@ -47,3 +52,10 @@ def migrate(connection: Connection, place: str, application_id: int) -> None:
                 connection.execute("ROLLBACK")
             raise
         connection.execute("COMMIT")
+
+
+def _mend_episodes(connection: Connection) -> None:
+    """The first files of schema 3 had vectors without their owner, and no later migration gave them one."""
+    columns = {row[1] for row in connection.execute("PRAGMA table_info(conversation_episodes)")}
+    if "user_id" not in columns:
+        connection.execute(sql("episodes_rebuild"))

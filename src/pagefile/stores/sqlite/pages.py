@@ -8,7 +8,9 @@ from pagefile.stores import rules
 from pagefile.stores.encoding import stored_page, time_text
 from pagefile.stores.packing import Blob, packed, unpacked
 from pagefile.stores.sqlite.driver import Connection
+from pagefile.stores.sqlite.epochs import check_writable
 from pagefile.stores.sqlite.lanes import Readers, Writer
+from pagefile.stores.sqlite.media import put_blob
 from pagefile.stores.sqlite.queries import sql
 from pagefile.stores.sqlite.rows import Values, keys, page_of, page_values, part_of
 
@@ -27,12 +29,13 @@ class SqlitePages(PageStore):
         values, passages = page_values(page), _passage_values(page, draft.spans)
 
         def write(connection: Connection) -> Page:
+            check_writable(connection, draft.epoch, [page.scope])
             stored = _stored(connection, page, blob)
             if stored is not None:
                 return stored
             living = page.purged is None
             if living:
-                _put_blob(connection, blob)
+                put_blob(connection, blob)
             connection.execute(sql("page_put"), {**values, "blob": blob.hash if living else None})
             connection.executemany(sql("passage_put"), passages)
             return page
@@ -60,10 +63,6 @@ def _stored(connection: Connection, page: Page, blob: Blob) -> Page | None:
     stored = page_of(row[1:], page.scope.tenant)
     rules.check_same_page(stored, page, same_text=row[0] == blob.hash)
     return None if stored.purged is not None and page.purged is None else stored
-
-
-def _put_blob(connection: Connection, blob: Blob) -> None:
-    connection.execute(sql("blob_put"), {"hash": blob.hash, "codec": blob.codec, "data": blob.data})
 
 
 def _passage_values(page: Page, spans: tuple[tuple[int, int], ...]) -> list[Values]:

@@ -70,7 +70,7 @@ def _view(connection: Connection, request: ViewRequest) -> LogView:
     if request.open_turn is not None and open_row is None:
         raise rules.no_turn(request.open_turn)
     if row is None:
-        return LogView(rules.no_head(scope), None, ())
+        return LogView(rules.no_head(scope, connection.execute(sql("epoch_now")).get), None, ())
     head = head_of(row[:HEAD_COLUMNS], scope)
     checkpoint_row = row[HEAD_COLUMNS:last_column]
     return LogView(

@@ -3,14 +3,26 @@
 from collections.abc import Sequence
 from typing import Any
 
-from pagefile.records import Checkpoint, Entry, Head, Page, Reset, Scope, Turn
-from pagefile.stores.encoding import from_json, text_steps, text_time, time_text, to_json
+from pagefile.ports import NO_LABELS, Labels
+from pagefile.records import Checkpoint, Entry, Fact, Head, Page, Reset, Scope, Turn
+from pagefile.stores.digests import page_digest
+from pagefile.stores.encoding import (
+    from_json,
+    label_values,
+    text_messages,
+    text_steps,
+    text_time,
+    time_text,
+    to_json,
+)
 
 Row = Sequence[Any]
 Values = dict[str, Any]
 
 #: How many columns the fragments `head` and `checkpoint` of log.sql have.
-HEAD_COLUMNS = 10
+HEAD_COLUMNS = 14
+#: The same without the epoch, which a write does not ask for.
+COUNTED_COLUMNS = 13
 CHECKPOINT_COLUMNS = 11
 
 
@@ -19,12 +31,16 @@ def keys(scope: Scope) -> Values:
     return {"tenant": scope.tenant, "conversation": scope.conversation, "user": scope.user}
 
 
+def touched(scope: Scope, now: str, agent: str | None = None, labels: Labels = NO_LABELS) -> Values:
+    """The parameters of the statement `conversation_touch`."""
+    return {**keys(scope), "agent": agent, "now": now, **label_values(labels)}
+
+
 def head_of(row: Row, scope: Scope) -> Head:
     """The fragment `head`; the scope gets the conversation's owner."""
-    owner, agent, created, updated, last, reset, covered, turns, live_turns, live_tokens = row
+    owner, agent, created, updated, *rest = row
     owned = Scope(scope.tenant, owner, scope.conversation)
-    times = text_time(created), text_time(updated)
-    return Head(owned, agent, *times, last, reset, covered, turns, live_turns, live_tokens)
+    return Head(owned, agent, text_time(created), text_time(updated), *rest)
 
 
 def turn_of(row: Row, scope: Scope) -> Turn:
@@ -44,6 +60,7 @@ def turn_of(row: Row, scope: Scope) -> Turn:
         tokens,
         counter,
         extra,
+        messages,
     ) = row
     return Turn(
         turn_id,
@@ -61,6 +78,7 @@ def turn_of(row: Row, scope: Scope) -> Turn:
         tokens,
         counter,
         from_json(extra) if extra else {},
+        None if messages is None else text_messages(messages, query, answer),
     )
 
 
@@ -156,7 +174,37 @@ def page_values(page: Page) -> Values:
         "last_load": page.last_load and time_text(page.last_load),
         "purged": page.purged and time_text(page.purged),
         "stored_bytes": page.stored_bytes,
+        "digest": page_digest(page),
     }
+
+
+def fact_of(row: Row, tenant: str) -> Fact:
+    """The fragment `fact`."""
+    (
+        fact_id,
+        user,
+        conversation,
+        text,
+        category,
+        confidence,
+        valid_from,
+        valid_to,
+        recorded,
+        retracted,
+        *rest,
+    ) = row
+    return Fact(
+        fact_id,
+        Scope(tenant, user, conversation),
+        text,
+        category,
+        confidence,
+        text_time(valid_from),
+        valid_to and text_time(valid_to),
+        text_time(recorded),
+        retracted and text_time(retracted),
+        *rest,
+    )
 
 
 def part_of(scope: Scope) -> str:

@@ -8,9 +8,10 @@ from pagefile.records import Call, JsonObject, Scope, utc
 from pagefile.stores import rules
 from pagefile.stores.encoding import from_json, own_json, text_time, time_text, to_json
 from pagefile.stores.sqlite.driver import Connection
+from pagefile.stores.sqlite.epochs import check_writable
 from pagefile.stores.sqlite.lanes import Readers, Writer
 from pagefile.stores.sqlite.queries import sql
-from pagefile.stores.sqlite.rows import Row, Values, keys, part_of
+from pagefile.stores.sqlite.rows import Row, Values, keys, part_of, touched
 
 
 class SqliteCalls(CallLog):
@@ -20,11 +21,12 @@ class SqliteCalls(CallLog):
         self._writer = writer
         self._readers = readers
 
-    async def add(self, calls: Sequence[Call], *, keep: int) -> None:
+    async def add(self, calls: Sequence[Call], *, keep: int, epoch: int | None = None) -> None:
         rows = [_call_values(call) for call in calls]
         chats = {(call.scope.tenant, call.scope.conversation) for call in calls}
 
         def write(connection: Connection) -> None:
+            check_writable(connection, epoch, [call.scope for call in calls])
             connection.executemany(sql("call_put"), rows)
             for tenant, conversation in chats:
                 values = {"tenant": tenant, "conversation": conversation, "keep": max(0, keep)}
@@ -76,14 +78,15 @@ class SqliteSessions(SessionStore):
 
         return await self._readers.run(read)
 
-    async def put(self, scope: Scope, value: JsonObject) -> None:
+    async def put(self, scope: Scope, value: JsonObject, *, epoch: int | None = None) -> None:
         rules.conversation_of(scope)
         text = to_json(value)
 
         def write(connection: Connection) -> None:
+            check_writable(connection, epoch, [scope])
             _check_owner(connection, scope)
             now = time_text(utc(self._clock.now()))
-            connection.execute(sql("conversation_touch"), {**keys(scope), "agent": None, "now": now})
+            connection.execute(sql("conversation_touch"), touched(scope, now))
             connection.execute(sql("session_put"), {**keys(scope), "value": text})
 
         await self._writer.run(write)

@@ -19,6 +19,7 @@ from pagefile.stores.sqlite.keeping import SqlitePageKeeper
 from pagefile.stores.sqlite.keys import SqliteKeys
 from pagefile.stores.sqlite.lanes import Readers, Writer
 from pagefile.stores.sqlite.log import SqliteTurnLog
+from pagefile.stores.sqlite.media import SqliteMedia
 from pagefile.stores.sqlite.pages import SqlitePages
 from pagefile.stores.sqlite.passages import SqlitePageIndex
 from pagefile.stores.sqlite.reader import SqliteReader
@@ -43,12 +44,13 @@ class SqliteStore(Store):
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         writer, readers, clock = parts.writer, parts.readers, parts.clock
-        self.log = SqliteTurnLog(writer, clock)
+        self.log = SqliteTurnLog(writer, readers, clock)
         self.reader = self.source = SqliteReader(readers)
         self.facts = SqliteFacts(writer, readers)
         self.pages = SqlitePages(writer, readers)
         self.page_keeper = SqlitePageKeeper(writer, readers)
         self.page_index = SqlitePageIndex(writer, readers)
+        self.media = SqliteMedia(readers)
         self.calls = SqliteCalls(writer, readers)
         self.sessions = SqliteSessions(writer, readers, clock)
         self.watermarks = SqliteWatermarks(writer, readers)

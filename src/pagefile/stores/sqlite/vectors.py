@@ -6,7 +6,8 @@ is still there: a row never changes, so a place that exists tells the truth. Wha
 
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -19,6 +20,7 @@ from pagefile.stores import rules
 from pagefile.stores.encoding import to_json
 from pagefile.stores.sqlite.blocks import Blocks, Hit, Owner, View, vectors_of
 from pagefile.stores.sqlite.driver import Connection, Row
+from pagefile.stores.sqlite.epochs import check_writable
 from pagefile.stores.sqlite.lanes import Readers, Writer
 from pagefile.stores.sqlite.queries import sql
 from pagefile.stores.sqlite.rows import Values, keys, part_of
@@ -59,7 +61,7 @@ class SqliteVectors(VectorHome):
         if not known:
             await self._writer.run(lambda connection: _write_maker(connection, maker))
 
-    async def put(self, maker: Maker, rows: Sequence[VectorRow]) -> None:
+    async def put(self, maker: Maker, rows: Sequence[VectorRow], *, epoch: int | None = None) -> None:
         self._check_open()
         batch = batch_of(maker, rows)
         gone = [_place_of(maker, row) for row in batch.gone]
@@ -72,8 +74,16 @@ class SqliteVectors(VectorHome):
             }
             for row, vector in zip(batch.kept, batch.vectors.astype("<f2"), strict=True)
         ]
+        scopes = [row.scope for row in rows]
+
+        def write(connection: Connection, part: slice) -> None:
+            check_writable(connection, epoch, scopes)
+            _write_maker(connection, maker)
+            connection.executemany(sql("episode_drop"), gone[part])
+            connection.executemany(sql("episode_write"), kept[part])
+
         for start in range(0, max(len(kept), len(gone)), _ROWS_AT_ONCE):
-            await self._write(maker, kept[start : start + _ROWS_AT_ONCE], gone[start : start + _ROWS_AT_ONCE])
+            await self._writer.run(partial(write, part=slice(start, start + _ROWS_AT_ONCE)))
 
     async def search(self, maker: Maker, scope: Scope, vector: Vector, limit: int) -> list[Near]:
         self._check_open()
@@ -101,7 +111,7 @@ class SqliteVectors(VectorHome):
 
         def read(connection: Connection) -> list[Shelf]:
             rows: Any = connection.execute(sql("makers"))
-            return [Shelf(Maker(name, dimension), count) for name, dimension, count in rows]
+            return [Shelf(Maker(*maker), count) for *maker, count in rows]
 
         return await self._readers.run(read)
 
@@ -151,14 +161,6 @@ class SqliteVectors(VectorHome):
         if self._closed:
             raise ClosedError
 
-    async def _write(self, maker: Maker, kept: Sequence[Values], gone: Sequence[Values]) -> None:
-        def write(connection: Connection) -> None:
-            _write_maker(connection, maker)
-            connection.executemany(sql("episode_drop"), gone)
-            connection.executemany(sql("episode_write"), kept)
-
-        await self._writer.run(write)
-
     def _catch_up(self, connection: Connection, maker: Maker, scope: Scope) -> _Caught | None:
         """The owner's block with everything that is there now; None when the scope has nothing."""
         owner = _owner(connection, maker, scope)
@@ -183,9 +185,7 @@ class SqliteVectors(VectorHome):
 
 
 def _write_maker(connection: Connection, maker: Maker) -> None:
-    connection.execute(
-        sql("maker_write"), {"maker": maker.key, "name": maker.name, "dimension": maker.dimension}
-    )
+    connection.execute(sql("maker_write"), {**asdict(maker), "maker": maker.key})
 
 
 def _changed(connection: Connection, statement: str, values: Values) -> int:

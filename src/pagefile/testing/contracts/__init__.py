@@ -14,11 +14,13 @@ Subclass each class and give it a `store` fixture; the `clock` fixture is the cl
 
 from pagefile.testing.contracts.auditing import AuditorContract
 from pagefile.testing.contracts.derived import TermStoreContract, WatermarksContract
+from pagefile.testing.contracts.epochs import EpochContract
 from pagefile.testing.contracts.items import ItemStoreContract
 from pagefile.testing.contracts.keeping import PageIndexContract, PageKeeperContract
 from pagefile.testing.contracts.keys import KeyStoreContract
 from pagefile.testing.contracts.log import TurnLogContract
 from pagefile.testing.contracts.markers import MarkerContract
+from pagefile.testing.contracts.messages import MediaStoreContract, MessagesContract
 from pagefile.testing.contracts.pages import PageStoreContract
 from pagefile.testing.contracts.reader import LogReaderContract
 from pagefile.testing.contracts.restoring import RestoreContract
@@ -33,12 +35,15 @@ from pagefile.testing.contracts.vectors import VectorHomeContract
 __all__ = [
     "AuditorContract",
     "CallLogContract",
+    "EpochContract",
     "FactRestoreContract",
     "FactStoreContract",
     "ItemStoreContract",
     "KeyStoreContract",
     "LogReaderContract",
     "MarkerContract",
+    "MediaStoreContract",
+    "MessagesContract",
     "PageIndexContract",
     "PageKeeperContract",
     "PageStoreContract",

@@ -7,7 +7,7 @@ from pagefile.ports import EntryQuery, HeadQuery, PurgeRequest, SinceRequest, St
 from pagefile.records import Scope
 from pagefile.testing.clock import FakeClock
 from pagefile.testing.contracts.base import Contract, everything, head_of
-from pagefile.testing.drafts import AT, CHAT, call, checkpoint, done, fact, opened, page, view
+from pagefile.testing.drafts import AT, CHAT, call, checkpoint, done, fact, opened, page, picturing, view
 
 ADA, BOB, TENANT = Scope("tenant", "ada"), Scope("tenant", "bob"), Scope("tenant")
 _NOTHING = {
@@ -24,12 +24,13 @@ _NOTHING = {
     "watermarks": 0,
     "turn_terms": 0,
     "items": 0,
+    "attachments": 0,
 }
 
 
 async def furnish(store: Store, scope: Scope, mark: str) -> None:
     """Something on every shelf."""
-    await store.log.append(done(f"{mark}1", scope=scope))
+    await store.log.append(picturing(f"{mark}1", mark.encode(), scope=scope))
     await store.log.append(opened(f"{mark}2", scope=scope))
     await store.log.mark(checkpoint(f"{mark}3", 1, scope=scope))
     await store.facts.put(fact(f"{mark}-fact", scope=scope))
@@ -60,8 +61,8 @@ class StoreContract(Contract):
         await furnish(store, other, "b")
         receipt = await store.erase(CHAT)
         one = dict.fromkeys(_NOTHING, 1)
-        assert receipt.counts == {**one, "ai_message": 3, "items": 0}
-        assert (receipt.scope, receipt.at, receipt.total) == (CHAT, clock.now(), 14)
+        assert receipt.counts == {**one, "ai_message": 3, "items": 0, "blobs": 2}
+        assert (receipt.scope, receipt.at, receipt.total) == (CHAT, clock.now(), 16)
         assert await everything(store) == []
         assert not (await head_of(store)).exists
         assert await store.sessions.get(CHAT) is None
@@ -142,6 +143,7 @@ class StoreContract(Contract):
             store.page_keeper.purge(PurgeRequest(CHAT, clock.now())),
             store.page_index.uuids(CHAT),
             store.page_index.write(CHAT, "p", []),
+            store.media.load(CHAT, "hash"),
             store.calls.list(CHAT),
             store.sessions.get(CHAT),
             store.sessions.put(CHAT, {}),

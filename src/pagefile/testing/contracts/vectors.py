@@ -185,7 +185,7 @@ class VectorHomeContract(ABC):
 
     async def test_makers_stand_side_by_side(self, store: Store, home: VectorHome) -> None:
         """Each is searched alone, counted alone and dropped alone; one that is unknown has nothing."""
-        other, wider = Maker("other", 4), Maker(MAKER.name, 5)
+        other, wider = Maker("other", 4), Maker(MAKER.name, 5, "2026-02")
         assert [] == await home.shelves()
         assert [] == await home.search(other, CHAT, vector(1, 0, 0, 0), 10)
         assert 0 == await home.drop(other)

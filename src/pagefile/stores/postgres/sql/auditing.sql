@@ -28,19 +28,19 @@ WHERE (:tenant IS NULL OR m.tenant = :tenant) AND NOT EXISTS (
 GROUP BY m.tenant, m.conversation_id ORDER BY m.tenant, m.conversation_id
 
 -- name: audit_entries
-SELECT {entry}, m.create_by, m.tokens_before FROM ai_message AS m
+SELECT {entry}, m.create_by, m.digest, m.tokens_before FROM ai_message AS m
 WHERE m.conversation_id = :conversation AND m.tenant = :tenant AND m.seq > :after_seq ORDER BY m.seq LIMIT :limit
 
 -- name: audit_open
-SELECT {entry}, m.create_by, m.tokens_before FROM ai_message AS m
+SELECT {entry}, m.create_by, m.digest, m.tokens_before FROM ai_message AS m
 WHERE m.conversation_id = :conversation AND m.tenant = :tenant AND m.seq IS NULL ORDER BY m.place
 
 -- name: audit_entry
-SELECT {entry}, m.create_by, m.tokens_before FROM ai_message AS m
+SELECT {entry}, m.create_by, m.digest, m.tokens_before FROM ai_message AS m
 WHERE m.message_id = :id AND m.conversation_id = :conversation AND m.tenant = :tenant
 
 -- name: audit_pages
-SELECT p.tenant, p.blob, (SELECT octet_length(b.data)::bigint FROM blobs AS b WHERE b.hash = p.blob), {page}
+SELECT p.tenant, p.blob, (SELECT octet_length(b.data)::bigint FROM blobs AS b WHERE b.hash = p.blob), p.digest, {page}
 FROM tool_result_archive AS p
 WHERE (p.tenant, p.uuid) > (:tenant, :name) AND (:only IS NULL OR p.tenant = :only) ORDER BY p.tenant, p.uuid LIMIT :limit
 
@@ -52,6 +52,9 @@ WHERE p.uuid = ANY(:uuids) AND p.tenant = :tenant
 SELECT tenant, user_id FROM facts
 WHERE (tenant, user_id) > (:tenant, :name) AND (:only IS NULL OR tenant = :only)
 GROUP BY tenant, user_id ORDER BY tenant, user_id LIMIT :limit
+
+-- name: audit_facts
+SELECT digest, {fact} FROM facts WHERE tenant = :tenant AND user_id = :user AND digest IS NOT NULL ORDER BY id
 
 -- fragment: no_turn
 NOT EXISTS (
@@ -89,7 +92,8 @@ SELECT DISTINCT x.tenant, NULL::text, NULL::bigint, x.uuid FROM archive_passage 
 
 -- name: strays_text
 SELECT NULL::text, NULL::text, NULL::bigint, b.hash FROM blobs AS b
-WHERE :tenant IS NULL AND NOT EXISTS (SELECT 1 FROM tool_result_archive AS p WHERE p.blob = b.hash) LIMIT :limit
+WHERE :tenant IS NULL AND NOT EXISTS (SELECT 1 FROM tool_result_archive AS p WHERE p.blob = b.hash)
+AND NOT EXISTS (SELECT 1 FROM attachments AS a WHERE a.hash = b.hash) LIMIT :limit
 
 -- name: stray_drop_terms
 DELETE FROM turn_terms AS x
@@ -118,10 +122,10 @@ WHERE tenant = :tenant AND conversation_id = :conversation AND last_seq = :seen_
 
 -- name: audit_remake
 INSERT INTO conversations (
-  tenant, conversation_id, user_id, created, updated, last_create_time, last_seq, reset_seq, covered_through_seq, turns,
-  live_turns, live_tokens, checkpoint_id, checkpoint_version, done_tokens)
+  tenant, conversation_id, user_id, owner, created, updated, last_create_time, last_seq, reset_seq, covered_through_seq,
+  turns, live_turns, live_tokens, checkpoint_id, checkpoint_version, done_tokens)
 VALUES (
-  :tenant, :conversation, :owner, :first, :last, :last_created, :last_seq, :reset_seq, :covered, :turns, :live_turns,
+  :tenant, :conversation, :owner, :owner, :first, :last, :last_created, :last_seq, :reset_seq, :covered, :turns, :live_turns,
   :live_tokens, :checkpoint, :versions, :done_tokens)
 ON CONFLICT DO NOTHING
 

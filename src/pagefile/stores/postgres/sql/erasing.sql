@@ -18,6 +18,9 @@ WHERE tenant = :tenant AND user_id = :user ORDER BY conversation_id FOR UPDATE
 -- name: gone_tenant
 SELECT conversation_id, user_id FROM conversations WHERE tenant = :tenant ORDER BY conversation_id FOR UPDATE
 
+-- name: erase_attachments
+DELETE FROM attachments WHERE {gone}
+
 -- name: erase_ai_message
 DELETE FROM ai_message WHERE {gone}
 
@@ -67,12 +70,15 @@ DELETE FROM tool_result_archive WHERE {of_owner}
 DELETE FROM tool_result_archive WHERE tenant = :tenant
 
 -- name: blobs_of_gone
-SELECT DISTINCT blob FROM tool_result_archive WHERE blob IS NOT NULL AND {of_owner}
+SELECT blob FROM tool_result_archive WHERE blob IS NOT NULL AND {of_owner}
+UNION SELECT hash FROM attachments WHERE {gone}
 
 -- name: blobs_of_tenant
-SELECT DISTINCT blob FROM tool_result_archive WHERE blob IS NOT NULL AND tenant = :tenant
+SELECT blob FROM tool_result_archive WHERE blob IS NOT NULL AND tenant = :tenant
+UNION SELECT hash FROM attachments WHERE tenant = :tenant
 
 -- name: erase_blobs
--- Equal text may belong to somebody who stays.
+-- Equal bytes may belong to somebody who stays.
 DELETE FROM blobs AS b WHERE b.hash = ANY(:hashes)
 AND NOT EXISTS (SELECT 1 FROM tool_result_archive AS p WHERE p.blob = b.hash)
+AND NOT EXISTS (SELECT 1 FROM attachments AS a WHERE a.hash = b.hash)

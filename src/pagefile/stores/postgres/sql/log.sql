@@ -2,11 +2,12 @@
 
 -- fragment: entry
 m.kind, m.message_id, m.seq, m.status, m.query, m.answer, m.steps, m.at, m.create_time,
-m.user_tokens, m.assistant_tokens, m.tokens, m.counter, m.metadata
+m.user_tokens, m.assistant_tokens, m.tokens, m.counter, m.metadata, m.messages
 
 -- fragment: head
 c.user_id, c.agent, c.created, c.updated, c.last_seq, c.reset_seq, c.covered_through_seq,
-c.turns, c.live_turns, c.live_tokens
+c.turns, c.live_turns, c.live_tokens, c.project, c.language, c.timezone,
+(SELECT coalesce(max(epoch), 0) FROM scope_epochs)
 
 -- fragment: here
 c.tenant = :tenant AND c.conversation_id = :conversation
@@ -25,21 +26,25 @@ ON CONFLICT (tenant, conversation_id) DO UPDATE SET
   agent = coalesce(excluded.agent, s.agent),
   answer = coalesce(excluded.answer, s.answer)
 
--- name: append
+-- fragment: appended
 -- A turn and all that goes with it, in one statement: the conversation's row is made or locked, gives the next place and
 -- a later time, and only then is the turn written. Nothing comes back, and nothing is written, when another user owns
 -- the conversation; an id that is taken fails the whole statement. `:created` is given for turns that are restored.
 WITH told AS (
   INSERT INTO conversations AS c (
-    tenant, conversation_id, user_id, agent, created, updated, last_create_time, last_seq, turns, live_turns, live_tokens,
-    done_tokens)
+    tenant, conversation_id, user_id, owner, agent, project, language, timezone, created, updated, last_create_time, last_seq,
+    turns, live_turns, live_tokens, done_tokens)
   VALUES (
-    :tenant, :conversation, :user, :agent, :now, :now, CASE WHEN :ended THEN coalesce(:created, :now) END,
+    :tenant, :conversation, :user, coalesce(:user, ''), :agent, :project, :language, :timezone, :now, :now, CASE WHEN :ended THEN coalesce(:created, :now) END,
     :ended::integer, :done::integer, :done::integer, CASE WHEN :done THEN :tokens ELSE 0 END,
     CASE WHEN :done THEN :tokens ELSE 0 END)
   ON CONFLICT (tenant, conversation_id) DO UPDATE SET
     user_id = coalesce(c.user_id, excluded.user_id),
+    owner = coalesce(nullif(c.owner, ''), excluded.user_id, c.owner),
     agent = coalesce(excluded.agent, c.agent),
+    project = coalesce(excluded.project, c.project),
+    language = coalesce(excluded.language, c.language),
+    timezone = coalesce(excluded.timezone, c.timezone),
     updated = greatest(c.updated, excluded.updated),
     last_create_time = CASE WHEN :ended
       THEN coalesce(:created, greatest(excluded.updated, c.last_create_time + interval '1 microsecond'))
@@ -56,15 +61,37 @@ WITH told AS (
 written AS (
   INSERT INTO ai_message (
     message_id, conversation_id, query, answer, create_time, create_by, update_time, update_by, tenant, seq, kind, status,
-    at, steps, metadata, user_tokens, assistant_tokens, tokens, counter, tokens_before)
+    at, steps, metadata, messages, digest, user_tokens, assistant_tokens, tokens, counter, tokens_before)
   SELECT
     :id, :conversation, :query, :answer, told.create_time, told.user_id, :now, told.user_id, :tenant,
     CASE WHEN :ended THEN told.last_seq END, 'turn', :status,
-    :at, :steps, :metadata, :user_tokens, :assistant_tokens, :tokens, :counter,
+    :at, :steps, :metadata, :messages, :digest, :user_tokens, :assistant_tokens, :tokens, :counter,
     CASE WHEN :done THEN told.done_tokens - :tokens END
   FROM told),
 session AS ({session_told})
+
+-- fragment: kept_blobs
+INSERT INTO blobs (hash, codec, data) SELECT * FROM unnest(:hashes, :codecs, :files) ON CONFLICT DO NOTHING
+
+-- fragment: attached
+INSERT INTO attachments (conversation_id, tenant, message_id, hash, media_type)
+SELECT :conversation, :tenant, :id, f.hash, f.media_type FROM unnest(:hashes, :media_types) AS f (hash, media_type)
+
+-- name: append
+{appended}
 SELECT told.user_id, told.last_seq, told.create_time FROM told
+
+-- name: append_media
+-- The same with files, which are written where the turn is.
+{appended},
+kept AS (
+  INSERT INTO blobs (hash, codec, data) SELECT f.* FROM told, unnest(:hashes, :codecs, :files) AS f ON CONFLICT DO NOTHING),
+attached AS ({attached}, told ON CONFLICT DO NOTHING)
+SELECT told.user_id, told.last_seq, told.create_time FROM told
+
+-- name: media_put
+-- Files of a turn that is there.
+WITH kept AS ({kept_blobs}) {attached} ON CONFLICT DO NOTHING
 
 -- name: turn_found
 -- A turn about to move on, and the version of its row that was seen.
@@ -77,7 +104,7 @@ WHERE {here}
 -- The same for a writer who met another one: the row of the conversation is locked first.
 SELECT 1 FROM conversations AS c WHERE {here} FOR UPDATE
 
--- name: advance
+-- fragment: advanced
 -- An open turn moves on, provided that nobody changed it since it was seen; else nothing is written.
 WITH seen AS (
   SELECT m.message_id FROM conversations AS c
@@ -87,6 +114,7 @@ WITH seen AS (
 told AS (
   UPDATE conversations AS c SET
     user_id = coalesce(c.user_id, :user),
+    owner = coalesce(nullif(c.owner, ''), :user, c.owner),
     updated = greatest(c.updated, :now),
     last_create_time = CASE WHEN :ended
       THEN greatest(:now, c.last_create_time + interval '1 microsecond') ELSE c.last_create_time END,
@@ -99,6 +127,7 @@ told AS (
   RETURNING c.user_id, c.agent, c.last_seq, c.last_create_time, c.done_tokens),
 moved AS (
   UPDATE ai_message AS m SET
+    query = :query, user_tokens = :user_tokens, messages = :messages, digest = :digest,
     answer = :answer, steps = :steps, assistant_tokens = :assistant_tokens, tokens = :tokens, status = :status,
     create_time = CASE WHEN :ended THEN told.last_create_time ELSE m.create_time END,
     seq = CASE WHEN :ended THEN told.last_seq END,
@@ -107,11 +136,21 @@ moved AS (
   FROM told WHERE m.message_id = :id AND m.conversation_id = :conversation AND m.tenant = :tenant
   RETURNING m.create_time),
 session AS ({session_told})
+
+-- name: advance
+{advanced}
+SELECT told.user_id, told.last_seq, moved.create_time FROM told, moved
+
+-- name: advance_media
+{advanced},
+kept AS (
+  INSERT INTO blobs (hash, codec, data) SELECT f.* FROM told, unnest(:hashes, :codecs, :files) AS f ON CONFLICT DO NOTHING),
+attached AS ({attached}, told ON CONFLICT DO NOTHING)
 SELECT told.user_id, told.last_seq, moved.create_time FROM told, moved
 
 -- name: conversation_begun
-INSERT INTO conversations (tenant, conversation_id, user_id, created, updated)
-VALUES (:tenant, :conversation, :user, :now, :now)
+INSERT INTO conversations (tenant, conversation_id, user_id, owner, created, updated)
+VALUES (:tenant, :conversation, :user, coalesce(:user, ''), :now, :now)
 ON CONFLICT (tenant, conversation_id) DO NOTHING
 
 -- name: state
@@ -168,7 +207,8 @@ session AS (
   ON CONFLICT (tenant, conversation_id) DO UPDATE SET
     changed = excluded.changed, checkpoint_id = excluded.checkpoint_id, summary = excluded.summary)
 UPDATE conversations AS c SET
-  updated = greatest(c.updated, :now), user_id = coalesce(c.user_id, :user), last_create_time = :created, last_seq = :seq,
+  updated = greatest(c.updated, :now), user_id = coalesce(c.user_id, :user),
+  owner = coalesce(nullif(c.owner, ''), :user, c.owner), last_create_time = :created, last_seq = :seq,
   covered_through_seq = :covered, live_turns = :live_turns, live_tokens = :live_tokens,
   checkpoint_id = :id, checkpoint_version = :version
 WHERE {here}
@@ -182,13 +222,17 @@ session AS (
   ON CONFLICT (tenant, conversation_id) DO UPDATE SET
     changed = excluded.changed, turns = 0, anew = TRUE, checkpoint_id = NULL, summary = NULL)
 UPDATE conversations AS c SET
-  updated = greatest(c.updated, :now), user_id = coalesce(c.user_id, :user), last_create_time = :created, last_seq = :seq,
+  updated = greatest(c.updated, :now), user_id = coalesce(c.user_id, :user),
+  owner = coalesce(nullif(c.owner, ''), :user, c.owner), last_create_time = :created, last_seq = :seq,
   reset_seq = :seq, covered_through_seq = 0, turns = 0, live_turns = 0, live_tokens = 0, checkpoint_id = NULL
 WHERE {here}
 
 -- name: conversation_times
 -- A restored conversation has the times of its entries.
-UPDATE conversations AS c SET created = :created, updated = :updated WHERE {here}
+UPDATE conversations AS c SET
+  created = :created, updated = :updated, project = coalesce(:project, c.project),
+  language = coalesce(:language, c.language), timezone = coalesce(:timezone, c.timezone)
+WHERE {here}
 
 -- fragment: live
 FROM ai_message AS m WHERE m.conversation_id = :conversation AND m.tenant = :tenant AND m.tokens_before IS NOT NULL

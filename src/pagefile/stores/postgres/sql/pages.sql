@@ -29,11 +29,11 @@ INSERT INTO blobs (hash, codec, data) VALUES (:hash, :codec, :data) ON CONFLICT 
 INSERT INTO tool_result_archive (
   uuid, conversation_id, thread_id, tool_name, tool_input, query_summary, result_summary, result_length, sources,
   created_at, tenant, user_id, content_hash, blob, tokens, counter, call_hash, pinned, access_count, last_access,
-  purged, stored_bytes)
+  purged, stored_bytes, digest)
 VALUES (
   :uuid, :conversation, :thread, :tool, :input, :query_summary, :result_summary, :length, :sources,
   :created, :tenant, :user, :content_hash, :blob, :tokens, :counter, :call_hash, :pinned, :loads, :last_load,
-  :purged, :stored_bytes)
+  :purged, :stored_bytes, :digest)
 ON CONFLICT (uuid, tenant) DO UPDATE SET
   conversation_id = excluded.conversation_id, thread_id = excluded.thread_id, tool_name = excluded.tool_name,
   tool_input = excluded.tool_input, query_summary = excluded.query_summary, result_summary = excluded.result_summary,
@@ -41,7 +41,7 @@ ON CONFLICT (uuid, tenant) DO UPDATE SET
   user_id = excluded.user_id, content_hash = excluded.content_hash, blob = excluded.blob, tokens = excluded.tokens,
   counter = excluded.counter, call_hash = excluded.call_hash, pinned = excluded.pinned,
   access_count = excluded.access_count, last_access = excluded.last_access, purged = excluded.purged,
-  stored_bytes = excluded.stored_bytes
+  stored_bytes = excluded.stored_bytes, digest = excluded.digest
 
 -- name: page_stored
 SELECT p.blob, {page} FROM tool_result_archive AS p WHERE p.uuid = :uuid AND p.tenant = :tenant

@@ -11,10 +11,10 @@ WHERE c.tenant = :tenant AND c.conversation_id = :conversation
 -- name: session_put
 -- Nothing comes back, and nothing is written, when another user owns the conversation.
 WITH told AS (
-  INSERT INTO conversations AS c (tenant, conversation_id, user_id, created, updated)
-  VALUES (:tenant, :conversation, :user, :now, :now)
+  INSERT INTO conversations AS c (tenant, conversation_id, user_id, owner, created, updated)
+  VALUES (:tenant, :conversation, :user, coalesce(:user, ''), :now, :now)
   ON CONFLICT (tenant, conversation_id) DO UPDATE SET
-    user_id = coalesce(c.user_id, excluded.user_id), updated = greatest(c.updated, excluded.updated)
+    user_id = coalesce(c.user_id, excluded.user_id), owner = coalesce(nullif(c.owner, ''), excluded.user_id, c.owner), updated = greatest(c.updated, excluded.updated)
   WHERE c.user_id IS NULL OR :user IS NULL OR c.user_id = :user
   RETURNING c.conversation_id)
 INSERT INTO sessions (tenant, conversation_id, value, snapshot)

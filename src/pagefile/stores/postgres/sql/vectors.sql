@@ -16,7 +16,8 @@ SELECT coalesce(has_schema_privilege(to_regnamespace('public')::oid, 'CREATE'), 
 CREATE TABLE IF NOT EXISTS episode_makers (
   maker     text COLLATE "C" PRIMARY KEY,
   name      text NOT NULL,
-  dimension integer NOT NULL
+  dimension integer NOT NULL,
+  version   text NOT NULL DEFAULT ''
 );
 CREATE TABLE IF NOT EXISTS conversation_episodes (
   id              text COLLATE "C" NOT NULL,
@@ -31,14 +32,15 @@ CREATE TABLE IF NOT EXISTS conversation_episodes (
 );
 
 -- name: maker_write
-INSERT INTO episode_makers (maker, name, dimension) VALUES (:maker, :name, :dimension) ON CONFLICT DO NOTHING
+INSERT INTO episode_makers (maker, name, dimension, version) VALUES (:maker, :name, :dimension, :made_by)
+ON CONFLICT DO NOTHING
 
 -- name: maker_drop
 DELETE FROM episode_makers WHERE maker = :maker
 
 -- name: makers
-SELECT m.name, m.dimension, count(e.maker) FROM episode_makers AS m
-LEFT JOIN conversation_episodes AS e ON e.maker = m.maker GROUP BY m.maker, m.name, m.dimension ORDER BY m.maker
+SELECT m.name, m.dimension, m.version, count(e.maker) FROM episode_makers AS m
+LEFT JOIN conversation_episodes AS e ON e.maker = m.maker GROUP BY m.maker, m.name, m.dimension, m.version ORDER BY m.maker
 
 -- name: maker_known
 SELECT count(*) FROM episode_makers WHERE maker = :maker

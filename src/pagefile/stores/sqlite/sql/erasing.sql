@@ -3,6 +3,9 @@
 -- fragment: gone
 tenant = :tenant AND conversation_id IN (SELECT value FROM json_each(:gone))
 
+-- name: erase_attachments
+DELETE FROM attachments WHERE {gone}
+
 -- name: erase_ai_message
 DELETE FROM ai_message WHERE {gone}
 
@@ -53,12 +56,14 @@ DELETE FROM tool_result_archive WHERE {gone} OR (tenant = :tenant AND user_id = 
 DELETE FROM tool_result_archive WHERE tenant = :tenant
 
 -- name: blobs_of_gone
-SELECT DISTINCT blob FROM tool_result_archive
-WHERE blob IS NOT NULL AND ({gone} OR (tenant = :tenant AND user_id = :user))
+SELECT blob FROM tool_result_archive WHERE blob IS NOT NULL AND ({gone} OR (tenant = :tenant AND user_id = :user))
+UNION SELECT hash FROM attachments WHERE {gone}
 
 -- name: blobs_of_tenant
-SELECT DISTINCT blob FROM tool_result_archive WHERE blob IS NOT NULL AND tenant = :tenant
+SELECT blob FROM tool_result_archive WHERE blob IS NOT NULL AND tenant = :tenant
+UNION SELECT hash FROM attachments WHERE tenant = :tenant
 
 -- name: erase_blob
--- Equal text may belong to somebody who stays.
+-- Equal bytes may belong to somebody who stays.
 DELETE FROM blobs WHERE hash = :hash AND NOT EXISTS (SELECT 1 FROM tool_result_archive WHERE blob = :hash)
+AND NOT EXISTS (SELECT 1 FROM attachments WHERE attachments.hash = :hash)

@@ -2,21 +2,23 @@
 
 -- fragment: fact
 id, user_id, conversation_id, content, category, confidence, valid_from, valid_to, recorded,
-retracted, source_turn, source_quote, tokens, counter, subject, attribute, supersedes
+retracted, source_turn, source_quote, tokens, counter, subject, attribute, supersedes, project, agent
 
 -- name: fact_put
 INSERT INTO facts (
   id, tenant, user_id, conversation_id, content, category, confidence, valid_from, valid_to, recorded, retracted,
-  source_turn, source_quote, tokens, counter, subject, attribute, supersedes)
+  source_turn, source_quote, tokens, counter, subject, attribute, supersedes, project, agent, digest)
 VALUES (
   :id, :tenant, :user, :conversation, :content, :category, :confidence, :valid_from, :valid_to, :recorded, :retracted,
-  :source_turn, :source_quote, :tokens, :counter, :subject, :attribute, :supersedes)
+  :source_turn, :source_quote, :tokens, :counter, :subject, :attribute, :supersedes, :project,
+  :agent, :digest)
 ON CONFLICT DO UPDATE SET
   conversation_id = excluded.conversation_id, content = excluded.content, category = excluded.category,
   confidence = excluded.confidence, valid_from = excluded.valid_from, valid_to = excluded.valid_to,
   recorded = excluded.recorded, retracted = excluded.retracted, source_turn = excluded.source_turn,
   source_quote = excluded.source_quote, tokens = excluded.tokens, counter = excluded.counter,
-  subject = excluded.subject, attribute = excluded.attribute, supersedes = excluded.supersedes
+  subject = excluded.subject, attribute = excluded.attribute, supersedes = excluded.supersedes,
+  project = excluded.project, agent = excluded.agent, digest = excluded.digest
 
 -- name: fact_get
 SELECT {fact} FROM facts WHERE tenant = :tenant AND id = :id

@@ -2,34 +2,47 @@
 
 -- fragment: entry
 m.kind, m.message_id, m.seq, m.status, m.query, m.answer, m.steps, m.at, m.create_time,
-m.user_tokens, m.assistant_tokens, m.tokens, m.counter, m.metadata
+m.user_tokens, m.assistant_tokens, m.tokens, m.counter, m.metadata, m.messages
+
+-- fragment: counted
+c.user_id, c.agent, c.created, c.updated, c.last_seq, c.reset_seq, c.covered_through_seq,
+c.turns, c.live_turns, c.live_tokens, c.project, c.language, c.timezone
 
 -- fragment: head
-c.user_id, c.agent, c.created, c.updated, c.last_seq, c.reset_seq, c.covered_through_seq,
-c.turns, c.live_turns, c.live_tokens
+{counted}, (SELECT coalesce(max(epoch), 0) FROM scope_epochs)
 
 -- name: state
 -- What a write must know about its conversation; the current checkpoint's version is 0 after a reset.
-SELECT {head}, c.last_create_time, c.checkpoint_version, c.checkpoint_id IS NOT NULL
+SELECT {counted}, c.last_create_time, c.checkpoint_version, c.checkpoint_id IS NOT NULL
 FROM conversations AS c WHERE c.tenant = :tenant AND c.conversation_id = :conversation
 
--- name: conversation_touch
--- A write begins: the conversation gets its owner, its agent and its times.
-INSERT INTO conversations (tenant, conversation_id, user_id, agent, created, updated)
-VALUES (:tenant, :conversation, :user, :agent, :now, :now)
-ON CONFLICT DO UPDATE SET
-  user_id = coalesce(user_id, excluded.user_id),
+-- fragment: claimed
+user_id = coalesce(user_id, excluded.user_id),
+  owner = coalesce(nullif(owner, ''), excluded.user_id, owner),
   agent = coalesce(excluded.agent, agent),
+  project = coalesce(excluded.project, project),
+  language = coalesce(excluded.language, language),
+  timezone = coalesce(excluded.timezone, timezone)
+
+-- name: conversation_touch
+-- A write begins: the conversation gets its owner, its agent, its labels and its times.
+INSERT INTO conversations (
+  tenant, conversation_id, user_id, owner, agent, project, language, timezone, created, updated)
+VALUES (:tenant, :conversation, :user, coalesce(:user, ''), :agent, :project, :language, :timezone, :now, :now)
+ON CONFLICT DO UPDATE SET
+  {claimed},
   updated = max(updated, excluded.updated)
 
 -- name: conversation_turn
 -- The same for a turn that ends in this write.
 INSERT INTO conversations (
-  tenant, conversation_id, user_id, agent, created, updated, last_create_time, last_seq, turns, live_turns, live_tokens)
-VALUES (:tenant, :conversation, :user, :agent, :now, :now, :create_time, 1, :done, :done, :live_tokens)
+  tenant, conversation_id, user_id, owner, agent, project, language, timezone, created, updated, last_create_time, last_seq,
+  turns, live_turns, live_tokens)
+VALUES (
+  :tenant, :conversation, :user, coalesce(:user, ''), :agent, :project, :language, :timezone, :now, :now, :create_time, 1,
+  :done, :done, :live_tokens)
 ON CONFLICT DO UPDATE SET
-  user_id = coalesce(user_id, excluded.user_id),
-  agent = coalesce(excluded.agent, agent),
+  {claimed},
   updated = max(updated, excluded.updated),
   last_create_time = excluded.last_create_time,
   last_seq = last_seq + 1,
@@ -40,15 +53,16 @@ ON CONFLICT DO UPDATE SET
 -- name: turn_insert
 INSERT INTO ai_message (
   message_id, conversation_id, query, answer, create_time, create_by, update_time, update_by, tenant, seq, kind, status,
-  at, steps, metadata, user_tokens, assistant_tokens, tokens, counter)
+  at, steps, metadata, messages, digest, user_tokens, assistant_tokens, tokens, counter)
 VALUES (
   :id, :conversation, :query, :answer, :create_time, iif(:kind = 'turn', :user, 'system'), :now,
   iif(:kind = 'turn', :user, 'system'), :tenant, :seq, :kind, :status,
-  :at, :steps, :metadata, :user_tokens, :assistant_tokens, :tokens, :counter)
+  :at, :steps, :metadata, :messages, :digest, :user_tokens, :assistant_tokens, :tokens, :counter)
 ON CONFLICT (message_id, conversation_id, tenant) DO NOTHING
 
 -- name: turn_update
 UPDATE ai_message SET
+  query = :query, user_tokens = :user_tokens, messages = :messages, digest = :digest,
   answer = :answer, create_time = :create_time, update_time = :now, update_by = :user, seq = :seq, status = :status,
   steps = :steps, assistant_tokens = :assistant_tokens, tokens = :tokens
 WHERE message_id = :id AND conversation_id = :conversation AND tenant = :tenant
@@ -72,8 +86,8 @@ WHERE conversation_id = :conversation AND tenant = :tenant AND seq > :reset_seq 
 
 -- name: conversation_checkpoint
 UPDATE conversations SET
-  updated = max(updated, :now), user_id = coalesce(user_id, :user), last_create_time = :create_time, last_seq = :seq,
-  covered_through_seq = :covered, live_turns = :live_turns, live_tokens = :live_tokens,
+  updated = max(updated, :now), user_id = coalesce(user_id, :user), owner = coalesce(nullif(owner, ''), :user, owner),
+  last_create_time = :create_time, last_seq = :seq, covered_through_seq = :covered, live_turns = :live_turns, live_tokens = :live_tokens,
   checkpoint_id = :id, checkpoint_version = :version
 WHERE tenant = :tenant AND conversation_id = :conversation
 

@@ -28,11 +28,11 @@ INSERT INTO blobs (hash, codec, data) VALUES (:hash, :codec, :data) ON CONFLICT 
 INSERT OR REPLACE INTO tool_result_archive (
   uuid, conversation_id, thread_id, tool_name, tool_input, query_summary, result_summary, result_length, sources,
   created_at, tenant, user_id, content_hash, blob, tokens, counter, call_hash, pinned, access_count, last_access,
-  purged, stored_bytes)
+  purged, stored_bytes, digest)
 VALUES (
   :uuid, :conversation, :thread, :tool, :input, :query_summary, :result_summary, :length, :sources,
   :created, :tenant, :user, :content_hash, :blob, :tokens, :counter, :call_hash, :pinned, :loads, :last_load,
-  :purged, :stored_bytes)
+  :purged, :stored_bytes, :digest)
 
 -- name: page_stored
 SELECT p.blob, {page} FROM tool_result_archive AS p WHERE p.uuid = :uuid AND p.tenant = :tenant

@@ -1,7 +1,8 @@
 -- Vectors of turns.
 
 -- name: maker_write
-INSERT INTO episode_makers (maker, name, dimension) VALUES (:maker, :name, :dimension) ON CONFLICT DO NOTHING
+INSERT INTO episode_makers (maker, name, dimension, version) VALUES (:maker, :name, :dimension, :version)
+ON CONFLICT DO NOTHING
 
 -- name: maker_known
 SELECT 1 FROM episode_makers WHERE maker = :maker
@@ -10,7 +11,7 @@ SELECT 1 FROM episode_makers WHERE maker = :maker
 DELETE FROM episode_makers WHERE maker = :maker
 
 -- name: makers
-SELECT m.name, m.dimension, (SELECT count(*) FROM conversation_episodes AS e WHERE e.maker = m.maker)
+SELECT m.name, m.dimension, m.version, (SELECT count(*) FROM conversation_episodes AS e WHERE e.maker = m.maker)
 FROM episode_makers AS m ORDER BY m.maker
 
 -- name: episode_write
@@ -58,3 +59,33 @@ DELETE FROM conversation_episodes WHERE tenant = :tenant
 
 -- name: database_file
 SELECT file FROM pragma_database_list WHERE name = 'main'
+
+-- name: episodes_rebuild
+-- The table as migration 0003 makes it, with what the one that is there holds.
+CREATE TABLE episodes_rebuilt (
+  place           INTEGER PRIMARY KEY AUTOINCREMENT,
+  id              TEXT NOT NULL,
+  conversation_id TEXT NOT NULL,
+  tenant          TEXT NOT NULL,
+  seq             INTEGER NOT NULL,
+  user_id         TEXT,
+  maker           TEXT NOT NULL,
+  embedding       BLOB NOT NULL,
+  created_at      INTEGER NOT NULL,
+  UNIQUE (conversation_id, tenant, maker, seq),
+  FOREIGN KEY (tenant, conversation_id) REFERENCES conversations (tenant, conversation_id) ON DELETE CASCADE
+) STRICT;
+INSERT INTO episodes_rebuilt (place, id, conversation_id, tenant, seq, user_id, maker, embedding, created_at)
+SELECT e.place, e.id, e.conversation_id, e.tenant, e.seq, c.user_id, e.maker, e.embedding, e.created_at
+FROM conversation_episodes AS e JOIN conversations AS c ON c.tenant = e.tenant AND c.conversation_id = e.conversation_id;
+DROP TABLE conversation_episodes;
+ALTER TABLE episodes_rebuilt RENAME TO conversation_episodes;
+CREATE INDEX episodes_by_user ON conversation_episodes (maker, tenant, user_id);
+CREATE TRIGGER episodes_claimed AFTER UPDATE OF user_id ON conversations WHEN new.user_id IS NOT old.user_id
+BEGIN
+  UPDATE conversation_episodes SET seq = -seq WHERE conversation_id = new.conversation_id AND tenant = new.tenant;
+  INSERT INTO conversation_episodes (id, conversation_id, tenant, seq, user_id, maker, embedding, created_at)
+  SELECT id, conversation_id, tenant, -seq, new.user_id, maker, embedding, created_at FROM conversation_episodes
+  WHERE conversation_id = new.conversation_id AND tenant = new.tenant AND seq < 0;
+  DELETE FROM conversation_episodes WHERE conversation_id = new.conversation_id AND tenant = new.tenant AND seq < 0;
+END

@@ -1,0 +1,75 @@
+"""`upgrade`: bring a database to the schema of this version, after a backup."""
+
+from pathlib import Path
+from typing import Annotated
+
+import anyio
+import typer
+
+from pagefile.cli.opening import AsJson, ConfigFile, Db, database_file, loaded, run
+from pagefile.cli.output import print_json, say
+from pagefile.errors import NotFoundError, SettingsError
+from pagefile.settings import Settings
+from pagefile.stores.upgrading import Schema, back_up_file, file_schema, server_schema
+
+
+def upgrade(
+    ctx: typer.Context,
+    *,
+    backup: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Where the copy goes; beside the database unless given."),
+    ] = None,
+    no_backup: Annotated[bool, typer.Option("--no-backup", help="Make no copy: there is one.")] = False,
+    as_json: AsJson = False,
+    db: Db = None,
+    config: ConfigFile = None,
+) -> None:
+    """Bring a database to the schema of this version, after a copy of it as it was.
+
+    Every command and every program that opens a database does the same, but makes no copy. Of PostgreSQL the copy is pg_dump's
+    to make: the command for it is named, and nothing is done before it is answered with --no-backup.
+    """
+    settings = loaded(ctx, db, config).settings
+    file = database_file(settings.url)
+    if file is not None and not file.exists():
+        raise NotFoundError(f"There is no database at {str(file)!r}: name it with --db.")
+    schema = anyio.run(file_schema, file) if file is not None else anyio.run(server_schema, _server(settings))
+    copy = None if no_backup or not schema.behind else _copy(settings, file, backup, schema)
+    if schema.found != schema.newest:
+        run(settings, _opened)
+    if as_json:
+        told = None if copy is None else str(copy)
+        print_json({"from": schema.found, "to": schema.newest, "backup": told})
+        return
+    say(_done(schema, copy))
+
+
+def _server(settings: Settings) -> str:
+    if not settings.url.startswith(("postgresql://", "postgres://")):
+        raise SettingsError("There is nothing to upgrade: this store is gone with its process.")
+    return settings.url
+
+
+def _copy(settings: Settings, file: Path | None, backup: Path | None, schema: Schema) -> Path:
+    if file is None:
+        raise SettingsError(
+            f"The database is at schema {schema.found} and would be brought to {schema.newest}. Copy it first, with "
+            "`pg_dump --format=custom --file=pagefile.dump URL` (and --schema=NAME where the URL names one), then run "
+            "`pagefile upgrade --no-backup`. Nothing was changed."
+        )
+    copy = backup or file.with_name(f"{file.name}.schema-{schema.found}")
+    anyio.run(back_up_file, file, copy)
+    return copy
+
+
+async def _opened(_memory: object) -> None:
+    """Whoever opens a database upgrades it."""
+
+
+def _done(schema: Schema, copy: Path | None) -> str:
+    if schema.found == schema.newest:
+        return f"The database is at schema {schema.newest} already: nothing to do."
+    if copy is None:
+        return f"The database is at schema {schema.newest} now (before: {schema.found or 'empty'})."
+    return f"The database is at schema {schema.newest} now. When all is well, delete {copy}: it holds what is erased from now on."

@@ -1,0 +1,12 @@
+"""Messages with parts, digests, erasures by number."""  # noqa: INP001 - found by Alembic as a file
+
+from pathlib import Path
+
+from alembic import op
+
+revision = "0007"
+down_revision = "0006"
+
+
+def upgrade() -> None:
+    op.execute(Path(__file__).with_suffix(".sql").read_text(encoding="utf-8"))

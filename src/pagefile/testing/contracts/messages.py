@@ -1,0 +1,283 @@
+"""Turns whose messages are more than a question, tool calls and an answer; and the files that come with them."""
+
+import hashlib
+from dataclasses import replace
+
+import anyio
+import pytest
+
+from pagefile.content import Media, Message, Other, Reasoning, Text, ToolCall, ToolResult
+from pagefile.errors import ConflictError, InvalidTurnError, NotFoundError
+from pagefile.ports import EntryQuery, Extend, Store
+from pagefile.records import Scope, Turn, plain_layout
+from pagefile.testing.contracts.base import Contract, everything, head_of
+from pagefile.testing.drafts import (
+    CHAT,
+    aborted,
+    added,
+    completed,
+    done,
+    extended,
+    opened,
+    page,
+    picture,
+    picturing,
+    step,
+    view,
+)
+
+ADA, TENANT = Scope("tenant", "ada"), Scope("tenant")
+SEEN = Message("assistant", (Text("I see"),))
+CALL, RESULT = Message("assistant", (ToolCall(0),)), Message("tool", (ToolResult(0),))
+#: Every kind of part; texts that the row has already, and others.
+LAYOUT = (
+    Message("system", (Text("be brief"),), "openai"),
+    Message("user", (Text("question"), picture(b"one"), Text("more"))),
+    Message(
+        "assistant",
+        (Reasoning("hm", {"signature": "x", "n": [1, 2.5, None]}), Text("answer"), ToolCall(0)),
+        "anthropic",
+        {"role": "assistant", "content": [{"$part": 0}], "id": "m1"},
+    ),
+    Message(
+        "tool", (ToolResult(0, (Media("file", "text/csv", url="https://x/y.csv", name="y.csv"),), True),)
+    ),
+    Message("user", (Text("question"),)),
+    Message("assistant", (Other({"type": "new", "deep": {"空": [True]}}), Text("answer"))),
+    Message("assistant", ()),
+)
+
+
+class MessagesContract(Contract):
+    """`TurnDraft.layout`, `Extend`, and what is compared."""
+
+    async def test_messages_come_back_as_they_were_given(self, store: Store) -> None:
+        """Nothing of a message is lost or changed, whatever it is made of."""
+        turn = await store.log.append(replace(done("a", steps=[step()]), layout=LAYOUT))
+        assert (turn.layout, turn.messages) == (LAYOUT, LAYOUT)
+        assert await everything(store) == [turn]
+        assert (await store.reader.view(view())).turns == (turn,)
+
+    async def test_a_turn_in_the_short_form_has_the_messages_that_follow_from_it(self, store: Store) -> None:
+        """`layout` is None, also after a restart of the reader."""
+        turn = await store.log.append(done("a", steps=[step()]))
+        assert turn.layout is None
+        (read,) = [one for one in await everything(store) if isinstance(one, Turn)]
+        assert (read.layout, read.messages) == (None, plain_layout("question", range(1), "answer"))
+
+    async def test_no_messages_are_not_the_short_form(self, store: Store) -> None:
+        """An empty list stays one."""
+        await store.log.append(replace(done("a"), layout=()))
+        assert [one.layout for one in await everything(store) if isinstance(one, Turn)] == [()]
+
+    async def test_the_same_messages_twice_are_stored_once(self, store: Store) -> None:
+        """The same id with the same texts, steps and messages returns what is stored."""
+        first = await store.log.append(replace(done("a", steps=[step()]), layout=LAYOUT))
+        assert await store.log.append(replace(done("a", steps=[step()]), layout=LAYOUT, tokens=99)) == first
+        short = await store.log.append(done("b", steps=[step()]))
+        spelled = replace(done("b", steps=[step()]), layout=plain_layout("question", range(1), "answer"))
+        assert await store.log.append(spelled) == short
+
+    @pytest.mark.parametrize("layout", [None, LAYOUT[:-1], LAYOUT[::-1], ()])
+    async def test_the_same_id_with_other_messages_conflicts(
+        self, store: Store, layout: tuple[Message, ...] | None
+    ) -> None:
+        """It raises `ConflictError` and changes nothing."""
+        first = await store.log.append(replace(done("a", steps=[step()]), layout=LAYOUT))
+        with pytest.raises(ConflictError):
+            await store.log.append(replace(done("a", steps=[step()]), layout=layout))
+        assert await everything(store) == [first]
+
+    async def test_an_open_turn_is_extended_message_by_message(self, store: Store) -> None:
+        """Messages and steps come behind those it has, a result that was missing takes its place."""
+        await store.log.append(opened("a"))
+        called = await store.log.advance(extended("a", SEEN, CALL, steps=[step(result="")]))
+        assert (called.messages, called.steps) == (
+            (*plain_layout("question", (), None), SEEN, CALL),
+            (step(result=""),),
+        )
+        assert (called.tokens, called.seq) == (11, None)
+        answered = await store.log.advance(
+            Extend(CHAT, "a", (RESULT,), 4, results={0: step(given={"x": (1,)})})
+        )
+        assert answered.steps == (step(given={"x": [1]}),)
+        assert (await everything(store)) == [answered]
+        ended = await store.log.advance(completed("a", "done then"))
+        assert ended.messages == (*called.messages, RESULT, Message("assistant", (Text("done then"),)))
+        assert (await everything(store)) == [ended]
+
+    async def test_a_turn_without_a_question_gets_it_when_it_comes(self, store: Store) -> None:
+        """The first text of the user, once."""
+        await store.log.append(replace(opened("a", None), user_tokens=0))
+        said = Message("user", (Text("hello"),))
+        for text in ("hello", "ignored"):
+            turn = await store.log.advance(Extend(CHAT, "a", (said,), 3, user=text, user_tokens=2, after=0))
+        assert (turn.user, turn.user_tokens) == ("hello", 2)
+        assert await everything(store) == [turn]
+        turn = await store.log.advance(Extend(CHAT, "a", (SEEN,), 3, user="later", user_tokens=9))
+        assert (turn.user, turn.user_tokens) == ("hello", 2)
+
+    async def test_the_same_messages_extend_a_turn_once(self, store: Store) -> None:
+        """At its end, or at the place they were made for; nothing is counted twice."""
+        await store.log.append(opened("a"))
+        first = await store.log.advance(extended("a", SEEN, CALL, steps=[step()], after=1))
+        assert await store.log.advance(extended("a", SEEN, CALL, steps=[step()])) == first
+        further = await store.log.advance(extended("a", RESULT, after=3))
+        assert await store.log.advance(extended("a", SEEN, CALL, steps=[step()], after=1)) == further
+        assert await everything(store) == [further]
+
+    async def test_messages_for_a_turn_that_has_moved_on_conflict(self, store: Store) -> None:
+        """Another number of messages, or steps that are somebody else's; nothing is written."""
+        await store.log.append(opened("a"))
+        turn = await store.log.advance(extended("a", CALL, steps=[step()]))
+        for late in (
+            extended("a", SEEN, after=1),
+            extended("a", SEEN, after=7),
+            extended("a", SEEN, CALL, steps=[step("other")]),
+            extended("a", Message("assistant", (ToolCall(2),)), steps=[step("other")]),
+            extended("a", Message("tool", (ToolResult(1),))),
+        ):
+            with pytest.raises(ConflictError):
+                await store.log.advance(late)
+        assert await everything(store) == [turn]
+
+    async def test_of_two_who_extend_at_once_one_must_look_again(self, store: Store) -> None:
+        """Both name the same step: only one of them can mean it."""
+        await store.log.append(opened("a"))
+        lost: list[str] = []
+
+        async def extend(name: str) -> None:
+            try:
+                await store.log.advance(extended("a", CALL, steps=[step(name)], after=1))
+            except ConflictError:
+                lost.append(name)
+
+        async with anyio.create_task_group() as tasks:
+            for number in range(5):
+                tasks.start_soon(extend, f"call-{number}")
+        (turn,) = [one for one in await everything(store) if isinstance(one, Turn)]
+        assert (len(turn.steps), len(turn.messages)) == (1, 2)
+        assert sorted([*lost, turn.steps[0].call_id]) == [f"call-{number}" for number in range(5)]
+
+    async def test_a_turn_that_ended_is_not_extended(self, store: Store) -> None:
+        """`ConflictError`, be the messages new or there already."""
+        await store.log.append(opened("a"))
+        await store.log.append(opened("b"))
+        await store.log.advance(extended("a", SEEN))
+        await store.log.advance(completed("a"))
+        await store.log.advance(aborted("b"))
+        for change in (extended("a", SEEN), extended("a", CALL, steps=[step()]), extended("b", SEEN)):
+            with pytest.raises(ConflictError):
+                await store.log.advance(change)
+        with pytest.raises(NotFoundError):
+            await store.log.advance(extended("c", SEEN))
+
+    async def test_a_step_of_a_turn_with_messages_is_a_message_too(self, store: Store) -> None:
+        """`AddStep` says the same as the messages of a call and its result."""
+        await store.log.append(opened("a"))
+        await store.log.advance(extended("a", SEEN))
+        turn = await store.log.advance(added("a"))
+        assert turn.messages[-2:] == (CALL, RESULT)
+        assert await everything(store) == [turn]
+
+    async def test_what_is_not_json_in_a_message_is_refused(self, store: Store) -> None:
+        """Before anything is written."""
+        bad = (Message("user", (Other({"x": float("nan")}),)),)
+        with pytest.raises(InvalidTurnError):
+            await store.log.append(replace(done("a"), layout=bad))
+        await store.log.append(opened("b"))
+        with pytest.raises(InvalidTurnError):
+            await store.log.advance(extended("b", *bad))
+        assert [entry.id for entry in await everything(store)] == ["b"]
+
+    async def test_restored_turns_keep_their_messages(self, store: Store) -> None:
+        """With the files that are given with them."""
+        original = await store.log.append(replace(done("a", steps=[step()]), layout=LAYOUT))
+        copy = Scope("tenant", "ada", "copy")
+        key = hashlib.sha256(b"one").hexdigest()
+        blobs = {key: b"one", hashlib.sha256(b"nowhere").hexdigest(): b"nowhere"}
+        assert await store.log.restore([replace(original, scope=copy)], blobs=blobs) == 1
+        assert [one.layout for one in await everything(store, copy) if isinstance(one, Turn)] == [LAYOUT]
+        assert await store.media.load(copy, key) == b"one"
+        with pytest.raises(NotFoundError):
+            await store.media.load(copy, hashlib.sha256(b"nowhere").hexdigest())
+        new = replace(original, id="b", scope=copy, seq=2)
+        assert await store.log.restore([new], blobs=blobs) == 1
+        assert (await head_of(store, copy)).turns == 2
+
+
+class MediaStoreContract(Contract):
+    """`MediaStore`, and the blobs that turns bring."""
+
+    async def test_the_bytes_of_a_turn_are_loaded(self, store: Store) -> None:
+        """Byte for byte, those of `append` and of `advance`."""
+        data = bytes(range(256)) * 300
+        await store.log.append(picturing("a", data))
+        await store.log.append(opened("b"))
+        more = picture(b"more", "image/webp")
+        change = extended("b", Message("tool", (ToolResult(0, (more,)),)), steps=[step()])
+        change = replace(change, messages=(CALL, *change.messages), blobs={more.blob or "": b"more"})
+        await store.log.advance(change)
+        assert await store.media.load(CHAT, picture(data).blob or "") == data
+        assert await store.media.load(ADA, more.blob or "") == b"more"
+
+    async def test_only_what_a_turn_of_the_scope_brought_is_loaded(self, store: Store) -> None:
+        """Another tenant, user or conversation that knows the hash gets nothing."""
+        await store.log.append(picturing("a"))
+        key = picture(b"PNG").blob or ""
+        for scope in (CHAT, ADA, TENANT, Scope("tenant", None, "chat")):
+            assert await store.media.load(scope, key) == b"PNG"
+        strangers = (
+            Scope("tenant", "bob", "chat"),
+            Scope("tenant", "bob"),
+            Scope("tenant", "ada", "else"),
+            Scope("firm"),
+            Scope("firm", "ada", "chat"),
+        )
+        for scope in strangers:
+            with pytest.raises(NotFoundError):
+                await store.media.load(scope, key)
+        with pytest.raises(NotFoundError):
+            await store.media.load(CHAT, "unknown")
+
+    async def test_bytes_that_are_not_what_their_hash_says_are_refused(self, store: Store) -> None:
+        """`InvalidTurnError`, and nothing is written."""
+        bad = replace(picturing("a"), blobs={picture(b"PNG").blob or "": b"else"})
+        with pytest.raises(InvalidTurnError):
+            await store.log.append(bad)
+        turn = await store.log.append(opened("b"))
+        with pytest.raises(InvalidTurnError):
+            await store.log.advance(replace(extended("b", SEEN), blobs={"x": b"y"}))
+        with pytest.raises(InvalidTurnError):
+            await store.log.restore([replace(turn, id="c")], blobs={"x": b"y"})
+        assert await everything(store) == [turn]
+
+    async def test_a_repeat_of_the_turn_brings_nothing_new(self, store: Store) -> None:
+        """The same turn with the same file again is stored once."""
+        await store.log.append(picturing("a"))
+        await store.log.append(picturing("a"))
+        assert (await store.erase(CHAT)).counts["attachments"] == 1
+
+    async def test_bytes_go_with_the_last_turn_that_brought_them(self, store: Store) -> None:
+        """Equal bytes are stored once, and stay while somebody else has them, be it as the text of a page."""
+        other = Scope("tenant", "bob", "his")
+        await store.log.append(picturing("a", b"shared"))
+        await store.log.append(picturing("b", b"shared", scope=other))
+        await store.pages.put(page("p", "shared", scope=Scope("tenant", "eve", "hers")))
+        key = picture(b"shared").blob or ""
+        first = await store.erase(CHAT)
+        assert (first.counts["attachments"], first.counts["blobs"]) == (1, 0)
+        with pytest.raises(NotFoundError):
+            await store.media.load(CHAT, key)
+        assert await store.media.load(other, key) == b"shared"
+        assert (await store.erase(Scope("tenant", "bob"))).counts["blobs"] == 0
+        assert (await store.pages.load(TENANT, "p"))[1] == "shared"
+        assert (await store.erase(TENANT)).counts["blobs"] == 1
+
+    async def test_erasing_a_tenant_takes_its_files(self, store: Store) -> None:
+        """And those of other tenants stay."""
+        await store.log.append(picturing("a", b"1"))
+        await store.log.append(picturing("a", b"2", scope=Scope("firm", None, "chat")))
+        assert (await store.erase(TENANT)).counts["blobs"] == 1
+        assert await store.media.load(Scope("firm"), picture(b"2").blob or "") == b"2"
+        assert len(await store.reader.entries(EntryQuery(Scope("firm", None, "chat")))) == 1
