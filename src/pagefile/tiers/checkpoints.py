@@ -235,6 +235,7 @@ class Checkpoints:
             counter=self._counter.name,
             anchors=tuple(covered.anchors),
             archive_refs=tuple(covered.archive_refs),
+            epoch=view.head.epoch,
         )
 
     async def _apply_patiently(self, draft: CheckpointDraft) -> None:

@@ -7,7 +7,7 @@ import anyio
 import pytest
 
 from pagefile.errors import ConflictError, InvalidTurnError, NotFoundError
-from pagefile.ports import Store
+from pagefile.ports import NO_LABELS, HeadQuery, Labels, Store, labels_of
 from pagefile.records import Scope, Step, Turn
 from pagefile.testing.clock import FakeClock
 from pagefile.testing.contracts.base import Contract, everything, head_of
@@ -200,6 +200,20 @@ class TurnLogContract(Contract):
         assert {entry.scope for entry in await everything(store, ANYBODY)} == {CHAT}
         with pytest.raises(ConflictError):
             await store.log.append(done("c", scope=OTHER))
+
+    async def test_labels_stay_until_others_are_given(self, store: Store) -> None:
+        """From the first turn on, also of an open one; each on its own; a list shows them too."""
+        first = Labels("alpha", "zh", "Asia/Shanghai")
+        await store.log.append(replace(opened("a"), labels=first))
+        assert labels_of(await head_of(store)) == first
+        await store.log.advance(completed("a"))
+        await store.log.append(done("b"))
+        assert labels_of(await head_of(store)) == first
+        await store.log.append(replace(done("c"), labels=Labels(language="en")))
+        (head,) = await store.reader.heads(HeadQuery(CHAT))
+        assert labels_of(head) == Labels("alpha", "en", "Asia/Shanghai")
+        assert (await store.log.append(done("d", scope=Scope("tenant", "ada", "else")))).seq == 1
+        assert labels_of(await head_of(store, Scope("tenant", "ada", "else"))) == NO_LABELS
 
     async def test_a_turn_needs_a_conversation(self, store: Store) -> None:
         """A scope without a conversation cannot be written to."""

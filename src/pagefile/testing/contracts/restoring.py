@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from pagefile.errors import ConflictError, InvalidTurnError
-from pagefile.ports import Store
+from pagefile.ports import Labels, Store, labels_of
 from pagefile.records import Checkpoint, Entry, JsonObject, Scope, Turn
 from pagefile.testing.clock import FakeClock
 from pagefile.testing.contracts.base import Contract, everything, head_of
@@ -62,7 +62,10 @@ class RestoreContract(Contract):
         original = copied(await told(store, clock))
         value: JsonObject = {"own": ["甲", 1.5, None], "user_snapshot": {"allergies": ["青霉素"]}}
         clock.advance(86_400)
-        assert await store.log.restore(original, agent="triage", session=value) == len(original)
+        labels = Labels("alpha", "en", "UTC")
+        new = await store.log.restore(original, agent="triage", session=value, labels=labels)
+        assert new == len(original)
+        assert labels_of(await head_of(store, COPY)) == labels
         assert await store.sessions.get(COPY) == value
         seen = await store.reader.view(view(scope=COPY))
         assert (seen.head.agent, seen.profile) == ("triage", value["user_snapshot"])

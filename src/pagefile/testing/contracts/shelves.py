@@ -22,9 +22,11 @@ class FactStoreContract(Contract):
     async def test_facts_come_back_as_they_were_put_oldest_first(self, store: Store) -> None:
         """Ordered by when they were recorded."""
         late, early = fact("a", recorded=AT + timedelta(hours=1)), fact("b", "喜欢中文", scope=ADA)
+        late = replace(late, project="alpha", agent="triage")
         assert await store.facts.put(late) == late
         assert await store.facts.put(early) == early
         assert await store.facts.list(ADA) == [early, late]
+        assert [one.after for one in await store.facts.revisions(ADA)] == [(late,), (early,)]
 
     async def test_a_fact_of_the_same_id_is_replaced(self, store: Store) -> None:
         """By its own user; another user's id conflicts."""
