@@ -90,7 +90,7 @@ async def test_turns_may_share_their_words(tmp_path: Path):
 
 
 async def test_the_bare_transaction_is_that_of_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """The same statements in the same order, and rows that differ in nothing but ids and times."""
+    """The same statements in the same order, and rows that differ in nothing but ids, times and the digest over them."""
     opened: list[Any] = []
     monkeypatch.setattr(connecting, "connect", lambda *args: opened.append(connect(*args)) or opened[-1])
     turn = Author(open_counter()).turns(SCOPE, 1, LONG)[0]
@@ -110,7 +110,7 @@ async def test_the_bare_transaction_is_that_of_record(tmp_path: Path, monkeypatc
     await bare.write(values_of(turn))
     bare.close()
     ours, theirs = _rows(database)[1:]
-    own = {"message_id", "create_time", "update_time", "at", "seq"}
+    own = {"message_id", "create_time", "update_time", "at", "seq", "digest"}
     assert {name for name in ours if ours[name] != theirs[name]} == own
     assert (2, 3) == (ours["seq"], theirs["seq"])
 
