@@ -3,12 +3,12 @@
 import logging
 from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
-from itertools import chain
+from itertools import chain, groupby
 from operator import itemgetter
 
 import anyio
 
-from pagefile.errors import PagefileError
+from pagefile.errors import ErasedError, PagefileError
 from pagefile.ports import CallLog
 from pagefile.records import Call, Scope
 from pagefile.tiers.base import Backlog, Pace
@@ -33,7 +33,7 @@ class CallRecorder:
         self._calls = calls
         self._keep = keep
         #: By conversation, no more than are kept of it.
-        self._waiting: OrderedDict[Scope, deque[tuple[int, MakeCall]]] = OrderedDict()
+        self._waiting: OrderedDict[Scope, deque[tuple[int, int, MakeCall]]] = OrderedDict()
         self._added = 0
         self._done = 0
         self.dropped = 0
@@ -41,8 +41,8 @@ class CallRecorder:
         #: Has what waits written soon.
         self.wake: Callable[[Scope], None] = _unheard
 
-    def add(self, scope: Scope, make: MakeCall) -> None:
-        """Have a call of a conversation written soon. The call is built then, not now."""
+    def add(self, scope: Scope, make: MakeCall, *, epoch: int = 0) -> None:
+        """Have a call of a conversation written soon, unless its scope is erased before. The call is built then, not now."""
         if self._keep < 1:
             return
         if self._added - self._done >= MAX_WAITING:
@@ -53,7 +53,7 @@ class CallRecorder:
             waiting.popleft()
             self._done += 1
         self._added += 1
-        waiting.append((self._added, make))
+        waiting.append((self._added, epoch, make))
         self.wake(scope)
 
     @property
@@ -74,12 +74,12 @@ class CallRecorder:
         """Write what is waiting now."""
         # In the order in which they were handed out, whosever they are.
         waiting = sorted(chain.from_iterable(self._waiting.values()), key=itemgetter(0))
-        batch = [make() for _, make in waiting]
+        batch = [(epoch, make()) for _, epoch, make in waiting]
         self._waiting.clear()
-        if batch:
-            # They wait nowhere any more: whoever was stopped here, as when a memory is closed, would lose them.
-            with anyio.CancelScope(shield=True):
-                await self._write(batch)
+        # They wait nowhere any more: whoever was stopped here, as when a memory is closed, would lose them.
+        with anyio.CancelScope(shield=True):
+            for epoch, calls in groupby(batch, key=itemgetter(0)):
+                await self._write([call for _, call in calls], epoch)
         self._done += len(batch)
 
     def _drop_one(self) -> None:
@@ -94,9 +94,13 @@ class CallRecorder:
         self.dropped += 1
         logger.warning("dropped a recorded window: %d are waiting to be written", MAX_WAITING)
 
-    async def _write(self, batch: list[Call]) -> None:
+    async def _write(self, batch: list[Call], epoch: int) -> None:
         try:
-            await self._calls.add(batch, keep=self._keep)
+            await self._calls.add(batch, keep=self._keep, epoch=epoch)
+        except ErasedError:
+            # One of them was erased, and takes the whole batch with it: the others are written one by one.
+            for call in batch if len(batch) > 1 else ():
+                await self._write([call], epoch)
         except PagefileError as error:
             # A database that may only be read, or is away: once is enough to know.
             self.dropped += len(batch)

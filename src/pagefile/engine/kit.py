@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass, field
 
-import anyio
-
 from pagefile.models.extractors import RuleExtractor
 from pagefile.models.summarizers import ExtractiveSummarizer
 from pagefile.ports import Clock, Embedder, FactExtractor, Meter, Store, Summarizer, VectorHome
@@ -45,8 +43,6 @@ class Kit:
     health: Health | None = None
     #: How far each conversation is known, when a window of the past is made again.
     horizon: Horizon | None = None
-    #: Held while something is erased: a fact must not come back after the turn it was read in.
-    erasing: anyio.Lock = field(default_factory=anyio.Lock)
 
 
 def standard_tiers(kit: Kit) -> tuple[Tier, ...]:
@@ -120,7 +116,6 @@ def _learner(kit: Kit, book: FactBook, extractor: FactExtractor) -> FactLearner:
         kit.meter,
         extractor,
         instead=RuleExtractor(),
-        erasing=kit.erasing,
     )
 
 

@@ -45,7 +45,8 @@ def _tell(engine: Engine, scope: Scope, request: Request, made: "Made", at: date
     if not engine.incognito and engine.settings.calls_kept:
         # Now, because the messages are the caller's from here on.
         digest = hash_of(made.window)
-        engine.calls.add(scope, partial(_call, engine, scope, made, request, at, digest))
+        make = partial(_call, engine, scope, made, request, at, digest)
+        engine.calls.add(scope, make, epoch=made.view.head.epoch)
     engine.handed_out(made.occasion, made.window)
 
 

@@ -3,12 +3,13 @@
 import math
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
-from pagefile.errors import ModelError
+from pagefile.errors import ErasedError, ModelError
 from pagefile.ports import Embedder
 from pagefile.records import Fact, JsonValue, Scope, Turn
 from pagefile.text.clip import clip
@@ -80,7 +81,9 @@ class Facts(Tier):
 
     async def maintain(self, scope: Scope) -> None:
         if self._learner is not None:
-            await self._learner.learn(scope)
+            # Erased while it was read: there is nothing left to learn.
+            with suppress(ErasedError):
+                await self._learner.learn(scope)
 
     async def behind(self) -> Sequence[Scope]:
         return () if self._learner is None else await self._learner.behind()

@@ -13,7 +13,7 @@ from uuid import uuid4
 
 import anyio
 
-from pagefile.errors import ConflictError, FactRejectedError, InvalidTurnError, NotFoundError
+from pagefile.errors import ConflictError, ErasedError, FactRejectedError, InvalidTurnError, NotFoundError
 from pagefile.ports import Clock, FactStore
 from pagefile.records import Fact, Outcome, Revision, Scope, checked_id, checked_text, utc
 from pagefile.text.facts import FactIndex, coerced_confidence, confirmed_confidence, fact_key
@@ -44,6 +44,8 @@ class Draft:
     valid_from: datetime | None = None
     #: Turns that stand after the source in its conversation and may have been read before; None where nobody knows.
     later: frozenset[str] | None = None
+    #: `Head.epoch` when the source was read: what was erased since is not written back.
+    epoch: int | None = None
     project: str | None = None
     agent: str | None = None
 
@@ -142,8 +144,10 @@ class FactBook:
                 return replace(held.facts[_same_id(held, fact)], outcome=outcome)
             try:
                 revision = await self._store.revise(
-                    owner, written, action=outcome, at=fact.recorded, expected=seen[0]
+                    owner, written, action=outcome, at=fact.recorded, expected=seen[0], epoch=draft.epoch
                 )
+            except ErasedError:
+                raise
             except ConflictError:
                 if await self._store.changed(owner) == seen:
                     raise  # not because others were faster

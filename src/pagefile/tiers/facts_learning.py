@@ -8,10 +8,17 @@ a crash; a turn read twice changes nothing.
 import logging
 from dataclasses import dataclass
 
-import anyio
-
-from pagefile.errors import ConflictError, FactRejectedError, InvalidTurnError, ModelOutputError
-from pagefile.ports import EntryQuery, FactExtractor, LogReader, Meter, Proposal, Said, Watermarks
+from pagefile.errors import ErasedError, FactRejectedError, InvalidTurnError, ModelOutputError
+from pagefile.ports import (
+    EntryQuery,
+    FactExtractor,
+    LogReader,
+    Meter,
+    Proposal,
+    Said,
+    ViewRequest,
+    Watermarks,
+)
 from pagefile.records import Scope, Turn
 from pagefile.text.facts_rules import own_words
 from pagefile.tiers.facts_book import Draft, FactBook, refuse_orders
@@ -75,8 +82,6 @@ class FactLearner:
         meter: Meter,
         extractor: FactExtractor,
         instead: FactExtractor | None = None,
-        *,
-        erasing: anyio.Lock | None = None,
     ) -> None:
         self._book = book
         self._reader = reader
@@ -85,8 +90,6 @@ class FactLearner:
         self.extractor = extractor
         #: Asked when the extractor's answer is of no use.
         self._instead = instead
-        #: Held by whoever erases: a fact must not come back after the turn it was read in.
-        self._erasing = erasing or anyio.Lock()
 
     async def behind(self) -> list[Scope]:
         """Conversations that were not read to their end."""
@@ -96,6 +99,7 @@ class FactLearner:
         """Read a conversation from its watermark to its end."""
         assert scope.conversation is not None
         seq = (await self._marks.known(scope, TIER)).get(scope.conversation, 0)
+        epoch = (await self._reader.view(ViewRequest(scope, budget_tokens=0, min_turns=0))).head.epoch
         turns = kept = refused = 0
         while True:
             query = EntryQuery(
@@ -109,13 +113,13 @@ class FactLearner:
             batch = [entry for entry in entries if isinstance(entry, Turn) and entry.status == "done"]
             for proposal, turn in await self._proposals(batch):
                 later = frozenset(one.id for one in batch if (one.seq or 0) > (turn.seq or 0))
-                if await self._kept(proposal, turn, later):
+                if await self._kept(proposal, turn, later, epoch):
                     kept += 1
                 else:
                     refused += 1
             last = max((entry.seq or 0 for entry in entries), default=seq)
             if last > seq:
-                await self._marks.advance(scope, TIER, last)
+                await self._marks.advance(scope, TIER, last, epoch=epoch)
             seq, turns = last, turns + len(batch)
             if len(entries) < _BATCH:
                 return Learnt(turns, kept, refused)
@@ -140,7 +144,7 @@ class FactLearner:
             found = await self._instead.extract(said)
         return [(one, by_id[one.turn_id]) for one in found if one.turn_id in by_id]
 
-    async def _kept(self, proposal: Proposal, turn: Turn, later: frozenset[str]) -> bool:
+    async def _kept(self, proposal: Proposal, turn: Turn, later: frozenset[str], epoch: int) -> bool:
         if proposal.quote.strip() == "" or proposal.quote not in own_words(turn.user or ""):
             logger.info("a proposed fact was refused: its quote is not in turn %r", turn.id)
             self._meter.count("pagefile_facts_total", outcome="rejected")
@@ -156,24 +160,16 @@ class FactLearner:
             attribute=proposal.attribute,
             valid_from=turn.at,
             later=later,
+            epoch=epoch,
         )
         try:
             refuse_orders(proposal.text, proposal.quote)
-            async with self._erasing:
-                if not await self._is_there(turn):
-                    return False
-                fact = await self._book.remember(turn.scope, draft)
+            fact = await self._book.remember(turn.scope, draft)
+        except ErasedError:
+            return False
         except (FactRejectedError, InvalidTurnError) as error:
             logger.info("a proposed fact was refused: %s", error)
             self._meter.count("pagefile_facts_total", outcome="rejected")
             return False
         self._meter.count("pagefile_facts_total", outcome=fact.outcome or "stored")
         return True
-
-    async def _is_there(self, turn: Turn) -> bool:
-        """Whether a turn was not erased while somebody thought about it."""
-        query = EntryQuery(turn.scope, after_seq=(turn.seq or 1) - 1, limit=1)
-        try:
-            return [entry.id for entry in await self._reader.entries(query)] == [turn.id]
-        except ConflictError:
-            return False  # erased, and begun anew by somebody else
