@@ -13,7 +13,7 @@ import pytest
 
 from pagefile import Memory, PagefileError
 from tests.acceptance.cli_calling import pagefile
-from tests.findings.marks import finding, load, still_open
+from tests.findings.marks import finding, load
 
 from .looking import NO_VECTORS, PLAIN, SMALL_PAGES, bulky, given
 
@@ -47,7 +47,7 @@ async def by_hand(chat):
 
 @pytest.mark.parametrize("who", ["the same process", "another process"])
 @pytest.mark.parametrize("how", ["by hand", "in the background"])
-@still_open("security-F1")
+@finding("security-F1")
 async def test_a_summary_of_what_was_erased_never_takes_effect(url, how, who):
     """When a user is erased while a summary of theirs is being written, no later conversation of that id gets the summary."""
     waiting = Waiting()
@@ -72,7 +72,7 @@ async def test_a_summary_of_what_was_erased_never_takes_effect(url, how, who):
     assert "ERASED" not in json.dumps([window.messages, summaries])
 
 
-@still_open("security-F1")
+@finding("security-F1")
 async def test_a_summary_of_an_erased_user_never_reaches_another_user(url):
     """When a user is erased and another one takes the free id, the other one's window holds nothing of the erased user."""
     waiting = Waiting()
@@ -92,7 +92,7 @@ async def test_a_summary_of_an_erased_user_never_reaches_another_user(url):
     assert "ERASED" not in json.dumps(window.messages)
 
 
-@still_open("security-F1")
+@finding("security-F1")
 async def test_erasing_during_a_summary_damages_nothing(tmp_path):
     """A database in which somebody was erased while a summary was being written is whole: `pagefile verify` finds nothing."""
     url, waiting = f"sqlite:///{tmp_path}/a.db", Waiting()
