@@ -11,8 +11,8 @@ from pagefile.bench.trajectories import Draft, Message, Trajectory
 from pagefile.engine import Conversation, Memory
 from pagefile.records import JsonObject, Turn
 from pagefile.settings import ArchiveSettings, MemorySettings, Settings
+from pagefile.shapes import compact
 from pagefile.text.tokens import MESSAGE_OVERHEAD, REPLY_OVERHEAD, TokenCounter
-from pagefile.window.render import step_arguments
 
 #: Large enough that nothing but the archive makes a prompt shorter.
 WINDOW_TOKENS = 200_000
@@ -150,7 +150,7 @@ class _Run:
         tool, asked = self.draft.answered(message.name)
         self.turn = await self.chat.step(turn, tool=tool, input=asked, result=message.content)
         count = self.counter.count
-        call_tokens = count(tool) + count(step_arguments(asked))
+        call_tokens = count(tool) + count(compact(asked))
         self.full_tokens += 2 * MESSAGE_OVERHEAD + call_tokens + count(message.content)
         step = self.turn.steps[-1]
         self.tally.left += not step.whole

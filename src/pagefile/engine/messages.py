@@ -13,7 +13,7 @@ from pagefile.engine.engine import Engine
 from pagefile.errors import InvalidTurnError, NotFoundError, PagefileError
 from pagefile.ports import EntryQuery, Extend
 from pagefile.records import Entry, Scope, Step, Turn, plain_layout
-from pagefile.shapes import Filling, Parsed, answer, answered_steps, given_back, parsed, question
+from pagefile.shapes import Parsed, answer, answered_steps, given_back, parsed, prepared, question
 from pagefile.tiers.page_text import LOADING_TOOLS
 from pagefile.window.measure import layout_tokens, measured_step, turn_tokens
 
@@ -78,7 +78,7 @@ class Desk:
             tuple(steps.values()),
             await self.count(user),
             await self.count(assistant),
-            await self._cost(found.messages, steps),
+            await self._cost(prepared(found.messages) if done else found.messages, steps),
             None if _is_plain(found.messages, user, len(steps), assistant) else found.messages,
             found.blobs,
         )
@@ -170,7 +170,7 @@ class Desk:
     async def given_back(self, turn: Turn, shape: Shape | None) -> list[dict[str, Any]]:
         """The messages of a turn as they came, or in another shape, with the whole of every result that is still there."""
         steps = [await self.whole_step(step) for step in turn.steps]
-        return given_back(turn.messages, Filling(steps, blobs=await self.blobs(turn)), shape)
+        return given_back(turn.messages, steps, await self.blobs(turn), shape)
 
     async def whole_step(self, step: Step) -> Step:
         """The step with the text of its page; as it is when that was purged, or when it only showed a page."""

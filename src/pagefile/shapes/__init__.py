@@ -5,26 +5,39 @@
 """
 
 from pagefile.shapes.answers import answer, question
+from pagefile.shapes.anthropic import alternating, beginning_with_user
 from pagefile.shapes.filling import Filling
-from pagefile.shapes.pairing import answered_steps
+from pagefile.shapes.media import shown_tokens
+from pagefile.shapes.openai import laid_out, short
+from pagefile.shapes.pairing import answered_steps, calls_of, prepared
 from pagefile.shapes.parsing import Parsed, listed, parsed
 from pagefile.shapes.reading import plain_json
-from pagefile.shapes.rendering import given_back, own_shape, rendered, turn_messages, with_own_call_ids
+from pagefile.shapes.rendering import given_back, is_sent, rendered, written
 from pagefile.shapes.spelling import compact
+from pagefile.shapes.steps import ShownStep, shown_steps, with_own_call_ids
 
 __all__ = [
     "Filling",
     "Parsed",
+    "ShownStep",
+    "alternating",
     "answer",
     "answered_steps",
+    "beginning_with_user",
+    "calls_of",
     "compact",
     "given_back",
+    "is_sent",
+    "laid_out",
     "listed",
-    "own_shape",
     "parsed",
     "plain_json",
+    "prepared",
     "question",
     "rendered",
-    "turn_messages",
+    "short",
+    "shown_steps",
+    "shown_tokens",
     "with_own_call_ids",
+    "written",
 ]

@@ -1,6 +1,6 @@
 """Anthropic's Messages: content in blocks, results in the user's messages, roles that alternate."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pagefile.content import Media, Message, Other, Part, Reasoning, Role, Text, ToolCall, ToolResult
@@ -10,6 +10,8 @@ from pagefile.shapes.reading import Reader, content_blocks
 from pagefile.shapes.skeleton import Path
 
 ROLES: Mapping[str, Role] = {"system": "system", "user": "user", "assistant": "assistant"}
+#: What the user is made to say where the assistant speaks first.
+_OPENING = "…"
 _THINKING = frozenset({"thinking", "redacted_thinking"})
 
 
@@ -69,8 +71,8 @@ def _block(part: Part, message: Message, filling: Filling) -> dict[str, Any] | N
         case Text(text):
             return text_block(text, "anthropic") if own or text.strip() else None
         case Reasoning(text, sealed) if own:
-            kind = sealed.get("type")
-            return {**sealed, "thinking": text} if kind == "thinking" else dict(sealed)
+            kind = sealed.get("type", "thinking")
+            return {"type": kind, **sealed, **({"thinking": text} if kind == "thinking" else {})}
         case Media():
             return media_block(part, "anthropic", filling.blobs)
         case ToolCall(step):
@@ -99,22 +101,19 @@ def _result(part: ToolResult, filling: Filling) -> dict[str, Any]:
     return {**result, "is_error": True} if part.error else result
 
 
-def joined(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The same with roles that alternate, and with results first in what the user gives."""
+def alternating(messages: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The same with roles that alternate."""
     found: list[dict[str, Any]] = []
     for message in messages:
-        last = found[-1] if found else None
-        if not _as_blocks(message["content"]):
-            continue
-        if last is not None and last["role"] == message["role"]:
-            content = [*_as_blocks(last["content"]), *_as_blocks(message["content"])]
-            found[-1] = {**last, **message, "content": content}
+        if found and found[-1]["role"] == message["role"]:
+            found[-1]["content"].extend(message["content"])
         else:
             found.append(message)
     return found
 
 
-def _as_blocks(content: Any) -> list[dict[str, Any]]:
-    if isinstance(content, str):
-        return [text_block(content, "anthropic")] if content.strip() else []
-    return content or []
+def beginning_with_user(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The same with a message of the user's at the beginning of the conversation."""
+    if messages and messages[0]["role"] != "user":
+        return [{"role": "user", "content": [text_block(_OPENING, "anthropic")]}, *messages]
+    return messages

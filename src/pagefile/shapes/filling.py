@@ -10,19 +10,19 @@ from pagefile.content import Message, Other, Reasoning, Text
 from pagefile.records import Step
 from pagefile.shapes.skeleton import filled
 from pagefile.shapes.spelling import SPELLINGS, compact
+from pagefile.shapes.steps import ShownStep
 
 
 @dataclass(frozen=True, slots=True)
 class Filling:
-    """The steps of a turn, other texts to show for some of their results, and the bytes that are at hand."""
+    """The steps of a turn, as they are or as they are shown, and the bytes that are at hand."""
 
-    steps: Sequence[Step]
-    replaced: Mapping[int, str] = field(default_factory=dict[int, str])
+    steps: Sequence[Step] | Mapping[int, ShownStep]
     blobs: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
 
     def result(self, number: int) -> str:
         """The text that is shown for a result."""
-        return self.replaced.get(number, self.steps[number].result)
+        return self.steps[number].result
 
     def arguments(self, number: int) -> str:
         """A tool's input as JSON text."""
@@ -39,7 +39,7 @@ class Filling:
     def is_whole(self, number: int) -> bool:
         """Whether the text of a result is the one that came."""
         step = self.steps[number]
-        return number not in self.replaced and step.whole and not step.lost_chars
+        return isinstance(step, Step) and step.whole and not step.lost_chars
 
 
 def _reference(value: Any) -> tuple[int, list[Any]]:

@@ -3,7 +3,7 @@
 import base64
 import binascii
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -169,11 +169,16 @@ def media_block(media: Media, shape: Shape, blobs: Mapping[str, bytes]) -> dict[
     return text_block(note(media), shape) if block is None else block
 
 
-def text_block(text: str, shape: Shape, *, said: bool = False) -> dict[str, Any]:
-    """A text as a block; `said` when the model said it."""
-    if shape == "responses":
-        return {"type": "output_text" if said else "input_text", "text": text}
-    return {"type": "text", "text": text}
+def shown_tokens(media: Media, shape: Shape, count: Callable[[str], int]) -> int:
+    """What it costs in a vendor's message when its bytes are at hand: its estimate, or the note of it where it cannot be shown."""
+    writer = _WRITERS.get((shape, media.kind))
+    block = writer(media, b"" if media.blob else None) if writer else None
+    return count(note(media)) if block is None else media.tokens
+
+
+def text_block(text: str, shape: Shape) -> dict[str, Any]:
+    """A text as a block."""
+    return {"type": "input_text" if shape == "responses" else "text", "text": text}
 
 
 def _address(media: Media, data: bytes | None) -> str | None:

@@ -1,13 +1,16 @@
 """OpenAI's Chat Completions: messages with a role, and tool calls beside the content."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
-from pagefile.content import Media, Message, Part, Role, Text, ToolCall, ToolResult
+from pagefile.content import Media, Message, Other, Part, Role, Text, ToolCall, ToolResult
+from pagefile.records import Step
 from pagefile.shapes.filling import Filling
-from pagefile.shapes.media import media_block, note, text_block
+from pagefile.shapes.media import media_block, text_block
 from pagefile.shapes.reading import Reader, content_blocks
 from pagefile.shapes.skeleton import Path, as_list, as_object
+from pagefile.shapes.spelling import compact
+from pagefile.shapes.steps import ShownStep
 
 ROLES: Mapping[str, Role] = {
     "system": "system",
@@ -96,26 +99,57 @@ def _read_function(reader: Reader, function: Mapping[str, Any], call_id: object,
 # -- writing --------------------------------------------------------------------------------------------------------
 
 
-def write(message: Message, filling: Filling) -> list[dict[str, Any]]:
-    """The messages that say it: a result is a message of its own."""
-    results = [part for part in message.parts if isinstance(part, ToolResult)]
-    said = [part for part in message.parts if not isinstance(part, ToolResult)]
-    messages = [_result(part, filling) for part in results]
-    if message.role != "tool" and (said or not results):
-        messages += _spoken(message, said, filling)
+def laid_out(messages: Iterable[Message]) -> list[Message]:
+    """Prepared messages, each of which the chat API has one for: a result is one, and the images that came with results follow them.
+
+    A tool's message takes only text, so that they come in a message of the user's.
+    """
+    found: list[Message] = []
+    held: list[Media] = []
+    for message in messages:
+        results = [part for part in message.parts if isinstance(part, ToolResult)]
+        if held and not results:
+            found.append(Message("user", tuple(held), found[-1].shape))
+            held = []
+        for part in results:
+            found.append(Message("tool", (ToolResult(part.step, (), part.error),), message.shape))
+            held += part.media
+        rest = tuple(part for part in message.parts if not isinstance(part, ToolResult))
+        if rest:
+            found.append(Message(message.role, rest, message.shape))
+    return [*found, Message("user", tuple(held), found[-1].shape)] if held else found
+
+
+def short(user: str | None, steps: Iterable[ShownStep], assistant: str | None) -> list[dict[str, Any]]:
+    """A turn in its short form. Most turns are such, and there are hundreds of them in a window."""
+    messages: list[dict[str, Any]] = [{"role": "user", "content": user}] if user else []
+    for step in steps:
+        messages += ({"role": "assistant", "content": "", "tool_calls": [_called(step)]}, _answered(step))
+    if assistant:
+        messages.append({"role": "assistant", "content": assistant})
     return messages
 
 
-def _result(part: ToolResult, filling: Filling) -> dict[str, Any]:
-    # A tool's message has no room for pictures.
-    notes = [note(media) for media in part.media]
-    content = "\n".join([filling.result(part.step), *notes]) if notes else filling.result(part.step)
-    return {"role": "tool", "tool_call_id": filling.steps[part.step].call_id, "content": content}
+def write(message: Message, filling: Filling) -> list[dict[str, Any]]:
+    """The messages that say it: a result is a message of its own."""
+    results = [part.step for part in message.parts if isinstance(part, ToolResult)]
+    if results:
+        return [_answered(filling.steps[step]) for step in results]
+    return _spoken(message, filling)
 
 
-def _spoken(message: Message, parts: Sequence[Part], filling: Filling) -> list[dict[str, Any]]:
-    blocks = [block for part in parts if (block := _block(part, message, filling)) is not None]
-    calls = [_call(part, filling) for part in parts if isinstance(part, ToolCall)]
+def _answered(step: Step | ShownStep) -> dict[str, Any]:
+    return {"role": "tool", "tool_call_id": step.call_id, "content": step.result}
+
+
+def _called(step: Step | ShownStep) -> dict[str, Any]:
+    function = {"name": step.tool, "arguments": compact(step.input)}
+    return {"id": step.call_id, "type": "function", "function": function}
+
+
+def _spoken(message: Message, filling: Filling) -> list[dict[str, Any]]:
+    blocks = [block for part in message.parts if (block := _block(part, message, filling)) is not None]
+    calls = [_called(filling.steps[part.step]) for part in message.parts if isinstance(part, ToolCall)]
     if not blocks and not calls and message.shape not in {"openai", "plain"}:
         return []
     spoken = {"role": message.role, "content": _content(blocks, message.role)}
@@ -135,43 +169,9 @@ def _block(part: Part, message: Message, filling: Filling) -> dict[str, Any] | N
     match part:
         case Text(text):
             return text_block(text, "openai") if text or message.shape == "openai" else None
-        case Media() if message.role == "user":
-            return media_block(part, "openai", filling.blobs)
         case Media():
-            return text_block(note(part), "openai")
+            return media_block(part, "openai", filling.blobs)
+        case Other(value) if message.role == "user" and isinstance(value, Mapping):
+            return dict(value)
         case _:
             return None
-
-
-def _call(part: ToolCall, filling: Filling) -> dict[str, Any]:
-    step = filling.steps[part.step]
-    function = {"name": step.tool, "arguments": filling.arguments(part.step)}
-    return {"id": step.call_id, "type": "function", "function": function}
-
-
-def joined(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The same with what the assistant said and called in one message: a call has to be followed by its result."""
-    found: list[dict[str, Any]] = []
-    for message in messages:
-        last = found[-1] if found else None
-        if last is not None and last["role"] == message["role"] == "assistant" and _calls(last, message):
-            found[-1] = _joined(last, message)
-        else:
-            found.append(message)
-    return found
-
-
-def _calls(*messages: dict[str, Any]) -> bool:
-    return any(message.get("tool_calls") for message in messages)
-
-
-def _joined(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
-    blocks = [*_as_blocks(one.get("content")), *_as_blocks(other.get("content"))]
-    calls = [*(one.get("tool_calls") or ()), *(other.get("tool_calls") or ())]
-    return {**one, **other, "content": _content(blocks, "assistant"), "tool_calls": calls}
-
-
-def _as_blocks(content: Any) -> list[dict[str, Any]]:
-    if isinstance(content, str):
-        return [text_block(content, "openai")] if content else []
-    return content or []

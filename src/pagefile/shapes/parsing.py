@@ -69,13 +69,14 @@ def _shape_before(before: Sequence[Message]) -> Shape | None:
 
 def _read(raw: dict[str, Any], shape: Shape, book: Book, index: int) -> Message:
     message = _READERS[shape](Reader(raw, shape, book, index))
-    filling = Filling(book.all(), blobs=book.blobs)
+    steps = book.all()
+    filling = Filling(steps, book.blobs)
     if same(WRITERS[shape](replace(message, given=None), filling), [raw]):
         message = replace(message, given=None)
     elif not same(filling.as_given(message), raw):
         # A reader that loses something is a mistake of ours; what came is not the place to pay for it.
         message = replace(message, given=carved(raw, {}))
-    _check_texts(message, filling.steps, index)
+    _check_texts(message, steps, index)
     return message
 
 

@@ -1,11 +1,11 @@
 """OpenAI's Responses: a list of items, of which messages are one kind."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pagefile.content import Media, Message, Other, Part, Reasoning, Text, ToolCall, ToolResult
 from pagefile.shapes.filling import Filling
-from pagefile.shapes.media import media_block, note, text_block
+from pagefile.shapes.media import media_block, text_block
 from pagefile.shapes.openai import ROLES
 from pagefile.shapes.reading import Reader, content_blocks
 from pagefile.shapes.skeleton import Path, as_list, as_object
@@ -84,13 +84,13 @@ def write(message: Message, filling: Filling) -> list[dict[str, Any]]:
     items: list[dict[str, Any]] = []
     said: list[Part] = []
     for part in message.parts:
-        if isinstance(part, (Text, Media)):
+        if isinstance(part, (Text, Media)) or (isinstance(part, Other) and message.role == "user"):
             said.append(part)
             continue
         items += _message(message, said, filling)
         items += _item(part, message, filling)
         said = []
-    if not said and not message.parts and message.shape == "responses":
+    if not message.parts and message.shape == "responses":
         return [{"role": message.role, "content": ""}]
     return [*items, *_message(message, said, filling)]
 
@@ -103,18 +103,17 @@ def _message(message: Message, parts: Sequence[Part], filling: Filling) -> list[
     content = blocks if only is None else only
     if message.role == "assistant" and only is None:
         content = "\n".join(str(block.get("text", "")) for block in blocks)
-    role = "user" if message.role == "tool" else message.role
-    return [{"role": role, "content": content}]
+    return [{"role": message.role, "content": content}]
 
 
 def _block(part: Part, message: Message, filling: Filling) -> dict[str, Any] | None:
     match part:
         case Text(text):
             return text_block(text, "responses") if text or message.shape == "responses" else None
-        case Media() if message.role == "user":
-            return media_block(part, "responses", filling.blobs)
         case Media():
-            return text_block(note(part), "responses")
+            return media_block(part, "responses", filling.blobs)
+        case Other(value) if isinstance(value, Mapping):
+            return dict(value)
         case _:
             return None
 
@@ -147,8 +146,3 @@ def _result(part: ToolResult, filling: Filling) -> dict[str, Any]:
         said = [text_block(text, "responses")] if text else []
         output = [*said, *(media_block(media, "responses", filling.blobs) for media in part.media)]
     return {"type": "function_call_output", "call_id": filling.steps[part.step].call_id, "output": output}
-
-
-def joined(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The same: items need not alternate."""
-    return messages

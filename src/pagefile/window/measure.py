@@ -3,17 +3,17 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from pagefile.content import Media, Message, Other, Part, Reasoning, Text, ToolCall, ToolResult
-from pagefile.records import JsonValue, Step, Turn
+from pagefile.content import Media, Message, Other, Part, Reasoning, Shape, Text, ToolCall, ToolResult
+from pagefile.records import Step, Turn
+from pagefile.shapes import compact, is_sent, laid_out, prepared, shown_tokens
 from pagefile.text.tokens import MESSAGE_OVERHEAD
-from pagefile.window.render import step_arguments
 
 Count = Callable[[str], int]
 
 
 def measured_step(step: Step, count: Count) -> Step:
     """The step with its counts."""
-    call_tokens = count(step.tool) + count(step_arguments(step.input))
+    call_tokens = count(step.tool) + count(compact(step.input))
     return replace(step, call_tokens=call_tokens, result_tokens=count(step.result))
 
 
@@ -42,49 +42,43 @@ def layout_tokens(
     *,
     running: bool = False,
 ) -> int:
-    """Messages with parts; `steps` has the tokens of each call and of the text that is shown for its result.
+    """Messages with parts, as they are sent; `steps` has the tokens of each call and of the text that is shown for its result.
 
-    Reasoning costs something only in the running turn: afterwards it is not sent any more.
+    What only one provider can read is counted in the messages that came from it. Reasoning costs something only in the running
+    turn: afterwards it is not sent any more.
     """
-    tokens, media = 0, False
-    for message in layout:
-        results = [part for part in message.parts if isinstance(part, ToolResult)]
-        tokens += sum(MESSAGE_OVERHEAD + steps[part.step][1] for part in results)
-        # What came with results follows them in one message of its own.
-        began = any(part.media for part in results) and not media
-        media = bool(results) and (media or began)
-        tokens += MESSAGE_OVERHEAD * began + sum(one.tokens for part in results for one in part.media)
-        tokens += _said_tokens(message, steps, count)
-        if running:
-            tokens += sum(
-                count(part.text) for part in message.parts if isinstance(part, Reasoning) and part.text
-            )
-    return tokens
+    return sum(_message_tokens(message, steps, count, running) for message in laid_out(layout))
 
 
-def _said_tokens(message: Message, steps: Mapping[int, tuple[int, int]], count: Count) -> int:
-    """A message without its results; nothing when it has nothing else to say."""
-    calls = [steps[part.step][0] for part in message.parts if isinstance(part, ToolCall)]
-    if message.role == "assistant":
-        text = message.text
-        said = [count(text)] if calls or text.strip() else []
-    else:
-        said = [_content_tokens(part, count) for part in message.parts if _is_content(part)]
-    return MESSAGE_OVERHEAD + sum(said) + sum(calls) if said or calls else 0
+def _message_tokens(
+    message: Message, steps: Mapping[int, tuple[int, int]], count: Count, running: bool
+) -> int:
+    own: Shape = "openai" if message.shape == "plain" else message.shape
+    parts = [part for part in message.parts if is_sent(part, message, own, reasoning=running)]
+    texts = [part.text for part in parts if isinstance(part, Text) and part.text.strip()]
+    if message.role != "user":
+        # They are one text in the message.
+        texts = ["\n".join(texts)]
+    tokens = sum(map(count, texts)) + sum(_part_tokens(part, own, steps, count) for part in parts)
+    framed = any(texts) or any(not isinstance(part, (Text, Reasoning)) for part in parts)
+    return tokens + MESSAGE_OVERHEAD * framed
 
 
-def _is_content(part: Part) -> bool:
-    return bool(part.text.strip()) if isinstance(part, Text) else isinstance(part, Media | Other)
-
-
-def _content_tokens(part: Part, count: Count) -> int:
-    if isinstance(part, Media):
-        return part.tokens
-    return count(part.text if isinstance(part, Text | Reasoning) else step_arguments(_value(part)))
-
-
-def _value(part: Part) -> JsonValue:
-    return part.value if isinstance(part, Other) else None
+def _part_tokens(part: Part, shape: Shape, steps: Mapping[int, tuple[int, int]], count: Count) -> int:
+    """A part that is not a text."""
+    match part:
+        case ToolCall(step):
+            return steps[step][0]
+        case ToolResult(step):
+            return steps[step][1]
+        case Media():
+            return shown_tokens(part, shape, count)
+        case Reasoning(text):
+            return count(text)
+        case Other(value):
+            return count(compact(value))
+        case Text():
+            return 0
 
 
 def recounted(turn: Turn, count: Count, counter: str) -> Turn:
@@ -96,7 +90,7 @@ def recounted(turn: Turn, count: Count, counter: str) -> Turn:
         tokens = turn_tokens(turn.user, user_tokens, turn.assistant, assistant_tokens, steps)
     else:
         counts = {number: (step.call_tokens, step.result_tokens) for number, step in enumerate(steps)}
-        tokens = layout_tokens(turn.layout, counts, count)
+        tokens = layout_tokens(prepared(turn.layout), counts, count)
     return replace(
         turn,
         user_tokens=user_tokens,

@@ -6,9 +6,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from pagefile.content import JsonObject, JsonValue, message_from, message_json
+from pagefile.shapes import ShownStep
 from pagefile.window.candidates import MEMORY, Block
 from pagefile.window.render import Language, Placement, memory_text, system_text
-from pagefile.window.shown import ShownStep, ShownTurn
+from pagefile.window.shown import ShownTurn
 
 _NO_SECTIONS: Mapping[Block, tuple[str, ...]] = {}
 _NO_BLOBS: Mapping[str, bytes] = {}

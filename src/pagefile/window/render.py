@@ -1,11 +1,10 @@
 """The texts that a window adds to a conversation, system message and memory block, and the hash of its messages."""
 
 import hashlib
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
-from pagefile.records import JsonValue
+from pagefile.shapes import compact
 from pagefile.window.candidates import INSTRUCTIONS, MEMORY, TAGGED, Block, Message
 
 Placement = Literal["tail", "head"]
@@ -53,11 +52,6 @@ def _heading(block: Block, tongue: Language) -> Sequence[str]:
     return [HEADINGS[block][tongue]] if block in HEADINGS else []
 
 
-def step_arguments(value: JsonValue) -> str:
-    """A tool's input as the JSON text that is in the message."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-
-
 _NO_TOOL = ("", "")
 
 
@@ -68,13 +62,13 @@ def prefix_hash(messages: Iterable[Message]) -> str:
         fields += (message["role"], message["content"])
         if len(message) > 2:
             calls = message.get("tool_calls")
-            fields += (message.get("tool_call_id", ""), step_arguments(calls) if calls else "")
+            fields += (message.get("tool_call_id", ""), compact(calls) if calls else "")
         else:
             fields += _NO_TOOL
     try:
         text = "\x1f".join(fields)
     except TypeError:  # a message in blocks
-        text = "\x1f".join([one if isinstance(one, str) else step_arguments(one) for one in fields])
+        text = "\x1f".join([one if isinstance(one, str) else compact(one) for one in fields])
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 

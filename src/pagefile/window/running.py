@@ -7,12 +7,12 @@ from itertools import groupby
 
 from pagefile.content import Message
 from pagefile.records import Step, Turn
+from pagefile.shapes import ShownStep, calls_of, prepared, shown_steps
 from pagefile.text.tokens import MESSAGE_OVERHEAD
 from pagefile.window.candidates import Candidate, Form
 from pagefile.window.forms import Text, note_of
 from pagefile.window.measure import layout_tokens, side_tokens
-from pagefile.window.pairing import calls_of, paired, results_of
-from pagefile.window.shown import ShownStep, ShownTurn, shown_steps
+from pagefile.window.shown import ShownTurn
 from pagefile.window.wording import ZH, Wording
 
 Count = Callable[[str], int]
@@ -91,7 +91,7 @@ def stretches(layout: tuple[Message, ...]) -> list[Stretch]:
     """A layout in order: what was said, and exchanges of calls with their results."""
     found: list[Stretch] = []
     at = 0
-    for _, group in groupby(_numbered(paired(layout)), key=lambda pair: pair[0]):
+    for _, group in groupby(_numbered(prepared(layout)), key=lambda pair: pair[0]):
         messages = tuple(message for _, message in group)
         steps = sorted(step for message in messages for step in calls_of(message))
         found.append(Stretch(at, messages, tuple(steps)))
@@ -103,7 +103,7 @@ def _numbered(layout: Sequence[Message]) -> Iterator[tuple[int, Message]]:
     """Each message with the number of its stretch: one begins where somebody else speaks, and after results."""
     number, before = 0, ""
     for message in layout:
-        who = "model" if message.role == "assistant" else "results" if results_of(message) else "said"
+        who = "model" if message.role == "assistant" else "results" if message.role == "tool" else "said"
         joined = (before, who) in {("model", "model"), ("model", "results"), ("results", "results")}
         number += not joined
         before = who

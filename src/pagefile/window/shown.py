@@ -1,25 +1,11 @@
-"""A turn as a window shows it: which messages, and which text for each tool result.
-
-These are named tuples, because there is one for every form of every turn, and a frozen dataclass takes four times as long to make.
-"""
+"""A turn as a window shows it: which messages, and which text for each tool result."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from pagefile.content import Message, Text
-from pagefile.records import JsonValue, Step, Turn, plain_layout
-from pagefile.window.pairing import paired
-
-
-class ShownStep(NamedTuple):
-    """A tool call, and the text that the window shows for its result."""
-
-    tool: str
-    input: JsonValue
-    #: Unique among the steps of its turn: providers refuse a request in which one comes twice.
-    call_id: str
-    result: str
-
+from pagefile.records import Turn, plain_layout
+from pagefile.shapes import ShownStep, prepared, shown_steps
 
 _NO_STEPS: Mapping[int, ShownStep] = {}
 
@@ -34,7 +20,7 @@ class ShownTurn(NamedTuple):
     assistant: str | None = None
     #: The steps that are shown, by their number in the turn.
     steps: Mapping[int, ShownStep] = _NO_STEPS
-    #: The messages in their order, where they are more than `user`, `steps` and `assistant` tell.
+    #: The messages in the order in which they are sent, where they are more than `user`, `steps` and `assistant` tell.
     layout: tuple[Message, ...] | None = None
 
     @property
@@ -50,7 +36,7 @@ def shown_turn(turn: Turn, form: str, results: Mapping[int, str]) -> ShownTurn:
     if not turn.steps and turn.layout is None:
         return ShownTurn(turn.id, form, turn.user, turn.assistant)
     steps = shown_steps(turn.steps, results)
-    layout = None if turn.layout is None else paired(turn.layout)
+    layout = None if turn.layout is None else prepared(turn.layout)
     return ShownTurn(turn.id, form, turn.user, turn.assistant, steps, layout)
 
 
@@ -60,27 +46,6 @@ def slim_turn(turn: Turn) -> ShownTurn:
         return ShownTurn(turn.id, "slim", turn.user, turn.assistant)
     said = tuple(_said(turn.layout))
     return ShownTurn(turn.id, "slim", turn.user, turn.assistant, layout=said)
-
-
-def shown_steps(steps: Sequence[Step], results: Mapping[int, str]) -> dict[int, ShownStep]:
-    """The steps of a turn by number, each with its own call id."""
-    seen: set[str] = set()
-    return {
-        number: ShownStep(
-            step.tool, step.input, own_call_id(step.call_id, seen), results.get(number, step.result)
-        )
-        for number, step in enumerate(steps)
-    }
-
-
-def own_call_id(call_id: str, seen: set[str]) -> str:
-    """A call id that is not among those seen; it is from now on."""
-    number, own = 1, call_id
-    while own in seen:
-        number += 1
-        own = f"{call_id}_{number}"
-    seen.add(own)
-    return own
 
 
 def _said(layout: Sequence[Message]) -> Iterator[Message]:

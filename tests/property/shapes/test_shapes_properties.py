@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pagefile.content import message_from, message_json
-from pagefile.shapes import Filling, Parsed, given_back, parsed, rendered
+from pagefile.shapes import Parsed, given_back, parsed, rendered
 
 from .vendors import TYPES, conversations, is_valid, json_of
 
@@ -26,7 +26,7 @@ def test_what_came_is_given_back_as_equal_json(shape, data):
     """parse, store and give back is the identity, unknown parts and fields included."""
     messages = data.draw(conversations(shape))
     found = parsed(messages, shape)
-    again = given_back(stored(found), Filling(found.steps, blobs=found.blobs))
+    again = given_back(stored(found), found.steps, found.blobs)
     assert json_of(messages) == json_of(again)
 
 
@@ -36,7 +36,7 @@ def test_it_is_given_back_whatever_shape_it_was_taken_for(shape, data):
     """Where the shape is detected, a wrong guess loses nothing."""
     messages = [data.draw(conversations(shape))[0]]
     found = parsed(messages)
-    assert json_of(messages) == json_of(given_back(stored(found), Filling(found.steps, blobs=found.blobs)))
+    assert json_of(messages) == json_of(given_back(stored(found), found.steps, found.blobs))
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -48,8 +48,9 @@ def test_a_turn_that_grows_is_given_back_too(shape, data):
     first = parsed(messages[:cut], shape)
     more = parsed(messages[cut:], shape, steps=first.steps, before=first.messages)
     known = [more.results.get(number, step) for number, step in enumerate(first.steps)]
-    filling = Filling([*known, *more.steps], blobs={**first.blobs, **more.blobs})
-    assert json_of(messages) == json_of(given_back([*first.messages, *more.messages], filling))
+    blobs = {**first.blobs, **more.blobs}
+    again = given_back([*first.messages, *more.messages], [*known, *more.steps], blobs)
+    assert json_of(messages) == json_of(again)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -60,7 +61,7 @@ def test_every_provider_can_be_given_every_turn(shape, target, data):
     """Cross-rendered messages are of the provider's own types, and every call has its result behind it."""
     messages = data.draw(conversations(shape))
     found = parsed(messages, shape)
-    shown = rendered(found.messages, Filling(found.steps, blobs=found.blobs), target)
+    shown = rendered(found.messages, found.steps, found.blobs, target)
     if shape != target:
         assert all(is_valid(target, message) for message in shown)
     PAIRED[target](shown)

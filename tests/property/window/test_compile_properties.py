@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pagefile.errors import BudgetError
+from pagefile.shapes import ShownStep
 from pagefile.text.tokens import MESSAGE_OVERHEAD, REPLY_OVERHEAD, open_counter
 from pagefile.window import compile as compiling
 from pagefile.window.budget import Budget
@@ -13,7 +14,7 @@ from pagefile.window.candidates import RANK, REQUIRED, TURNS, Candidate, Form
 from pagefile.window.compile import CUT_TURNS, Compiled, Layout, compile_window
 from pagefile.window.render import escape
 from pagefile.window.renderings import chat_turn
-from pagefile.window.shown import ShownStep, ShownTurn
+from pagefile.window.shown import ShownTurn
 
 COUNT = open_counter().count
 

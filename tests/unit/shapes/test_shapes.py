@@ -8,7 +8,18 @@ import pytest
 from pagefile.content import Media, Reasoning, Text, ToolCall, ToolResult, message_json
 from pagefile.errors import InvalidTurnError
 from pagefile.records import Scope, Step, Turn, plain_layout
-from pagefile.shapes import Filling, answer, given_back, parsed, question, rendered, turn_messages
+from pagefile.shapes import (
+    Filling,
+    answer,
+    given_back,
+    parsed,
+    prepared,
+    question,
+    rendered,
+    short,
+    shown_steps,
+    written,
+)
 from pagefile.shapes.pixels import IMAGE_TOKENS, pixels, tile_tokens
 
 NOW = datetime(2026, 1, 31, tzinfo=UTC)
@@ -26,8 +37,12 @@ CHAT = [
 ]
 
 
-def filling(found, **replaced):
-    return Filling(found.steps, blobs=found.blobs, **replaced)
+def back(found):
+    return given_back(found.messages, found.steps, found.blobs)
+
+
+def shown(found, shape, blobs=None):
+    return rendered(found.messages, found.steps, found.blobs if blobs is None else blobs, shape)
 
 
 def test_what_was_said_beside_the_calls_and_between_them_is_there():
@@ -37,7 +52,7 @@ def test_what_was_said_beside_the_calls_and_between_them_is_there():
     assert found.messages[2].parts == (ToolResult(1),)
     assert [step.result for step in found.steps] == ["there", "not there"]
     assert [step.input for step in found.steps] == [{"where": "up"}, {"where": "down"}]
-    assert CHAT == given_back(found.messages, filling(found))
+    assert CHAT == back(found)
 
 
 def test_question_and_answer_are_what_document_001_reads():
@@ -51,15 +66,14 @@ def test_question_and_answer_are_what_document_001_reads():
 def test_a_provider_gets_each_result_right_behind_its_call():
     """OpenAI refuses what stands between a call and its result."""
     found = parsed(CHAT)
-    roles = [message["role"] for message in rendered(found.messages, filling(found), "openai")]
+    roles = [message["role"] for message in shown(found, "openai")]
     assert roles == ["user", "assistant", "tool", "tool", "developer", "assistant"]
 
 
 def test_a_call_that_was_never_answered_is_left_out():
     """And what was said beside it stays."""
     found = parsed(CHAT[:2])
-    shown = rendered(found.messages, filling(found), "anthropic")
-    assert shown[1] == {
+    assert shown(found, "anthropic")[1] == {
         "role": "assistant",
         "content": [{"type": "text", "text": "I will look in both places."}],
     }
@@ -68,7 +82,7 @@ def test_a_call_that_was_never_answered_is_left_out():
 def test_a_result_without_its_call_gets_one():
     """A provider refuses a result that answers nothing."""
     found = parsed([{"role": "tool", "tool_call_id": "x", "content": "42"}])
-    call, result = rendered(found.messages, filling(found), "openai")
+    call, result = shown(found, "openai")
     assert call["tool_calls"][0]["id"] == result["tool_call_id"] == "x"
 
 
@@ -77,8 +91,8 @@ def test_thoughts_go_back_to_the_provider_that_sealed_them_and_to_no_other():
     thought = {"type": "thinking", "thinking": "hm", "signature": "EqQB"}
     found = parsed([{"role": "assistant", "content": [thought, {"type": "text", "text": "yes"}]}])
     assert found.messages[0].parts[0] == Reasoning("hm", {"type": "thinking", "signature": "EqQB"})
-    assert rendered(found.messages, filling(found), "anthropic")[0]["content"][0] == thought
-    assert rendered(found.messages, filling(found), "openai") == [{"role": "assistant", "content": "yes"}]
+    assert shown(found, "anthropic")[0]["content"][0] == thought
+    assert shown(found, "openai") == [{"role": "assistant", "content": "yes"}]
 
 
 def test_nothing_bulky_is_stored_twice():
@@ -106,14 +120,49 @@ def test_nothing_bulky_is_stored_twice():
         0,
         False,
     )
-    assert messages == given_back(found.messages, filling(found))
+    assert messages == back(found)
 
 
 def test_a_result_that_is_replaced_is_shown_in_its_place():
-    """A placeholder takes the place of the text, and everything else of the message stays."""
-    found = parsed([*CHAT[:2], {**CHAT[2], "name": "look"}, CHAT[4]])
-    shown = rendered(found.messages, filling(found, replaced={1: "[archived]"}), "openai")
-    assert shown[2] == {"role": "tool", "tool_call_id": "b", "content": "[archived]", "name": "look"}
+    """A placeholder takes the place of the text; the call and its id stay."""
+    found = parsed([*CHAT[:2], CHAT[2], CHAT[4]])
+    steps = shown_steps(found.steps, {1: "[archived]"})
+    messages = written(prepared(found.messages), Filling(steps), "openai")
+    assert messages[3] == {"role": "tool", "tool_call_id": "b", "content": "[archived]"}
+
+
+def test_the_picture_of_a_result_follows_it_in_openai_chat():
+    """A tool's message takes only text there; the other two providers show it in the result."""
+    source = {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}
+    blocks = [{"type": "text", "text": "a cat"}, {"type": "image", "source": source}]
+    found = parsed(
+        [
+            {"role": "user", "content": "Look"},
+            {"role": "assistant", "content": [{"type": "tool_use", "id": "t", "name": "look", "input": {}}]},
+            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t", "content": blocks}]},
+            {"role": "assistant", "content": "A cat."},
+        ]
+    )
+    url = "data:image/png;base64,iVBORw0KGgo="
+    chat = shown(found, "openai")
+    assert [message["role"] for message in chat] == ["user", "assistant", "tool", "user", "assistant"]
+    assert chat[2]["content"] == "a cat"
+    assert chat[3]["content"] == [{"type": "image_url", "image_url": {"url": url}}]
+    assert shown(found, "anthropic")[2]["content"][0]["content"] == blocks
+    assert shown(found, "responses")[2]["output"] == [
+        {"type": "input_text", "text": "a cat"},
+        {"type": "input_image", "detail": "auto", "image_url": url},
+    ]
+
+
+def test_a_thought_that_led_to_nothing_is_left_out():
+    """OpenAI refuses reasoning whose call is not behind it."""
+    thought = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "x"}
+    call = {"type": "function_call", "call_id": "a", "name": "look", "arguments": "{}"}
+    output = {"type": "function_call_output", "call_id": "a", "output": "there"}
+    asked = {"role": "user", "content": "Where?"}
+    assert shown(parsed([asked, thought, call]), "responses") == [asked]
+    assert shown(parsed([asked, thought, call, output]), "responses") == [asked, thought, call, output]
 
 
 def test_an_image_that_is_not_at_hand_is_named():
@@ -121,8 +170,9 @@ def test_an_image_that_is_not_at_hand_is_named():
     source = {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}
     found = parsed([{"role": "user", "content": [{"type": "image", "source": source}]}])
     assert isinstance(found.messages[0].parts[0], Media)
-    shown = rendered(found.messages, Filling(found.steps), "anthropic")
-    assert shown[0]["content"] == [{"type": "text", "text": "[image: image/png, 8 bytes]"}]
+    assert shown(found, "anthropic", {})[0]["content"] == [
+        {"type": "text", "text": "[image: image/png, 8 bytes]"}
+    ]
 
 
 @pytest.mark.parametrize(
@@ -169,9 +219,11 @@ def test_the_short_form_is_rendered_as_before():
 
     second = called("a_2", "null", "")
     assert turn.messages == plain_layout("Where?", range(2), "There.")
-    assert turn_messages(turn) == [user, *called("a", '{"where":"上"}', "there"), *second, said]
-    assert turn_messages(turn, results={0: "…"}) == [user, *called("a", '{"where":"上"}', "…"), *second, said]
-    assert turn_messages(turn, steps=False) == [user, said]
+    expected = [user, *called("a", '{"where":"上"}', "there"), *second, said]
+    assert rendered(turn.messages, turn.steps, {}, "openai") == expected
+    assert short("Where?", shown_steps(steps, {}).values(), "There.") == expected
+    replaced = shown_steps(steps, {0: "…"}).values()
+    assert short("Where?", replaced, None) == [user, *called("a", '{"where":"上"}', "…"), *second]
 
 
 def test_pixels_are_read_from_the_head_of_a_picture():

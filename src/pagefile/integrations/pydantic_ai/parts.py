@@ -23,7 +23,8 @@ from pydantic_core import to_json
 
 from pagefile.content import Message, Text, ToolCall, ToolResult
 from pagefile.engine.drafts import result_text
-from pagefile.window.shown import ShownStep, ShownTurn
+from pagefile.shapes import ShownStep
+from pagefile.window.shown import ShownTurn
 
 
 def prompt_text(prompt: str | Sequence[UserContent] | None) -> str | None:
