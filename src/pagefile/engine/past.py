@@ -79,6 +79,7 @@ class PastStore(Store):
         self.watermarks = store.watermarks
         self.keys = store.keys
         self.items = store.items
+        self.media = store.media
 
     async def erase(self, scope: Scope) -> ErasureReceipt:
         raise StoreError("What was cannot be erased: erase what is, with `memory.forget()`.")

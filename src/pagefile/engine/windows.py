@@ -11,9 +11,10 @@ from pagefile.engine.asking import Request
 from pagefile.engine.engine import Engine
 from pagefile.engine.moments import KEY as MOMENT
 from pagefile.engine.moments import moment_of
-from pagefile.errors import ConflictError, StoreError
+from pagefile.errors import ConflictError, NotFoundError, StoreError
 from pagefile.ports import LogView, ViewRequest
 from pagefile.records import NEVER, Call, Head, Scope
+from pagefile.shapes import note
 from pagefile.text.scripts import language
 from pagefile.tiers.base import Occasion
 from pagefile.tiers.history import History
@@ -24,6 +25,8 @@ from pagefile.window.render import messages_hash
 
 FULL_HISTORY = "FULL_HISTORY"
 SUMMARY_N = "SUMMARY_N"
+#: Bytes of images and files in one window. In base64 they take a third more, and Anthropic's requests end at 32 MB.
+MOST_MEDIA_BYTES = 20_000_000
 
 
 async def make_window(engine: Engine, scope: Scope, request: Request) -> Window:
@@ -97,6 +100,7 @@ async def assembled(engine: Engine, scope: Scope, request: Request) -> Made:
     candidates = [*_given(engine, request, occasion), *offered]
     layout = Layout(request.placement, language(asked or request.instructions or ""))
     compiled = compile_window(candidates, budget, engine.counter.count, layout)
+    compiled = await _with_media(engine, scope, compiled, notes)
     return Made(_finished(engine, compiled, request, view, notes), occasion)
 
 
@@ -130,6 +134,30 @@ def _given(engine: Engine, request: Request, occasion: Occasion) -> list[Candida
     elif request.query:
         given.append(engine.tier(History).question(request.query))
     return given
+
+
+async def _with_media(engine: Engine, scope: Scope, compiled: Compiled, notes: list[str]) -> Compiled:
+    """The window with the images and files that are shown in it, as many of the newest as a request can carry."""
+    wanted = {media.blob: media for media in compiled.parts.media if media.blob is not None}
+    blobs: dict[str, bytes] = {}
+    left = MOST_MEDIA_BYTES
+    for blob, media in wanted.items():
+        if media.size > left:
+            notes.append(
+                f"{note(media)} is only named: a window has at most {MOST_MEDIA_BYTES:,} bytes of media"
+            )
+            continue
+        try:
+            blobs[blob] = await engine.store.media.load(scope, blob)
+            left -= media.size
+        except NotFoundError:
+            notes.append(f"{note(media)} is only named: its bytes are not in the store any more")
+        except StoreError as error:
+            if engine.settings.on_tier_error == "raise":
+                raise
+            engine.failed("store", error)
+            notes.append(f"{note(media)} is only named, because the store failed: {error}")
+    return compiled.with_blobs(blobs) if blobs else compiled
 
 
 def _finished(

@@ -109,7 +109,7 @@ def _message(message: Message, parts: Sequence[Part], filling: Filling) -> list[
 def _block(part: Part, message: Message, filling: Filling) -> dict[str, Any] | None:
     match part:
         case Text(text):
-            return text_block(text, "responses") if text or message.shape == "responses" else None
+            return text_block(text, "responses") if text.strip() or message.shape == "responses" else None
         case Media():
             return media_block(part, "responses", filling.blobs)
         case Other(value) if isinstance(value, Mapping):

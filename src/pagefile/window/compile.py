@@ -9,8 +9,8 @@ What follows from the rule, and is tested as such: never over budget; the same i
 budget never gives up a candidate for one of lower rank.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from operator import attrgetter
 
 from pagefile.errors import BudgetError
@@ -64,6 +64,12 @@ class Compiled:
     #: Tokens it would have taken to keep every turn whole.
     wanted_tokens: int
     verdicts: tuple[Verdict, ...]
+
+    def with_blobs(self, blobs: Mapping[str, bytes]) -> "Compiled":
+        """The same window with the bytes of images and files in it."""
+        parts = replace(self.parts, blobs=blobs)
+        messages, prefix = chat(parts)
+        return replace(self, parts=parts, messages=messages, prefix_hash=prefix_hash(messages[:prefix]))
 
 
 @dataclass(slots=True)

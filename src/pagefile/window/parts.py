@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
-from pagefile.content import JsonObject, JsonValue, message_from, message_json
+from pagefile.content import JsonObject, JsonValue, Media, media_in, message_from, message_json
 from pagefile.shapes import ShownStep
 from pagefile.window.candidates import MEMORY, Block
 from pagefile.window.render import Language, Placement, memory_text, system_text
@@ -56,7 +56,7 @@ class Parts:
     current: ShownTurn | None = None
     #: Where memory is shown: right before `current`, or at the end of the system text.
     placement: Placement = "tail"
-    #: Bytes of images and files that the messages name, by their SHA-256.
+    #: Bytes of images and files that the messages name, by their SHA-256; one whose bytes are not here is named, not shown.
     blobs: Mapping[str, bytes] = field(default_factory=lambda: _NO_BLOBS)
 
     @property
@@ -75,6 +75,12 @@ class Parts:
     def beside(self) -> str:
         """The memory block as a user message right before `current`; empty when it is in the system text."""
         return self.memory.text if self.placement == "tail" else ""
+
+    @property
+    def media(self) -> tuple[Media, ...]:
+        """The images and files of what is shown, the newest turn's first."""
+        shown = [*reversed(self.turns)] if self.current is None else [self.current, *reversed(self.turns)]
+        return tuple(media for turn in shown if turn.layout is not None for media in media_in(turn.layout))
 
 
 # -- as JSON --------------------------------------------------------------------------------------------------------

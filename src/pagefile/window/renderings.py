@@ -10,7 +10,6 @@ from typing import Any, cast
 
 from pagefile.content import Message as Said
 from pagefile.content import Shape
-from pagefile.records import JsonValue
 from pagefile.shapes import Filling, alternating, beginning_with_user, short, with_own_call_ids, written
 from pagefile.text.scripts import language
 from pagefile.window.candidates import Message
@@ -94,7 +93,7 @@ def plain(parts: Parts, tongue: Language | None = None) -> str:
     lines: list[str] = []
     for message in messages:
         name = names[str(message["role"])]
-        for call in cast("Sequence[Mapping[str, JsonValue]]", message.get("tool_calls") or ()):
+        for call in cast("Sequence[Mapping[str, Any]]", message.get("tool_calls") or ()):
             function = cast("Mapping[str, str]", call["function"])
             lines.append(f"{name}: [{function['name']} {function['arguments']}]")
         if text := text_of(message):
@@ -107,5 +106,5 @@ def text_of(message: Message) -> str:
     content = message["content"]
     if isinstance(content, str):
         return content
-    blocks: Sequence[Mapping[str, JsonValue]] = cast("Any", content)
+    blocks = cast("Sequence[Mapping[str, Any]]", content)
     return "\n".join(str(block.get("text") or f"[{block['type']}]") for block in blocks)

@@ -1,7 +1,9 @@
 """Whatever a log holds: the providers' own validators take the window, in each of their shapes."""
 
+import re
 from datetime import UTC, datetime
 
+import pytest
 from anthropic.types import MessageParam
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -9,15 +11,16 @@ from openai.types.chat import ChatCompletionMessageParam
 from openai.types.responses import ResponseInputItemParam
 from pydantic import TypeAdapter
 
-from pagefile.content import Media, Message, Reasoning, Text, ToolCall, ToolResult
+from pagefile.content import Media, Message, Other, Reasoning, Text, ToolCall, ToolResult, media_in
 from pagefile.errors import BudgetError
 from pagefile.records import Scope, Step, Turn
+from pagefile.shapes import Filling, compact, note, prepared, shown_steps, written
 from pagefile.text.tokens import MESSAGE_OVERHEAD, REPLY_OVERHEAD, open_counter
 from pagefile.window.budget import Budget
 from pagefile.window.candidates import Candidate, Form
 from pagefile.window.compile import Layout, compile_window
 from pagefile.window.forms import turn_forms
-from pagefile.window.measure import measured_step, turn_tokens
+from pagefile.window.measure import layout_tokens, measured_step, turn_tokens
 from pagefile.window.parts import parts_from, parts_json
 from pagefile.window.renderings import anthropic, chat, responses
 from pagefile.window.running import running_turn
@@ -26,10 +29,17 @@ from pagefile.window.shown import ShownTurn
 COUNTER = open_counter()
 COUNT = COUNTER.count
 MOMENT = datetime(2026, 1, 2, tzinfo=UTC)
+#: How an image or a file is named where it cannot be shown.
+NOTE = re.compile(r"\[(image|audio|file)[:\]]")
+MEDIA_BLOCKS = {
+    "image_url", "input_audio", "file", "input_image", "input_file", "image", "document",
+}  # fmt: skip
+COUNTED = ("name", "arguments", "text", "thinking", "content", "output", "summary", "function", "tool_calls")
 CHAT = TypeAdapter(list[ChatCompletionMessageParam])
 ANTHROPIC = TypeAdapter(list[MessageParam])
 RESPONSES = TypeAdapter(list[ResponseInputItemParam])
 
+SHAPES = ["openai", "anthropic", "responses"]
 TEXT = st.sampled_from(["", " ", "\n", "hi", "血压高了。", "x" * 40, "a\nb"])
 INPUT = st.sampled_from([{}, {"q": "血压"}, ["a"], "text", None, 3])
 STEP = st.builds(
@@ -41,29 +51,43 @@ STEP = st.builds(
     page=st.sampled_from([None, None, "123e4567-e89b-42d3-a456-426614174000"]),
     page_chars=st.just(300),
 )
-MEDIA = st.builds(
+BLOBS = {"a1": b"GIF89a"}
+PICTURES = st.builds(
     Media,
-    st.sampled_from(["image", "file"]),
+    st.just("image"),
     st.just("image/png"),
     url=st.sampled_from([None, "https://example.org/a.png"]),
-    name=st.just("a.png"),
-    tokens=st.just(85),
+    blob=st.sampled_from(["a1", None]),
+    name=st.sampled_from(["a.png", None]),
+    size=st.sampled_from([6, 0]),
+    tokens=st.sampled_from([85, 765]),
 )
+FILES = st.builds(
+    Media,
+    st.sampled_from(["file", "audio"]),
+    st.sampled_from(["application/pdf", "audio/wav", "text/plain", ""]),
+    url=st.sampled_from([None, "https://example.org/a.pdf", "openai:file-1"]),
+    blob=st.sampled_from(["a1", None]),
+    name=st.just("a.pdf"),
+    tokens=st.just(1500),
+)
+MEDIA = st.one_of(PICTURES, FILES)
+OTHER = st.builds(Other, st.just({"type": "hologram", "of": "a cat"}))
 
 
 @st.composite
-def layouts(draw, steps: int, *, plain: bool):
+def layouts(draw, steps: int, *, shape: str | None = None, unknown: bool = False):
     """Messages in any order: calls without results, results without calls, somebody who speaks between them."""
     number = st.integers(0, max(0, steps - 1))
     calls = [st.builds(ToolCall, number)] if steps else []
-    results = [st.builds(ToolResult, number, st.just(()) if plain else st.tuples(MEDIA))] if steps else []
-    shape = draw(st.sampled_from(["openai", "anthropic", "responses"]))
-    others = [] if plain else [st.builds(Reasoning, st.just("hm"), st.just({"signature": "s", "id": "rs_1"}))]
+    results = [st.builds(ToolResult, number, st.lists(MEDIA, max_size=2).map(tuple))] if steps else []
+    shape = shape or draw(st.sampled_from(SHAPES))
+    thoughts = st.builds(Reasoning, st.sampled_from(["hm", ""]), st.just({"signature": "s", "id": "rs_1"}))
     said = [st.builds(Text, TEXT)]
-    given = [] if plain else [MEDIA]
+    given = [MEDIA, OTHER] if unknown else [MEDIA]
     messages = st.one_of(
         st.builds(Message, st.just("user"), _parts(*said, *given), st.just(shape)),
-        st.builds(Message, st.just("assistant"), _parts(*said, *calls, *others), st.just(shape)),
+        st.builds(Message, st.just("assistant"), _parts(*said, *calls, thoughts), st.just(shape)),
         st.builds(Message, st.just("system"), _parts(*said), st.just(shape)),
         *([st.builds(Message, st.just("tool"), _parts(*results), st.just(shape))] if results else []),
         *([st.builds(Message, st.just("user"), _parts(*results, *said), st.just(shape))] if results else []),
@@ -76,10 +100,10 @@ def _parts(*kinds):
 
 
 @st.composite
-def turns(draw, number: int, *, plain: bool):
+def turns(draw, number: int, **kinds):
     user, assistant = (draw(st.one_of(st.none(), TEXT)) for _ in range(2))
     steps = tuple(measured_step(step, COUNT) for step in draw(st.lists(STEP, max_size=3)))
-    layout = draw(st.one_of(st.none(), layouts(len(steps), plain=plain)))
+    layout = draw(st.one_of(st.none(), layouts(len(steps), **kinds)))
     mine, theirs = COUNT(user or ""), COUNT(assistant or "")
     return Turn(
         f"t{number}", Scope(conversation="c"), number, "done", user, assistant, steps, MOMENT, MOMENT, mine, theirs,
@@ -88,14 +112,14 @@ def turns(draw, number: int, *, plain: bool):
 
 
 @st.composite
-def candidates(draw, *, plain: bool = False):
+def candidates(draw, **kinds):
     """Turns of a log, perhaps a running one, memory and instructions."""
     found = [
         Candidate(turn.id, "recent", turn_forms(turn, {}, frozenset(), COUNT), turn.seq)
-        for turn in (draw(turns(number, plain=plain)) for number in range(1, draw(st.integers(1, 4))))
+        for turn in (draw(turns(number, **kinds)) for number in range(1, draw(st.integers(1, 4))))
     ]
     if draw(st.booleans()):
-        found += running_turn(draw(turns(9, plain=plain)), {}, frozenset(), COUNT)
+        found += running_turn(draw(turns(9, **kinds)), {}, frozenset(), COUNT)
     else:
         asked = Form(MESSAGE_OVERHEAD + COUNT("now?"), ShownTurn("", "current", "now?"))
         found.append(Candidate("current", "current", (asked,)))
@@ -186,22 +210,59 @@ def test_openai_responses_takes_every_window(offered, tokens):
 
 
 @settings(max_examples=60)
-@given(candidates(plain=True), BUDGETS)
+@given(candidates(shape="openai", unknown=True), BUDGETS)
 def test_the_count_is_that_of_the_chat_messages(offered, tokens):
     """Whatever the layout of a turn: what the window says is what its messages cost, and within the budget."""
     compiled = compiled_or_none(offered, tokens)
     if compiled is None:
         return
-    assert compiled.tokens == REPLY_OVERHEAD + sum(map(cost, compiled.messages))
+    messages = compiled.with_blobs(BLOBS).messages
+    shown = [*compiled.parts.turns, *filter(None, [compiled.parts.current])]
+    media = (one for turn in shown for one in media_in(turn.messages))
+    cost = MESSAGE_OVERHEAD * len(messages) + sent_cost(messages, media, COUNT)
+    assert compiled.tokens == REPLY_OVERHEAD + cost
     assert compiled.tokens <= tokens
 
 
-def cost(message):
-    calls = [call["function"] for call in message.get("tool_calls", ())]
-    content = message["content"]
-    texts = [content] if isinstance(content, str) else [part["text"] for part in content]
-    called = sum(COUNT(call["name"]) + COUNT(call["arguments"]) for call in calls)
-    return MESSAGE_OVERHEAD + sum(map(COUNT, texts)) + called
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("running", [False, True])
+@settings(max_examples=60)
+@given(data=st.data())
+def test_a_turn_costs_what_is_sent_of_it_in_the_shape_it_came_in(shape, running, data):
+    """Images in results, several calls in one message, text between them, thoughts in the running turn: each counted as it is sent."""
+    steps = [measured_step(step, words) for step in data.draw(st.lists(STEP, max_size=3))]
+    layout = prepared(data.draw(layouts(len(steps), shape=shape)))
+    assert prepared(layout) == layout
+    shown = Filling(shown_steps(steps, {}), BLOBS)
+    sent = written(layout, shown, shape, reasoning=running)
+    frames = len(written(layout, shown, "openai"))
+    counts = {number: (step.call_tokens, step.result_tokens) for number, step in enumerate(steps)}
+    cost = layout_tokens(layout, counts, words, running=running)
+    assert cost == MESSAGE_OVERHEAD * frames + sent_cost(sent, media_in(layout), words)
+
+
+def words(text):
+    """Joined by a line break, texts cost what they cost apart."""
+    return len(text.split())
+
+
+def sent_cost(value, media, count):
+    """Everything in a request that is counted, wherever the shape has it; a block of an image has the estimate of the next medium."""
+    if isinstance(value, list):
+        return sum(sent_cost(one, media, count) for one in value)
+    if isinstance(value, str):
+        assert not NOTE.match(value) or value == note(next(media))
+        return count(value)
+    kind = value.get("type")
+    if kind in MEDIA_BLOCKS:
+        return next(media).tokens
+    if kind == "hologram":
+        return count(compact(value))
+    if kind == "tool_use":
+        given = value["input"]
+        given = given["input"] if given.keys() == {"input"} else given
+        return count(value["name"]) + count(compact(given))
+    return sum(sent_cost(value[name], media, count) for name in COUNTED if value.get(name))
 
 
 @given(candidates(), BUDGETS)
@@ -210,6 +271,7 @@ def test_parts_come_back_from_json_and_render_the_same(offered, tokens):
     compiled = compiled_or_none(offered, tokens)
     if compiled is None:
         return
+    compiled = compiled.with_blobs(BLOBS)
     again = parts_from(parts_json(compiled.parts))
     assert again == compiled.parts
     assert chat(again) == (compiled.messages, compiled.prefix_messages)

@@ -1,5 +1,7 @@
 """Turns as they really happened: recorded, extended, given back, forked."""
 
+import base64
+
 import pytest
 
 from pagefile import ConflictError, InvalidTurnError, Memory, NotFoundError, Settings
@@ -171,3 +173,38 @@ async def test_messages_travel_in_an_export(memory, tmp_path):
         there = other.conversation("c", user_id="ada")
         assert (await there.turns())[0] == turn
         assert await there.messages(turn.id) == await chat.messages(turn)
+
+
+async def test_a_picture_is_in_the_windows_of_the_turns_after_it(memory):
+    """Its bytes come from the store, in the shape of each provider; the window is made again from the log as it was."""
+    chat = memory.conversation("c", user_id="ada")
+    await chat.record(messages=[*ASKED, *SAID])
+    window = await chat.context("And its colour?")
+    url = f"data:image/png;base64,{PICTURE['source']['data']}"
+    assert window.messages[0]["content"][0] == {"type": "image_url", "image_url": {"url": url}}
+    assert window.for_anthropic()[1][0]["content"][0] == PICTURE
+    assert window.for_responses()[1][0]["content"][0] == {
+        "type": "input_image",
+        "detail": "auto",
+        "image_url": url,
+    }
+    assert window.receipt.degraded == ()
+    assert (await chat.explain(window.id)).exact
+
+
+async def test_pictures_that_no_request_could_carry_are_named(memory, monkeypatch):
+    """The newest are shown; the receipt says which are not."""
+    monkeypatch.setattr("pagefile.engine.windows.MOST_MEDIA_BYTES", 10)
+    chat = memory.conversation("c", user_id="ada")
+    for kind in ("image/png", "image/gif"):
+        data = base64.b64encode(f"8 {kind[6:]} 8".encode()).decode()
+        source = {"type": "base64", "media_type": kind, "data": data}
+        await chat.record(
+            messages=[{"role": "user", "content": [{"type": "image", "source": source}]}, *SAID]
+        )
+    window = await chat.context("Which was the first?")
+    assert window.messages[0]["content"] == "[image: image/png, 7 bytes]"
+    assert window.messages[2]["content"][0]["type"] == "image_url"
+    assert window.receipt.degraded == (
+        "[image: image/png, 7 bytes] is only named: a window has at most 10 bytes of media",
+    )
