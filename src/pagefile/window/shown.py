@@ -50,7 +50,7 @@ def slim_turn(turn: Turn) -> ShownTurn:
 
 def _said(layout: Sequence[Message]) -> Iterator[Message]:
     for message in layout:
-        texts = tuple(part for part in message.parts if isinstance(part, Text) and part.text)
+        texts = tuple(part for part in message.parts if isinstance(part, Text) and part.text.strip())
         if texts and message.role in {"user", "assistant"}:
             yield Message(message.role, texts)
 

@@ -189,7 +189,7 @@ async def test_a_picture_is_in_the_windows_of_the_turns_after_it(memory):
         "image_url": url,
     }
     assert window.receipt.degraded == ()
-    assert (await chat.explain(window.id)).exact
+    assert (await chat.replay(window.id)).exact
 
 
 async def test_pictures_that_no_request_could_carry_are_named(memory, monkeypatch):
