@@ -15,9 +15,9 @@ def prepared(messages: Iterable[Message]) -> tuple[Message, ...]:
     """The messages as they can be sent: each run of the assistant's with the results of its calls right behind it.
 
     A call that was never answered is left out, a result whose call is not there gets one, and either comes only once. Blank texts
-    are left out; an image that is not the user's is named. Messages that are prepared already come back equal.
+    are left out; an image that is not the user's is named.
     """
-    given = list(_with_calls([message for one in messages if (message := _cleaned(one)) is not None]))
+    given = list(_answered_once(map(_cleaned, messages)))
     results = {part.step: part for message in given for part in message.parts if isinstance(part, ToolResult)}
     waiting = set(results)
     found: list[Message] = []
@@ -39,26 +39,36 @@ def answered_steps(messages: Iterable[Message]) -> set[int]:
     return {part.step for message in messages for part in message.parts if isinstance(part, ToolResult)}
 
 
-def _cleaned(message: Message) -> Message | None:
-    """The message without what no provider takes, and without what it came as; None when nothing is left."""
+def _cleaned(message: Message) -> Message:
+    """The message without what no provider takes, and without what it came as."""
     parts: list[Part] = []
     for part in message.parts:
         if isinstance(part, Media) and message.role not in {"user", "tool"}:
             parts.append(Text(note(part)))
+        elif isinstance(part, ToolCall):
+            parts += [part] if message.role == "assistant" else []
         elif not isinstance(part, Text) or part.text.strip():
             parts.append(part)
-    return Message(message.role, tuple(parts), message.shape) if parts else None
+    return Message(message.role, tuple(parts), message.shape)
 
 
-def _with_calls(messages: Sequence[Message]) -> Iterator[Message]:
-    """The messages, and a call before each result whose own is not there."""
-    called = {step for message in messages if message.role == "assistant" for step in calls_of(message)}
+def _answered_once(messages: Iterable[Message]) -> Iterator[Message]:
+    """The messages that have something in them, with one result for a step, and with a call before a result that comes without."""
+    called: set[int] = set()
+    answered: set[int] = set()
     for message in messages:
-        made = sorted(answered_steps([message]) - called)
-        if made:
+        called |= calls_of(message)
+        parts = tuple(part for part in message.parts if not _is_result_of(part, answered))
+        answered |= answered_steps([message])
+        if made := sorted(answered - called):
             called.update(made)
             yield Message("assistant", tuple(ToolCall(step) for step in made), message.shape)
-        yield message
+        if parts:
+            yield Message(message.role, parts, message.shape)
+
+
+def _is_result_of(part: Part, steps: set[int]) -> bool:
+    return isinstance(part, ToolResult) and part.step in steps
 
 
 def _asked(run: Sequence[Message], waiting: set[int], results: Mapping[int, ToolResult]) -> Iterator[Message]:
@@ -98,6 +108,6 @@ def _joined(said: Sequence[Message]) -> Message:
 def _others(run: Iterable[Message]) -> Iterator[Message]:
     """What else was said between the assistant's messages."""
     for message in run:
-        parts = tuple(part for part in message.parts if not isinstance(part, (ToolCall, ToolResult)))
+        parts = tuple(part for part in message.parts if not isinstance(part, ToolResult))
         if parts:
             yield Message("user" if message.role == "tool" else message.role, parts, message.shape)

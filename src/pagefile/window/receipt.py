@@ -116,7 +116,7 @@ class Window:
     parts: Parts
     #: The parts as OpenAI's chat messages; the last user message is the current one.
     messages: list[Message]
-    #: Exact tokens of `messages` as a chat request, reply priming included.
+    #: Exact tokens of `messages` as a chat request, reply priming included; turns of another provider as that provider gets them.
     tokens: int
     #: All that the request may hold; what of it is not for messages is in `receipt.reserved`.
     budget: int
