@@ -67,7 +67,7 @@ class FailingOnce(HashingEmbedder):
         return await super().embed(texts)
 
 
-@still_open("history-F17")
+@finding("history-F17")
 async def test_an_episode_that_failed_to_index_is_tried_again(memory, milvus):
     """A turn that could not be indexed is indexed later, and recalled."""
     embedder = FailingOnce()

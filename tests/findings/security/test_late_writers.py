@@ -50,7 +50,7 @@ async def learnt_and_erased(memory, other, clock, user, look):
     return not clock.waits
 
 
-@still_open("security-F3")
+@finding("security-F3")
 async def test_no_fact_is_learnt_about_an_erased_user(url):
     """Whenever another process erases a user whose words are being read for facts, no fact about that user is left."""
     clock = Interrupting()
@@ -67,7 +67,7 @@ async def test_no_fact_is_learnt_about_an_erased_user(url):
     assert [] == back
 
 
-@still_open("security-F4")
+@finding("security-F4")
 async def test_no_window_is_kept_for_an_erased_user(url):
     """A window that one process handed out is not recorded after another process has erased its user."""
     async with Memory.open(url, settings=PLAIN) as other:

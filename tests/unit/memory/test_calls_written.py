@@ -37,10 +37,10 @@ async def test_a_writer_that_is_stopped_while_it_writes_loses_nothing(monkeypatc
     writer = CallRecorder(store.calls, keep=10)
     writing, stopped, add = anyio.Event(), anyio.Event(), store.calls.add
 
-    async def slowly(calls, *, keep):
+    async def slowly(calls, *, keep, epoch=None):
         writing.set()
         await stopped.wait()
-        await add(calls, keep=keep)
+        await add(calls, keep=keep, epoch=epoch)
 
     monkeypatch.setattr(store.calls, "add", slowly)
     async with anyio.create_task_group() as tasks:
