@@ -15,6 +15,7 @@ from pagefile.shapes.reading import plain_json
 from pagefile.shapes.rendering import given_back, is_sent, rendered, written
 from pagefile.shapes.spelling import compact
 from pagefile.shapes.steps import ShownStep, shown_steps, with_own_call_ids
+from pagefile.shapes.storable import cleaned
 
 __all__ = [
     "Filling",
@@ -25,6 +26,7 @@ __all__ = [
     "answered_steps",
     "beginning_with_user",
     "calls_of",
+    "cleaned",
     "compact",
     "given_back",
     "is_sent",

@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 
-from pagefile.content import Message, ToolResult
+from pagefile.content import Media, Message, Other, Part, ToolResult
+from pagefile.shapes.media import note
 
 
 def question(messages: Sequence[Message]) -> str | None:
-    """The first thing the user said."""
-    return next((text for message in messages if message.role == "user" and (text := _said(message))), None)
+    """The first thing the user said; what was shown beside it, or instead of it, is named."""
+    return next((text for message in messages if message.role == "user" and (text := _asked(message))), None)
 
 
 def answer(messages: Sequence[Message]) -> str | None:
@@ -19,6 +20,21 @@ def answer(messages: Sequence[Message]) -> str | None:
 def _last_said(messages: Sequence[Message]) -> str | None:
     said = (_said(message) for message in reversed(messages) if message.role == "assistant")
     return next((text for text in said if text), None)
+
+
+def _asked(message: Message) -> str | None:
+    named = " ".join(name for part in message.parts if (name := _name(part)))
+    return "\n".join(text for text in (_said(message), named) if text) or None
+
+
+def _name(part: Part) -> str | None:
+    match part:
+        case Media():
+            return note(part)
+        case Other({"type": str(kind)}):
+            return f"[{kind}]"
+        case _:
+            return None
 
 
 def _said(message: Message) -> str | None:

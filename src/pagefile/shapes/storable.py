@@ -15,14 +15,15 @@ def storable(value: Any) -> Any:
         return value
     given = cast("dict[str, Any]", value)
     key = _BY_TYPE.get(str(given.get("type"))) or _BY_ROLE.get(str(given.get("role")))
-    return {name: _cleaned(inner) if name == key else storable(inner) for name, inner in given.items()}
+    return {name: cleaned(inner) if name == key else storable(inner) for name, inner in given.items()}
 
 
-def _cleaned(value: Any) -> Any:
+def cleaned(value: Any) -> Any:
+    """The value with NUL and lone surrogates replaced, wherever it has texts."""
     if isinstance(value, str):
         return value.replace("\0", "␀").encode("utf-8", "replace").decode()
     if isinstance(value, list):
-        return [_cleaned(inner) for inner in cast("list[Any]", value)]
+        return [cleaned(inner) for inner in cast("list[Any]", value)]
     if isinstance(value, dict):
-        return {_cleaned(key): _cleaned(inner) for key, inner in cast("dict[str, Any]", value).items()}
+        return {cleaned(key): cleaned(inner) for key, inner in cast("dict[str, Any]", value).items()}
     return value

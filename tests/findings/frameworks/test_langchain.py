@@ -122,13 +122,13 @@ def looked(memory):
     return request
 
 
-@still_open("frameworks-F7")
+@finding("frameworks-F7")
 def test_what_is_said_beside_tool_calls_is_in_the_next_request(blocking):
     """Without a checkpointer too, the model reads what it said before it called its tools."""
     assert "I will look at both." in [message.text for message in looked(blocking)]
 
 
-@still_open("frameworks-F7")
+@finding("frameworks-F7")
 def test_parallel_calls_stay_together(blocking):
     """Without a checkpointer too, calls made side by side come back as one message."""
     calling = [m.tool_calls for m in looked(blocking) if isinstance(m, AIMessage) and m.tool_calls]

@@ -159,7 +159,7 @@ async def outcome(run):
 # -- F7, F8: what is neither a result nor the last answer ---------------------------------------------------------------
 
 
-@still_open("frameworks-F7")
+@finding("frameworks-F7")
 async def test_what_is_said_beside_tool_calls_is_kept(memory):
     """What the model said before it called its tools is in the log, and so in the windows made from it."""
     model = Recorder(

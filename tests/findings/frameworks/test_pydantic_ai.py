@@ -92,14 +92,14 @@ async def looked(memory):
     return sent[-1]
 
 
-@still_open("frameworks-F7")
+@finding("frameworks-F7")
 async def test_what_is_said_beside_tool_calls_is_in_the_next_request(memory):
     """Without `message_history` too, the model reads what it said before it called its tools."""
     parts = [part for message in await looked(memory) for part in message.parts]
     assert "I will look at both." in [part.content for part in parts if isinstance(part, TextPart)]
 
 
-@still_open("frameworks-F7")
+@finding("frameworks-F7")
 async def test_parallel_calls_stay_together(memory):
     """Without `message_history` too, calls made side by side come back as one response."""
     calls = [

@@ -100,7 +100,7 @@ def test_memory_in_a_thread_is_nobodys_words():
         HumanMessage("hi", id="m1"),
         HumanMessage("<memory>\nold\n</memory>", name="memory_context"),
     ]
-    assert (([], ["hi"])) == (exchanges(messages)[0], [e.user for e in exchanges(messages)[1]])
+    assert (([], ["hi"])) == (exchanges(messages)[0], [e.asked.text for e in exchanges(messages)[1]])
 
 
 def test_a_turn_that_was_given_up_leaves_no_loose_ends():

@@ -58,7 +58,8 @@ async def test_a_turn_grows_message_by_message(memory):
     for messages in (LOOKED, SEEN, SAID):
         turn = await chat.extend(turn, messages)
     done = await chat.complete(turn)
-    assert (done.user, done.assistant, done.status) == ("What is this?", "A cat.", "done")
+    asked = "What is this?\n[image: image/png, 8 bytes]"
+    assert (done.user, done.assistant, done.status) == (asked, "A cat.", "done")
     assert done.steps[0].page is not None
     assert not done.steps[0].whole
     assert await chat.messages(done) == [*ASKED, *LOOKED, *SEEN, *SAID]

@@ -25,7 +25,7 @@ from pagefile.engine import Conversation, Memory
 from pagefile.engine.asking import at_least
 from pagefile.integrations.failing import FailOpen
 from pagefile.integrations.langchain.reading import Exchange, ToolUse, exchanges, structured_text
-from pagefile.integrations.langchain.recording import Talk, step_of
+from pagefile.integrations.langchain.recording import Talk
 from pagefile.integrations.langchain.results import context_of, messages_of, tool_messages, with_messages
 from pagefile.integrations.langchain.scoping import Given, Whose, whose
 from pagefile.integrations.langchain.tools import tools_of
@@ -42,6 +42,7 @@ from pagefile.integrations.langchain.view import (
     system_with,
     with_text,
 )
+from pagefile.integrations.recorder import step_of
 from pagefile.records import Turn
 from pagefile.window.wording import WORDINGS
 
@@ -243,7 +244,7 @@ class PagefileMiddleware(
         preamble, found = exchanges(messages)
         earlier = found[:-1]
         if not earlier and not preamble:
-            return logged_history(shown.turns)
+            return logged_history(shown)
         return native_history(earlier, [talk.done(exchange) for exchange in earlier], shown.turns)
 
     def _request(self, request: ModelRequest[ContextT], view: View | None) -> ModelRequest[ContextT]:
@@ -272,7 +273,7 @@ class PagefileMiddleware(
         return with_messages(result, changed)
 
     def _in_state(self, use: ToolUse, turn: Turn) -> ToolMessage:
-        number = step_of(turn, use) if self._archive_in_state else None
+        number = step_of(turn, use.returned) if self._archive_in_state else None
         if number is None or not isinstance(cast("Any", use.message.content), str):
             return use.message
         step = turn.steps[number]
@@ -283,7 +284,7 @@ class PagefileMiddleware(
         _, told = exchanges(messages_of(state))
         last = told[-1] if told else Exchange((), tuple(messages_of(state)))
         structured = structured_text(cast("Any", state).get("structured_response"))
-        await talk.finish(told, last.answer or structured or last.last_words)
+        await talk.finish(told, last.rest, last.answer or structured or last.last_words)
 
     def failed(self, who: Whose, state: Any) -> None:
         """A run raised: its turn is given up when the user's next message comes."""

@@ -8,12 +8,12 @@ from uuid import NAMESPACE_OID, uuid5
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
 from pagefile.engine.drafts import result_text
+from pagefile.integrations.langchain.blocks import asked, said, shown_blocks
+from pagefile.integrations.recorder import Asked, Called, Happened, Returned
 from pagefile.records import MAX_ID_CHARS
 
 #: The name of the message that carries memory (document 004): never a user's words, never recorded.
 MEMORY_NAME = "memory_context"
-#: Blocks whose text is the message's.
-_TEXTS = frozenset({"text", "input_text", "output_text"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,18 +26,14 @@ class ToolUse:
 
     @property
     def text(self) -> str:
-        """The result as text; of pictures and the like only what is said about them."""
-        content = cast("Any", self.message.content)
-        return result_text(content if isinstance(content, str) else text_of(self.message))
+        """The result as text; pictures and files are beside it."""
+        return self.returned.text
 
-    def step(self) -> dict[str, object]:
-        """The same as a step of a turn."""
-        return {
-            "tool": self.tool,
-            "input": self.input,
-            "result": self.text,
-            "call_id": self.message.tool_call_id,
-        }
+    @property
+    def returned(self) -> Returned:
+        """The result as the log takes it."""
+        call = Called(self.tool, self.input, self.message.tool_call_id)
+        return Returned(call, shown_blocks(self.message), error=self.message.status == "error")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +53,9 @@ class Exchange:
         return (*self.humans, *self.rest)
 
     @property
-    def user(self) -> str:
-        """The user's words; what is no text is named by its kind."""
-        return "\n\n".join(said(human) for human in self.humans)
+    def asked(self) -> Asked:
+        """What the user said and showed."""
+        return asked(self.humans)
 
     @property
     def answer(self) -> str | None:
@@ -67,20 +63,18 @@ class Exchange:
         last = self.rest[-1] if self.rest else None
         if not isinstance(last, AIMessage) or last.tool_calls:
             return None
-        return result_text(text_of(last))
+        return said(last).text
 
     @property
     def last_words(self) -> str | None:
         """The answer, or the last thing the model said on the way to something that is no text."""
-        spoken = (
-            result_text(text_of(message)) for message in reversed(self.rest) if isinstance(message, AIMessage)
-        )
+        spoken = (said(message).text for message in reversed(self.rest) if isinstance(message, AIMessage))
         return self.answer or next((text for text in spoken if text.strip()), None)
 
     @property
-    def uses(self) -> list[ToolUse]:
-        """The tool results, in order."""
-        return tool_uses(self.rest)
+    def happened(self) -> list[Happened]:
+        """What the model said and what the tools returned, in order."""
+        return happened(self.rest)
 
 
 def exchanges(messages: Sequence[BaseMessage]) -> tuple[list[BaseMessage], list[Exchange]]:
@@ -126,21 +120,21 @@ def tool_uses(messages: Sequence[BaseMessage]) -> list[ToolUse]:
     return uses
 
 
+def happened(messages: Sequence[BaseMessage]) -> list[Happened]:
+    """The messages of the model and of its tools, as the log takes them."""
+    uses = {id(use.message): use for use in tool_uses(messages)}
+    found: list[Happened] = []
+    for message in messages:
+        if isinstance(message, AIMessage):
+            found.append(said(message))
+        elif isinstance(message, ToolMessage):
+            found.append(uses[id(message)].returned)
+    return found
+
+
 def text_of(message: BaseMessage) -> str:
     """The text of a message, whatever else is in it."""
     return str(message.text)
-
-
-def said(message: BaseMessage) -> str:
-    """The text of a user's message; pictures and files beside it are named."""
-    content = cast("Any", message.content)
-    blocks = cast("list[Any]", content) if isinstance(content, list) else []
-    kinds = [
-        str(cast("dict[str, Any]", block).get("type", "block")) for block in blocks if isinstance(block, dict)
-    ]
-    named = " ".join(f"[{kind}]" for kind in kinds if kind not in _TEXTS)
-    text = result_text(text_of(message))
-    return "\n".join(one for one in (text if text.strip() else "", named) if one) or "[ ]"
 
 
 def structured_text(value: object) -> str | None:
@@ -157,4 +151,4 @@ def turn_id(human: HumanMessage) -> str:
     """The id under which a turn is recorded: the same whenever the same message comes again."""
     if human.id and len(human.id) <= MAX_ID_CHARS - 8 and "\0" not in human.id:
         return human.id
-    return str(uuid5(NAMESPACE_OID, f"{human.id}\0{said(human)}"))
+    return str(uuid5(NAMESPACE_OID, f"{human.id}\0{asked([human]).json()}"))

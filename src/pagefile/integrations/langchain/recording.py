@@ -12,11 +12,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from uuid import uuid4
 
+import anyio
+from langchain_core.messages import BaseMessage
+
 from pagefile.engine import Conversation
 from pagefile.errors import ConflictError
-from pagefile.integrations.langchain.reading import Exchange, ToolUse, turn_id
+from pagefile.integrations.langchain.reading import Exchange, ToolUse, happened, turn_id
+from pagefile.integrations.recorder import begun, completed, written
 from pagefile.records import Turn
-from pagefile.tiers.page_text import LOADING_TOOLS
 
 #: How much of the log is looked at beyond the turns that are new to this process.
 _LOOK_BACK = 20
@@ -38,14 +41,20 @@ class Talk:
     failed: set[str] = field(default_factory=set[str])
     #: The done turn of each exchange that needs no more looking at; None for one that was given up.
     settled: dict[tuple[str, int], str | None] = field(default_factory=dict[tuple[str, int], "str | None"])
+    #: Tools run at once, and each result is written when it comes.
+    _lock: anyio.Lock = field(default_factory=anyio.Lock)
 
     # -- one turn, from its beginning to its end ------------------------------------------------------------------------
 
     async def begun(self, found: Sequence[Exchange]) -> Turn | None:
-        """The open turn of the last exchange with all its results so far; None when there is no exchange to speak of.
+        """The open turn of the last exchange with all that happened so far; None when there is no exchange to speak of.
 
         A thread without any user message has lost it to a summary in the middle of a turn: then it is the running turn.
         """
+        async with self._lock:
+            return await self._begun(found)
+
+    async def _begun(self, found: Sequence[Exchange]) -> Turn | None:
         if not found:
             return await self._still_running()
         current = found[-1]
@@ -55,21 +64,31 @@ class Talk:
             self.answers = current.id
         turn = self.running
         self.failed.discard(current.id)
-        for use in self._unwritten(turn, current.uses):
-            turn = await self.add(turn, use)
-        return turn
+        # What may be the answer is written when the agent ends.
+        happened = current.happened if current.answer is None else current.happened[:-1]
+        return self._keep(await written(self.chat, turn, happened))
 
     async def add(self, turn: Turn, use: ToolUse) -> Turn:
         """Add a tool's result to an open turn; a bulky one is archived on the way."""
-        return self._keep(await self.chat.step(turn, **use.step()))  # pyright: ignore[reportArgumentType] - a step's own keys
+        async with self._lock:
+            # Of calls that ran at once, another result may have come since the turn was read.
+            return self._keep(await written(self.chat, self.turns.get(turn.id, turn), [use.returned]))
 
-    async def finish(self, found: Sequence[Exchange], answer: str | None) -> Turn | None:
-        """Complete the turn of the last exchange."""
-        turn = await self.begun(found)
+    async def finish(
+        self, found: Sequence[Exchange], rest: Sequence[BaseMessage], answer: str | None
+    ) -> Turn | None:
+        """Complete the turn of the last exchange; `rest` is what the thread has of it."""
+        async with self._lock:
+            return await self._finish(found, rest, answer)
+
+    async def _finish(
+        self, found: Sequence[Exchange], rest: Sequence[BaseMessage], answer: str | None
+    ) -> Turn | None:
+        turn = await self._begun(found)
         if turn is None:
             return None
         try:
-            done = self._keep(await self.chat.complete(turn, answer))
+            done = self._keep(await completed(self.chat, turn, happened(rest), answer))
         except ConflictError:
             # Somebody ended it meanwhile: what was said is kept all the same.
             if not found:
@@ -122,9 +141,7 @@ class Talk:
         if exchange.answer is None:
             self._keep(await self.chat.abort(turn))
             return None
-        for use in self._unwritten(turn, exchange.uses):
-            turn = await self.add(turn, use)
-        return self._keep(await self.chat.complete(turn, exchange.answer)).id
+        return self._keep(await completed(self.chat, turn, exchange.happened)).id
 
     async def _opened(self, exchange: Exchange) -> Turn:
         versions = _Index(self.turns.values()).versions(exchange.id)
@@ -132,25 +149,26 @@ class Talk:
         if still_open is not None:
             return still_open
         try:
-            begun = await self.chat.begin(exchange.user, id=exchange.id)
-            if begun.status == "open":
-                return self._keep(begun)
+            turn = await begun(self.chat, exchange.asked, exchange.id)
+            if turn.status == "open":
+                return self._keep(turn)
         except ConflictError:
             pass
         # The message was answered before: this run answers it anew, from an earlier point of the thread.
-        return self._keep(await self.chat.begin(exchange.user, id=f"{exchange.id}~{uuid4().hex[:8]}"))
+        return self._keep(await begun(self.chat, exchange.asked, f"{exchange.id}~{uuid4().hex[:8]}"))
 
     async def _recorded(self, exchange: Exchange, answer: str | None) -> Turn:
-        steps = [use.step() for use in exchange.uses]
         try:
-            return self._keep(await self.chat.record(exchange.user, answer, steps=steps, id=exchange.id))
+            return await self._written(exchange, answer, exchange.id)
         except ConflictError:
             words = hashlib.sha256((answer or "").encode("utf-8", "replace")).hexdigest()
-            version = f"{exchange.id}~{words[:8]}"
-            return self._keep(await self.chat.record(exchange.user, answer, steps=steps, id=version))
+            return await self._written(exchange, answer, f"{exchange.id}~{words[:8]}")
 
-    def _unwritten(self, turn: Turn, uses: Sequence[ToolUse]) -> list[ToolUse]:
-        return [use for use in uses if step_of(turn, use) is None]
+    async def _written(self, exchange: Exchange, answer: str | None, turn_id: str) -> Turn:
+        turn = await begun(self.chat, exchange.asked, turn_id)
+        if turn.status == "open":
+            return self._keep(await completed(self.chat, turn, exchange.happened, answer))
+        return self._keep(await self.chat.complete(turn, answer))
 
     def _keep(self, turn: Turn) -> Turn:
         self.turns[turn.id] = turn
@@ -179,7 +197,7 @@ class _Index:
         """The turn of an exchange: by its id, else by its words, for clients whose messages get new ids each time."""
         versions = self.versions(exchange.id)
         if not versions:
-            return self._by_words.get((exchange.user, exchange.answer or None))
+            return self._by_words.get((exchange.asked.text, exchange.answer or None))
         same = [
             turn for turn in versions if turn.status == "done" and turn.assistant == (exchange.answer or None)
         ]
@@ -191,16 +209,3 @@ class _Index:
 def _key(exchange: Exchange) -> tuple[str, int]:
     """An exchange with the answer it has: another answer to the same message is another turn."""
     return exchange.id, hash(exchange.answer)
-
-
-def step_of(turn: Turn, use: ToolUse) -> int | None:
-    """Which step of a turn holds a tool's result; some models give the same call id to every call."""
-    text = use.text
-    for number, step in enumerate(turn.steps):
-        if step.call_id != use.message.tool_call_id or step.tool != use.tool:
-            continue
-        same_page = step.page is not None and step.page_chars == len(text)
-        same_load = step.tool in LOADING_TOOLS and step.input == use.input
-        if step.result == text or same_page or same_load or step.lost_chars:
-            return number
-    return None

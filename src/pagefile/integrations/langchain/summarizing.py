@@ -8,7 +8,8 @@ from langchain_core.runnables import Runnable, RunnableLambda
 from pagefile.blocking import BlockingMemory
 from pagefile.engine import Memory
 from pagefile.integrations.failing import FailOpen
-from pagefile.integrations.langchain.reading import is_memory, is_user, said, text_of, tool_uses
+from pagefile.integrations.langchain.blocks import asked
+from pagefile.integrations.langchain.reading import is_memory, is_user, text_of, tool_uses
 from pagefile.models.summarizers import ChatSummarizer, ExtractiveSummarizer
 from pagefile.ports import ChatModel, Summarizer, SummaryRequest
 from pagefile.text.extract import summarize
@@ -52,7 +53,7 @@ def _request(messages: Sequence[BaseMessage], max_chars: int) -> SummaryRequest:
     spoken: list[tuple[str, str]] = []
     for message in messages:
         if is_user(message):
-            spoken.append(("user", said(message)))
+            spoken.append(("user", asked([message]).text or ""))
         elif isinstance(message, AIMessage) and not is_memory(message) and text_of(message).strip():
             spoken.append(("assistant", text_of(message)))
     before = "\n".join(text.removeprefix(_LANGCHAINS_WORDS).strip() for text in previous)

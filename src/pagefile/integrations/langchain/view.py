@@ -20,7 +20,7 @@ from langchain_core.messages import (
 )
 
 from pagefile.integrations.langchain.reading import MEMORY_NAME, Exchange, ToolUse, exchanges, tool_uses
-from pagefile.integrations.langchain.recording import step_of
+from pagefile.integrations.recorder import step_of
 from pagefile.records import Turn
 from pagefile.text.clip import clip
 from pagefile.text.tokens import MESSAGE_OVERHEAD, REPLY_OVERHEAD
@@ -61,6 +61,8 @@ class Shown:
     turns: list[Earlier]
     #: What is shown for each step of the running turn.
     results: Mapping[int, str]
+    #: Bytes of images and files that the turns name.
+    blobs: Mapping[str, bytes]
 
 
 def shown_in(window: Window, turns: Mapping[str, Turn]) -> Shown:
@@ -75,6 +77,7 @@ def shown_in(window: Window, turns: Mapping[str, Turn]) -> Shown:
         memory=parts.beside,
         turns=[Earlier(turns[shown.turn_id], shown) for shown in parts.turns],
         results={} if parts.current is None else results_in(parts.current),
+        blobs=parts.blobs,
     )
 
 
@@ -167,9 +170,9 @@ def _without_loose_ends(messages: Sequence[BaseMessage]) -> tuple[BaseMessage, .
     )
 
 
-def logged_history(shown: Sequence[Earlier]) -> list[tuple[BaseMessage, ...]]:
+def logged_history(shown: Shown) -> list[tuple[BaseMessage, ...]]:
     """Earlier turns out of the log, for a thread that has none."""
-    return [tuple(convert_to_messages(cast("Any", chat_turn(one.shown, {})))) for one in shown]
+    return [tuple(convert_to_messages(cast("Any", chat_turn(one.shown, shown.blobs)))) for one in shown.turns]
 
 
 def running_tail(
@@ -189,7 +192,7 @@ def running_tail(
 
 
 def _is_placeholder(use: ToolUse, turn: Turn) -> bool:
-    number = step_of(turn, use)
+    number = step_of(turn, use.returned)
     return number is not None and not turn.steps[number].whole and turn.steps[number].result == use.text
 
 
@@ -206,7 +209,7 @@ def _replaced(messages: Sequence[BaseMessage], turn: Turn, results: Mapping[int,
     """Copies of the tool messages whose text is shown in another form; what is no text stays as it is."""
     texts: dict[int, str] = {}
     for use in tool_uses(messages):
-        number = step_of(turn, use)
+        number = step_of(turn, use.returned)
         if number is not None and isinstance(cast("Any", use.message.content), str) and number in results:
             texts[id(use.message)] = results[number]
     return [

@@ -3,7 +3,6 @@
 They know nothing of LangGraph: what they work with is given to them, so that each can be tested, and used, alone.
 """
 
-import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -18,8 +17,10 @@ from langchain_core.messages import AIMessage
 from langchain_core.runnables import Runnable
 
 from pagefile.engine import Memory
-from pagefile.errors import ConflictError, InvalidTurnError, SettingsError
-from pagefile.integrations.langchain.reading import said
+from pagefile.errors import InvalidTurnError, SettingsError
+from pagefile.integrations.langchain.blocks import asked as asked_of
+from pagefile.integrations.langchain.blocks import said
+from pagefile.integrations.langchain.reading import happened
 from pagefile.integrations.langgraph.prompt import build_prompt_from_state, prompt_tokens
 from pagefile.integrations.langgraph.speaking import AnyModel, spoken
 from pagefile.integrations.langgraph.state import (
@@ -27,8 +28,8 @@ from pagefile.integrations.langgraph.state import (
     NodeTrace,
     question,
     running,
-    tool_uses,
 )
+from pagefile.integrations.recorder import begun, completed
 from pagefile.records import Scope
 from pagefile.standalone import (
     ConversationHistory,
@@ -39,8 +40,6 @@ from pagefile.standalone import (
 )
 from pagefile.standalone.hybrid_history import unique_relevant
 from pagefile.tiers.history import History
-
-logger = logging.getLogger("pagefile")
 
 #: Questions with these prefixes need no knowledge base.
 NO_RETRIEVAL = ("", "general")
@@ -221,7 +220,7 @@ async def persist_node(
 ) -> ConversationState:
     """持久化: both sides of the turn are on disk when this returns, once, however often it is run.
 
-    Steps of tools are written with it. The index of episodes and the summary follow in the background; what fails there costs
+    What the model said on the way and what its tools returned is written with it. The index of episodes and the summary follow in the background; what fails there costs
     no turn.
     """
     asked, since = running(state)
@@ -230,19 +229,16 @@ async def persist_node(
         raise InvalidTurnError(
             "The last message is no answer of the model: let its tool calls be answered before the turn is persisted."
         )
-    conversation, user = state.get("conversation_id", ""), said(asked)
-    chat = store.conversation(conversation, state.get("user_id") or None)
+    chat = store.conversation(state.get("conversation_id", ""), state.get("user_id") or None)
     turn_id = state.get("turn_id") or asked.id or str(uuid4())
-    try:
-        turn = await chat.begin(user, id=turn_id)
-        for step in tool_uses(since)[len(turn.steps) :]:
-            turn = await chat.step(turn, **step)  # pyright: ignore[reportArgumentType] - a step's own keys
-    except ConflictError:
+    turn = await begun(chat, asked_of([asked]), turn_id)
+    if turn.status == "open":
+        turn = await completed(chat, turn, happened(since))
+    else:
         # Run again, it is done already: completing it with the same words changes nothing, with others it conflicts.
-        logger.debug("turn %s was persisted before", turn_id)
-    turn = await chat.complete(turn_id, str(answer.text))
+        turn = await chat.complete(turn, said(answer).text)
     if history is not None:
-        _index_later(history, turn.scope, turn.id, user, str(answer.text))
+        _index_later(history, turn.scope, turn.id, turn.user or "", turn.assistant or "")
     told = {"turn_id": turn.id, "seq": turn.seq, "tokens": turn.tokens}
     return {"turn_id": turn.id, "trace": [NodeTrace(node="persist", told=told)]}
 

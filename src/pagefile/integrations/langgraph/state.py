@@ -1,10 +1,10 @@
 """Document 002's state: what a conversation knows while it is being answered, instead of arguments through six layers."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from operator import add
 from typing import Annotated, Any, NotRequired, TypedDict
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.messages import BaseMessage, HumanMessage
 
 from pagefile.errors import InvalidTurnError
 from pagefile.standalone import ConversationMessage
@@ -75,24 +75,3 @@ def running(state: ConversationState) -> tuple[HumanMessage, Sequence[BaseMessag
 def question(state: ConversationState) -> str:
     """The words of the user's last message."""
     return str(running(state)[0].text)
-
-
-def tool_uses(messages: Sequence[BaseMessage]) -> list[dict[str, object]]:
-    """The tool results among these messages as steps of a turn, each with the call it answers."""
-    calls: dict[str, Mapping[str, Any]] = {}
-    steps: list[dict[str, object]] = []
-    for message in messages:
-        if isinstance(message, AIMessage):
-            calls |= {str(call["id"]): call for call in message.tool_calls}
-        elif message.type == "tool":
-            call_id = str(getattr(message, "tool_call_id", ""))
-            call = calls.get(call_id, {})
-            steps.append(
-                {
-                    "tool": message.name or call.get("name") or "tool",
-                    "input": call.get("args"),
-                    "result": str(message.text),
-                    "call_id": call_id or None,
-                }
-            )
-    return steps

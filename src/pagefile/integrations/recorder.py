@@ -1,0 +1,301 @@
+"""What every adapter hands over to the log: messages as they happened, each of them once.
+
+Frameworks have message classes of their own. An adapter says with the three classes here what is in a message: words, thoughts, calls, images,
+results. Which shape that is written in, what of it the log has already, and what is left of a turn that was cut off is decided in one place.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias, cast
+
+from pagefile.content import Message, ToolCall
+from pagefile.engine import Conversation
+from pagefile.engine.drafts import result_text
+from pagefile.records import Turn
+from pagefile.shapes import answered_steps, cleaned, compact, parsed, question
+from pagefile.shapes.media import read_media
+from pagefile.tiers.page_text import LOADING_TOOLS
+
+_NOTHING: Mapping[str, Any] = {}
+_MAX_TOOL_CHARS = 100
+
+Carrier: TypeAlias = Literal["openai", "anthropic"]
+#: An image, a sound, a file or something unknown, as a block of any provider.
+Shown: TypeAlias = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Thought:
+    """What a model thought, with everything by which its provider knows it again: signature, id, encrypted content."""
+
+    text: str
+    sealed: Mapping[str, Any] = field(default_factory=lambda: _NOTHING)
+    #: Whether it is Anthropic's, and can go back there.
+    anthropic: bool = False
+
+    def block(self) -> dict[str, Any]:
+        """The thought as a block of Anthropic's."""
+        if self.sealed.get("type") == "redacted_thinking":
+            return dict(self.sealed)
+        return {"type": "thinking", "thinking": self.text, **self.sealed}
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """A call of a tool."""
+
+    tool: str
+    input: object
+    call_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the user said and showed."""
+
+    blocks: tuple[str | Shown, ...]
+
+    def json(self) -> dict[str, Any]:
+        """The message; a blank one says so, because there is no turn without a question."""
+        said = _merged(self.blocks)
+        if not said or (len(said) == 1 and isinstance(said[0], str)):
+            text = str(said[0]) if said else ""
+            return {"role": "user", "content": text if text.strip() else "[ ]"}
+        return {"role": "user", "content": _shown(said)}
+
+    @property
+    def text(self) -> str | None:
+        """What the log has for a question: the words, and the names of what was shown."""
+        return question(parsed([storable(self.json())]).messages)
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One message of the model: its words, its thoughts and its calls."""
+
+    blocks: tuple[str | Thought | Called | Shown, ...]
+
+    @property
+    def text(self) -> str:
+        """Its words, as the log has them."""
+        return "\n".join(block for block in _merged(self.blocks) if isinstance(block, str))
+
+    @property
+    def calls(self) -> list[Called]:
+        return [block for block in self.blocks if isinstance(block, Called)]
+
+    @property
+    def plain(self) -> bool:
+        """Whether it is words and nothing else."""
+        return all(isinstance(block, str) for block in self.blocks)
+
+    @property
+    def empty(self) -> bool:
+        return self.plain and not self.text.strip()
+
+    @property
+    def key(self) -> tuple[str, tuple[str, ...]]:
+        """What tells it from the other messages of its turn; some models give all calls the same id."""
+        return self.text, tuple(_call_key(call.tool, call.input) for call in self.calls)
+
+    @property
+    def carrier(self) -> Carrier:
+        """The shape that holds all of it."""
+        thoughts = [block for block in self.blocks if isinstance(block, Thought)]
+        return "anthropic" if any(thought.anthropic for thought in thoughts) else "openai"
+
+    def json(self, carrier: Carrier) -> dict[str, Any]:
+        """The message in that shape."""
+        return self._anthropic() if carrier == "anthropic" else self._openai()
+
+    def _anthropic(self) -> dict[str, Any]:
+        blocks: list[dict[str, Any]] = []
+        for block in _merged(self.blocks):
+            if isinstance(block, Called):
+                blocks.append(_anthropic_call(block))
+            elif isinstance(block, Thought):
+                blocks.append(block.block())
+            else:
+                blocks += _shown([block])
+        return {"role": "assistant", "content": blocks}
+
+    def _openai(self) -> dict[str, Any]:
+        merged = _merged(self.blocks)
+        thoughts = [block for block in merged if isinstance(block, Thought)]
+        said = [block for block in merged if not isinstance(block, Called | Thought)]
+        message: dict[str, Any] = {"role": "assistant"}
+        if thought := "\n".join(thought.text for thought in thoughts if thought.text):
+            message["reasoning_content"] = thought
+        if sealed := [dict(thought.sealed) for thought in thoughts if thought.sealed]:
+            message["reasoning_details"] = sealed
+        text = said[0] if len(said) == 1 else ""
+        message["content"] = text if isinstance(text, str) and len(said) < 2 else _shown(said)
+        calls = [_openai_call(call) for call in self.calls]
+        return {**message, "tool_calls": calls} if calls else message
+
+
+@dataclass(frozen=True, slots=True)
+class Returned:
+    """What a tool returned, and the call it answers."""
+
+    call: Called
+    blocks: tuple[str | Shown, ...]
+    error: bool = False
+
+    @property
+    def text(self) -> str:
+        """The result as the log has it before it is archived; images and files are beside it."""
+        texts = (block if isinstance(block, str) else _unshown(block) for block in self.blocks)
+        return result_text("\n".join(text for text in texts if text is not None))
+
+    @property
+    def carrier(self) -> Carrier:
+        """The shape that holds all of it: only one of them tells a result from an error."""
+        return "anthropic" if self.error else "openai"
+
+    def json(self, carrier: Carrier) -> dict[str, Any]:
+        """The message in that shape."""
+        shown = any(not isinstance(block, str) for block in self.blocks)
+        content: Any = _shown(self.blocks) if shown else self.text
+        if carrier == "openai":
+            return {"role": "tool", "tool_call_id": self.call.call_id, "content": content}
+        result = {"type": "tool_result", "tool_use_id": self.call.call_id, "content": content}
+        return {"role": "user", "content": [{**result, "is_error": True} if self.error else result]}
+
+
+Happened: TypeAlias = Said | Returned
+
+
+# -- writing ----------------------------------------------------------------------------------------------------------
+
+
+async def begun(chat: Conversation, asked: Asked, turn_id: str) -> Turn:
+    """The turn of a question, open until it is answered."""
+    return await chat.begin(messages=[storable(asked.json())], id=turn_id)
+
+
+async def written(chat: Conversation, turn: Turn, happened: Iterable[Happened]) -> Turn:
+    """The turn with what is new to it among these; a bulky result is archived on the way."""
+    new = unwritten(turn, happened)
+    return await chat.extend(turn, _messages(turn, new)) if new else turn
+
+
+async def completed(
+    chat: Conversation, turn: Turn, happened: Sequence[Happened], answer: str | None = None
+) -> Turn:
+    """The turn with all that happened in it, done.
+
+    The answer is the last thing the model said, unless another one is named, as for values that are not words.
+    """
+    *before, last = happened or [None]
+    if isinstance(last, Said) and last.plain and answer in {None, last.text}:
+        turn = await written(chat, turn, cast("list[Happened]", before))
+        if turn.layout is None:
+            return await chat.complete(turn, last.text)
+    return await chat.complete(await written(chat, turn, happened), answer)
+
+
+def unwritten(turn: Turn, happened: Iterable[Happened]) -> list[Happened]:
+    """What the turn does not have yet, whoever wrote the rest of it, and in whichever order results came."""
+    known = Counter(_key(message, turn) for message in turn.messages if message.role == "assistant")
+    taken: set[int] = set()
+    new: list[Happened] = []
+    for one in happened:
+        if isinstance(one, Said):
+            if known[one.key]:
+                known[one.key] -= 1
+            elif not one.empty:
+                new.append(one)
+        elif (number := step_of(turn, one, taken)) is not None:
+            taken.add(number)
+        else:
+            new.append(one)
+    return new
+
+
+def step_of(turn: Turn, returned: Returned, taken: Iterable[int] = ()) -> int | None:
+    """Which step of a turn holds a result; some models give the same call id to every call."""
+    text, call = returned.text, returned.call
+    for number in sorted(answered_steps(turn.messages) - set(taken)):
+        step = turn.steps[number]
+        if step.call_id != call.call_id or step.tool not in {call.tool, _tool(call.tool)}:
+            continue
+        same_page = step.page is not None and step.page_chars == len(text)
+        same_load = step.tool in LOADING_TOOLS and step.input == call.input
+        if step.result == text or same_page or same_load or step.lost_chars:
+            return number
+    return None
+
+
+def storable(message: dict[str, Any]) -> dict[str, Any]:
+    """The message as a log can hold it: what is not JSON is written as text."""
+    return cleaned(json.loads(json.dumps(message, ensure_ascii=False, default=str)))
+
+
+def _messages(turn: Turn, happened: Sequence[Happened]) -> list[dict[str, Any]]:
+    """The messages in one shape; a result whose call is not in the log brings it along."""
+    waiting = Counter(
+        step.call_id for number, step in enumerate(turn.steps) if number not in answered_steps(turn.messages)
+    )
+    whole: list[Happened] = []
+    for one in happened:
+        if isinstance(one, Said):
+            waiting.update(str(call.call_id) for call in one.calls)
+        elif waiting[str(one.call.call_id)]:
+            waiting[str(one.call.call_id)] -= 1
+        else:
+            whole.append(Said((one.call,)))
+        whole.append(one)
+    carriers = {*(one.carrier for one in whole), *(message.shape for message in turn.messages)}
+    carrier: Carrier = "anthropic" if "anthropic" in carriers else "openai"
+    return [storable(one.json(carrier)) for one in whole]
+
+
+def _key(message: Message, turn: Turn) -> tuple[str, tuple[str, ...]]:
+    steps = [turn.steps[part.step] for part in message.parts if isinstance(part, ToolCall)]
+    return message.text, tuple(_call_key(step.tool, step.input) for step in steps)
+
+
+def _call_key(tool: str, value: object) -> str:
+    given = json.dumps(value, ensure_ascii=False, default=str, sort_keys=True)
+    return f"{_tool(tool)} {cleaned(given)}"
+
+
+def _tool(name: str) -> str:
+    return name.strip()[:_MAX_TOOL_CHARS].strip() or "tool"
+
+
+def _merged(blocks: Iterable[Any]) -> list[Any]:
+    """The blocks, texts that follow each other as one; a stream brings an answer in pieces."""
+    found: list[Any] = []
+    for block in blocks:
+        text = cleaned(block) if isinstance(block, str) else block
+        if isinstance(text, str) and found and isinstance(found[-1], str):
+            found[-1] += text
+        elif text != "":
+            found.append(text)
+    return found
+
+
+def _shown(blocks: Iterable[str | Shown]) -> list[dict[str, Any]]:
+    return [{"type": "text", "text": block} if isinstance(block, str) else dict(block) for block in blocks]
+
+
+def _unshown(block: Shown) -> str | None:
+    """The text of a block that is neither an image nor a file; None for one that is."""
+    return compact(dict(block)) if read_media(block) is None else None
+
+
+def _anthropic_call(call: Called) -> dict[str, Any]:
+    value = cast("Any", call).input
+    given: Any = value if isinstance(value, Mapping) else {"input": value}  # pyright: ignore[reportUnknownVariableType] - whatever the model gave
+    made: dict[str, Any] = {"type": "tool_use", "name": call.tool, "input": given}
+    return {**made, "id": call.call_id} if call.call_id else made
+
+
+def _openai_call(call: Called) -> dict[str, Any]:
+    arguments = json.dumps(call.input, ensure_ascii=False, separators=(",", ":"), default=str)
+    made = {"type": "function", "function": {"name": call.tool, "arguments": arguments}}
+    return {"id": call.call_id, **made} if call.call_id else made
