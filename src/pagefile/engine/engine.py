@@ -286,6 +286,11 @@ class Engine:
 
 
 def _checked(tiers: tuple[Tier, ...]) -> tuple[Tier, ...]:
+    for tier in tiers:
+        if not isinstance(tier, Tier) or not getattr(tier, "name", ""):  # pyright: ignore[reportUnnecessaryIsInstance] - callers are not type-checked
+            raise SettingsError(
+                f'tiers takes instances of Tier that have a name, not {tier!r}: write class Mine(Tier) with name = "mine", and give Mine().'
+            )
     names = [tier.name for tier in tiers]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:

@@ -247,9 +247,17 @@ class Line:
             self._failed(f"could not look after conversation {scope.conversation!r}", error)
             self._owe(scope, job)
         else:
-            self._backoff.succeeded()
-            self._owed.pop(scope, None)
-            self._pay()
+            self._paid(scope, job)
+
+    def _paid(self, scope: Scope, job: Job) -> None:
+        """A job went well. Unless another one of its conversation still fails, all that is owed is worth a trial."""
+        owed = self._owed.get(scope, {})
+        owed.pop(job, None)
+        if owed:
+            return
+        self._owed.pop(scope, None)
+        self._backoff.succeeded()
+        self._pay()
 
     def _owe(self, scope: Scope, job: Job) -> None:
         self._backoff.failed()

@@ -408,5 +408,6 @@ async def test_an_index_that_fails_costs_no_turn(memory, caplog):
     await persist_node(state, store=store, history=history)
     assert ["done"] == [turn.status for turn in await memory.conversation("c").turns()]
     await memory.settle()
-    assert [("c", "问", "答", "t1")] == indexed
+    # Once or more: what failed is tried again.
+    assert {("c", "问", "答", "t1")} == set(indexed)
     assert "milvus is down" in caplog.text
