@@ -83,6 +83,11 @@ class Said:
         return "\n".join(block for block in _merged(self.blocks) if isinstance(block, str))
 
     @property
+    def words(self) -> str:
+        """Its words, run together as most frameworks do."""
+        return "".join(block for block in _merged(self.blocks) if isinstance(block, str))
+
+    @property
     def calls(self) -> list[Called]:
         return [block for block in self.blocks if isinstance(block, Called)]
 
@@ -189,10 +194,11 @@ async def completed(
 
     The answer is the last thing the model said, unless another one is named, as for values that are not words.
     """
-    *before, last = happened or [None]
-    if isinstance(last, Said) and last.plain and answer in {None, last.text}:
-        turn = await written(chat, turn, cast("list[Happened]", before))
-        if turn.layout is None:
+    last = happened[-1] if happened else None
+    if isinstance(last, Said) and not last.calls and answer in {None, last.text, last.words}:
+        answer = None
+        turn = await written(chat, turn, happened[:-1])
+        if last.plain and turn.layout is None:
             return await chat.complete(turn, last.text)
     return await chat.complete(await written(chat, turn, happened), answer)
 

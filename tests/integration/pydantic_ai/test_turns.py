@@ -285,7 +285,7 @@ async def test_pictures_in_the_question(memory):
     agent = script.agent(PagefileMemory(memory, user_id="ada"))
     await agent.run(["这是什么？", ImageUrl("https://example.com/cat.png")], conversation_id="c")
     (turn,) = await turns(memory)
-    assert "这是什么？\n[image-url]" == turn.user
+    assert "这是什么？\n[image]" == turn.user
     assert "cat.png" in script.sent[0].text
 
 

@@ -21,7 +21,7 @@ from pagefile.engine import Memory
 from pagefile.engine.asking import at_least
 from pagefile.errors import InvalidTurnError, SettingsError
 from pagefile.integrations.failing import FailOpen
-from pagefile.integrations.pydantic_ai.parts import asked_last, prompt_text
+from pagefile.integrations.pydantic_ai.happenings import asked
 from pagefile.integrations.pydantic_ai.run import Options, RunMemory
 from pagefile.integrations.pydantic_ai.tools import TOOLS, toolset
 from pagefile.records import Scope
@@ -132,7 +132,7 @@ class PagefileMemory(AbstractCapability[Any]):
         except BaseException:
             await run.abort()
             raise
-        await run.complete(result.output)
+        await run.complete(result.output, result.all_messages())
         return result
 
     async def prepare_model_request(
@@ -154,7 +154,7 @@ class PagefileMemory(AbstractCapability[Any]):
         if run is None or (ours and call.tool_name != LOAD_TOOL):
             return await handler(args)
         answer = None if ours else await run.answered(call)
-        return answer if answer is not None else await run.keep(call, await handler(args))
+        return answer if answer is not None else await run.keep(call, await handler(args), ctx.messages)
 
     def _for(self, run: RunMemory | None) -> "PagefileMemory":
         """A copy of its own for every run: an agent's capability serves many at once."""
@@ -176,8 +176,9 @@ class PagefileMemory(AbstractCapability[Any]):
         self._served[chat.scope] = None
         while len(self._served) > memory.engine.settings.workspace.max_runs:
             del self._served[next(iter(self._served))]
-        question = prompt_text(ctx.prompt) or asked_last(ctx.messages)
-        return RunMemory(self._edge, chat, self._options, str(ctx.run_id), question)
+        question = asked(ctx.prompt, ctx.messages)
+        apart = self._tools - {LOAD_TOOL}
+        return RunMemory(self._edge, chat, self._options, str(ctx.run_id), question, apart)
 
 
 @dataclass(frozen=True, slots=True)

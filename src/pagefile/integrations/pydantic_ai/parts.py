@@ -7,6 +7,7 @@ from pydantic_ai import BinaryContent, DeferredToolRequests
 from pydantic_ai.messages import (
     BaseToolCallPart,
     BaseToolReturnPart,
+    ImageUrl,
     ModelMessage,
     ModelRequest,
     ModelRequestPart,
@@ -21,9 +22,10 @@ from pydantic_ai.messages import (
 )
 from pydantic_core import to_json
 
-from pagefile.content import Message, Text, ToolCall, ToolResult
+from pagefile.content import Media, Message, Part, Text, ToolCall, ToolResult
 from pagefile.engine.drafts import result_text
 from pagefile.shapes import ShownStep
+from pagefile.shapes.media import note
 from pagefile.window.shown import ShownTurn
 
 
@@ -43,15 +45,6 @@ def answer_text(output: object) -> str | None:
     return _storable(output if isinstance(output, str) else to_json(output, fallback=str).decode())
 
 
-def asked_last(messages: Sequence[ModelMessage]) -> str | None:
-    """The newest message of a user in a history."""
-    for message in reversed(messages):
-        for part in reversed(message.parts):
-            if isinstance(part, UserPromptPart) and (text := prompt_text(part.content)):
-                return text
-    return None
-
-
 def part_text(part: object) -> str:
     """What a part costs tokens for; files are not counted."""
     if isinstance(part, UserPromptPart):
@@ -65,12 +58,16 @@ def part_text(part: object) -> str:
     return content if isinstance(content, str) else ""
 
 
-def earlier_messages(turns: Iterable[ShownTurn]) -> list[ModelMessage]:
-    """Turns of a window as a history: each call with its result, each answer a response of its own."""
-    return [message for turn in turns for said in turn.messages for message in _messages(said, turn.steps)]
+def earlier_messages(turns: Iterable[ShownTurn], blobs: Mapping[str, bytes]) -> list[ModelMessage]:
+    """Turns of a window as a history: what the model said and called in one response, what was shown beside a text."""
+    return [
+        message for turn in turns for said in turn.messages for message in _messages(said, turn.steps, blobs)
+    ]
 
 
-def _messages(said: Message, steps: Mapping[int, ShownStep]) -> Iterator[ModelMessage]:
+def _messages(
+    said: Message, steps: Mapping[int, ShownStep], blobs: Mapping[str, bytes]
+) -> Iterator[ModelMessage]:
     texts = [part.text for part in said.parts if isinstance(part, Text) and part.text]
     if said.role == "assistant":
         calls = [_call(steps[part.step]) for part in said.parts if isinstance(part, ToolCall)]
@@ -80,10 +77,27 @@ def _messages(said: Message, steps: Mapping[int, ShownStep]) -> Iterator[ModelMe
     given: list[ModelRequestPart] = [
         _return(steps[part.step]) for part in said.parts if isinstance(part, ToolResult)
     ]
-    speaks = SystemPromptPart if said.role in {"system", "developer"} else UserPromptPart
-    given += map(speaks, texts)
+    if said.role in {"system", "developer"}:
+        given += map(SystemPromptPart, texts)
+    else:
+        shown = [media for part in said.parts for media in _media(part)]
+        content = [*texts, *(_file(media, blobs) for media in shown)]
+        given += [UserPromptPart(content)] if shown else map(UserPromptPart, texts)
     if given:
         yield ModelRequest(given)
+
+
+def _media(part: Part) -> Sequence[Media]:
+    """What is shown; a tool's images follow its text as the user's."""
+    return (part,) if isinstance(part, Media) else part.media if isinstance(part, ToolResult) else ()
+
+
+def _file(media: Media, blobs: Mapping[str, bytes]) -> UserContent:
+    data = blobs.get(media.blob) if media.blob else None
+    if data is not None and media.media_type:
+        return BinaryContent(data, media_type=media.media_type)
+    at = media.url or ""
+    return ImageUrl(at) if media.kind == "image" and at.startswith("http") else note(media)
 
 
 def _call(step: ShownStep) -> ToolCallPart:

@@ -13,6 +13,7 @@ from pydantic_ai.models import ModelRequestContext, ModelRequestParameters
 
 from pagefile.engine import Conversation
 from pagefile.integrations.failing import FailOpen
+from pagefile.integrations.pydantic_ai.happenings import called, happened, returned
 from pagefile.integrations.pydantic_ai.parts import answer_text, earlier_messages
 from pagefile.integrations.pydantic_ai.requests import (
     Fit,
@@ -23,6 +24,7 @@ from pagefile.integrations.pydantic_ai.requests import (
     question_at,
     with_memory,
 )
+from pagefile.integrations.recorder import Asked, Happened, Returned, Said, begun, completed, step_of, written
 from pagefile.records import Step, Turn
 from pagefile.text.scripts import language
 from pagefile.text.tokens import MESSAGE_OVERHEAD
@@ -68,21 +70,9 @@ class Known:
         """The parts of a window whose memory is beside the question."""
         parts = window.parts
         # What the tools brought changes from request to request, and is put in there.
-        return cls(parts.system, parts.memory.with_section("chunks", ()), earlier_messages(parts.turns))
-
-
-@dataclass(slots=True)
-class _Unwritten:
-    """A step on its way into the log."""
-
-    tool: str
-    input: object
-    result: str
-    call_id: str
-
-    def is_in(self, turn: Turn) -> bool:
-        """Whether it arrived after all."""
-        return any((step.call_id, step.tool) == (self.call_id, self.tool) for step in turn.steps)
+        return cls(
+            parts.system, parts.memory.with_section("chunks", ()), earlier_messages(parts.turns, parts.blobs)
+        )
 
 
 @dataclass
@@ -93,13 +83,25 @@ class RunMemory:
     chat: Conversation
     options: Options
     run_id: str
-    question: str | None
+    asked: Asked | None
+    #: Tools that are not steps of a turn: ours, and those by which a model gives its answer.
+    apart: frozenset[str] = frozenset()
     turn: Turn | None = None
     _known: Known | None = None
     _kept: dict[Key, Kept] = field(default_factory=dict[Key, Kept])
     _excerpts: dict[str, str] = field(default_factory=dict[str, str])
-    _unwritten: list[_Unwritten] = field(default_factory=list[_Unwritten])
+    #: The run's messages so far, and the results in them as the tools gave them, by what the messages hold.
+    _messages: Sequence[ModelMessage] = ()
+    _returned: dict[Key, Returned] = field(default_factory=dict[Key, Returned])
+    #: Whether something could not be written when it happened.
+    _behind: bool = False
+    _lock: anyio.Lock = field(default_factory=anyio.Lock)
     _writing: set["asyncio.Task[Any]"] = field(default_factory=set["asyncio.Task[Any]"])
+
+    @property
+    def question(self) -> str | None:
+        """What the user said, as text."""
+        return None if self.asked is None else self.asked.text
 
     @property
     def workspace(self) -> Workspace:
@@ -110,11 +112,12 @@ class RunMemory:
 
     async def begin(self) -> None:
         """Write the question down before the model sees it."""
-        if self.question is not None:
+        if self.asked is not None:
             self.turn = await self._written("recording the question", self._begun, None)
 
-    async def complete(self, output: object) -> None:
-        """Write the answer."""
+    async def complete(self, output: object, messages: Sequence[ModelMessage]) -> None:
+        """Write the answer, and whatever else is not written yet."""
+        self._messages = messages
         await self._finish("recording the answer", partial(self._completed, output))
 
     async def abort(self) -> None:
@@ -128,35 +131,42 @@ class RunMemory:
             await self._written(what, work, None)
 
     async def _begun(self) -> Turn:
-        return await self.chat.begin(cast("str", self.question), id=self.run_id)
+        return await begun(self.chat, cast("Asked", self.asked), self.run_id)
 
     async def _completed(self, output: object) -> None:
         answer = answer_text(output)
-        if self.question is None:
+        if self.asked is None:
             if answer is not None:
                 await self.chat.record(assistant=answer, id=self.run_id)
             return
-        turn = await self._caught_up()
-        await self.chat.complete(turn, answer)
+        turn = await self._newest()
+        if turn.status == "open":
+            await completed(self.chat, turn, self._happened(), answer)
+        else:
+            await self.chat.complete(turn, answer)
 
     async def _aborted(self) -> None:
-        if self.question is not None:
-            await self.chat.abort(await self._caught_up())
+        if self.asked is not None:
+            # A call that was cut off has no result, and is not there.
+            came = self._happened()
+            while came and isinstance(came[-1], Said):
+                came.pop()
+            await self.chat.abort(await written(self.chat, await self._newest(), came))
 
-    async def _caught_up(self) -> Turn:
-        """The turn with every step in it; what could not be written when it happened is tried once more."""
+    async def _newest(self) -> Turn:
+        """The turn as it is in the log: what took too long to be written may have arrived after all."""
         turn = self.turn or await self._begun()
-        if self._unwritten:
-            # A step whose writing took too long may have arrived after all.
+        if self._behind:
             newest = await self.chat.turns(newest=True, limit=_LOOKED_THROUGH)
             turn = next((stored for stored in newest if stored.id == turn.id), turn)
-        for late in self._unwritten:
-            if not late.is_in(turn):
-                turn = await self.chat.step(
-                    turn, tool=late.tool, input=late.input, result=late.result, call_id=late.call_id
-                )
-        self._unwritten.clear()
         return turn
+
+    def _happened(self) -> list[Happened]:
+        """What happened in the run, with the results as the tools gave them, also of those that no message has yet."""
+        known = dict(self._returned)
+        found = happened(self._messages, self.run_id, self.apart)
+        whole = [known.pop(_key(one), one) if isinstance(one, Returned) else one for one in found]
+        return [*whole, *known.values()]
 
     async def _written(self, what: str, work: Callable[[], Awaitable[R]], otherwise: D) -> R | D:
         """Write something. A run that is cancelled meanwhile does not take the write with it."""
@@ -177,22 +187,28 @@ class RunMemory:
         cached = await self.workspace.lookup(call.tool_name, call.args_as_dict())
         return None if cached is None else cached.answer
 
-    async def keep(self, call: ToolCallPart, result: Any) -> Any:
+    async def keep(self, call: ToolCallPart, result: Any, messages: Sequence[ModelMessage]) -> Any:
         """Archive and remember a result. What is returned goes into the history: the result, or its placeholder."""
+        self._messages = messages
         return await self._written("keeping a tool result", partial(self._keep, call, result), result)
 
     async def _keep(self, call: ToolCallPart, result: Any) -> Any:
         wrapped = cast("ToolReturn[Any]", result) if isinstance(result, ToolReturn) else None
         value = cast("Any", result) if wrapped is None else wrapped.return_value
         part = ToolReturnPart(call.tool_name, value, call.tool_call_id)
+        raw = returned(part, {call.tool_call_id: called(call)})
         text = part.model_response_str()
-        step = await self._stored(_Unwritten(call.tool_name, call.args_as_dict(), text, call.tool_call_id))
+        key = (call.tool_call_id, text)
+        self._returned[key] = raw
+        step = await self._stored(raw)
         if step.page is None or part.files:
             return cast("Any", result)
         kept = self._with_page(text, step)
-        self._kept[call.tool_call_id, text if step.whole else kept.short] = kept
         if step.whole:
+            self._kept[key] = kept
             return cast("Any", result)
+        shown = (call.tool_call_id, kept.short)
+        self._kept[shown], self._returned[shown] = kept, self._returned.pop(key)
         return kept.short if wrapped is None else replace(wrapped, return_value=kept.short)
 
     def _with_page(self, text: str, step: Step) -> Kept:
@@ -201,24 +217,25 @@ class RunMemory:
         short = step_note(step, WORDINGS[engine.settings.language]) if step.whole else step.result
         return Kept(text, tokens, short)
 
-    async def _stored(self, raw: _Unwritten) -> Step:
-        self._unwritten.append(raw)
+    async def _stored(self, raw: Returned) -> Step:
         if self.turn is None:
             # The store did not take the question: the workspace may still have room for the result.
-            kept = await self.workspace.absorb(raw.tool, raw.input, raw.result, call_id=raw.call_id)
-            return Step(raw.tool, None, kept.text, raw.call_id, page=kept.archive_uuid, whole=kept.whole)
-        changed = await self.chat.step(
-            self.turn, tool=raw.tool, input=raw.input, result=raw.result, call_id=raw.call_id
-        )
-        self._unwritten.remove(raw)
-        # Of calls that ran at once, the last to arrive need not be the last that was written.
-        self.turn = max(self.turn, changed, key=lambda turn: len(turn.steps))
-        return changed.steps[-1]
+            tool, call_id = raw.call.tool, str(raw.call.call_id)
+            kept = await self.workspace.absorb(tool, raw.call.input, raw.text, call_id=call_id)
+            return Step(tool, None, kept.text, call_id, page=kept.archive_uuid, whole=kept.whole)
+        async with self._lock:
+            behind, self._behind = self._behind, True
+            said = [one for one in self._happened() if isinstance(one, Said)]
+            self.turn = await written(self.chat, self.turn, [*said, raw])
+            self._behind = behind
+        number = step_of(self.turn, raw)
+        return self.turn.steps[-1 if number is None else number]
 
     # -- model calls --------------------------------------------------------------------------------------------------
 
     async def prepared(self, request: ModelRequestContext) -> ModelRequestContext:
         """The request with what memory knows, within the window; as it was when memory fails."""
+        self.apart |= {tool.name for tool in request.model_request_parameters.output_tools}
         if self._known is None:
             self._known = await self.edge.attempt("recalling", self._recalled, None)
         known = self._known or Known("", MemoryPart(language=self._language), ())
@@ -285,6 +302,10 @@ class RunMemory:
             known = await engine.tier(Archive).excerpt(kept.full, self.question or kept.short, room)
             self._excerpts[kept.full] = known
         return known
+
+
+def _key(returned: Returned) -> Key:
+    return str(returned.call.call_id), returned.blocks[0] if isinstance(returned.blocks[0], str) else ""
 
 
 def _instructed(parameters: ModelRequestParameters, text: str) -> ModelRequestParameters:
