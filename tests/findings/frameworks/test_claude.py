@@ -90,7 +90,7 @@ def test_what_a_sub_agent_answered_is_in_the_log(delegated):
 # -- F7, F8, F15, F16: one prompt --------------------------------------------------------------------------------------
 
 
-@still_open("frameworks-F7")
+@finding("frameworks-F7")
 async def test_what_is_said_beside_tool_calls_is_kept(memory, tmp_path):
     """What the model said before it called its tools is in the log, and so in the windows made from it."""
 
@@ -110,7 +110,7 @@ async def test_what_is_said_beside_tool_calls_is_kept(memory, tmp_path):
     assert "I will run two things." in words(window.messages)
 
 
-@still_open("frameworks-F8")
+@finding("frameworks-F8")
 async def test_a_structured_answer_is_the_turns_answer(memory, tmp_path):
     """An answer given through `output_format` is recorded as what the assistant said."""
 

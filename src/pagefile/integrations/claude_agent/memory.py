@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import anyio
+import anyio.to_thread
 from claude_agent_sdk import (
     ClaudeAgentOptions,
     HookMatcher,
@@ -22,10 +23,13 @@ from claude_agent_sdk.types import HookContext, HookEvent
 
 from pagefile.engine import Conversation, Memory
 from pagefile.errors import SettingsError
-from pagefile.integrations.claude_agent.shapes import retold, told
+from pagefile.integrations.claude_agent.shapes import pictured, retold, told
 from pagefile.integrations.claude_agent.telling import unsaid
+from pagefile.integrations.claude_agent.transcript import Transcript
 from pagefile.integrations.failing import FailOpen
+from pagefile.integrations.recorder import Called, Returned, Said, completed, step_of, written
 from pagefile.records import Turn
+from pagefile.shapes import compact
 from pagefile.standalone.tool_schemas import tool_schemas
 from pagefile.tiers.facts_book import refuse_orders
 from pagefile.tiers.page_text import LOADING_TOOLS
@@ -39,6 +43,8 @@ _OUTPUT_LIMITS = {"MAX_MCP_OUTPUT_TOKENS": "10000000", "BASH_MAX_OUTPUT_LENGTH":
 #: Sessions whose state is kept in memory.
 _SESSIONS = 1_000
 _SERVER = "pagefile"
+#: The tool by which a model gives a structured answer.
+_ANSWERING = "StructuredOutput"
 
 HookAnswer = dict[str, Any]
 Hook = Callable[[Any, str | None, HookContext], Awaitable[Any]]
@@ -51,6 +57,7 @@ class _Session:
     chat: Conversation
     turn: Turn | None = None
     prompt: str = ""
+    transcript: Transcript | None = None
     #: Lines of memory that the session was told.
     told: set[str] = field(default_factory=set[str])
     lock: anyio.Lock = field(default_factory=anyio.Lock)
@@ -190,6 +197,7 @@ class ClaudeMemory:
             session.prompt = given["prompt"]
             window = await session.chat.context(session.prompt, recent_turns=1)
             added = unsaid(window.parts.memory, session.told, self._chars)
+            session.transcript = Transcript(str(given.get("prompt_id")))
             session.turn = await session.chat.begin(session.prompt)
         if not added:
             return {}
@@ -209,13 +217,15 @@ class ClaudeMemory:
         session = self._session(given)
         name, answer = given["tool_name"], given["tool_response"]
         text = told(answer)
-        if session.turn is None or text is None or _ours(name):
+        blocks = [*([] if text is None else [text]), *pictured(answer)]
+        if session.turn is None or not blocks or _ours(name):
             return {}
         async with session.lock:
-            session.turn = await session.chat.step(
-                session.turn, tool=name, input=given["tool_input"], result=text, call_id=tool_use_id
-            )
-            step = session.turn.steps[-1]
+            result = Returned(Called(name, given["tool_input"], tool_use_id), tuple(blocks))
+            said = await _said(session, given)
+            session.turn = await written(session.chat, session.turn, [*said, result])
+            number = step_of(session.turn, result)
+            step = session.turn.steps[-1 if number is None else number]
         if step.page is None or step.whole or name in self._exempt:
             return {}
         passages = await session.chat.load(step.page, query=session.prompt, limit=self._excerpt_tokens)
@@ -232,7 +242,8 @@ class ClaudeMemory:
         async with session.lock:
             if session.turn is not None:
                 turn, session.turn = session.turn, None
-                await session.chat.complete(turn, given.get("last_assistant_message") or None)
+                answer = _structured(turn) or given.get("last_assistant_message") or None
+                await completed(session.chat, turn, await _said(session, given), answer)
         return {}
 
     def _guarded(
@@ -303,6 +314,20 @@ async def _given_up(session: _Session) -> None:
     if session.turn is not None:
         turn, session.turn = session.turn, None
         await session.chat.abort(turn)
+
+
+async def _said(session: _Session, given: Mapping[str, Any]) -> list[Said]:
+    """What the model said since the prompt, as far as the transcript has it; calls of our own tools are no steps."""
+    if session.transcript is None:
+        return []
+    await anyio.to_thread.run_sync(session.transcript.read, str(given.get("transcript_path")))
+    return [one for one in session.transcript.said if not any(_ours(call.tool) for call in one.calls)]
+
+
+def _structured(turn: Turn) -> str | None:
+    """The answer of a session with an `output_format`, as JSON: the model gives it by calling a tool."""
+    given = [step.input for step in turn.steps if step.tool == _ANSWERING]
+    return compact(given[-1]) if given else None
 
 
 async def _looked_up(chat: Conversation, tool: str, arguments: object) -> str | None:

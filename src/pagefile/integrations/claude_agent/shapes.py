@@ -4,7 +4,7 @@ A replacement that has not the tool's own shape is ignored without a word, and t
 built here: the answer is copied, and only the text in it is exchanged.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias, TypeGuard, cast
 
 #: A way into an answer: keys of objects, one after the other.
@@ -32,6 +32,28 @@ def told(answer: object) -> str | None:
         place = _place(answer)
         return None if place is None else told(_at(answer, place))
     return None
+
+
+def pictured(answer: object) -> list[dict[str, Any]]:
+    """The images of an answer: those of Read, and those that MCP tools return."""
+    if _is_list(answer):
+        return [block for one in answer if _is_object(one) for block in _picture(one)]
+    if not _is_object(answer):
+        return []
+    file, content = answer.get("file"), answer.get("content")
+    if answer.get("type") == "image" and _is_object(file):
+        return list(_picture({"data": file.get("base64"), "mimeType": file.get("type"), "type": "image"}))
+    return pictured(content) if _is_list(content) else []
+
+
+def _picture(block: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    if block.get("type") != "image":
+        return
+    if isinstance(block.get("source"), dict):
+        yield dict(block)
+    elif isinstance(block.get("data"), str):
+        source = {"type": "base64", "media_type": str(block.get("mimeType")), "data": block["data"]}
+        yield {"type": "image", "source": source}
 
 
 def retold(answer: object, text: str) -> object:

@@ -1,0 +1,61 @@
+"""What Claude Code writes into its transcript and tells no hook: words beside calls, and thoughts with their signature."""
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+from pagefile.integrations.recorder import Called, Said, Shown, Thought
+
+_THINKING = frozenset({"thinking", "redacted_thinking"})
+
+
+@dataclass(slots=True)
+class Transcript:
+    """The transcript of a session from one prompt on."""
+
+    prompt_id: str
+    offset: int = 0
+    #: What the model said since, a block at a time, as the transcript has it.
+    said: list[Said] = field(default_factory=list[Said])
+    _begun: bool = False
+
+    def read(self, path: str) -> None:
+        """Read what was written since the last time; a line that is not whole yet is left for the next."""
+        try:
+            with Path(path).open("rb") as file:
+                file.seek(self.offset)
+                data = file.read()
+        except OSError:
+            return
+        end = data.rfind(b"\n") + 1
+        self.offset += end
+        for line in data[:end].splitlines():
+            self._take(line)
+
+    def _take(self, line: bytes) -> None:
+        try:
+            entry: Any = json.loads(line)
+        except ValueError:
+            return
+        if not isinstance(entry, dict):
+            return
+        given = cast("dict[str, Any]", entry)
+        if given.get("type") == "user" and given.get("promptId") == self.prompt_id:
+            self._begun = True
+        elif self._begun and given.get("type") == "assistant" and not given.get("isSidechain"):
+            content: Any = cast("dict[str, Any]", given.get("message") or {}).get("content")
+            self.said += [Said((block,)) for block in map(_block, content or ()) if block is not None]
+
+
+def _block(block: Any) -> str | Thought | Called | Shown | None:
+    kind = block.get("type") if isinstance(block, dict) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType] - a line of a file
+    given = cast("dict[str, Any]", block)
+    if kind == "text":
+        return str(given.get("text") or "")
+    if kind == "tool_use":
+        return Called(str(given.get("name")), given.get("input"), given.get("id"))
+    if kind in _THINKING:
+        sealed = {key: value for key, value in given.items() if key != "thinking"}
+        return Thought(str(given.get("thinking") or ""), sealed, anthropic=True)
+    return given if kind else None
