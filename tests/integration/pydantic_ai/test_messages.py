@@ -53,9 +53,10 @@ async def test_thoughts_of_openai_keep_their_seal(memory):
 
 
 async def test_images_of_user_and_tools_are_kept(memory):
-    """The bytes of images are in the log, and a run without a history of its own is told of them."""
+    """The bytes of images are in the log, and a run without a history of its own is shown them again."""
     chat, turn, sent = await ran(memory, prompt=["What is this?", PICTURE])
     assert "What is this?\n[image: image/png, 19 bytes]" == turn.user
     assert 3 == repr(await chat.messages(turn, shape="anthropic")).count("bm90IHF1aXRlIGEgcGljdHVyZQ==")
     prompts = [part for message in sent[-1] for part in message.parts if isinstance(part, UserPromptPart)]
-    assert 3 == sum("[image: image/png, 19 bytes]" in part.content for part in prompts)
+    shown = [item for part in prompts for item in part.content if isinstance(item, BinaryContent)]
+    assert [PICTURE.data] * 3 == [item.data for item in shown]
