@@ -109,7 +109,8 @@ class Step:
 class Turn:
     """One exchange: what the user said, what the tools returned, what the assistant answered, as messages in their order.
 
-    `user` is the first text of the user and `assistant` the last one of the assistant, as document 001 reads them; `steps` are
+    `user` is the first text of the user (images are named in it) and `assistant` the last one of the assistant, as document 001
+    reads them; `steps` are
     the tool calls. Of a turn that is nothing more than these, in this order, `layout` is None and `messages` follows from them.
 
     `seq` is the turn's place in its conversation. It is given when the turn ends (done or aborted), so it has no
