@@ -131,15 +131,16 @@ async def test_what_others_wrote_is_not_touched(settings):
         await memory.remember("Ada drinks tea", user_id="ada")
         await chat.context("What do I drink?")
         await memory.settle()
-    before = rows(settings)
+    # That something was erased stays known, by a hash: work on it that is still under way must find out.
+    before = rows(settings, without={"scope_epochs"})
     await fill_demo(settings, people=ONE)
-    assert rows(settings) != before
+    assert rows(settings, without={"scope_epochs"}) != before
     async with Memory.open(settings=settings) as memory:
         counts = await remove_demo(memory)
         assert counts["ai_message"] >= len(ONE[0].talks[0].turns())
         assert not await demo_present(memory)
         assert sum((await remove_demo(memory)).values()) == 0
-    after = rows(settings)
+    after = rows(settings, without={"scope_epochs"})
     assert after == before
 
 

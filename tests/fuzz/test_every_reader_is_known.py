@@ -4,7 +4,7 @@ import ast
 
 import pytest
 
-from tests.engine.scans import ROOT, Finding, Source, sources
+from tests.house.scans import ROOT, Finding, Source, sources
 
 #: Calls that read a format, wherever they stand. Regular expressions are found and tried by test_bounded_time.
 READING = {
@@ -16,44 +16,53 @@ _JSON_LIKE = {"json", "tomllib", "yaml"}
 IMPORTS, RESULTS, STREAMS, FILES, TIME = (
     "test_imports.py", "test_tool_results.py", "test_streams_and_sessions.py", "test_settings_and_addresses.py", "test_bounded_time.py",
 )  # fmt: skip
-DUMPS = "test_dumps.py"
+DUMPS, MESSAGES = "test_dumps.py", "test_messages.py"
 OWN = "reads only what Pagefile itself wrote or ships"
 
 #: By place: the test that gives it bad input, or why none is needed.
 READERS: dict[str, str] = {
     "cli/measures.py::when": FILES,
     "client/calling.py::Caller._read": "tests/acceptance/test_client.py",
+    "client/conversation.py::ClientConversation.context": OWN,
     "client/problems.py::code_of": STREAMS,
     "client/problems.py::error_in": STREAMS,
     "client/problems.py::error_of": STREAMS,
     "client/remote.py::_kind": STREAMS,
     "client/streaming.py::_read": STREAMS,
+    "engine/drafts.py::checked_json": RESULTS,
+    "engine/fact_import.py::_moment": IMPORTS,
+    "engine/fact_import.py::read_memory": IMPORTS,
+    "engine/moments.py::recorded_moment": OWN,
+    "engine/transfer_lines.py::_bytes": IMPORTS,
+    "engine/transfer_lines.py::_item": IMPORTS,
+    "engine/transfer_lines.py::_moment": IMPORTS,
+    "engine/transfer_lines.py::_parsed": IMPORTS,
     "inspector/reader.py::words": OWN,
+    "integrations/claude_agent/transcript.py::Transcript._take": "tests/integration/claude/test_transcript.py",
     "integrations/langgraph/speaking.py::_call": STREAMS,
-    "integrations/pydantic_ai/parts.py::_call": OWN,
     "integrations/moving/langchain.py::_call": DUMPS,
     "integrations/moving/shapes.py::moment": DUMPS,
     "integrations/moving/taking.py::read_dump": DUMPS,
-    "memory/drafts.py::checked_json": RESULTS,
-    "memory/fact_import.py::_moment": IMPORTS,
-    "memory/fact_import.py::read_memory": IMPORTS,
-    "memory/moments.py::recorded_moment": OWN,
-    "memory/transfer_lines.py::_item": IMPORTS,
-    "memory/transfer_lines.py::_moment": IMPORTS,
-    "memory/transfer_lines.py::_parsed": IMPORTS,
+    "integrations/recorder.py::storable": MESSAGES,
     "models/extractors.py::_parsed": STREAMS,
     "service/binding.py::is_loopback": FILES,
     "service/chatting.py::_arguments": STREAMS,
-    "service/inspector_door.py::_check_origin": "tests/acceptance/test_inspector.py",
     "service/inspector_door.py::_Explained._explain": OWN,
+    "service/inspector_door.py::_check_origin": "tests/acceptance/test_inspector.py",
     "service/inspector_door.py::form_of": "tests/acceptance/test_inspector.py",
     "service/reference.py::completed": OWN,
     "service/routes/transfer.py::_check": IMPORTS,
     "settings/sources.py::_toml": FILES,
     "settings/sources.py::_yaml": FILES,
+    "shapes/filling.py::_part_json": OWN,
+    "shapes/filling.py::_result_json": OWN,
+    "shapes/media.py::decoded": MESSAGES,
+    "shapes/reading.py::plain_json": MESSAGES,
+    "shapes/spelling.py::read_arguments": MESSAGES,
     "standalone/fact_injection.py::get_memory_data": IMPORTS,
     "stores/encoding.py::from_json": STREAMS,
     "stores/encoding.py::plain": STREAMS,
+    "stores/encoding.py::text_messages": OWN,
     "stores/encoding.py::text_steps": OWN,
     "stores/encoding.py::text_time": STREAMS,
     "stores/milvus/naming.py::maker_of": OWN,
@@ -67,9 +76,10 @@ READERS: dict[str, str] = {
     "text/synopsis/kinds.py::_json": TIME,
     "text/synopsis/structured.py::_parsed_lines": TIME,
     "tiers/archive.py::": OWN,
-    "tiers/archive.py::checked_uuid": FILES,
+    "tiers/page_text.py::checked_uuid": FILES,
     "tiers/workspace/results.py::_read_text": RESULTS,
-    "window/render.py::_anthropic_blocks": OWN,
+    "window/models.py::known_models": OWN,
+    "window/parts.py::parts_from": OWN,
     "wire/texts.py::_given_as_text": FILES,
     "wire/transfer.py::ItemLine._whole_rows": "tests/acceptance/test_transfer_items.py",
 }

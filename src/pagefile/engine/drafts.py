@@ -9,6 +9,7 @@ from typing import TypeAlias, cast
 from zoneinfo import available_timezones
 
 from pagefile.errors import InvalidTurnError
+from pagefile.nesting import MAX_JSON_DEPTH, is_shallow
 from pagefile.ports import NO_LABELS, Labels
 from pagefile.records import JsonObject, JsonValue, Step, checked_id, checked_text
 from pagefile.tiers.workspace.results import plain
@@ -17,8 +18,6 @@ from pagefile.tiers.workspace.results import plain
 StepLike: TypeAlias = "Step | Mapping[str, object]"
 
 MAX_TOOL_CHARS = 100
-#: What is nested deeper can be written here, and then neither exported nor sent: every reader has its own limit.
-MAX_JSON_DEPTH = 100
 _NOT_ALL = "[结果未能完整写成 JSON / not all of this result could be written as JSON]\n"
 _STEP_KEYS = frozenset({"tool", "input", "result", "call_id"})
 
@@ -152,27 +151,12 @@ def checked_json(value: object, name: str) -> JsonValue:
         ) from error
     checked_text(text, name)
     copy = cast("JsonValue", json.loads(text))
-    if text.count("[") + text.count("{") > MAX_JSON_DEPTH and not _is_shallow(copy):
+    if text.count("[") + text.count("{") > MAX_JSON_DEPTH and not is_shallow(copy):
         raise _too_deep(name)
     if "\\u0000" in text:
         for found in _texts(copy):
             checked_text(found, name)
     return copy
-
-
-def _is_shallow(value: JsonValue) -> bool:
-    level: list[object] = [value]
-    for _ in range(MAX_JSON_DEPTH + 1):
-        level = [inner for outer in level for inner in _parts(outer)]
-        if not level:
-            return True
-    return False
-
-
-def _parts(value: object) -> Iterable[object]:
-    if isinstance(value, dict):
-        return cast("dict[str, object]", value).values()
-    return cast("list[object]", value) if isinstance(value, list) else ()
 
 
 def _too_deep(name: str) -> InvalidTurnError:

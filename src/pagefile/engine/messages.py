@@ -201,7 +201,7 @@ def _is_plain(messages: Sequence[Message], user: str | None, steps: int, assista
     """Whether the short form says all of it."""
     plain = [(message.role, message.parts) for message in plain_layout(user, range(steps), assistant)]
     return plain == [(message.role, message.parts) for message in messages] and all(
-        message.given is None and message.shape == "openai" for message in messages
+        message.given is None and message.shape in {"openai", "plain"} for message in messages
     )
 
 

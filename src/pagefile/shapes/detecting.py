@@ -5,6 +5,7 @@ from typing import Any, cast
 
 from pagefile.content import Shape
 from pagefile.shapes.reading import refused
+from pagefile.shapes.skeleton import as_object
 
 _NAMES: Mapping[Shape, str] = {
     "openai": "OpenAI Chat",
@@ -27,9 +28,10 @@ _ANSWER_KEYS = frozenset({"stop_reason", "stop_sequence"})
 
 
 def shape_of(messages: Sequence[Mapping[str, Any]], default: Shape | None = None) -> Shape:
-    """The shape of the messages; where nothing tells, the default, or OpenAI Chat, in which plain messages are the same.
+    """The shape of the messages; where nothing tells, the default.
 
-    Messages in different shapes raise `InvalidTurnError`.
+    Without one, messages that are text alone are "plain", since all providers take the same; the rest is OpenAI Chat. Messages in
+    different shapes raise `InvalidTurnError`.
     """
     found: Shape | None = None
     for index, message in enumerate(messages):
@@ -41,7 +43,7 @@ def shape_of(messages: Sequence[Mapping[str, Any]], default: Shape | None = None
                 "provider at a time.",
             )
         found = mine or found
-    return found or default or "openai"
+    return found or default or ("plain" if all(map(_is_text, messages)) else "openai")
 
 
 def _shape(message: Mapping[str, Any], index: int) -> Shape | None:
@@ -54,11 +56,17 @@ def _shape(message: Mapping[str, Any], index: int) -> Shape | None:
             index,
             "has neither a role nor a type: give messages of OpenAI Chat, OpenAI Responses or Anthropic.",
         )
-    if _CHAT_KEYS & message.keys() or message["role"] in {"tool", "function"}:
+    if _CHAT_KEYS & message.keys() or message["role"] in ("tool", "function"):
         return "openai"
     content = message.get("content")
     blocks = cast("list[Any]", content) if isinstance(content, list) else []
     return next((shape for block in blocks if (shape := _block_shape(block)) is not None), None)
+
+
+def _is_text(message: Mapping[str, Any]) -> bool:
+    content = message.get("content")
+    blocks = cast("list[Any]", content) if isinstance(content, list) else []
+    return all((as_object(block) or {}).get("type") == "text" for block in blocks)
 
 
 def _block_shape(block: Any) -> Shape | None:

@@ -17,6 +17,7 @@ from pagefile.shapes.skeleton import carved, same
 from pagefile.shapes.storable import storable
 
 _READERS: Mapping[Shape, Callable[[Reader], Message]] = {
+    "plain": openai.read,
     "openai": openai.read,
     "responses": responses.read,
     "anthropic": anthropic.read,

@@ -19,6 +19,7 @@ from pagefile.content import (
     ToolResult,
 )
 from pagefile.errors import InvalidTurnError
+from pagefile.nesting import MAX_JSON_DEPTH, is_shallow
 from pagefile.records import Step
 from pagefile.shapes.media import read_media
 from pagefile.shapes.skeleton import Path, carved
@@ -28,6 +29,7 @@ from pagefile.shapes.spelling import compact, read_arguments
 MAX_TOOL_CHARS = 100
 #: The tool of a result whose call is not in the turn.
 UNKNOWN_TOOL = "tool"
+_LONG = 10**20
 _TEXT_BLOCKS = frozenset({"text", "input_text", "output_text"})
 
 
@@ -248,11 +250,14 @@ def plain_json(message: object, index: int) -> dict[str, Any]:
         text = json.dumps(
             dict(cast("Mapping[str, Any]", value)), ensure_ascii=False, allow_nan=False, default=_listed
         )
-        return json.loads(text)
+        copy = json.loads(text)
     except (TypeError, ValueError, RecursionError) as error:
         raise refused(
             index, f"cannot be written as JSON ({error}): use texts, numbers, lists and mappings."
         ) from error
+    if not is_shallow(copy):
+        raise refused(index, f"is nested more than {MAX_JSON_DEPTH} deep: give what is that deep as a text.")
+    return copy
 
 
 def _listed(value: object) -> object:
@@ -267,6 +272,9 @@ def _listed(value: object) -> object:
 
 
 def _kind(value: object) -> str:
-    if isinstance(value, (bool, int, float)):
-        return f"the number {value!r}" if not isinstance(value, bool) else repr(value)
+    if isinstance(value, bool):
+        return repr(value)
+    if isinstance(value, (int, float)):
+        # Python writes no number of thousands of digits.
+        return f"the number {value!r}" if abs(value) < _LONG else "a number"
     return "a text" if isinstance(value, str) else f"a {type(value).__name__}"

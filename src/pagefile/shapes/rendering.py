@@ -3,11 +3,11 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from pagefile.content import Message, Other, Part, Reasoning, Shape
+from pagefile.content import Message, Other, Part, Reasoning, Shape, Text
 from pagefile.records import Step
 from pagefile.shapes import anthropic, openai, responses
 from pagefile.shapes.filling import Filling
-from pagefile.shapes.pairing import prepared
+from pagefile.shapes.pairing import answered_steps, calls_of, prepared
 from pagefile.shapes.steps import shown_steps, with_own_call_ids
 
 Blobs: TypeAlias = Mapping[str, bytes]
@@ -26,9 +26,14 @@ WRITERS: Mapping[Shape, Callable[[Message, Filling], list[Rendered]]] = {
 def given_back(
     messages: Sequence[Message], steps: Sequence[Step], blobs: Blobs, shape: Shape | None = None
 ) -> list[Rendered]:
-    """The messages as they came, when they came in this shape (or when none is named): equal JSON, whatever it was."""
+    """The messages as they came, when no shape is named or it is theirs: equal JSON, whatever it was.
+
+    For a shape that is named they are such that its provider takes them: where a call has no result, they are made anew.
+    """
     wanted = shape or own_shape(messages)
-    if all(message.shape in {wanted, "plain"} for message in messages):
+    if all(message.shape in {wanted, "plain"} for message in messages) and (
+        shape is None or _paired(messages)
+    ):
         filling = Filling(steps, blobs)
         return [one for message in messages for one in _as_it_came(message, filling, wanted)]
     return rendered(messages, steps, blobs, wanted)
@@ -79,10 +84,17 @@ def own_shape(messages: Sequence[Message]) -> Shape:
     return named[0] if named else "openai"
 
 
+def _paired(messages: Sequence[Message]) -> bool:
+    called = {step for message in messages for step in calls_of(message)}
+    return called == answered_steps(messages)
+
+
 def _as_it_came(message: Message, filling: Filling, shape: Shape) -> list[Rendered]:
-    if message.given is not None and message.shape == shape:
+    if message.given is not None:
         try:
             return [filling.as_given(message)]
         except LookupError:
             pass
-    return WRITERS[shape](message, filling)
+    # Words alone are the same for all providers; a call in the short form is not.
+    words = message.shape == "plain" and all(isinstance(part, Text) for part in message.parts)
+    return WRITERS["plain" if words else shape](message, filling)

@@ -5,9 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from pagefile.content import JsonValue
-
-#: What is nested deeper is kept as the text it came as.
-_MAX_DEPTH = 100
+from pagefile.nesting import MAX_JSON_DEPTH
 
 
 def compact(value: JsonValue) -> str:
@@ -50,7 +48,7 @@ def _refuse(name: str) -> None:
 
 def _storable(value: JsonValue, depth: int = 0) -> bool:
     """Whether a database can hold it: no NUL, no lone surrogate, no endless number, not too deep."""
-    if depth > _MAX_DEPTH:
+    if depth > MAX_JSON_DEPTH:
         return False
     if isinstance(value, str):
         return "\0" not in value and (value.isascii() or not _broken(value))

@@ -42,6 +42,17 @@ def test_a_transcript_that_is_not_there(tmp_path):
     assert [] == transcript.said
 
 
+def test_lines_that_are_none(tmp_path):
+    """What is not a line of a transcript is passed over, and what comes behind it is read."""
+    bad = ["{", "[]", "7", "[" * 100_000, '{"type": "assistant"}', '{"type": "assistant", "message": [1]}']
+    bad += ['{"type": "assistant", "message": {"content": [1, null, {"type": [2]}, {}]}}', "\xff\x00"]
+    file = tmp_path / "t.jsonl"
+    file.write_text("\n".join([line("user", promptId="p").strip(), *bad, line("assistant", CALL)]))
+    transcript = Transcript("p")
+    transcript.read(str(file))
+    assert CALL == transcript.said[-1].json("anthropic")["content"][0]
+
+
 def test_pictures_of_answers():
     """Images of Read and of MCP tools, as blocks that the log knows."""
     block = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "aGVsbG8="}}

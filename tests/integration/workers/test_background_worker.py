@@ -50,6 +50,8 @@ async def test_it_does_what_others_leave_to_it(tmp_path):
         await chat.context("Hello", window_tokens=2000)
         assert [] == list(await chat.checkpoints())
         assert [] == await memory.facts("ada")
+        # The windows are written down by now: from them the other process knows how large they are.
+        assert 2 == len(await chat.calls())
         with worker(db):
             await memory.settle()
             assert [1] == [one.version for one in await chat.checkpoints()]

@@ -209,3 +209,37 @@ async def test_pictures_that_no_request_could_carry_are_named(memory, monkeypatc
     assert window.receipt.degraded == (
         "[image: image/png, 7 bytes] is only named: a window has at most 10 bytes of media",
     )
+
+
+RESPONSES = [
+    {"type": "reasoning", "id": "r1", "summary": [], "encrypted_content": "c2Vj"},
+    {"type": "function_call", "call_id": "f1", "name": "look", "arguments": "{}"},
+    {"type": "function_call_output", "call_id": "f1", "output": "a cat"},
+    {"role": "assistant", "content": [{"type": "output_text", "text": "A cat.", "annotations": []}]},
+]
+
+
+@pytest.mark.parametrize("asked", ["What is this?", [{"type": "text", "text": "What is this?"}]])
+@pytest.mark.parametrize("rest", [[*LOOKED, *SEEN, *SAID], RESPONSES, CHAT[1:]])
+async def test_a_question_that_every_provider_takes_leaves_the_shape_open(memory, asked, rest):
+    """Begun with it, and with another of the kind, a turn comes back as it came, whichever provider answers."""
+    chat = memory.conversation("c", user_id="ada")
+    start = [{"role": "user", "content": asked, "name": "ada"}, {"role": "user", "content": "Be quick."}]
+    turn = await chat.begin(messages=start[:1])
+    turn = await chat.extend(turn, start[1:])
+    for message in rest:
+        turn = await chat.extend(turn, [message])
+    done = await chat.complete(turn)
+    assert [*start, *rest] == await chat.messages(done)
+
+
+async def test_a_named_shape_is_one_that_its_provider_takes(memory):
+    """Equal JSON where it can be sent so; without the call that was never answered where it cannot."""
+    chat = memory.conversation("c", user_id="ada")
+    whole = await chat.record(messages=[*ASKED, *LOOKED, *SEEN, *SAID])
+    assert await chat.messages(whole) == await chat.messages(whole, shape="anthropic")
+    cut = await chat.record(messages=[*ASKED, *LOOKED, *SAID])
+    assert [*ASKED, *LOOKED, *SAID] == await chat.messages(cut)
+    sent = await chat.messages(cut, shape="anthropic")
+    assert "tool_use" not in str(sent)
+    assert SAID[0]["content"][0] in sent[-1]["content"]

@@ -3,9 +3,10 @@
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from pagefile.integrations.recorder import Called, Said, Shown, Thought
+from pagefile.shapes.skeleton import as_list, as_object
 
 _THINKING = frozenset({"thinking", "redacted_thinking"})
 
@@ -35,27 +36,24 @@ class Transcript:
 
     def _take(self, line: bytes) -> None:
         try:
-            entry: Any = json.loads(line)
-        except ValueError:
+            given = as_object(json.loads(line)) or {}
+        except (ValueError, RecursionError):
             return
-        if not isinstance(entry, dict):
-            return
-        given = cast("dict[str, Any]", entry)
         if given.get("type") == "user" and given.get("promptId") == self.prompt_id:
             self._begun = True
         elif self._begun and given.get("type") == "assistant" and not given.get("isSidechain"):
-            content: Any = cast("dict[str, Any]", given.get("message") or {}).get("content")
-            self.said += [Said((block,)) for block in map(_block, content or ()) if block is not None]
+            content = as_list((as_object(given.get("message")) or {}).get("content")) or ()
+            self.said += [Said((block,)) for block in map(_block, content) if block is not None]
 
 
 def _block(block: Any) -> str | Thought | Called | Shown | None:
-    kind = block.get("type") if isinstance(block, dict) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType] - a line of a file
-    given = cast("dict[str, Any]", block)
+    given = as_object(block) or {}
+    kind = given.get("type")
     if kind == "text":
         return str(given.get("text") or "")
     if kind == "tool_use":
         return Called(str(given.get("name")), given.get("input"), given.get("id"))
-    if kind in _THINKING:
+    if str(kind) in _THINKING:
         sealed = {key: value for key, value in given.items() if key != "thinking"}
         return Thought(str(given.get("thinking") or ""), sealed, anthropic=True)
     return given if kind else None
