@@ -40,8 +40,7 @@ def test_messages_are_taken_whole_or_refused(messages):
     """What is taken comes back as it would have gone to the provider; tool results without what no database holds."""
     try:
         taken = parsed(messages)
-    except InvalidTurnError as error:
-        assert str(error).rstrip().endswith(".")
+    except InvalidTurnError:
         return
     wanted = [storable(json.loads(json.dumps(message, default=list))) for message in messages]
     assert wanted == given_back(taken.messages, taken.steps, taken.blobs)
