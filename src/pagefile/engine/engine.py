@@ -146,8 +146,16 @@ class Engine:
     async def absorb(self, turn: Turn) -> None:
         """A turn is in the log: every tier hears of it, and those that want to look after its conversation do so in the background."""
         for tier in self.active:
-            if await self.guarded(tier.name, _unnoted, tier.absorb(turn)):
-                self.worker.wake(tier.name, turn.scope)
+            # Asked for every turn: those that have no ear for it cost nothing.
+            if type(tier).absorb is Tier.absorb:
+                continue
+            try:
+                wants = await tier.absorb(turn)
+            except Exception as error:
+                self._caught(tier.name, _unnoted, error)
+            else:
+                if wants:
+                    self.worker.wake(tier.name, turn.scope)
 
     async def absorb_step(self, scope: Scope, raw: Step, turn_id: str) -> Step:
         """A tool returned: the step as the tiers want it stored."""
@@ -257,15 +265,19 @@ class Engine:
     # -- failing ------------------------------------------------------------------------------------------------------
 
     async def guarded(self, tier: str, note: Note, work: Awaitable[R]) -> R | None:
-        """The one place that catches a failing tier: it gives None, and the receipt, the log and the counts say so."""
+        """What a tier answers, or None when it fails."""
         try:
             return await work
         except Exception as error:
-            if self.settings.on_tier_error == "raise":
-                raise
-            self.failed(tier, error)
-            note(f"{tier} failed: {type(error).__name__}: {error}")
+            self._caught(tier, note, error)
             return None
+
+    def _caught(self, tier: str, note: Note, error: Exception) -> None:
+        """The one place for a failing tier: the receipt, the log and the counts say so."""
+        if self.settings.on_tier_error == "raise":
+            raise error
+        self.failed(tier, error)
+        note(f"{tier} failed: {type(error).__name__}: {error}")
 
     def failed(self, tier: str, error: Exception, *, logs: bool = True) -> None:
         """Count and log a failure that no caller has to handle; `logs` False only counts one like those before it."""

@@ -26,7 +26,8 @@ _NEWEST, _SLICE = 20, 500
 Keep = Callable[[Step, str], Awaitable[Step]]
 
 
-@dataclass(frozen=True, slots=True)
+# Every turn that is recorded has one for a moment; frozen, it would take three times as long to make.
+@dataclass(slots=True)
 class Content:
     """What a turn says, counted: the fields of a draft."""
 

@@ -102,6 +102,8 @@ class Line:
         self._owes_writes = False
         self._hurried = 0
         self._wake = _Signal()
+        #: Until when the last one to pause does so.
+        self._wakes_at = float("inf")
         self._hurry = _Signal()
         self._sweeping = _Signal()
         self._progress = _Signal()
@@ -121,7 +123,9 @@ class Line:
         quiet_until = now if job is not None else now + self._pace.quiet_s
         waiting.due = min(quiet_until, waiting.first + self._pace.longest_wait_s)
         waiting.jobs[job or self.chore.maintain] = None
-        self._wake.set()
+        # Who wakes by then anyway need not be woken for every turn.
+        if waiting.due < self._wakes_at:
+            self._wake.set()
 
     def look(self) -> None:
         """Much was written, by whomever: look for all of it."""
@@ -233,6 +237,7 @@ class Line:
 
     async def _pause_until(self, moment: float | None) -> None:
         self._wake.clear()
+        self._wakes_at = float("inf") if moment is None else moment
         with anyio.move_on_after(None if moment is None else max(0.0, moment - monotonic())):
             await self._wake.wait()
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from pagefile.ports import TurnDraft
 from pagefile.records import Fact, JsonValue, Page, Turn
-from pagefile.stores.encoding import own_json, time_text, to_json, turn_texts
+from pagefile.stores.encoding import own_json_bytes, time_text, to_json, turn_texts
 
 
 def turn_digest(
@@ -90,4 +90,4 @@ def _of_fields(kind: str, fields: Mapping[str, JsonValue]) -> str:
 
 def _digest(parts: tuple[str | None, ...]) -> str:
     # Every turn that is recorded pays for this: of the ways to write a list unmistakably, this is the fastest.
-    return hashlib.sha256(own_json(parts).encode()).hexdigest()
+    return hashlib.sha256(own_json_bytes(parts)).hexdigest()

@@ -46,10 +46,15 @@ def to_json(value: JsonValue) -> str:
 
 def own_json(value: JsonValue) -> str:
     """The same for what we made ourselves and write with every window: several times as fast, and read as the same value."""
+    return own_json_bytes(value).decode()
+
+
+def own_json_bytes(value: JsonValue) -> bytes:
+    """The same in UTF-8."""
     try:
-        return fast_json(value).decode()
+        return fast_json(value)
     except ValueError:
-        return to_json(value)
+        return to_json(value).encode()
 
 
 def plain(value: JsonValue) -> Any:
