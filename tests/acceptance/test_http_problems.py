@@ -80,7 +80,8 @@ def body(**fields):
             415,
             "media-type",
         ),
-        ("POST", "/v1/turns", {}, 422, "validation"),
+        ("POST", "/v1/turns", {}, 415, "media-type"),
+        ("POST", "/v1/turns", {"headers": JSON}, 422, "validation"),
         ("POST", "/v1/turns", {"content": b"[]", "headers": JSON}, 422, "validation"),
         ("POST", "/v1/turns", {"content": b"x" * 2001, "headers": JSON}, 413, "body-too-large"),
         ("POST", "/v1/turns", body(user="hi", usr="hi"), 422, "validation"),
@@ -175,7 +176,7 @@ async def test_a_refused_method_names_the_others(client):
     answer = await client.delete("/v1/turns")
     check(answer, 405, "method-not-allowed")
     assert "GET, POST" == answer.headers["allow"]
-    assert "GET" == (await client.post("/docs")).headers["allow"]
+    assert "GET" == (await client.post("/docs", headers=JSON)).headers["allow"]
 
 
 @pytest.mark.anyio

@@ -51,7 +51,9 @@ async def exported(client, **params):
 
 async def imported(client, text, status=200, **params):
     content = text if isinstance(text, bytes) else text.encode()
-    answer = await client.post("/v1/import", params=params, content=content)
+    answer = await client.post(
+        "/v1/import", params=params, content=content, headers={"Content-Type": "application/x-ndjson"}
+    )
     assert status == answer.status_code, answer.text
     return answer.json()
 

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 
 from pagefile.client.problems import code_of, error_of
 from pagefile.errors import ClosedError, SettingsError, StoreError, StoreUnavailableError
+from pagefile.wire.transfer import LINES
 
 Out = TypeVar("Out", bound=BaseModel)
 Json = Mapping[str, object]
@@ -160,8 +161,12 @@ class _Call:
             if self.body is None
             else {name: value for name, value in self.body.items() if self.nulls or value is not None},
             content=None if self.content is None else self.content(),
-            headers=None if self.key is None else {KEY_HEADER: self.key},
+            headers=self._headers(),
         )
+
+    def _headers(self) -> dict[str, str]:
+        kind = {} if self.content is None else {"Content-Type": LINES}
+        return kind if self.key is None else {**kind, KEY_HEADER: self.key}
 
 
 def _asked_to_wait(answer: httpx.Response) -> float | None:

@@ -25,6 +25,11 @@ ICON = f"{BASE}/icon.svg"
 STREAM = f"{BASE}/chat/stream"
 
 
+def is_inspector(path: str) -> bool:
+    """Whether a path is the inspector's."""
+    return path in {HOME, twin(HOME), BASE} or path.startswith(f"{BASE}/")
+
+
 def twin(path: str) -> str:
     """The JSON of a page."""
     return "/index.json" if path == HOME else f"{path}.json"

@@ -16,7 +16,13 @@ from pagefile.inspector.filling import filling
 from pagefile.integrations.prometheus import PrometheusMeter
 from pagefile.service import inspecting, pages
 from pagefile.service.auth import Doorkeeper, unguarded
-from pagefile.service.binding import across_origins, allowed_names, check_binding, requires_keys
+from pagefile.service.binding import (
+    across_origins,
+    allowed_names,
+    check_binding,
+    named_origins,
+    requires_keys,
+)
 from pagefile.service.chatting import chat_model
 from pagefile.service.gates import Gate, LastHandler
 from pagefile.service.inspector_door import InspectorDoor
@@ -88,6 +94,7 @@ def create_app(settings: Settings, *, metrics: Path | None = None) -> FastAPI:
             Middleware(
                 Gate,
                 names=allowed_names(service),
+                origins=named_origins(service),
                 max_body_bytes=service.max_body_bytes,
                 max_import_bytes=service.max_import_bytes,
             ),

@@ -75,8 +75,8 @@ def allowed_names(service: ServiceSettings) -> frozenset[str]:
     return LOOPBACK_NAMES | {service.host.strip("[]").lower()} | named
 
 
-def across_origins(service: ServiceSettings) -> list[Middleware]:
-    """What lets the web pages of other origins call the service, nothing unless some are named."""
+def named_origins(service: ServiceSettings) -> frozenset[str]:
+    """The origins whose web pages may call the service."""
     origins = _listed(service.cors_origins)
     for origin in origins:
         if not _ORIGIN.fullmatch(origin.lower()):
@@ -84,13 +84,18 @@ def across_origins(service: ServiceSettings) -> list[Middleware]:
                 f"service.cors_origins: {origin!r} is no origin: write it as https://app.example.com, without a path; "
                 '"*" is not possible, for any page could read every conversation.'
             )
+    return frozenset(origin.lower() for origin in origins)
+
+
+def across_origins(service: ServiceSettings) -> list[Middleware]:
+    """What lets the web pages of other origins call the service, nothing unless some are named."""
+    origins = named_origins(service)
     if not origins:
         return []
-    allowed = [origin.lower() for origin in origins]
     return [
         Middleware(
             CORSMiddleware,
-            allow_origins=allowed,
+            allow_origins=sorted(origins),
             allow_methods=["GET", "POST", "PUT", "DELETE"],
             allow_headers=list(_SENT),
             expose_headers=list(_READ),

@@ -15,8 +15,11 @@ from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from pagefile.inspector import places
 from pagefile.service.binding import ANY, host_name
+from pagefile.service.origins import Origins
 from pagefile.service.problems import answered, internal, told
+from pagefile.wire.problem import Problem
 
 logger = logging.getLogger("pagefile.service")
 
@@ -90,13 +93,20 @@ def _log(scope: Scope, status: int, taken_ms: float) -> None:
 
 
 class Gate:
-    """Turns away what no route should see: another host's name, a body too large, a query that is no text."""
+    """Turns away what no route should see: another host's name, another site's page, a body too large, a query that is no text."""
 
     def __init__(
-        self, app: ASGIApp, *, names: frozenset[str], max_body_bytes: int, max_import_bytes: int
+        self,
+        app: ASGIApp,
+        *,
+        names: frozenset[str],
+        origins: frozenset[str],
+        max_body_bytes: int,
+        max_import_bytes: int,
     ) -> None:
         self._app = app
         self._names = names
+        self._origins = Origins(origins)
         self._sizes = _Size("service.max_body_bytes", max_body_bytes)
         self._uploads = _Size("service.max_import_bytes", max_import_bytes)
 
@@ -106,18 +116,23 @@ class Gate:
             return
         headers = Headers(scope=scope)
         size = self._uploads if scope["path"] == UPLOAD else self._sizes
-        refusal = None
-        if not self._knows(headers.get("host", "")):
-            refusal = answered(told("misdirected", _MISDIRECTED))
-        elif not _is_text(scope["query_string"]):
-            refusal = answered(told("invalid-query"))
-        elif _announced(headers) > size.most:
-            await _drain(receive, size)
-            refusal = answered(told("body-too-large", size.exceeded()), {"Connection": "close"})
+        refusal = self._refused(scope, headers)
         if refusal is not None:
-            await refusal(scope, receive, send)
+            await answered(refusal)(scope, receive, send)
+            return
+        if _announced(headers) > size.most:
+            await _drain(receive, size)
+            close = {"Connection": "close"}
+            await answered(told("body-too-large", size.exceeded()), close)(scope, receive, send)
             return
         await self._app(scope, _counted(receive, size), send)
+
+    def _refused(self, scope: Scope, headers: Headers) -> Problem | None:
+        if not self._knows(headers.get("host", "")):
+            return told("misdirected", _MISDIRECTED)
+        if not _is_text(scope["query_string"]):
+            return told("invalid-query")
+        return self._origins.refusal(scope["method"], headers, form=places.is_inspector(scope["path"]))
 
     def _knows(self, host: str) -> bool:
         name = host_name(host)

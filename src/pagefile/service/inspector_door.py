@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from hmac import compare_digest
 from typing import cast
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, quote
 
 from fastapi import Request, Response
 from starlette.datastructures import Headers, MutableHeaders, QueryParams
@@ -42,6 +42,10 @@ _YEAR_S = 365 * 24 * 3600
 _MAX_FIELDS = 200
 #: What a cookie cannot hold; no key and no token of ours has any of it.
 _UNSAFE = re.compile(r"[^\w.~-]", re.ASCII)
+#: A place on this service. Browsers drop tabs and line ends from an address, and read a backslash as a slash.
+_OWN = re.compile(r"/(?![/\\])[^\\\x00-\x20\x7f]*")
+#: What is not escaped in an address, because it means something there.
+_WRITTEN = "/%?&=#:;,+@!$'()*~[]"
 
 
 class InspectorDoor:
@@ -51,7 +55,7 @@ class InspectorDoor:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or not is_inspector(scope["path"]):
+        if scope["type"] != "http" or not places.is_inspector(scope["path"]):
             await self._app(scope, receive, send)
             return
         headers = Headers(scope=scope)
@@ -114,11 +118,6 @@ class _Explained:
         await self._send({"type": "http.response.body", "body": body})
 
 
-def is_inspector(path: str) -> bool:
-    """Whether a path is the inspector's."""
-    return path in {places.HOME, places.twin(places.HOME), places.BASE} or path.startswith(f"{places.BASE}/")
-
-
 def _wants_page(scope: Scope, headers: Headers) -> bool:
     path = scope["path"]
     return not path.endswith(".json") and path != places.STREAM and "text/html" in headers.get("accept", "")
@@ -177,8 +176,10 @@ def shown(view: View, reader: Reader, request: Request, status: int = 200) -> Re
 
 def gone_to(place: str) -> Response:
     """To another page, which is read anew. Only places of our own: one that is not leads to the first page."""
-    ours = place.startswith("/") and not place.startswith(("//", "/\\"))
-    return Response(status_code=303, headers={"Location": place if ours else places.HOME})
+    ours = _OWN.fullmatch(place) is not None
+    return Response(
+        status_code=303, headers={"Location": quote(place, safe=_WRITTEN) if ours else places.HOME}
+    )
 
 
 def with_key(answer: Response, request: Request, key: str | None) -> Response:
@@ -199,26 +200,16 @@ def _cookie(request: Request, name: str, value: str, age_s: int | None = None) -
 
 
 async def form_of(request: Request) -> dict[str, str]:
-    """What a form sent, if it comes from a page of ours."""
-    _check_origin(request)
+    """What a form sent, if it comes from a page of ours; that it was sent by one was looked at already."""
     try:
         text = (await request.body()).decode()
         fields = dict(parse_qsl(text, keep_blank_values=True, max_num_fields=_MAX_FIELDS, errors="strict"))
     except ValueError as error:
         raise InvalidTurnError("The form cannot be read: reload the page and send it again.") from error
-    if not compare_digest(fields.pop("token", "").encode(), request.cookies.get(TOKEN, "none").encode()):
+    sent, shown = fields.pop("token", ""), request.cookies.get(TOKEN, "")
+    if not shown or not compare_digest(sent.encode(), shown.encode()):
         raise _foreign()
     return fields
-
-
-def _check_origin(request: Request) -> None:
-    """What browsers say about where a request comes from; none of it can be forged by a page."""
-    site = request.headers.get("sec-fetch-site")
-    if site is not None and site != "same-origin":
-        raise _foreign()
-    origin = request.headers.get("origin")
-    if origin is not None and urlsplit(origin).netloc != request.headers.get("host"):
-        raise _foreign()
 
 
 def _foreign() -> AccessError:

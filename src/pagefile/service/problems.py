@@ -50,7 +50,14 @@ OTHER: Mapping[str, tuple[int, str]] = {
     "route-not-found": (404, "There is no such route."),
     "method-not-allowed": (405, "The route does not take this method."),
     "body-too-large": (413, "The body is larger than the service accepts."),
-    "media-type": (415, "The body must be sent as application/json."),
+    "cross-site": (
+        403,
+        "A web page of another site sent this: only programs and this service's own pages may change anything.",
+    ),
+    "media-type": (
+        415,
+        "What changes something is sent as JSON: send the header Content-Type: application/json.",
+    ),
     "misdirected": (421, "The Host header names another service."),
     "validation": (422, "The request does not fit the schema."),
     "idempotency-running": (

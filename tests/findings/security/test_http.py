@@ -55,7 +55,7 @@ async def export(tmp_path):
 @pytest.mark.parametrize(
     "kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", None]
 )
-@still_open("security-F2")
+@finding("security-F2")
 async def test_a_web_page_plants_nothing(client, export, kind):
     """A page of another site cannot import facts by a request that browsers send without asking first."""
     headers = FROM_ANOTHER_SITE | ({"Content-Type": kind} if kind else {})
@@ -90,7 +90,7 @@ async def signed_in(client, after):
 
 
 @pytest.mark.parametrize("after", ["/\t/evil.test", *LINE_ENDS, "/中文"])
-@still_open("security-L1")
+@finding("security-L1")
 async def test_signing_in_leads_nowhere_else(client, after):
     """Signing in leads to a page of the inspector or is refused, whatever the link to the sign-in page asked for."""
     answer = await signed_in(client, after)
@@ -103,7 +103,7 @@ async def test_signing_in_leads_nowhere_else(client, after):
     assert not read.startswith(("//", "/\\"))
 
 
-@still_open("security-L2")
+@finding("security-L2")
 async def test_a_form_needs_its_token(client):
     """A form that was sent without the token of a page that the browser was shown is refused."""
     fields = {"token": "none", "what": "add", "text": "I prefer tea"}

@@ -205,7 +205,7 @@ class Tab:
 
 
 @contextmanager
-def chromium(path: str) -> Iterator[Chromium]:
+def chromium(path: str, *more: str) -> Iterator[Chromium]:
     """A browser for the length of a block; its profile is gone afterwards."""
     theirs_in, ours_in = os.pipe()
     ours_out, theirs_out = os.pipe()
@@ -218,6 +218,7 @@ def chromium(path: str) -> Iterator[Chromium]:
             "--no-first-run",
             "--remote-debugging-pipe",
             f"--user-data-dir={profile}",
+            *more,
         ]
         # Chromium reads from 3 and writes to 4.
         shell = f'exec "$0" "$@" 3<&{theirs_in} 4>&{theirs_out}'
