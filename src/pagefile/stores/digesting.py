@@ -22,7 +22,7 @@ class Kind:
     #: Before the first key.
     before: Values
     key_of: Callable[[Row], Values]
-    digest_of: Callable[[Row], str]
+    digest_of: Callable[[Row], str | None]
 
     def filled(self, rows: Sequence[Row]) -> list[Values]:
         """The keys and digests of rows. One that cannot be read stays without, and is for `verify` to name."""

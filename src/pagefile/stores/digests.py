@@ -1,6 +1,6 @@
 """A digest of what a row says, so that a change nobody made can be noticed.
 
-It covers what never changes once it is written, and nothing that does: whose a conversation is, pins and loads, token counts. A
+It covers what never changes once it is written, and nothing that does: whose a conversation is, pins and loads. A
 field that is added later is left out where it is empty, so that rows from before it keep their digest.
 """
 
@@ -14,8 +14,13 @@ from pagefile.stores.encoding import own_json_bytes, time_text, to_json, turn_te
 
 def turn_digest(
     turn: Turn | TurnDraft, texts: Mapping[str, str | None] | None = None, at: str | None = None
-) -> str:
-    """Of what was said, by whom, when, with which tools; `texts` are its JSON columns and `at` its time, where they are at hand."""
+) -> str | None:
+    """Of what was said, by whom, when, with which tools; None while it goes on.
+
+    `texts` are its JSON columns and `at` its time, where they are at hand.
+    """
+    if turn.status == "open":
+        return None
     texts = turn_texts(turn) if texts is None else texts
     scope = turn.scope
     parts = (
