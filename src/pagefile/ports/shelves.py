@@ -167,5 +167,12 @@ class SessionCache(ABC):
         """Forget the value of a conversation; one that is not there is passed over."""
 
     @abstractmethod
+    async def erase(self, scope: Scope, *, version: int) -> bool:
+        """Forget the value and, for as long as one lives, refuse any up to this version; tell whether it was done.
+
+        Whoever read the value before the conversation was erased may put it back afterwards: that is what is refused.
+        """
+
+    @abstractmethod
     async def close(self) -> None:
         """Let go; from then on nothing is found or kept. Twice is the same as once."""

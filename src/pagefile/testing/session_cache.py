@@ -12,7 +12,8 @@ from pagefile.stores.encoding import from_json, to_json
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    text: str
+    #: None for what was erased.
+    text: str | None
     version: int
     until: datetime
 
@@ -30,7 +31,7 @@ class InMemorySessions(SessionCache):
 
     async def get(self, scope: Scope) -> CachedSession | None:
         kept = self._living(scope) if self._answers() else None
-        if kept is None:
+        if kept is None or kept.text is None:
             self.misses += 1
             return None
         self.hits += 1
@@ -51,6 +52,14 @@ class InMemorySessions(SessionCache):
         place = _place(scope)
         if self._answers():
             self._kept.pop(place, None)
+
+    async def erase(self, scope: Scope, *, version: int) -> bool:
+        place = _place(scope)
+        checked_version(version)
+        if not self._answers():
+            return False
+        self._kept[place] = _Kept(None, version, self._clock.now() + self._ttl)
+        return True
 
     async def close(self) -> None:
         self._closed = True

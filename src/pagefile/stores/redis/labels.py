@@ -21,6 +21,9 @@ _TENANT_KEY = "short_term_memory:tenant:%s:session:%s"
 # In a Redis Cluster what stands in braces decides where a key lives: the label lives with its value.
 _LABEL_KEY = "short_term_memory:version:{%s}"
 
+#: Stands in a label for the digest of a value that was erased.
+ERASED = "erased"
+
 _LABEL = re.compile(rb"(\d{1,16}) ([0-9a-f]{40})")
 
 

@@ -3,7 +3,13 @@
 --
 -- The label is "<version> <SHA-1 of the value's key and the value>". A value whose digest is another was not written here
 -- (or is damaged), so nothing is known about its version and it gives way. MGET answers false for a key of another type.
+--
+-- "<version> erased" is the label of a value that was erased: whoever read it before that may not put it back.
 local value, label = unpack(redis.call('MGET', KEYS[1], KEYS[2]))
+local erased = label and string.match(label, '^(%d+) erased$')
+if erased and tonumber(erased) >= tonumber(ARGV[2]) then
+  return 0
+end
 if value and label then
   local version, digest = string.match(label, '^(%d+) (%x+)$')
   if digest == redis.sha1hex(KEYS[1] .. value) and tonumber(version) >= tonumber(ARGV[2]) then

@@ -17,7 +17,7 @@ from pagefile.records import JsonObject, Scope
 from pagefile.stores.breaker import Breaker
 from pagefile.stores.caching import SESSION_TTL_S, checked_version
 from pagefile.stores.encoding import to_json
-from pagefile.stores.redis.labels import keys_of, read
+from pagefile.stores.redis.labels import ERASED, keys_of, read
 
 try:
     from redis.asyncio import BlockingConnectionPool, Redis
@@ -96,6 +96,16 @@ class RedisSessions(SessionCache):
     async def drop(self, scope: Scope) -> None:
         keys = keys_of(scope)
         await self._ask("drop", lambda: self._redis.delete(*keys), 0)
+
+    async def erase(self, scope: Scope, *, version: int) -> bool:
+        key, label = keys_of(scope)
+        mark, life_ms = f"{checked_version(version)} {ERASED}", round(self._options.ttl_s * 1000)
+
+        async def both() -> bool:
+            async with self._redis.pipeline(transaction=True) as commands:
+                return bool(await commands.delete(key).set(label, mark, px=life_ms).execute())
+
+        return await self._ask("erase", both, otherwise=False)
 
     async def close(self) -> None:
         self._closed = True

@@ -93,6 +93,20 @@ class SessionCacheContract(ABC):
         assert await cache.put(CHAT, {"is": "older"}, version=4)
         assert CachedSession({"is": "older"}, 4) == await cache.get(CHAT)
 
+    async def test_what_was_erased_is_not_put_back(self, cache: SessionCache, elapse: Elapse) -> None:
+        """By whoever read it before; what was written since is kept. The mark lives as long as a value."""
+        await cache.put(CHAT, {"is": "erased"}, version=5)
+        assert await cache.erase(CHAT, version=7)
+        assert await cache.get(CHAT) is None
+        for version in (5, 6, 7):
+            assert not await cache.put(CHAT, {"is": "late"}, version=version)
+        assert await cache.get(CHAT) is None
+        assert await cache.put(CHAT, {"is": "anew"}, version=8)
+        assert CachedSession({"is": "anew"}, 8) == await cache.get(CHAT)
+        await cache.erase(CHAT, version=9)
+        await elapse(_TTL_S + 1)
+        assert await cache.put(CHAT, {"is": "later"}, version=1)
+
     async def test_a_value_lives_for_half_an_hour(self, cache: SessionCache, elapse: Elapse) -> None:
         """Then it is gone, its version too."""
         await cache.put(CHAT, {"is": "here"}, version=5)
