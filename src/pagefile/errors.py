@@ -22,6 +22,7 @@ PagefileError
 │   ├── SchemaVersionError
 │   └── VectorHomeError
 ├── TransferError (ValueError)
+├── TierError
 └── ModelError
     ├── ModelUnavailableError
     └── ModelOutputError
@@ -176,6 +177,12 @@ class TransferError(PagefileError, ValueError):
     """The file is not a Pagefile export, or is damaged."""
 
     code = "transfer"
+
+
+class TierError(PagefileError):
+    """A tier from outside could not do what it had to."""
+
+    code = "tier"
 
 
 class ModelError(PagefileError):

@@ -1,7 +1,7 @@
 """A store, its tiers, and what is done with all of them alike: it knows that there are tiers, and not which."""
 
 import logging
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from time import monotonic
@@ -9,17 +9,19 @@ from typing import TypeVar
 
 import anyio
 
+from pagefile.engine import outside
 from pagefile.engine.calls import CallRecorder
 from pagefile.engine.kit import Kit, standard_tiers
 from pagefile.engine.ledger import Ledger
 from pagefile.engine.metering import MemoryChanges, MeteredSessions
 from pagefile.engine.worker import Worker
-from pagefile.errors import ClosedError, SettingsError
+from pagefile.errors import ClosedError, InvalidTurnError, SettingsError, TierError
 from pagefile.ports import Clock, HeadQuery, Meter, SessionCache, SessionStore, Store
-from pagefile.records import ErasureReceipt, Scope, Step, Turn
+from pagefile.records import ErasureReceipt, JsonObject, JsonValue, Scope, Step, Turn, checked_text
 from pagefile.settings import Settings
+from pagefile.shapes import cleaned
 from pagefile.stores import CachedSessions, versions_in
-from pagefile.tiers.base import FAILED, Counter, Note, Occasion, Tier
+from pagefile.tiers.base import FAILED, Counter, Counts, Note, Occasion, Tier
 from pagefile.window.beside import Beside
 from pagefile.window.budget import Budget
 from pagefile.window.candidates import Block, Candidate
@@ -56,6 +58,8 @@ class Engine:
     calls: CallRecorder
     ledger: Ledger
     changes: MemoryChanges
+    #: The names of those that others wrote: what they answer is checked.
+    outside: frozenset[str] = frozenset()
     closed: bool = False
     #: Nothing is looked up from elsewhere and no window is written down.
     incognito: bool = False
@@ -70,9 +74,13 @@ class Engine:
         cache: SessionCache | None = None,
         more: Sequence[Tier] = (),
         tiers: Sequence[Tier] | None = None,
+        outside: frozenset[str] = frozenset(),
         incognito: bool = False,
     ) -> "Engine":
-        """The engine over a store: with the tiers that every memory has and `more` of them, or with others."""
+        """The engine over a store: with the tiers that every memory has and `more` of them, or with others.
+
+        `outside` names those of `tiers` that others wrote; `more` are theirs anyway.
+        """
         chosen = _checked((*standard_tiers(kit), *more)) if tiers is None else tuple(tiers)
         active = tuple(tier for tier in chosen if tier.incognito or not incognito)
         calls = CallRecorder(kit.store.calls, keep=0 if incognito else kit.settings.calls_kept)
@@ -91,6 +99,7 @@ class Engine:
             calls=calls,
             ledger=Ledger(kit.store.reader),
             changes=MemoryChanges(kit.meter),
+            outside=outside | {tier.name for tier in more},
             incognito=incognito,
         )
         calls.wake = partial(engine.worker.wake, calls.name)
@@ -152,7 +161,7 @@ class Engine:
             try:
                 wants = await tier.absorb(turn)
             except Exception as error:
-                self._caught(tier.name, _unnoted, error)
+                self._caught(tier.name, unnoted, error)
             else:
                 if wants:
                     self.worker.wake(tier.name, turn.scope)
@@ -161,8 +170,15 @@ class Engine:
         """A tool returned: the step as the tiers want it stored."""
         kept = raw
         for tier in self.tiers:
-            kept = await tier.absorb_step(scope, raw, kept, turn_id)
+            ask = partial(tier.absorb_step, scope, raw, kept, turn_id)
+            if tier.name in self.outside:
+                kept = await self.guarded(tier.name, unnoted, self._step_of(ask)) or kept
+            else:
+                kept = await ask()
         return kept
+
+    async def _step_of(self, ask: Callable[[], Awaitable[Step]]) -> Step:
+        return outside.sound_step(await outside.answered("absorb_step", ask))
 
     # -- windows out --------------------------------------------------------------------------------------------------
 
@@ -170,31 +186,67 @@ class Engine:
         """What all tiers offer. A tier that fails gives less context and says so; it never costs the answer."""
         found: list[Candidate] = []
         for tier in self.active:
-            offered = await self.guarded(tier.name, occasion.note, tier.offer(occasion))
+            theirs = tier.name in self.outside
+            work = self._offer_of(tier, occasion, found) if theirs else tier.offer(occasion)
+            offered = await self.guarded(tier.name, occasion.note, work)
             if offered is None:
                 occasion.traces[tier.name] = FAILED
                 continue
             found += offered
-            trace = tier.trace(offered)
-            if trace is not None:
+            if not theirs and (trace := tier.trace(offered)) is not None:
                 occasion.traces[tier.name] = trace
         return found
 
-    def budget(self, room: int, reserved: Mapping[Beside, int]) -> Budget:
+    async def _offer_of(self, tier: Tier, occasion: Occasion, found: Sequence[Candidate]) -> list[Candidate]:
+        """What a tier from outside offers, without what cannot stand in a window; its trace is written down too."""
+        own = replace(occasion, traces={})
+        offered = await outside.answered("offer", partial(tier.offer, own), outside.TIMEOUT_S)
+        sound, wrong = outside.sound_candidates(offered, _taken(occasion, found))
+        if wrong is not None:
+            self._caught(tier.name, occasion.note, wrong)
+        for name, trace in self._traces(tier, own, sound).items():
+            occasion.traces.setdefault(name, trace)
+        return sound
+
+    def _traces(self, tier: Tier, own: Occasion, offered: Sequence[Candidate]) -> JsonObject:
+        """What a tier from outside has written down; what every tier has, when no store could hold that."""
+        traces = self._asked(tier.name, own.note, partial(outside.sound_traces, tier, own.traces, offered))
+        return {tier.name: Tier.trace(tier, offered)} if traces is None else traces
+
+    def budget(self, room: int, reserved: Mapping[Beside, int], note: Note) -> Budget:
         """The room for messages, what each tier may take of it at most, and what the request holds beside them."""
         limits: dict[Block, int] = {}
         for tier in self.tiers:
-            limits.update(tier.limits(room))
+            theirs = tier.name in self.outside
+            limits.update(self._limits_of(tier, room, note) if theirs else tier.limits(room))
         return Budget(room, limits, reserved)
 
-    async def reconsidered(self, occasion: Occasion, window: Window) -> bool:
-        """Whether a tier changed something because of a window, so that it has to be made again."""
-        return any([await tier.reconsider(occasion, window) for tier in self.active])
+    def _limits_of(self, tier: Tier, room: int, note: Note) -> Mapping[Block, int]:
+        """The limits of a tier from outside; those that every tier has, when they are wrong."""
+        limits = self._asked(tier.name, note, lambda: outside.sound_limits(tier.limits(room)))
+        return Tier.limits(tier, room) if limits is None else limits
 
-    def handed_out(self, occasion: Occasion, window: Window) -> None:
+    async def reconsidered(self, occasion: Occasion, window: Window, note: Note) -> bool:
+        """Whether a tier changed something because of a window, so that it has to be made again."""
+        answers = [
+            await self.guarded(tier.name, note, self._reconsidered(tier, occasion, window))
+            for tier in self.active
+            if type(tier).reconsider is not Tier.reconsider
+        ]
+        return any(answers)
+
+    async def _reconsidered(self, tier: Tier, occasion: Occasion, window: Window) -> bool:
+        if tier.name not in self.outside:
+            return await tier.reconsider(occasion, window)
+        ask = partial(tier.reconsider, occasion, window)
+        return outside.decided("reconsider", await outside.answered("reconsider", ask, outside.TIMEOUT_S))
+
+    def handed_out(self, occasion: Occasion, window: Window, note: Note) -> None:
         """A window goes to its caller."""
         for tier in self.active:
-            if tier.shown(occasion, window):
+            if type(tier).shown is Tier.shown:
+                continue
+            if self._asked(tier.name, note, partial(outside.shown_by, tier, occasion, window)):
                 self.worker.wake(tier.name, occasion.scope)
 
     async def settle(self) -> None:
@@ -230,24 +282,51 @@ class Engine:
         """Erase a scope through every tier and the store, and count what went."""
         await self.calls.flush()
         await self._forget_sessions(scope)
-        before = await self._forget(scope)
+        # What fails now is asked once more: a tier that others wrote does not keep our own rows from being erased.
+        before = await self._forget(scope, {}, outside.ERASING_S)
         receipt = await self.store.erase(scope)
-        after = await self._forget(scope)
         self.ledger.forget()
         self.changes.forget()
-        counts = dict(receipt.counts)
-        for gone in (before, after):
-            for name, count in gone.items():
-                counts[name] = counts.get(name, 0) + count
-        return replace(receipt, counts=counts)
+        failed: dict[str, Exception] = {}
+        after = await self._forget(scope, failed)
+        receipt = replace(receipt, counts=_summed(receipt.counts, before, after))
+        if failed:
+            raise _unforgotten(receipt, failed) from next(iter(failed.values()))
+        return receipt
 
-    async def _forget(self, scope: Scope) -> dict[str, int]:
-        """What the tiers hold outside the store; vectors go first, since a store that forgot the scope does not know whose they are."""
-        counts: dict[str, int] = {}
+    async def _forget(
+        self, scope: Scope, failed: dict[str, Exception], timeout_s: float | None = None
+    ) -> Counts:
+        """What the tiers hold outside the store; vectors go first, since a store that forgot the scope does not know whose they are.
+
+        Those of others that fail are written into `failed`.
+        """
+        gone: list[Counts] = []
         for tier in self.tiers:
-            for name, count in (await tier.forget(scope)).items():
-                counts[name] = counts.get(name, 0) + count
-        return counts
+            if tier.name not in self.outside:
+                gone.append(await tier.forget(scope))
+            else:
+                gone.append(await self._forget_outside(tier, scope, failed, timeout_s))
+        return _summed(*gone)
+
+    async def _forget_outside(
+        self, tier: Tier, scope: Scope, failed: dict[str, Exception], timeout_s: float | None
+    ) -> Counts:
+        try:
+            counts = await outside.answered("forget", partial(tier.forget, scope), timeout_s)
+        except Exception as error:
+            self.failed(tier.name, error)
+            failed[tier.name] = error
+            return {}
+        return self._counts_of(tier, counts)
+
+    def _counts_of(self, tier: Tier, counts: Counts) -> Counts:
+        """What a tier from outside says that it erased; it is erased, even if it cannot say how much."""
+        try:
+            return outside.sound_counts(counts)
+        except (TypeError, ValueError) as error:
+            self.failed(tier.name, error)
+            return {}
 
     async def _forget_sessions(self, scope: Scope) -> None:
         """Drop the session values of a scope that is about to be erased from the cache."""
@@ -272,6 +351,14 @@ class Engine:
             self._caught(tier, note, error)
             return None
 
+    def _asked(self, tier: str, note: Note, ask: Callable[[], R]) -> R | None:
+        """The same for what is not awaited."""
+        try:
+            return ask()
+        except Exception as error:
+            self._caught(tier, note, error)
+            return None
+
     def _caught(self, tier: str, note: Note, error: Exception) -> None:
         """The one place for a failing tier: the receipt, the log and the counts say so."""
         if self.settings.on_tier_error == "raise":
@@ -286,6 +373,28 @@ class Engine:
         if logs:
             logger.error("the %s tier failed; going on without it", tier, exc_info=error)
 
+    # -- looking in ---------------------------------------------------------------------------------------------------
+
+    async def described(self, known: Collection[str]) -> dict[str, JsonValue]:
+        """What the tiers say of themselves, by key; `known` are keys that are not theirs."""
+        found: dict[str, JsonValue] = {}
+        for tier in self.tiers:
+            if tier.name in self.outside:
+                found |= await self._description_of(tier, {*known, *found})
+            else:
+                found |= await tier.describe()
+        return found
+
+    async def _description_of(self, tier: Tier, known: Collection[str]) -> JsonObject:
+        """What a tier from outside says of itself, or what was wrong with that."""
+        notes: list[str] = []
+        described = await self.guarded(tier.name, notes.append, self._checked_description(tier, known))
+        return {tier.name: {"failed": cleaned(notes[0])}} if described is None else described
+
+    async def _checked_description(self, tier: Tier, known: Collection[str]) -> JsonObject:
+        described = await outside.answered("describe", tier.describe, outside.TIMEOUT_S)
+        return outside.sound_description(described, known)
+
     # -- the end ------------------------------------------------------------------------------------------------------
 
     async def close(self) -> None:
@@ -299,11 +408,12 @@ class Engine:
 
 def _checked(tiers: tuple[Tier, ...]) -> tuple[Tier, ...]:
     for tier in tiers:
-        if not isinstance(tier, Tier) or not getattr(tier, "name", ""):  # pyright: ignore[reportUnnecessaryIsInstance] - callers are not type-checked
+        if not isinstance(tier, Tier) or not _is_name(getattr(tier, "name", "")):  # pyright: ignore[reportUnnecessaryIsInstance] - callers are not type-checked
             raise SettingsError(
                 f'tiers takes instances of Tier that have a name, not {tier!r}: write class Mine(Tier) with name = "mine", and give Mine().'
             )
-    names = [tier.name for tier in tiers]
+    # The recorder of calls works in the background beside the tiers, under its own name.
+    names = [CallRecorder.name, *(tier.name for tier in tiers)]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise SettingsError(
@@ -313,11 +423,46 @@ def _checked(tiers: tuple[Tier, ...]) -> tuple[Tier, ...]:
     return tiers
 
 
+def _is_name(name: object) -> bool:
+    try:
+        return bool(checked_text(name, "name").strip())
+    except InvalidTurnError:
+        return False
+
+
+def _taken(occasion: Occasion, found: Sequence[Candidate]) -> Callable[[str], bool]:
+    """Whether a candidate has an id already: of another tier, or of what the caller brings and the running turn."""
+    names = {"instructions", "current", *(candidate.id for candidate in found)}
+    running = occasion.view.open_turn
+    if running is None:
+        return names.__contains__
+    steps = f"{running.id}/"
+    return lambda name: name in names or name == running.id or name.startswith(steps)
+
+
+def _summed(*counts: Counts) -> dict[str, int]:
+    total: dict[str, int] = {}
+    for one in counts:
+        for name, count in one.items():
+            total[name] = total.get(name, 0) + count
+    return total
+
+
+def _unforgotten(receipt: ErasureReceipt, failed: Mapping[str, Exception]) -> TierError:
+    """Says who still holds something, and what is gone, since the next receipt will not count it again."""
+    who = "; ".join(f"{name} ({type(error).__name__}: {error})" for name, error in failed.items())
+    gone = ", ".join(f"{name} {count}" for name, count in receipt.counts.items() if count) or "nothing"
+    return TierError(
+        f"These tiers failed to erase what they hold: {who}. Everything else is erased ({gone}): "
+        "mend them, then call forget() again."
+    )
+
+
 def _sessions(store: Store, cache: SessionCache | None) -> SessionStore:
     return (
         store.sessions if cache is None else CachedSessions(store.sessions, cache, versions_in(store.reader))
     )
 
 
-def _unnoted(_: str) -> None:
+def unnoted(_: str) -> None:
     """There is no receipt to write to."""

@@ -348,7 +348,10 @@ class Memory:
     async def forget(
         self, *, user_id: str | None = None, conversation_id: str | None = None, tenant: str | None = None
     ) -> ErasureReceipt:
-        """Erase a conversation, a user or a whole tenant through every tier, and count what went."""
+        """Erase a conversation, a user or a whole tenant through every tier, and count what went.
+
+        Raises `TierError` when a tier of your own could not erase what it holds; everything else is erased then.
+        """
         self.engine.check_open()
         if user_id is None and conversation_id is None and tenant is None:
             raise InvalidTurnError(
@@ -491,21 +494,19 @@ class Memory:
         """What this memory runs on: the store, the tokenizer, the window, page faults, and how often each tier failed."""
         self.engine.check_open()
         counter = self.engine.counter
-        return {
+        first: dict[str, JsonValue] = {
             "store": await self.engine.store.describe(),
             "tokenizer": {"name": counter.name, "exact": counter.exact},
             "window_tokens": self.settings.window_tokens,
             "model": self.settings.model.name,
-            **await self._described_tiers(),
+        }
+        tiers = await self.engine.described((*first, "tier_failures", "calls_dropped"))
+        return {
+            **first,
+            **tiers,
             "tier_failures": dict(self.engine.failures),
             "calls_dropped": self.engine.calls.dropped,
         }
-
-    async def _described_tiers(self) -> dict[str, JsonValue]:
-        found: dict[str, JsonValue] = {}
-        for tier in self.engine.tiers:
-            found.update(await tier.describe())
-        return found
 
     def _incognito(self) -> Engine:
         """An engine of its own, in memory, in which nothing is looked up."""

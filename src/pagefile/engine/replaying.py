@@ -13,10 +13,11 @@ from typing import Any, cast
 import anyio.to_thread
 
 from pagefile.engine.asking import Request
-from pagefile.engine.engine import Engine
+from pagefile.engine.engine import Engine, unnoted
 from pagefile.engine.kit import standard_tiers
 from pagefile.engine.metering import NoMeter
 from pagefile.engine.moments import DECIDING, Moment, recorded_moment, with_settings
+from pagefile.engine.outside import replayed_by
 from pagefile.engine.past import PastStore
 from pagefile.engine.windows import Made, assembled, hash_of
 from pagefile.errors import HandleNotFoundError, MissingExtraError, NotFoundError, SettingsError
@@ -213,18 +214,20 @@ class _Then:
         window = PastWindow(past.scope, moment.traces, receipt_from(call.receipt), changes, before)
         # Tiers from outside have no past of their own: they offer what was written down.
         own = standard_tiers(kit)
-        tiers = [await _replayed(tier, window) for tier in (*own, *now.tiers[len(own) :])]
-        return cls(Engine.build(kit, tiers=tiers), call.scope)
+        tiers = [await _replayed(now, tier, window) for tier in (*own, *now.tiers[len(own) :])]
+        return cls(Engine.build(kit, tiers=tiers, outside=now.outside), call.scope)
 
     async def made(self, request: Request) -> Made:
         """The window."""
         return await assembled(self.engine, self.scope, request)
 
 
-async def _replayed(tier: Tier, past: PastWindow) -> Tier:
+async def _replayed(now: Engine, tier: Tier, past: PastWindow) -> Tier:
     if past.traces.get(tier.name) == FAILED and not past.changes:
         return Remembered(tier)
-    return await tier.replay(past)
+    if tier.name not in now.outside:
+        return await tier.replay(past)
+    return await now.guarded(tier.name, unnoted, replayed_by(tier, past)) or Remembered(tier)
 
 
 class _Stopped(Clock):

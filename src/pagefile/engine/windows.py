@@ -1,7 +1,7 @@
 """From a question to a window: read the log, let the tiers offer, compile, and write down what was handed out."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from time import perf_counter
@@ -14,7 +14,7 @@ from pagefile.engine.moments import moment_of
 from pagefile.errors import ConflictError, NotFoundError, StoreError
 from pagefile.ports import LogView, ViewRequest
 from pagefile.records import NEVER, Call, Head, Scope
-from pagefile.shapes import note
+from pagefile.shapes import cleaned, note
 from pagefile.text.scripts import language
 from pagefile.tiers.base import Occasion
 from pagefile.tiers.history import History
@@ -33,9 +33,13 @@ async def make_window(engine: Engine, scope: Scope, request: Request) -> Window:
     """The window for a request. What fails on the way is noted in the receipt; the question itself always gets through."""
     at = engine.clock.now()
     made = await assembled(engine, scope, request)
-    if await engine.reconsidered(made.occasion, made.window):
+    notes: list[str] = []
+    if await engine.reconsidered(made.occasion, made.window, notes.append):
         at = engine.clock.now()
         made = await assembled(engine, scope, request)
+    engine.handed_out(made.occasion, made.window, notes.append)
+    if notes:
+        made = made.with_notes(notes)
     _tell(engine, scope, request, made, at)
     return made.window
 
@@ -50,7 +54,6 @@ def _tell(engine: Engine, scope: Scope, request: Request, made: "Made", at: date
         digest = hash_of(made.window)
         make = partial(_call, engine, scope, made, request, at, digest)
         engine.calls.add(scope, make, epoch=made.view.head.epoch)
-    engine.handed_out(made.occasion, made.window)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +73,12 @@ class Made:
         """The question."""
         return self.occasion.query
 
+    def with_notes(self, notes: Sequence[str]) -> "Made":
+        """The same window, whose receipt says what went wrong after it was made."""
+        receipt = self.window.receipt
+        receipt = replace(receipt, degraded=(*receipt.degraded, *_clean(notes)))
+        return replace(self, window=replace(self.window, receipt=receipt))
+
 
 def hash_of(window: Window) -> str:
     """Equal for windows whose messages are equal."""
@@ -79,7 +88,7 @@ def hash_of(window: Window) -> str:
 async def assembled(engine: Engine, scope: Scope, request: Request) -> Made:
     """The window, and nothing else: nobody is told of it."""
     notes = request.doubts(engine.counter.name)
-    budget = engine.budget(request.room, request.reserved)
+    budget = engine.budget(request.room, request.reserved, notes.append)
     view = await _read(engine, scope, request, notes)
     asked = view.open_turn.user if view.open_turn is not None else request.query
     # A handle that names nobody still works for the conversation's owner.
@@ -181,11 +190,16 @@ def _finished(
             compiled.framing,
             counter.name,
             counter.exact,
-            tuple(notes),
+            _clean(notes),
             request.reserved,
         ),
         id=str(uuid4()),
     )
+
+
+def _clean(notes: Sequence[str]) -> tuple[str, ...]:
+    """Notes that a store can hold: they quote errors, and tiers from outside write some themselves."""
+    return tuple([cleaned(str(said)) for said in notes])
 
 
 def _call(engine: Engine, scope: Scope, made: Made, request: Request, at: datetime, digest: str) -> Call:

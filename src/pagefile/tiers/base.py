@@ -158,7 +158,10 @@ class Tier(ABC):
     # -- windows out --------------------------------------------------------------------------------------------------
 
     async def offer(self, occasion: Occasion) -> Sequence[Candidate]:
-        """What this tier would put into the window, in its own order of preference."""
+        """What this tier would put into the window, in its own order of preference.
+
+        Candidates of tiers from outside are texts that may be cut, each with an id that no other has. A window waits two seconds for them.
+        """
         return ()
 
     def limits(self, window_tokens: int) -> Mapping[Block, int]:
@@ -197,7 +200,8 @@ class Tier(ABC):
     async def forget(self, scope: Scope) -> Counts:
         """Erase what this tier holds of a conversation, a user or a tenant outside the store, and count what went.
 
-        It is called before the store erases the scope and once more afterwards, so that nothing written in between stays.
+        It is called before the store erases the scope and once more afterwards, so that nothing written in between stays. What raises
+        in a tier from outside the second time is told once everything else is erased.
         """
         return _NOTHING
 

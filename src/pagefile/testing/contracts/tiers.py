@@ -68,6 +68,14 @@ class TierContract:
             assert not self._is_shown(await self._window(later))
 
     @pytest.mark.anyio
+    async def test_what_it_answers_can_be_used(self, memory: Memory) -> None:
+        """Its description is JSON with keys of its own, and what it erased is counted, also when nothing is left."""
+        await memory.describe()
+        for _ in range(2):
+            await memory.forget(user_id="ada")
+        assert {} == memory.engine.failures
+
+    @pytest.mark.anyio
     async def test_settled_work_survives(self, memory: Memory, make_tier: Callable[[], Tier]) -> None:
         """What was settled is there for the next process."""
         async with Memory.open("memory://", settings=_SETTINGS, tiers=[make_tier()]) as later:

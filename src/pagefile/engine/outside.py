@@ -1,0 +1,189 @@
+"""What tiers from outside answer, checked before it is used: nothing type-checks them, and a window has to go out whatever they do.
+
+Our own tiers do not pass through here, so that a window costs what it did.
+"""
+
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from inspect import isawaitable
+from math import isfinite
+from reprlib import repr as shortened
+from typing import Any, TypeVar, cast
+
+import anyio
+
+from pagefile.engine.drafts import checked_json
+from pagefile.records import JsonObject, JsonValue, Step, checked_text
+from pagefile.tiers.base import Counts, Occasion, Tier
+from pagefile.tiers.past import PastWindow
+from pagefile.window.candidates import MEMORY, REQUIRED, SYSTEM, Block, Candidate, Form
+from pagefile.window.receipt import Window
+
+R = TypeVar("R")
+
+#: How long a window waits for a tier from outside. The embedder has its own limit, `embedder.patience_s`.
+TIMEOUT_S = 2.0
+#: How long our own rows wait to be erased for a tier that erases first.
+ERASING_S = 30.0
+#: Blocks of texts that may be cut. Turns are the log's, and what is never cut could leave no room for the question.
+BLOCKS: tuple[Block, ...] = tuple(block for block in (*SYSTEM, *MEMORY) if block not in REQUIRED)
+#: Wrong candidates that a note names.
+_NAMED = 3
+
+
+async def answered(verb: str, ask: Callable[[], Awaitable[R]], timeout_s: float | None = None) -> R:
+    """What a verb answers, within the time there is."""
+    with anyio.move_on_after(timeout_s):
+        asked = ask()
+        if not isawaitable(asked):
+            raise TypeError(f"{verb}() is not a coroutine: write async def {verb}")
+        return await asked
+    raise TimeoutError(f"{verb}() took longer than {timeout_s:g} s")
+
+
+def decided(verb: str, answer: object) -> bool:
+    """A yes or no; a function without a `return` says no."""
+    if answer is None or isinstance(answer, bool):
+        return bool(answer)
+    raise TypeError(f"{verb}() returned {shortened(answer)}: return True or False")
+
+
+# -- candidates ---------------------------------------------------------------------------------------------------
+
+
+def sound_candidates(
+    offered: object, taken: Callable[[str], bool]
+) -> tuple[list[Candidate], ValueError | None]:
+    """Those that can stand in a window, and one error about all the others."""
+    if not isinstance(offered, Sequence) or isinstance(offered, str | bytes):
+        raise TypeError(f"offer() returned {shortened(offered)}: return a list of candidates")
+    sound: dict[str, Candidate] = {}
+    wrong: list[str] = []
+    given = cast("Sequence[object]", offered)
+    for one in given:
+        try:
+            candidate = _checked(one, lambda name: name in sound or taken(name))
+        except (TypeError, ValueError) as error:
+            wrong.append(f"{shortened(getattr(one, 'id', one))}: {error}")
+        else:
+            sound[candidate.id] = candidate
+    return list(sound.values()), _left_out(wrong, len(given)) if wrong else None
+
+
+def _left_out(wrong: Sequence[str], number: int) -> ValueError:
+    more = f"; and {len(wrong) - _NAMED} more" if len(wrong) > _NAMED else ""
+    return ValueError(f"{len(wrong)} of {number} candidates left out: {'; '.join(wrong[:_NAMED])}{more}")
+
+
+def _checked(one: object, taken: Callable[[str], bool]) -> Candidate:
+    if not isinstance(one, Candidate):
+        raise TypeError(f"{type(one).__name__} is not a Candidate")
+    if not checked_text(one.id, "id").strip():
+        raise ValueError("id is empty: give it at least one visible character")
+    if taken(one.id):
+        raise ValueError("another candidate has this id: give each one of its own")
+    _check_block(one.block)
+    checked_text(one.note, "note")
+    _check_whole(one.position, "position")
+    _check_tokens(one.unread_tokens, "unread_tokens")
+    _check_score(one.score)
+    _check_forms(one.forms)
+    return one
+
+
+def _check_forms(forms: object) -> None:
+    if not isinstance(forms, tuple | list):
+        raise TypeError(f"forms is {shortened(forms)}: give a tuple of forms")
+    for form in cast("Sequence[object]", forms):
+        if not isinstance(form, Form):
+            raise TypeError(f"{type(form).__name__} is not a Form")
+        _check_tokens(form.tokens, "tokens")
+        checked_text(form.text, "text")
+        checked_text(form.name, "name")
+
+
+def _check_block(block: object, name: str = "block") -> None:
+    if block not in BLOCKS:
+        raise ValueError(f"{name} is {shortened(block)}: tiers from outside have {', '.join(BLOCKS)}")
+
+
+def _check_whole(value: object, name: str) -> None:
+    if not isinstance(value, int):
+        raise TypeError(f"{name} is {shortened(value)}: give a whole number")
+
+
+def _check_tokens(value: object, name: str) -> None:
+    if not isinstance(value, int) or value < 0:
+        raise ValueError(f"{name} is {shortened(value)}: give a whole number, at least 0")
+
+
+def _check_score(score: object) -> None:
+    if score is not None and not (isinstance(score, int | float) and isfinite(score)):
+        raise ValueError(f"score is {shortened(score)}: give a finite number, or None")
+
+
+def sound_traces(
+    tier: Tier, own: Mapping[str, JsonValue], offered: Sequence[Candidate]
+) -> dict[str, JsonValue]:
+    """What the tier has written down itself and what its `trace` says, as JSON that a store can hold, or an error."""
+    trace = tier.trace(offered)
+    traces = own if trace is None else {**own, tier.name: trace}
+    return cast("dict[str, JsonValue]", checked_json(traces, "what trace() returned"))
+
+
+# -- the other answers --------------------------------------------------------------------------------------------
+
+
+def shown_by(tier: Tier, occasion: Occasion, window: Window) -> bool:
+    """What the tier says to a window that is handed out, or an error."""
+    return decided("shown", tier.shown(occasion, window))
+
+
+def sound_limits(given: object) -> Mapping[Block, int]:
+    """The limits, or an error."""
+    if not isinstance(given, Mapping):
+        raise TypeError(f'limits() returned {shortened(given)}: return a dict, such as {{"extra": 500}}')
+    limits = cast("Mapping[Block, int]", given)
+    for block, tokens in limits.items():
+        _check_block(block, "a block of limits()")
+        _check_tokens(tokens, f"what limits() gives {block}")
+    return limits
+
+
+def sound_step(given: object) -> Step:
+    """The step, or an error."""
+    if not isinstance(given, Step):
+        raise TypeError(f"absorb_step() returned {shortened(given)}: return a step, such as `kept`")
+    return given
+
+
+def sound_counts(given: object) -> Counts:
+    """The counts, or an error."""
+    if not isinstance(given, Mapping):
+        raise TypeError(f'forget() returned {shortened(given)}: return counts, such as {{"reminders": 2}}')
+    counts = cast("Mapping[Any, Any]", given)
+    for name, count in counts.items():
+        checked_text(name, "what forget() counts")
+        _check_tokens(count, f"what forget() counts as {name}")
+    return counts
+
+
+def sound_description(given: object, known: Collection[str]) -> JsonObject:
+    """The description, or an error; `known` are the keys that stand there already."""
+    if not isinstance(given, Mapping):
+        raise TypeError(f"describe() returned {shortened(given)}: return a dict with texts as keys")
+    found = dict(cast("Mapping[object, JsonValue]", given))
+    for key in found:
+        checked_text(key, "a key of what describe() returned")
+    described = cast("JsonObject", checked_json(found, "what describe() returned"))
+    twice = sorted(described.keys() & set(known))
+    if twice:
+        raise ValueError(f"describe() has the keys of others: {', '.join(twice)}")
+    return described
+
+
+async def replayed_by(tier: Tier, past: PastWindow) -> Tier:
+    """The tier as it was, or an error."""
+    then = cast("object", await answered("replay", lambda: tier.replay(past), TIMEOUT_S))
+    if not isinstance(then, Tier):
+        raise TypeError(f"replay() returned {shortened(then)}: return a Tier")
+    return then
