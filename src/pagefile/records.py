@@ -402,6 +402,8 @@ class ErasureReceipt:
     scope: Scope
     at: datetime
     counts: Mapping[str, int]
+    #: What is still to be erased elsewhere, and until when; empty when everything is gone.
+    pending: tuple[str, ...] = ()
 
     @property
     def total(self) -> int:

@@ -44,7 +44,13 @@ def forget(
 
 
 def _receipt_json(receipt: ErasureReceipt) -> dict[str, object]:
-    return {"scope": receipt.scope, "at": receipt.at, "counts": receipt.counts, "total": receipt.total}
+    return {
+        "scope": receipt.scope,
+        "at": receipt.at,
+        "counts": receipt.counts,
+        "total": receipt.total,
+        "pending": receipt.pending,
+    }
 
 
 def _show(receipt: ErasureReceipt, what: str) -> None:
@@ -55,3 +61,5 @@ def _show(receipt: ErasureReceipt, what: str) -> None:
     made.add_section()
     made.add_row(number(receipt.total), "in all")
     print_table(made)
+    for what_is_left in receipt.pending:
+        say(f"\nStill to be erased: {visible(what_is_left)}")

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import partial
 from time import monotonic
 from typing import TypeVar
@@ -21,6 +22,7 @@ from pagefile.records import ErasureReceipt, JsonObject, JsonValue, Scope, Step,
 from pagefile.settings import Settings
 from pagefile.shapes import cleaned
 from pagefile.stores import CachedSessions, versions_in
+from pagefile.stores.caching import SESSION_TTL_S, erased_version
 from pagefile.tiers.base import FAILED, Counter, Counts, Note, Occasion, Tier
 from pagefile.window.beside import Beside
 from pagefile.window.budget import Budget
@@ -281,10 +283,11 @@ class Engine:
     async def erase(self, scope: Scope) -> ErasureReceipt:
         """Erase a scope through every tier and the store, and count what went."""
         await self.calls.flush()
-        await self._forget_sessions(scope)
+        cached = await self._cached(scope)
         # What fails now is asked once more: a tier that others wrote does not keep our own rows from being erased.
         before = await self._forget(scope, {}, outside.ERASING_S)
         receipt = await self.store.erase(scope)
+        receipt = replace(receipt, pending=await self._erase_sessions(cached, receipt.at))
         self.ledger.forget()
         self.changes.forget()
         failed: dict[str, Exception] = {}
@@ -328,18 +331,27 @@ class Engine:
             self.failed(tier.name, error)
             return {}
 
-    async def _forget_sessions(self, scope: Scope) -> None:
-        """Drop the session values of a scope that is about to be erased from the cache."""
-        if self.cache is None:
-            return
+    async def _cached(self, scope: Scope) -> list[Scope]:
+        """The conversations of a scope whose sessions may be in the cache."""
+        found: list[Scope] = []
         after: str | None = None
-        while True:
+        while self.cache is not None:
             heads = await self.store.reader.heads(HeadQuery(scope, _BATCH, after))
-            for head in heads:
-                await self.cache.drop(head.scope)
+            found += [head.scope for head in heads]
             if len(heads) < _BATCH:
-                return
+                break
             after = heads[-1].scope.conversation
+        return found
+
+    async def _erase_sessions(self, scopes: Sequence[Scope], at: datetime) -> tuple[str, ...]:
+        """Erase them there too, now that nobody can read them from the store any more; says what could not be erased."""
+        version = erased_version(at)
+        for scope in scopes:
+            if self.cache is not None and not await self.cache.erase(scope, version=version):
+                return (
+                    f"session values in the cache, which cannot be reached: they are gone after {SESSION_TTL_S // 60} minutes",
+                )
+        return ()
 
     # -- failing ------------------------------------------------------------------------------------------------------
 

@@ -117,8 +117,10 @@ def show_receipt(receipt: ErasureReceipt, reader: Reader) -> View:
     ]
     total = el("tr", el("th", say("receipt.total"), scope="row"), num(number(receipt.total)), class_="total")
     name = receipt.scope.conversation or receipt.scope.user or receipt.scope.tenant
+    to_do = say("receipt.pending")
     body: list[Content] = [
         notice(say("done.erased"), "good"),
+        *(notice(f"{to_do} {left}", "bad") for left in receipt.pending),
         card(
             el("p", el("code", name), " · ", reader.time(receipt.at, exact=True)),
             table(head, [*rows, total], caption=say("receipt.title")),

@@ -37,6 +37,11 @@ def head_version(head: Head) -> int:
     return head.last_seq + (head.updated - _EPOCH) // _MICROSECOND
 
 
+def erased_version(at: datetime) -> int:
+    """A version above that of every session that was written before this; those of a second afterwards are not cached either."""
+    return (at - _EPOCH) // _MICROSECOND + 1_000_000
+
+
 def versions_in(reader: LogReader) -> VersionOf:
     """Versions read from the log, one small query each."""
 

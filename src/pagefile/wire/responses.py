@@ -602,6 +602,9 @@ class ErasureOut(Answer):
     at: datetime
     counts: Annotated[dict[str, int], Field(description="Rows removed, table by table.")]
     total: int
+    pending: Annotated[
+        tuple[str, ...], Field(description="What is still to be erased elsewhere, and until when.")
+    ] = ()
 
     @classmethod
     def of(cls, receipt: ErasureReceipt) -> "ErasureOut":
@@ -612,10 +615,12 @@ class ErasureOut(Answer):
             at=receipt.at,
             counts=dict(receipt.counts),
             total=receipt.total,
+            pending=receipt.pending,
         )
 
     def record(self) -> ErasureReceipt:
-        return ErasureReceipt(Scope(self.tenant, self.user_id, self.conversation_id), self.at, self.counts)
+        scope = Scope(self.tenant, self.user_id, self.conversation_id)
+        return ErasureReceipt(scope, self.at, self.counts, self.pending)
 
 
 class SettledOut(Answer):
