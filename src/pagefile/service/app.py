@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import anyio.to_thread
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
@@ -41,6 +42,7 @@ from pagefile.service.routes import (
     windows,
 )
 from pagefile.service.routes.common import VERSION
+from pagefile.service.uploads import remove_left_uploads
 from pagefile.settings import ServiceSettings, Settings
 
 _ABOUT = (
@@ -72,6 +74,7 @@ def create_app(settings: Settings, *, metrics: Path | None = None) -> FastAPI:
             Memory.open(settings=settings, meter=app.state.meter) as memory,
         ):
             await check_binding(service, memory.engine.store.keys)
+            await anyio.to_thread.run_sync(remove_left_uploads)
             app.state.memory = memory
             try:
                 async with filling() as app.state.filling:

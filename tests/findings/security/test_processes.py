@@ -38,7 +38,7 @@ def item(number):
     return {"type": "item", "user_id": "ada", **what, "created": then, "updated": then}
 
 
-@still_open("security-F10")
+@finding("security-F10")
 def test_a_killed_upload_leaves_nothing(tmp_path):
     """What was uploaded to a service that was killed meanwhile is gone once the service has started again."""
     folder = tmp_path / "temporary"

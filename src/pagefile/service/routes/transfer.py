@@ -1,6 +1,5 @@
 """A memory as a whole: out as lines, in as lines, and waiting until it has caught up."""
 
-import tempfile
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,6 +15,7 @@ from pagefile.engine.transfer import export_lines, import_from
 from pagefile.errors import StoreFullError, TransferError
 from pagefile.records import DEFAULT_TENANT, Scope
 from pagefile.service.routes.common import MemoryOf, router
+from pagefile.service.uploads import upload_folder
 from pagefile.wire.requests import Settle
 from pagefile.wire.responses import SettledOut
 from pagefile.wire.transfer import LINE, LINES, ExportParams, HeaderLine, ImportOut, ImportParams
@@ -64,7 +64,7 @@ async def import_(memory: MemoryOf, request: Request, params: Annotated[ImportPa
     be sent again safely.
     """
     memory.engine.check_open()
-    with tempfile.TemporaryDirectory(prefix="pagefile-import-") as folder:
+    with upload_folder() as folder:
         path = Path(folder) / "upload.jsonl"
         try:
             async with await anyio.open_file(path, "wb") as file:

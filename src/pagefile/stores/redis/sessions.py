@@ -103,7 +103,9 @@ class RedisSessions(SessionCache):
 
         async def both() -> bool:
             async with self._redis.pipeline(transaction=True) as commands:
-                return bool(await commands.delete(key).set(label, mark, px=life_ms).execute())
+                commands.delete(key)
+                commands.set(label, mark, px=life_ms)
+                return bool(await commands.execute())
 
         return await self._ask("erase", both, otherwise=False)
 
