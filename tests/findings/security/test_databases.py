@@ -229,7 +229,7 @@ async def test_postgresql_holds_nothing_after_vacuum():
     assert [] == left
 
 
-@still_open("security-F10")
+@finding("security-F10")
 def test_an_upgraded_database_holds_nothing_of_an_erased_user(tmp_path):
     """A database of the first schema that was upgraded holds no words of a user who was then erased."""
     path = tmp_path / "a.db"

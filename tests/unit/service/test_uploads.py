@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from pathlib import Path
 
 from pagefile.service.uploads import remove_left_uploads, upload_folder
 
@@ -25,6 +26,6 @@ def test_only_what_nobody_works_on_is_removed(tmp_path, monkeypatch):
     with upload_folder() as mine:
         remove_left_uploads()
         left = {path.name for path in tmp_path.iterdir()}
-        assert {names[2], "other", os.path.basename(mine)} == left
+        assert {names[2], "other", Path(mine).name} == left
     remove_left_uploads()
     assert {names[2], "other"} == {path.name for path in tmp_path.iterdir()}

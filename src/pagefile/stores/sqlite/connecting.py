@@ -69,6 +69,8 @@ def _prepared(place: Place) -> Connection:
             check_version(connection, str(place.path), exactly=True)
         else:
             _enter_wal(connection)
+            # Before anything is moved: what a migration copies must not stay in the pages that it frees.
+            connection.pragma("secure_delete", True)
             migrate(connection, str(place.path), APPLICATION_ID)
         _tune(connection, place)
     except BaseException:
