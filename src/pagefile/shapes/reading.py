@@ -66,7 +66,8 @@ class Book:
         """A result: of the last call with this id (or, where there are no ids, of this tool) that has none yet."""
         number = self._waiting_for(call_id, tool)
         if number is None:
-            return self._add(tool or self._tool_of(call_id), None, call_id, text)
+            # A provider is shown a call before it, and takes no other arguments than an object.
+            return self._add(tool or self._tool_of(call_id), {}, call_id, text)
         self.waiting.discard(number)
         if number < len(self.known):
             self.results[number] = replace(self.known[number], result=text)
@@ -241,16 +242,11 @@ def content_blocks(reader: Reader, content: Any, path: Path, read: Callable[[Any
 
 def plain_json(message: object, index: int) -> dict[str, Any]:
     """A message as JSON: a mapping as it is, a vendor's object as its own JSON."""
-    dump = getattr(message, "model_dump", None)
-    value = dump(mode="json", exclude_unset=True, by_alias=True) if callable(dump) else message
+    value = _dumped(message)
     if not isinstance(value, Mapping):
         raise refused(index, f"is {_kind(value)}: give a mapping such as {{'role': 'user', 'content': '…'}}.")
     try:
-        # Tuples become lists, and whatever iterates is written out, as the vendors' clients do it.
-        text = json.dumps(
-            dict(cast("Mapping[str, Any]", value)), ensure_ascii=False, allow_nan=False, default=_listed
-        )
-        copy = json.loads(text)
+        copy = json.loads(json.dumps(_plain(cast("object", value)), ensure_ascii=False, allow_nan=False))
     except (TypeError, ValueError, RecursionError) as error:
         raise refused(
             index, f"cannot be written as JSON ({error}): use texts, numbers, lists and mappings."
@@ -260,15 +256,30 @@ def plain_json(message: object, index: int) -> dict[str, Any]:
     return copy
 
 
-def _listed(value: object) -> object:
+def _dumped(value: object) -> object:
     dump = getattr(value, "model_dump", None)
-    if callable(dump):
-        return dump(mode="json", exclude_unset=True, by_alias=True)
+    return dump(mode="json", exclude_unset=True, by_alias=True) if callable(dump) else value
+
+
+def _plain(given: object) -> object:
+    """The value in lists and mappings; whatever iterates in order is written out, as the vendors' clients do it."""
+    value = _dumped(given)
+    if isinstance(value, (str, bytes, bytearray, memoryview)):
+        return cast("object", value)
     if isinstance(value, Mapping):
-        return dict(cast("Mapping[str, Any]", value))
-    if isinstance(value, Iterable) and not isinstance(value, (bytes, bytearray, memoryview)):
-        return list(cast("Iterable[Any]", value))
-    raise TypeError(f"{type(cast('object', value)).__name__} is not JSON")
+        return {_key(key): _plain(inner) for key, inner in cast("Mapping[object, object]", value).items()}
+    if isinstance(value, (set, frozenset)):
+        raise TypeError("a set has no order: give a list")
+    if isinstance(value, Iterable):
+        return [_plain(inner) for inner in cast("Iterable[object]", value)]
+    return value
+
+
+def _key(key: object) -> str:
+    """JSON would make texts of numbers, and what comes back would not be what was given."""
+    if not isinstance(key, str):
+        raise TypeError(f"the key {key!r} is not a text: give {str(key)!r}")
+    return key
 
 
 def _kind(value: object) -> str:

@@ -86,6 +86,16 @@ def test_a_result_without_its_call_gets_one():
     assert call["tool_calls"][0]["id"] == result["tool_call_id"] == "x"
 
 
+def test_a_call_that_is_made_for_a_result_has_no_arguments():
+    """Providers refuse `null`: what is not known is an empty object, and the tool has its name where the result tells it."""
+    found = parsed([{"role": "tool", "tool_call_id": "x", "name": "look", "content": "42"}])
+    call = {"name": "look", "arguments": "{}"}
+    assert shown(found, "openai")[0]["tool_calls"] == [{"id": "x", "type": "function", "function": call}]
+    assert shown(found, "responses")[0] == {"type": "function_call", "call_id": "x", **call}
+    used = {"type": "tool_use", "id": "x", "name": "look", "input": {}}
+    assert shown(found, "anthropic")[0]["content"] == [used]
+
+
 def test_thoughts_go_back_to_the_provider_that_sealed_them_and_to_no_other():
     """A signature means nothing elsewhere."""
     thought = {"type": "thinking", "thinking": "hm", "signature": "EqQB"}
@@ -179,12 +189,25 @@ def test_an_image_that_is_not_at_hand_is_named():
     ("messages", "said"),
     [
         ("hello", "messages must be a list of messages, not str"),
-        ([7], r"messages\[0\] is the number 7"),
+        ([7], r"^messages\[0\] is the number 7"),
+        ([{"content"}], r"^messages\[0\] is a set: give a mapping"),
         ([{"content": "?"}], r"messages\[0\] has neither a role nor a type"),
         ([CHAT[0], {"role": "user", "content": 7}], r"messages\[1\] has a content that is the number 7"),
         ([{"role": "critic", "content": "no"}], r"messages\[0\] has the role 'critic'"),
         ([{"role": "user", "content": "a\0b"}], r"messages\[0\] cannot be stored: it has a NUL character"),
         ([{"role": "user", "content": ["a"]}], r"messages\[0\] has a text in its content"),
+        (
+            [CHAT[0], {"role": "user", "content": "?", "tags": {"a", "b"}}],
+            r"messages\[1\] .*a set has no order: give a list",
+        ),
+        (
+            [{"role": "user", "content": "?", "metadata": [{7: "seven"}]}],
+            r"messages\[0\] .*the key 7 is not a text: give '7'",
+        ),
+        (
+            [{"role": "user", "content": [({"type": "text", "text": "?", None: 1})]}],
+            r"messages\[0\] .*the key None is not a text",
+        ),
         (
             [CHAT[1], {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a"}]}],
             r"messages\[1\] is in the shape of Anthropic, those before it are in that of OpenAI Chat",
@@ -195,6 +218,13 @@ def test_what_cannot_be_read_is_named(messages, said):
     """The error says which message it is, and what to give instead."""
     with pytest.raises(InvalidTurnError, match=said):
         parsed(messages)
+
+
+def test_whatever_iterates_in_order_is_a_list():
+    """Vendors' clients take tuples and iterators, and so does a turn."""
+    text = {"type": "text", "text": "Hello"}
+    for content in ((text,), iter([text]), {"one": text}.values()):
+        assert [{"role": "user", "content": [text]}] == back(parsed([{"role": "user", "content": content}]))
 
 
 def test_what_a_tool_returned_is_cleaned_and_not_refused():
