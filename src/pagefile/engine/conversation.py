@@ -162,11 +162,13 @@ class Conversation:
         """Add messages of a provider's client to an open turn: several calls in one of them, results, thoughts, images.
 
         A tool result may answer a call that came with earlier messages. Give the turn as the last call returned it, or say with
-        `after` how many messages it had, and the same messages sent twice are added once.
+        `after` how many messages it had, and the same messages sent twice are added once. No messages add nothing.
         """
         self._engine.check_open()
         given = listed(messages)
         known = turn if isinstance(turn, Turn) else await self._desk.found(turn_id_of(turn))
+        if not given:
+            return known
         known = known if after is None else as_of(known, at_least(0, after, "after"))
         try:
             changed = await self._engine.store.log.advance(await self._desk.addition(given, known))

@@ -9,7 +9,7 @@ from pagefile.shapes.anthropic import alternating, beginning_with_user
 from pagefile.shapes.filling import Filling
 from pagefile.shapes.media import note, shown_tokens
 from pagefile.shapes.openai import laid_out, short
-from pagefile.shapes.pairing import answered_steps, calls_of, prepared
+from pagefile.shapes.pairing import answered_steps, calls_of, prepared, waiting_steps
 from pagefile.shapes.parsing import Parsed, listed, parsed
 from pagefile.shapes.reading import plain_json
 from pagefile.shapes.rendering import given_back, is_sent, rendered, written
@@ -41,6 +41,7 @@ __all__ = [
     "short",
     "shown_steps",
     "shown_tokens",
+    "waiting_steps",
     "with_own_call_ids",
     "written",
 ]

@@ -39,6 +39,11 @@ def answered_steps(messages: Iterable[Message]) -> set[int]:
     return {part.step for message in messages for part in message.parts if isinstance(part, ToolResult)}
 
 
+def waiting_steps(messages: Sequence[Message]) -> set[int]:
+    """The steps that were called and have no result."""
+    return {step for message in messages for step in calls_of(message)} - answered_steps(messages)
+
+
 def _cleaned(message: Message) -> Message:
     """The message without what no provider takes, and without what it came as."""
     parts: list[Part] = []

@@ -7,6 +7,7 @@ from typing import Any, Literal, cast
 
 from pagefile.ports import CallLog, LogView, Watermarks
 from pagefile.records import Checkpoint, JsonObject, JsonValue, Reset, Scope, Step, Turn
+from pagefile.shapes import waiting_steps
 from pagefile.text.tokens import MESSAGE_OVERHEAD
 from pagefile.tiers.base import Counter, Counts, Occasion, Pace, Tier
 from pagefile.tiers.checkpoints import Checkpoints, WindowRules
@@ -176,6 +177,7 @@ class History(Tier):
         """The open turn as the current message of its own window, with the tool results it has so far."""
         turn = self._counted(turn)
         _note_losses([turn], occasion)
+        _note_waiting(turn, occasion)
         demoted = _running_demoted(turn.steps, self._running_tokens)
         return running_turn(turn, occasion.running, demoted, self._counter.count, self._wording)
 
@@ -261,6 +263,15 @@ def _note_losses(turns: Sequence[Turn], occasion: Occasion) -> None:
                 occasion.note(
                     f"the archive was down: {step.lost_chars} characters of a result of {step.tool!r} in turn {turn.id} are gone"
                 )
+
+
+def _note_waiting(turn: Turn, occasion: Occasion) -> None:
+    """Calls of the running turn that no provider takes yet."""
+    for number in sorted(waiting_steps(turn.messages)):
+        step = turn.steps[number]
+        occasion.note(
+            f"the call {step.call_id!r} of {step.tool!r} in turn {turn.id} has no result yet: it is left out"
+        )
 
 
 def _unread(view: LogView) -> list[Candidate]:

@@ -25,13 +25,12 @@ from pagefile.wire.texts import (
 )
 
 #: Messages as a provider's client has them.
-Messages: TypeAlias = Annotated[
+MoreMessages: TypeAlias = Annotated[
     list[dict[str, JsonValue]],
-    Field(
-        min_length=1,
-        description="In the shape of OpenAI Chat, OpenAI Responses or Anthropic, kept as they are.",
-    ),
+    Field(description="In the shape of OpenAI Chat, OpenAI Responses or Anthropic, kept as they are."),
 ]
+#: Those a turn begins with: there is at least one.
+Messages: TypeAlias = Annotated[MoreMessages, Field(min_length=1)]
 Format: TypeAlias = Literal["openai", "responses", "anthropic", "text", "parts"]
 
 CHAT = "诊疗/2026:7"
@@ -150,9 +149,9 @@ class AddStep(_OpenTurn, StepBody):
 
 
 class ExtendTurn(_OpenTurn):
-    """Messages of a provider's client, added to an open turn."""
+    """Messages of a provider's client, added to an open turn; none add nothing."""
 
-    messages: Messages
+    messages: MoreMessages
     after: Annotated[
         int | None,
         Field(

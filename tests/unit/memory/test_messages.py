@@ -75,6 +75,31 @@ async def test_messages_sent_twice_are_added_once(memory):
     assert len((await chat.extend(begun, SEEN)).messages) == 3
 
 
+async def test_a_loop_with_nothing_new_adds_nothing(memory):
+    """The turn comes back as it is, by handle and by id; a turn of no messages at all is still refused."""
+    chat = memory.conversation("c", user_id="ada")
+    turn = await chat.extend(await chat.begin(messages=ASKED), LOOKED)
+    assert turn == await chat.extend(turn, []) == await chat.extend(turn.id, iter(()), after=1)
+    assert turn == await chat.extend(turn, [])
+    with pytest.raises(InvalidTurnError, match="at least one message"):
+        await chat.record(messages=[])
+    with pytest.raises(InvalidTurnError, match="at least one message"):
+        await chat.begin(messages=[])
+
+
+async def test_a_window_tells_of_calls_that_wait_for_their_results(memory):
+    """No provider takes a call without its result: it is left out of the running turn, and the receipt says which."""
+    chat = memory.conversation("c", user_id="ada")
+    turn = await chat.extend(await chat.begin(messages=ASKED), LOOKED)
+    window = await chat.context(turn=turn)
+    assert "tool_calls" not in str(window.messages)
+    assert window.receipt.degraded == (
+        f"the call 't1' of 'look' in turn {turn.id} has no result yet: it is left out",
+    )
+    turn = await chat.extend(turn, SEEN)
+    assert (await chat.context(turn=turn)).receipt.degraded == ()
+
+
 async def test_an_answer_given_beside_the_messages_is_said_once(memory):
     """`complete` takes the answer again, or a new one."""
     chat = memory.conversation("c", user_id="ada")
