@@ -4,8 +4,8 @@ A turn keeps its messages as they happened. Tool calls and tool results are not 
 that holds them, so that a result can leave the window, or come back, in one place.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias, cast
 
 JsonValue: TypeAlias = "bool | int | float | str | Sequence[JsonValue] | Mapping[str, JsonValue] | None"
@@ -100,6 +100,24 @@ def media_in(messages: Iterable[Message]) -> Iterator[Media]:
                 yield part
             elif isinstance(part, ToolResult):
                 yield from part.media
+
+
+def with_media(messages: Iterable[Message], change: Callable[[Media], Media]) -> tuple[Message, ...]:
+    """The messages with each image, sound and file changed."""
+    return tuple(
+        replace(message, parts=tuple(_with_media(part, change) for part in message.parts))
+        for message in messages
+    )
+
+
+def _with_media(part: Part, change: Callable[[Media], Media]) -> Part:
+    match part:
+        case Media():
+            return change(part)
+        case ToolResult(_, media) if media:
+            return replace(part, media=tuple(map(change, media)))
+        case _:
+            return part
 
 
 # -- as JSON --------------------------------------------------------------------------------------------------------

@@ -1,25 +1,28 @@
 """From a question to a window: read the log, let the tiers offer, compile, and write down what was handed out."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from time import perf_counter
 from uuid import uuid4
 
+from pagefile.content import Media, media_in
 from pagefile.engine.asking import Request
 from pagefile.engine.engine import Engine
 from pagefile.engine.moments import KEY as MOMENT
 from pagefile.engine.moments import moment_of
 from pagefile.errors import ConflictError, NotFoundError, StoreError
 from pagefile.ports import LogView, ViewRequest
-from pagefile.records import NEVER, Call, Head, Scope
+from pagefile.records import NEVER, Call, Head, Scope, Turn
 from pagefile.shapes import cleaned, note
 from pagefile.text.scripts import language
 from pagefile.tiers.base import Occasion
 from pagefile.tiers.history import History
+from pagefile.window.budget import Budget
 from pagefile.window.candidates import Candidate, Form
-from pagefile.window.compile import Compiled, Layout, compile_window
+from pagefile.window.compile import Compiled, Count, Layout, compile_window
+from pagefile.window.forms import media_named, turn_forms
 from pagefile.window.receipt import Receipt, Window
 from pagefile.window.render import messages_hash
 
@@ -27,6 +30,8 @@ FULL_HISTORY = "FULL_HISTORY"
 SUMMARY_N = "SUMMARY_N"
 #: Bytes of images and files in one window. In base64 they take a third more, and Anthropic's requests end at 32 MB.
 MOST_MEDIA_BYTES = 20_000_000
+#: Turns read at a time behind one that would have been too much.
+_FURTHER_TURNS = 8
 
 
 async def make_window(engine: Engine, scope: Scope, request: Request) -> Window:
@@ -108,8 +113,7 @@ async def assembled(engine: Engine, scope: Scope, request: Request) -> Made:
     offered = await engine.offers(occasion)
     candidates = [*_given(engine, request, occasion), *offered]
     layout = Layout(request.placement, language(asked or request.instructions or ""))
-    compiled = compile_window(candidates, budget, engine.counter.count, layout)
-    compiled = await _with_media(engine, scope, compiled, notes)
+    compiled = await _compiled(engine, scope, candidates, budget, layout, notes)
     return Made(_finished(engine, compiled, request, view, notes), occasion)
 
 
@@ -118,7 +122,7 @@ async def _read(engine: Engine, scope: Scope, request: Request, notes: list[str]
     ask = ViewRequest(scope, request.room, min_turns=1, open_turn=request.turn_id)
     began = perf_counter()
     try:
-        view = await engine.store.reader.view(ask)
+        view = await _view(engine, ask)
         engine.meter.observe("pagefile_store_seconds", perf_counter() - began, verb="view")
         return view  # noqa: TRY300 - the measurement belongs to the reading
     except ConflictError:
@@ -129,6 +133,36 @@ async def _read(engine: Engine, scope: Scope, request: Request, notes: list[str]
         engine.failed("store", error)
         notes.append(f"the store failed, so this window has no history: {error}")
         return LogView(Head(scope, None, NEVER, NEVER, 0, 0, 0, 0, 0, 0), None, ())
+
+
+async def _view(engine: Engine, ask: ViewRequest) -> LogView:
+    """The turns that may fit. Reading stops at one that is too large, and with its images only named it may not be."""
+    view = await engine.store.reader.view(ask)
+    while 0 < len(view.turns) < view.head.live_turns:
+        further = await engine.store.reader.view(replace(ask, min_turns=len(view.turns) + _FURTHER_TURNS))
+        fitting = _fitting(further.turns, ask.budget_tokens, engine.counter.count)
+        if fitting <= len(view.turns):
+            break
+        view = replace(further, turns=further.turns[-fitting:])
+        if fitting < len(further.turns):
+            break
+    return view
+
+
+def _fitting(turns: Sequence[Turn], room: int, count: Count) -> int:
+    """How many of the newest turns fit, with their images where there is room for them."""
+    for number, turn in enumerate(reversed(turns)):
+        room -= turn.tokens if turn.tokens <= room else _least(turn, count)
+        if room < 0:
+            return number
+    return len(turns)
+
+
+def _least(turn: Turn, count: Count) -> int:
+    """What a turn with images or files costs at least; one without them is read only where it fits as it is."""
+    if turn.layout is None or not any(media_in(turn.layout)):
+        return turn.tokens
+    return min(form.tokens for form in turn_forms(turn, {}, frozenset(), count))
 
 
 def _given(engine: Engine, request: Request, occasion: Occasion) -> list[Candidate]:
@@ -145,28 +179,61 @@ def _given(engine: Engine, request: Request, occasion: Occasion) -> list[Candida
     return given
 
 
-async def _with_media(engine: Engine, scope: Scope, compiled: Compiled, notes: list[str]) -> Compiled:
-    """The window with the images and files that are shown in it, as many of the newest as a request can carry."""
-    wanted = {media.blob: media for media in compiled.parts.media if media.blob is not None}
-    blobs: dict[str, bytes] = {}
-    left = MOST_MEDIA_BYTES
-    for blob, media in wanted.items():
-        if media.size > left:
-            notes.append(
-                f"{note(media)} is only named: a window has at most {MOST_MEDIA_BYTES:,} bytes of media"
-            )
-            continue
-        try:
-            blobs[blob] = await engine.store.media.load(scope, blob)
-            left -= media.size
-        except NotFoundError:
-            notes.append(f"{note(media)} is only named: its bytes are not in the store any more")
-        except StoreError as error:
-            if engine.settings.on_tier_error == "raise":
-                raise
-            engine.failed("store", error)
-            notes.append(f"{note(media)} is only named, because the store failed: {error}")
+async def _compiled(
+    engine: Engine,
+    scope: Scope,
+    candidates: Sequence[Candidate],
+    budget: Budget,
+    layout: Layout,
+    notes: list[str],
+) -> Compiled:
+    """The window with its images and files. What cannot be shown is named, and counted so: then it is compiled again."""
+    loaded: dict[str, bytes] = {}
+    while True:
+        compiled = compile_window(candidates, budget, engine.counter.count, layout)
+        absent = await _load_media(engine, scope, compiled.parts.media, loaded, notes)
+        if not absent:
+            break
+        candidates = [_without(candidate, absent, engine.counter.count) for candidate in candidates]
+    blobs = {media.blob: loaded[media.blob] for media in compiled.parts.media if media.blob is not None}
     return compiled.with_blobs(blobs) if blobs else compiled
+
+
+def _without(candidate: Candidate, absent: set[str], count: Count) -> Candidate:
+    return replace(candidate, forms=tuple(media_named(form, count, absent) for form in candidate.forms))
+
+
+async def _load_media(
+    engine: Engine, scope: Scope, shown: Iterable[Media], loaded: dict[str, bytes], notes: list[str]
+) -> set[str]:
+    """Load the bytes of what is shown, as many of the newest as a request can carry; returns those that are not to be had."""
+    left = MOST_MEDIA_BYTES
+    absent: set[str] = set()
+    for blob, media in {media.blob: media for media in shown if media.blob is not None}.items():
+        if media.size > left:
+            what = f": a window has at most {MOST_MEDIA_BYTES:,} bytes of media"
+        else:
+            what = None if blob in loaded else await _load(engine, scope, blob, loaded)
+        if what is None:
+            left -= media.size
+        else:
+            absent.add(blob)
+            notes.append(f"{note(media)} is only named{what}")
+    return absent
+
+
+async def _load(engine: Engine, scope: Scope, blob: str, loaded: dict[str, bytes]) -> str | None:
+    """Load the bytes; returns why they are not to be had."""
+    try:
+        loaded[blob] = await engine.store.media.load(scope, blob)
+    except NotFoundError:
+        return ": its bytes are not in the store any more"
+    except StoreError as error:
+        if engine.settings.on_tier_error == "raise":
+            raise
+        engine.failed("store", error)
+        return f", because the store failed: {error}"
+    return None
 
 
 def _finished(

@@ -7,7 +7,7 @@
 from pagefile.shapes.answers import answer, question
 from pagefile.shapes.anthropic import alternating, beginning_with_user
 from pagefile.shapes.filling import Filling
-from pagefile.shapes.media import note, shown_tokens
+from pagefile.shapes.media import named, note, shown_tokens
 from pagefile.shapes.openai import laid_out, short
 from pagefile.shapes.pairing import answered_steps, calls_of, prepared, waiting_steps
 from pagefile.shapes.parsing import Parsed, listed, parsed
@@ -32,6 +32,7 @@ __all__ = [
     "is_sent",
     "laid_out",
     "listed",
+    "named",
     "note",
     "parsed",
     "plain_json",

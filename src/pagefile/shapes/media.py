@@ -45,6 +45,11 @@ def note(media: Media) -> str:
     return f"[{media.kind}: {about}]" if about else f"[{media.kind}]"
 
 
+def named(media: Media) -> Media:
+    """The same where it is to be named and not shown: without its bytes and its address, every provider gets the note of it."""
+    return replace(media, blob=None, url=None)
+
+
 # -- reading --------------------------------------------------------------------------------------------------------
 
 

@@ -30,6 +30,7 @@ from pagefile.window.candidates import (
     Form,
     Message,
 )
+from pagefile.window.measure import media_tokens
 from pagefile.window.parts import MemoryPart, Parts
 from pagefile.window.receipt import Verdict
 from pagefile.window.render import HEADINGS, Language, Placement, memory_text, prefix_hash
@@ -181,15 +182,23 @@ def _keeping_order(candidate: Candidate) -> tuple[int, int]:
 def _pack_required(packing: _Packing, required: Sequence[Candidate]) -> None:
     for candidate in required:
         if not packing.offer(candidate):
-            raise BudgetError(_too_large(required, packing.budget))
+            raise BudgetError(_too_large(required, packing.budget, packing.count))
 
 
-def _too_large(required: Iterable[Candidate], budget: Budget) -> str:
+def _too_large(required: Iterable[Candidate], budget: Budget, count: Count) -> str:
     sizes: dict[Block, int] = {}
+    media = 0
     for candidate in required:
         sizes[candidate.block] = sizes.get(candidate.block, 0) + candidate.tokens
+        shown = candidate.forms[0].shown
+        media += 0 if shown is None or shown.layout is None else media_tokens(shown.layout, count)
     parts = ", ".join(f"{block} {tokens}" for block, tokens in sizes.items())
-    return f"What must never be cut ({parts} tokens) does not fit into {budget.says}: raise window_tokens or shorten it."
+    what, advice = f"{parts} tokens", "raise window_tokens or shorten it."
+    if media:
+        # Without its picture a question is another one, so that it is not the picture that is left out.
+        what = f"{what}, {media} of them for images and files"
+        advice = "raise window_tokens, give smaller images or files, or shorten it."
+    return f"What must never be cut ({what}) does not fit into {budget.says}: {advice}"
 
 
 def _pack_steps(packing: _Packing, steps: Sequence[Candidate]) -> None:

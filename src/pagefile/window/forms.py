@@ -1,14 +1,16 @@
 """The forms in which a done turn can be shown in a window, from the fullest to the shortest."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Any
 
+from pagefile.content import Media, media_in, with_media
 from pagefile.records import Step, Turn
+from pagefile.shapes import named
 from pagefile.window.candidates import Form
-from pagefile.window.measure import layout_tokens, side_tokens
+from pagefile.window.measure import layout_tokens, media_tokens, side_tokens
 from pagefile.window.placeholder import LOAD_TOOL, SEARCH_TOOL, answer_note, step_note
 from pagefile.window.shown import shown_turn, slim_turn
 from pagefile.window.wording import ZH, Wording
@@ -33,7 +35,8 @@ def turn_forms(
     count: Count,
     wording: Wording = ZH,
 ) -> tuple[Form, ...]:
-    """A done turn: with the pages that are back, with placeholders, with one-line notes, without its tools.
+    """A done turn: with the pages that are back, with placeholders, with one-line notes, without its tools; each with its images
+    and files, and with these only named.
 
     What our own tools found for it was for that turn: of it only the placeholders are left.
     """
@@ -41,7 +44,7 @@ def turn_forms(
         # Most turns are such, and there are hundreds of them.
         if turn.layout is None:
             return (Form(turn.tokens, shown_turn(turn, "full", _NOTHING)),)
-        return (_with_results(turn, _NOTHING, "full", count),)
+        return with_media_named([_with_results(turn, _NOTHING, "full", count)], count)
     notes = {n: note for n, step in enumerate(turn.steps) if (note := note_of(step, count, wording))}
     resting = {n: note for n, note in notes.items() if n in demoted or not turn.steps[n].page}
     back = [
@@ -61,7 +64,39 @@ def turn_forms(
     if notes:
         forms.append(_with_results(turn, notes, "notes", count))
     forms.append(_slim(turn, count))
-    return tuple(sorted(forms, key=lambda form: -form.tokens))
+    return with_media_named(forms, count)
+
+
+def with_media_named(forms: Iterable[Form], count: Count) -> tuple[Form, ...]:
+    """The forms from the fullest to the shortest; where it saves something, each also with its images and files only named."""
+    found: list[Form] = []
+    for form in forms:
+        found.append(form)
+        short = media_named(form, count)
+        if short.tokens < form.tokens:
+            found.append(_called(short, f"{form.name}, media named"))
+    return tuple(sorted(found, key=lambda form: -form.tokens))
+
+
+def media_named(form: Form, count: Count, blobs: Container[str | None] | None = None) -> Form:
+    """The form with its images and files named and not shown; with `blobs`, only those whose bytes are among them."""
+    shown = form.shown
+    if shown is None or shown.layout is None or not any(media_in(shown.layout)):
+        return form
+
+    def change(media: Media) -> Media:
+        return named(media) if blobs is None or media.blob in blobs else media
+
+    layout = with_media(shown.layout, change)
+    saved = media_tokens(shown.layout, count) - media_tokens(layout, count)
+    return replace(form, tokens=form.tokens - saved, shown=shown._replace(layout=layout))
+
+
+def _called(form: Form, name: str) -> Form:
+    shown = form.shown
+    if shown is not None and shown.form == form.name:
+        shown = shown._replace(form=name)
+    return replace(form, name=name, shown=shown)
 
 
 def _with_results(turn: Turn, results: Mapping[int, Text], name: str, count: Count) -> Form:

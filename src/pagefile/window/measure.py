@@ -50,10 +50,24 @@ def layout_tokens(
     return sum(_message_tokens(message, steps, count, running) for message in laid_out(layout))
 
 
+def media_tokens(layout: Sequence[Message], count: Count) -> int:
+    """What the images, sounds and files of prepared messages cost, each as it is shown or named."""
+    return sum(
+        shown_tokens(part, _own_shape(message), count)
+        for message in laid_out(layout)
+        for part in message.parts
+        if isinstance(part, Media)
+    )
+
+
+def _own_shape(message: Message) -> Shape:
+    return "openai" if message.shape == "plain" else message.shape
+
+
 def _message_tokens(
     message: Message, steps: Mapping[int, tuple[int, int]], count: Count, running: bool
 ) -> int:
-    own: Shape = "openai" if message.shape == "plain" else message.shape
+    own = _own_shape(message)
     parts = [part for part in message.parts if is_sent(part, message, own, reasoning=running)]
     texts = [part.text for part in parts if isinstance(part, Text) and part.text.strip()]
     if message.role != "user":

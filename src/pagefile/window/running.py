@@ -10,7 +10,7 @@ from pagefile.records import Step, Turn
 from pagefile.shapes import ShownStep, calls_of, prepared, shown_steps
 from pagefile.text.tokens import MESSAGE_OVERHEAD
 from pagefile.window.candidates import Candidate, Form
-from pagefile.window.forms import Text, note_of
+from pagefile.window.forms import Text, note_of, with_media_named
 from pagefile.window.measure import layout_tokens, side_tokens
 from pagefile.window.shown import ShownTurn
 from pagefile.window.wording import ZH, Wording
@@ -123,7 +123,8 @@ def exchange_forms(
     count: Count,
     wording: Wording = ZH,
 ) -> tuple[Form, ...]:
-    """An exchange of the running turn: the first form shows every result at its fullest, the next one at its second, and so on.
+    """An exchange of the running turn: the first form shows every result at its fullest, the next one at its second, and so on,
+    each with its images and with these only named.
 
     Without a stretch it is one step, as the short form of a turn has it.
     """
@@ -141,7 +142,7 @@ def exchange_forms(
         )
         costs = {n: (step.step.call_tokens, texts[n].tokens) for n, step in steps.items()}
         forms.append(Form(_tokens(stretch, costs, count), shown, name=name))
-    return tuple(forms)
+    return tuple(forms) if stretch is None else with_media_named(forms, count)
 
 
 def _tokens(stretch: Stretch | None, costs: Mapping[int, tuple[int, int]], count: Count) -> int:

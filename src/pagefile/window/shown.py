@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from pagefile.content import Message, Text
+from pagefile.content import Media, Message, Text, with_media
 from pagefile.records import Turn, plain_layout
-from pagefile.shapes import ShownStep, prepared, shown_steps
+from pagefile.shapes import ShownStep, laid_out, named, prepared, shown_steps
 
 _NO_STEPS: Mapping[int, ShownStep] = {}
 
@@ -41,18 +41,18 @@ def shown_turn(turn: Turn, form: str, results: Mapping[int, str]) -> ShownTurn:
 
 
 def slim_turn(turn: Turn) -> ShownTurn:
-    """A turn without its tools: only what user and assistant said."""
+    """A turn without its tools: only what user and assistant said. Images and files are named, those of tools too."""
     if turn.layout is None:
         return ShownTurn(turn.id, "slim", turn.user, turn.assistant)
-    said = tuple(_said(turn.layout))
+    said = tuple(_said(laid_out(with_media(prepared(turn.layout), named))))
     return ShownTurn(turn.id, "slim", turn.user, turn.assistant, layout=said)
 
 
 def _said(layout: Sequence[Message]) -> Iterator[Message]:
     for message in layout:
-        texts = tuple(part for part in message.parts if isinstance(part, Text) and part.text.strip())
-        if texts and message.role in {"user", "assistant"}:
-            yield Message(message.role, texts)
+        parts = tuple(part for part in message.parts if isinstance(part, (Text, Media)))
+        if parts and message.role in {"user", "assistant"}:
+            yield Message(message.role, parts)
 
 
 def joined(pieces: Sequence[ShownTurn]) -> ShownTurn:

@@ -4,7 +4,7 @@ import base64
 
 import pytest
 
-from pagefile import ConflictError, InvalidTurnError, Memory, NotFoundError, Settings
+from pagefile import BudgetError, ConflictError, InvalidTurnError, Memory, NotFoundError, Settings
 from pagefile.settings import ArchiveSettings
 from pagefile.text.tokens import open_counter
 from tests.unit.shapes.test_shapes import CHAT
@@ -234,6 +234,99 @@ async def test_pictures_that_no_request_could_carry_are_named(memory, monkeypatc
     assert window.receipt.degraded == (
         "[image: image/png, 7 bytes] is only named: a window has at most 10 bytes of media",
     )
+
+
+NAMED = "[image: image/png, 8 bytes]"
+
+
+def exact_tokens(window) -> int:
+    """What messages cost that are texts alone."""
+    count = open_counter().count
+    texts = [block for message in window.messages for block in _texts_of(message)]
+    return 3 + 4 * len(window.messages) + sum(map(count, texts))
+
+
+def _texts_of(message) -> list[str]:
+    content = message["content"]
+    texts = [content] if isinstance(content, str) else [block["text"] for block in content]
+    functions = [call["function"] for call in message.get("tool_calls", ())]
+    return [*texts, *(text for function in functions for text in (function["name"], function["arguments"]))]
+
+
+@pytest.mark.parametrize("url", ["memory://", "sqlite"])
+async def test_a_picture_that_does_not_fit_is_named_and_what_is_older_stays(url, tmp_path):
+    """The turn says what was shown, the turns before it are there too, and the count is that of what is sent."""
+    async with Memory.open(f"sqlite:///{tmp_path}/m.db" if url == "sqlite" else url) as memory:
+        chat = memory.conversation("c", user_id="ada")
+        await chat.record("My cat is called Momo.", "Nice.", id="old")
+        await chat.record(messages=[*ASKED, *SAID], id="picture")
+        await chat.record("Thank you.", "You are welcome.", id="new")
+        shown = await chat.context("What is it called?", window_tokens=4000)
+        assert shown.messages[2]["content"][0]["type"] == "image_url"
+        window = await chat.context("What is it called?", window_tokens=200)
+        verdicts = {verdict.id: (verdict.form, verdict.reason) for verdict in window.receipt.kept}
+        assert verdicts["picture"] == ("full, media named", "fits as full, media named")
+        assert verdicts["old"] == verdicts["new"] == ("full", "fits")
+        asked = window.messages[2]["content"]
+        assert asked == [{"type": "text", "text": NAMED}, {"type": "text", "text": "What is this?"}]
+        assert window.for_anthropic()[1][2]["content"] == asked
+        assert window.tokens == exact_tokens(window) <= 200
+        assert (await chat.replay(window.id)).exact
+
+
+async def test_the_shortest_form_of_a_turn_names_its_pictures(memory):
+    """Without its tools a turn still says that something was shown, by the user and by a tool."""
+    chat = memory.conversation("c", user_id="ada")
+    seen = {
+        "type": "tool_result",
+        "tool_use_id": "t1",
+        "content": [{"type": "text", "text": "cat " * 300}, PICTURE],
+    }
+    turn = [*ASKED, *LOOKED, {"role": "user", "content": [seen]}, *SAID]
+    await chat.record(messages=turn, id="picture")
+    window = await chat.context("And its colour?", window_tokens=100)
+    assert [verdict.form for verdict in window.receipt if verdict.id == "picture"] == ["slim"]
+    assert [message["content"] for message in window.messages[:3]] == [
+        [{"type": "text", "text": NAMED}, {"type": "text", "text": "What is this?"}],
+        NAMED,
+        "A cat.",
+    ]
+    assert window.tokens == exact_tokens(window)
+
+
+async def test_the_picture_of_a_running_result_is_named_where_it_does_not_fit(memory):
+    """The call and the text of its result stay in the window."""
+    chat = memory.conversation("c", user_id="ada")
+    turn = await chat.extend(await chat.begin(messages=[{"role": "user", "content": "Look."}]), LOOKED)
+    seen = {
+        "type": "tool_result",
+        "tool_use_id": "t1",
+        "content": [{"type": "text", "text": "a cat"}, PICTURE],
+    }
+    turn = await chat.extend(turn, [{"role": "user", "content": [seen]}])
+    window = await chat.context(turn=turn, window_tokens=150)
+    (verdict,) = (one for one in window.receipt if one.block == "steps")
+    assert (verdict.kept, verdict.form) == (True, "full, media named")
+    assert [message["content"] for message in window.messages[-2:]] == ["a cat", NAMED]
+
+
+async def test_a_question_whose_picture_does_not_fit_is_refused(memory):
+    """An answer about a picture that the model never saw would be worse than none: the error says what to do."""
+    chat = memory.conversation("c", user_id="ada")
+    await chat.begin(messages=ASKED)
+    with pytest.raises(BudgetError, match=r"765 of them for images and files.*raise window_tokens.* smaller"):
+        await chat.context(window_tokens=200)
+
+
+async def test_what_is_only_named_is_counted_as_a_name(memory, monkeypatch):
+    """Where no request could carry the bytes, the window has the tokens of the note and not of the picture."""
+    monkeypatch.setattr("pagefile.engine.windows.MOST_MEDIA_BYTES", 5)
+    chat = memory.conversation("c", user_id="ada")
+    await chat.record(messages=[*ASKED, *SAID])
+    window = await chat.context("And its colour?")
+    assert window.messages[0]["content"][0]["text"] == NAMED
+    assert len(window.receipt.degraded) == 1
+    assert window.tokens == exact_tokens(window) < 100
 
 
 RESPONSES = [
