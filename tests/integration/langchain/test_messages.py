@@ -6,6 +6,7 @@ from langchain.agents import create_agent
 from langchain.agents.middleware import AgentMiddleware
 from langchain.tools import tool
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langgraph.checkpoint.memory import InMemorySaver
 
 from pagefile.integrations.langchain import PagefileMiddleware
 from pagefile.integrations.langchain.blocks import asked, said
@@ -101,3 +102,25 @@ def test_what_no_database_holds_is_replaced():
     message = said(AIMessage("a\0b", tool_calls=[{"name": "look", "args": {"where": "\0"}, "id": "c"}]))
     assert "a␀b" == message.text
     assert "a␀b" == asked([HumanMessage("a\0b")]).text
+
+
+async def test_images_that_the_window_has_no_room_for_are_named(memory):
+    """The turn stays with its words, and so does what came before it."""
+    model = Recorder(script=[AIMessage("Hello."), AIMessage("A cat."), AIMessage("Momo.")])
+    agent = create_agent(
+        model, [], middleware=[PagefileMiddleware(memory, window_tokens=600)], checkpointer=InMemorySaver()
+    )
+    given = {"image_url": {"url": f"data:image/png;base64,{PIXELS}"}, "type": "image_url"}
+    await agent.ainvoke({"messages": [HumanMessage("I am Ada.", id="m1")]}, THREAD)
+    chat = memory.conversation("t", user_id="ada")
+    shown = [{"type": "text", "text": "What is this?"}, given]
+    await chat.record(
+        messages=[{"role": "user", "content": shown}, {"role": "assistant", "content": "A cat."}], id="m2"
+    )
+    thread = [HumanMessage(shown, id="m2"), AIMessage("A cat."), HumanMessage("Its name?", id="m3")]
+    await agent.ainvoke({"messages": thread}, THREAD)
+    sent = [message.content for message in model.calls[-1] if message.type == "human"]
+    assert "I am Ada." in repr(model.calls[-1])
+    named = {"type": "text", "text": "[image: image/png, 19 bytes]"}
+    assert [{"type": "text", "text": "What is this?"}, named] in sent
+    assert given in shown

@@ -1,7 +1,7 @@
 """LangChain's messages as the log takes them: words, thoughts, calls, images and files, whichever provider's blocks they come in."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from langchain_core.messages import (
     AIMessage,
@@ -11,6 +11,10 @@ from langchain_core.messages import (
 )
 
 from pagefile.integrations.recorder import Asked, Called, Said, Shown, Thought
+from pagefile.shapes import note
+from pagefile.shapes.media import read_media
+
+M = TypeVar("M", bound=BaseMessage)
 
 #: Blocks whose text is the message's.
 _TEXTS = frozenset({"text", "input_text", "output_text"})
@@ -37,6 +41,21 @@ def said(message: AIMessage) -> Said:
 def shown_blocks(message: BaseMessage) -> tuple[str | Shown, ...]:
     """The texts, images and files of a message."""
     return tuple(_shown(block) for block in _blocks(message))
+
+
+def with_media_named(message: M) -> M:
+    """The message with its images and files named and not shown; itself when it has none."""
+    content = cast("Any", message.content)
+    if isinstance(content, str):
+        return message
+    named = [_named(block) for block in content]
+    return message if named == content else message.model_copy(update={"content": named})
+
+
+def _named(block: Any) -> Any:
+    shown = _shown(block)
+    found = None if isinstance(shown, str) else read_media(shown)
+    return block if found is None else {"type": "text", "text": note(found.media)}
 
 
 def _blocks(message: BaseMessage) -> Iterable[Any]:

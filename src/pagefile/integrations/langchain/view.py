@@ -19,6 +19,8 @@ from langchain_core.messages import (
     convert_to_messages,
 )
 
+from pagefile.content import media_in
+from pagefile.integrations.langchain.blocks import with_media_named
 from pagefile.integrations.langchain.reading import MEMORY_NAME, Exchange, ToolUse, exchanges, tool_uses
 from pagefile.integrations.recorder import step_of
 from pagefile.records import Turn
@@ -50,6 +52,12 @@ class Earlier:
     def slim(self) -> bool:
         """Its tools were left out."""
         return self.shown.form == "slim"
+
+    @property
+    def names_media(self) -> bool:
+        """It has images or files, and the window has no room for any of them."""
+        shown = media_in(self.shown.messages)
+        return any(media_in(self.turn.messages)) and not any(media.blob or media.url for media in shown)
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,6 +205,11 @@ def _is_placeholder(use: ToolUse, turn: Turn) -> bool:
 
 
 def _as_shown(exchange: Exchange, one: Earlier) -> tuple[BaseMessage, ...]:
+    messages = _with_tools_as_shown(exchange, one)
+    return tuple(map(with_media_named, messages)) if one.names_media else messages
+
+
+def _with_tools_as_shown(exchange: Exchange, one: Earlier) -> tuple[BaseMessage, ...]:
     if not one.slim:
         return (*exchange.humans, *_replaced(exchange.rest, one.turn, results_in(one.shown)))
     if exchange.answer is not None:
