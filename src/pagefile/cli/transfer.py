@@ -143,5 +143,10 @@ def _print_counts(verb: str, counts: Mapping[str, int], *, as_json: bool) -> Non
     if as_json:
         print_json(counts)
     else:
-        named = [plural(count, kind) for kind, count in counts.items()]
+        named = [plural(count, kind) for kind, count in counts.items() if kind != "missing"]
         say(f"{verb} {', '.join(named) or 'nothing new'}.")
+        if missing := counts.get("missing"):
+            say(
+                f"Without the bytes of {plural(missing, 'attachment')}, which are not here: the file says which (`missing`), and so "
+                "does `pagefile verify`."
+            )

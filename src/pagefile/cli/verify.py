@@ -29,6 +29,7 @@ _COUNTED = {
     "sessions": "session",
     "calls": "recorded window",
     "references": "reference",
+    "attachments": "attachment",
     "pages": "page",
     "page bytes": "page byte",
     "passages": "passage",

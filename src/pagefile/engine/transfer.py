@@ -30,6 +30,7 @@ from pagefile.engine.transfer_lines import (
     dumped_item,
     dumped_mark,
     dumped_media,
+    dumped_missing,
     dumped_revision,
     dumped_session,
     last_place,
@@ -38,6 +39,7 @@ from pagefile.engine.transfer_lines import (
 from pagefile.errors import (
     HandleNotFoundError,
     InvalidTurnError,
+    NotFoundError,
     StoreCorruptError,
     StoreUnavailableError,
     TransferError,
@@ -162,11 +164,15 @@ async def _conversation_records(
 
 
 async def _media(store: Store, entry: Entry, shown: set[str]) -> AsyncIterator[dict[str, JsonValue]]:
-    """The images and files of a turn that no turn before it had."""
+    """The images and files of a turn that no turn before it had; those whose bytes are not here are named."""
     for media in media_in(entry.messages) if isinstance(entry, Turn) else ():
         if media.blob is not None and media.blob not in shown:
             shown.add(media.blob)
-            yield dumped_media(entry.scope, media, await store.media.load(entry.scope, media.blob))
+            try:
+                yield dumped_media(entry.scope, media, await store.media.load(entry.scope, media.blob))
+            except NotFoundError:
+                # A turn may have been imported without them: what it says is not held back for that.
+                yield dumped_missing(entry.scope, entry.id, media)
 
 
 async def _beside(store: Store, scope: Scope) -> tuple[JsonObject | None, Sequence[Call]]:

@@ -40,6 +40,7 @@ from pagefile.records import (
     checked_text,
     utc,
 )
+from pagefile.shapes import note
 from pagefile.tiers.facts_learning import TIER
 from pagefile.tiers.page_text import checked_uuid
 from pagefile.window.candidates import candidate_from
@@ -90,6 +91,18 @@ def dumped_media(scope: Scope, media: Media, data: bytes) -> dict[str, JsonValue
         "conversation_id": scope.conversation,
         "hash": media.blob,
         "data": b64encode(data).decode(),
+    }
+
+
+def dumped_missing(scope: Scope, turn_id: str, media: Media) -> dict[str, JsonValue]:
+    """An image or a file of a turn whose bytes the memory does not have."""
+    return {
+        "type": "missing",
+        "user_id": scope.user,
+        "conversation_id": scope.conversation,
+        "turn_id": turn_id,
+        "hash": media.blob,
+        "what": note(media),
     }
 
 
@@ -219,7 +232,7 @@ class Reader:
         self.number = 0
 
     def read(self, line: str) -> Record | None:
-        """What a line says; None for the first, which only says what the file is."""
+        """What a line says; None for one that only tells: the first, and what the file does not have."""
         self.number += 1
         try:
             record = _parsed(line, self.number)
@@ -240,8 +253,10 @@ class Reader:
             f"{self._name} is not UTF-8 text near line {self.number + 1}: it is not a Pagefile export."
         )
 
-    def _record(self, record: dict[str, JsonValue]) -> Record:
+    def _record(self, record: dict[str, JsonValue]) -> Record | None:
         match record["type"]:
+            case "missing":
+                return None
             case "conversation":
                 self._scope = Scope(self._tenant, _id_or_none(record["user_id"]), _id(record["id"]))
                 labels = {name: record.get(name) for name in ("project", "language", "timezone")}

@@ -131,6 +131,15 @@ class MediaLine(_Owned):
     data: Annotated[str, Field(description="Base64.")]
 
 
+class MissingLine(_Owned):
+    """An image or a file of a turn whose bytes the memory did not have."""
+
+    type: Literal["missing"]
+    turn_id: Id
+    hash: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+    what: Text
+
+
 class CheckpointLine(_Owned):
     """A checkpoint."""
 
@@ -312,6 +321,7 @@ ExportLine: TypeAlias = Annotated[
     | PageLine
     | TurnLine
     | MediaLine
+    | MissingLine
     | CheckpointLine
     | ResetLine
     | CallLine

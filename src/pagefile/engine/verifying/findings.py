@@ -37,6 +37,9 @@ ADVICE: Mapping[str, str] = {
     "page-purged": _NOTHING,
     "page-erased": "Nothing, if the conversation that the page came from was erased; else restore a backup.",
     "page-size": _REPAIR,
+    "media-ref": "Restore a backup, unless the turn was imported from an export that says `missing` of it: then its bytes "
+    "never were here.",
+    "media-bytes": _BACKUP,
     "checkpoint-range": "Restore a backup. Until then the turns it wrongly claims are found by `recall` and `show`.",
     "checkpoint-summary": _BACKUP,
     "checkpoint-refs": "Restore a backup. The pages themselves are there: `pagefile archive` lists them.",

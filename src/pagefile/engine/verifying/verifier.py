@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from pagefile.engine.engine import Engine
 from pagefile.engine.verifying.archive import Pages
+from pagefile.engine.verifying.attachments import Attachments
 from pagefile.engine.verifying.beside import Calls, Sessions
 from pagefile.engine.verifying.comparing import broken_chain, is_quoted
 from pagefile.engine.verifying.derived import SAMPLE, Terms, Vectors
@@ -33,7 +34,17 @@ _BATCH = 500
 _MOST_ATTEMPTS = 5
 #: What is true of a conversation however often somebody writes to it.
 _TOLD_ANYWAY = frozenset(
-    {"log-unreadable", "log-digest", "log-tokens", "log-terms", "log-cut", "page-ref", "page-erased"}
+    {
+        "log-unreadable",
+        "log-digest",
+        "log-tokens",
+        "log-terms",
+        "log-cut",
+        "page-ref",
+        "page-erased",
+        "media-ref",
+        "media-bytes",
+    }
 )
 _STRAYS = 1000
 _ITEMS = 500
@@ -73,6 +84,7 @@ class _Verifier:
         self._tally = Tally()
         self._terms = Terms(engine.store.terms, full=full, repair=repair)
         self._vectors = Vectors(engine.kit.vectors, repair=repair)
+        self._attachments = Attachments(engine.store.media)
         self._pages = Pages(engine, audit, full=full, repair=repair)
         self._calls = Calls(engine, full=full)
         self._sessions = Sessions(engine, repair=repair)
@@ -185,6 +197,7 @@ class _Verifier:
         self._tally.checked["entries"] += len(rows)
         self._tally.checked["turns"] += len(turns)
         found = await self._pages.refs(kept.scope, rows, self._tally)
+        found += await self._attachments.look(turns, self._tally)
         altered = [row.entry for row in rows if row.altered and isinstance(row.entry, Turn)]
         unaltered = [turn for turn in turns if turn not in altered]
         doubtful = [_altered(turn) for turn in altered] + self._witnessed(unaltered)
