@@ -52,6 +52,7 @@ async def test_messages_sent_twice_are_added_once():
         begun = await chat.begin(messages=ASKED)
         once = await chat.extend(begun, LOOKED)
         assert await chat.extend(begun, LOOKED) == once
+        assert await chat.extend(once, []) == once
         assert len((await chat.extend(begun.id, SEEN)).messages) == 3
 
 
