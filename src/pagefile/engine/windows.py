@@ -136,9 +136,12 @@ async def _read(engine: Engine, scope: Scope, request: Request, notes: list[str]
 
 
 async def _view(engine: Engine, ask: ViewRequest) -> LogView:
-    """The turns that may fit. Reading stops at one that is too large, and with its images only named it may not be."""
+    """The turns that may fit. Reading stops at one that is too large, and with its images only named it may not be.
+
+    Where it stopped with little room left, that would gain little and is not worth reading on for.
+    """
     view = await engine.store.reader.view(ask)
-    while 0 < len(view.turns) < view.head.live_turns:
+    while 0 < len(view.turns) < view.head.live_turns and _has_room(view, ask.budget_tokens):
         further = await engine.store.reader.view(replace(ask, min_turns=len(view.turns) + _FURTHER_TURNS))
         fitting = _fitting(further.turns, ask.budget_tokens, engine.counter.count)
         if fitting <= len(view.turns):
@@ -147,6 +150,10 @@ async def _view(engine: Engine, ask: ViewRequest) -> LogView:
         if fitting < len(further.turns):
             break
     return view
+
+
+def _has_room(view: LogView, budget_tokens: int) -> bool:
+    return sum(turn.tokens for turn in view.turns) < budget_tokens - budget_tokens // 8
 
 
 def _fitting(turns: Sequence[Turn], room: int, count: Count) -> int:
