@@ -176,9 +176,11 @@ async def _media(store: Store, entry: Entry, shown: set[str]) -> AsyncIterator[d
 
 
 async def _beside(store: Store, scope: Scope) -> tuple[JsonObject | None, Sequence[Call]]:
-    """What lies beside a log: its session, and its calls, oldest first."""
+    """What lies beside a log: its session, and its calls, oldest first. What others asked under the same id is not its owner's."""
     try:
-        return await store.sessions.get(scope), (await store.calls.list(_anyones(scope), limit=_ALL))[::-1]
+        calls = await store.calls.list(_anyones(scope), limit=_ALL)
+        own = [call for call in reversed(calls) if call.scope.user in (None, scope.user)]
+        return await store.sessions.get(scope), own
     except UNREADABLE as error:
         raise StoreCorruptError(
             f"What lies beside conversation {scope.conversation!r} cannot be read ({error!r}): `pagefile verify` says more."

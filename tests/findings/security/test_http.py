@@ -124,7 +124,7 @@ def key(url, user=None):
 
 
 @pytest.mark.parametrize("query", [{}, {"conversation_id": "today"}])
-@still_open("security-F5")
+@finding("security-F5")
 async def test_a_key_exports_only_its_own_windows(url, query):
     """A user's key never exports what another user asked, also in a conversation that both have named."""
     ada, bob = [await anyio.to_thread.run_sync(key, url, user) for user in ("ada", "bob")]

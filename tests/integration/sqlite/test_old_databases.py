@@ -102,7 +102,9 @@ async def test_everything_of_an_earlier_schema_is_there(tmp_path, number):
     path = tmp_path / "old.db"
     url = made(number, path)
     await check(url, number)
-    assert columns(path, "SELECT count(*) FROM ai_message WHERE kind = 'turn' AND status <> 'open' AND digest IS NULL") == [(0,)]
+    assert columns(
+        path, "SELECT count(*) FROM ai_message WHERE kind = 'turn' AND status <> 'open' AND digest IS NULL"
+    ) == [(0,)]
     assert columns(path, "SELECT count(*) FROM tool_result_archive WHERE digest IS NULL") == [(0,)]
     assert columns(path, "SELECT count(*) FROM facts WHERE digest IS NULL") == [(0,)]
     owners = columns(path, "SELECT conversation_id, owner FROM conversations ORDER BY 1")
