@@ -1,6 +1,7 @@
 """A request that is sent twice with one Idempotency-Key is carried out once."""
 
 import json
+from types import SimpleNamespace
 
 import anyio
 import pytest
@@ -160,7 +161,7 @@ async def asked(app, body=b"{}", key=b"k"):
     from pagefile.service.auth import Principal
 
     scope = {
-        "type": "http", "method": "POST", "path": "/v1/reset", "query_string": b"",
+        "app": SimpleNamespace(state=SimpleNamespace(memory=None)), "type": "http", "method": "POST", "path": "/v1/reset", "query_string": b"",
         "headers": [(b"idempotency-key", key)], "pagefile.principal": Principal(),
     }  # fmt: skip
     messages = []

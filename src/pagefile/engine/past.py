@@ -265,6 +265,9 @@ class _PastReader(LogReader):
         self._past = past
         self._now = store.reader
 
+    async def epoch(self) -> int:
+        return await self._now.epoch()
+
     async def view(self, request: ViewRequest) -> LogView:
         return await self._past.view(request)
 

@@ -249,6 +249,10 @@ class LogReader(ABC):
     """Reads the log. A reader never waits for a writer."""
 
     @abstractmethod
+    async def epoch(self) -> int:
+        """The number of the last erasure in this store, 0 when there was none: what was read before it may hold erased words."""
+
+    @abstractmethod
     async def view(self, request: ViewRequest) -> LogView:
         """What a window needs, in at most two queries and reading no turn it does not return.
 

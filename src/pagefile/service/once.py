@@ -2,7 +2,8 @@
 
 A client that lost a connection cannot know what became of its request. With the header `Idempotency-Key` it may send the same again
 and gets the same answer. Answers are kept in this process only, for a day and within a bound: they hold what people said, and an
-erasure must not leave copies on a disk. What must outlive the process has an id of its own: a turn takes it from the key.
+erasure must not leave copies on a disk. Whoever erased something, here or in another process: no answer from before that is given
+again. What must outlive the process has an id of its own: a turn takes it from the key.
 """
 
 import hashlib
@@ -16,10 +17,12 @@ from uuid import NAMESPACE_URL, uuid5
 
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
+from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from pagefile.service.auth import principal_in
-from pagefile.service.problems import answered, told
+from pagefile.errors import PagefileError
+from pagefile.service.auth import memory_in, principal_in
+from pagefile.service.problems import answered, pagefile_error, told
 
 HEADER = "Idempotency-Key"
 REPLAYED = "Idempotency-Replayed"
@@ -30,7 +33,6 @@ MAX_KEY_CHARS = 255
 
 #: Answered piece by piece, or larger than should be kept; sent twice they do no harm.
 _NOT_KEPT = frozenset({"/v1/import", "/v1/chat/stream"})
-_ERASES = "/v1/forget"
 _FAILED = 500
 _RATE_LIMITED = 429
 
@@ -46,6 +48,8 @@ class _Kept:
 
     asked: bytes
     began: float
+    #: The last erasure before it was asked.
+    epoch: int
     messages: list[Message] = field(default_factory=list[Message])
     done: bool = False
 
@@ -67,7 +71,7 @@ class Once:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         key = Headers(scope=scope).get(HEADER) if scope["type"] == "http" else None
         if key is None or scope["method"] != "POST" or scope["path"] in _NOT_KEPT:
-            await self._app(scope, receive, self._watched(scope, send))
+            await self._app(scope, receive, send)
             return
         if not (0 < len(key) <= MAX_KEY_CHARS and key.isprintable()):
             await answered(told("idempotency-key"))(scope, receive, send)
@@ -79,25 +83,31 @@ class Once:
             return
         if body is None:
             return
+        try:
+            epoch = await _epoch(scope)
+        except PagefileError as error:
+            refusal = await pagefile_error(Request(scope), error)
+            await refusal(scope, receive, send)
+            return
         place = (principal_in(scope).key_id or "", key)
         asked = _digest(scope, body)
-        self._drop_old()
+        self._drop_old(epoch)
         known = self._kept.get(place)
         if known is not None:
             await _again(known, asked, scope, receive, send)
             return
-        await self._first(place, asked, body, scope, receive, send)
+        await self._first(place, _Kept(asked, self._clock(), epoch), body, scope, receive, send)
 
     async def _first(
         self,
         place: tuple[str, str],
-        asked: bytes,
+        kept: _Kept,
         body: bytes,
         scope: Scope,
         receive: Receive,
         send: Send,
     ) -> None:
-        kept = self._kept[place] = _Kept(asked, self._clock())
+        self._kept[place] = kept
 
         async def sent(message: Message) -> None:
             kept.messages.append(
@@ -106,29 +116,18 @@ class Once:
             await send(message)
 
         try:
-            await self._app(scope, _given(body, receive), self._watched(scope, sent))
+            await self._app(scope, _given(body, receive), sent)
             kept.done = _worth_keeping(kept.messages)
         finally:
             if not kept.done:
                 self._kept.pop(place, None)
         if kept.done and place in self._kept:
             self._bytes += kept.size
-            self._drop_old()
+            self._drop_old(kept.epoch)
 
-    def _watched(self, scope: Scope, send: Send) -> Send:
-        """An erasure takes the answers along: they may hold what was erased."""
-        if scope["type"] != "http" or scope["path"] != _ERASES:
-            return send
-
-        async def sent(message: Message) -> None:
-            if message["type"] == "http.response.start" and message["status"] < 300:
-                for place in [place for place, kept in self._kept.items() if kept.done]:
-                    self._drop(place)
-            await send(message)
-
-        return sent
-
-    def _drop_old(self) -> None:
+    def _drop_old(self, epoch: int) -> None:
+        for place in [place for place, kept in self._kept.items() if kept.done and kept.epoch < epoch]:
+            self._drop(place)
         end = self._clock() - KEPT_S
         while self._kept:
             place, oldest = next(iter(self._kept.items()))
@@ -140,6 +139,12 @@ class Once:
     def _drop(self, place: tuple[str, str]) -> None:
         kept = self._kept.pop(place)
         self._bytes -= kept.size if kept.done else 0
+
+
+async def _epoch(scope: Scope) -> int:
+    """The last erasure that anybody made."""
+    memory = memory_in(scope["app"])
+    return 0 if memory is None else await memory.engine.store.reader.epoch()
 
 
 async def _again(known: _Kept, asked: bytes, scope: Scope, receive: Receive, send: Send) -> None:

@@ -170,7 +170,7 @@ FORGOTTEN = [forgotten_on_the_command_line, forgotten_in_the_inspector, forgotte
 
 
 @pytest.mark.parametrize("forgotten", FORGOTTEN)
-@still_open("security-F9")
+@finding("security-F9")
 async def test_an_answer_kept_for_a_repeated_request_is_erased(tmp_path, forgotten):
     """However a user was erased, repeating a request of before with its Idempotency-Key does not bring the words back."""
     settings = in_file(tmp_path)

@@ -33,6 +33,9 @@ class InMemoryReader(LogReader, TurnSource):
     def __init__(self, room: Room) -> None:
         self._room = room
 
+    async def epoch(self) -> int:
+        return self._room.epoch
+
     async def view(self, request: ViewRequest) -> LogView:
         conversation = self._room.found(request.scope)
         open_turn: Turn | None = None

@@ -40,6 +40,10 @@ class PostgresReader(LogReader, TurnSource):
     def __init__(self, database: Database) -> None:
         self._database = database
 
+    async def epoch(self) -> int:
+        row = await self._database.row("epoch_now", {})
+        return row[0] if row else 0
+
     async def view(self, request: ViewRequest) -> LogView:
         rules.conversation_of(request.scope)
         values: Values = {
@@ -50,8 +54,7 @@ class PostgresReader(LogReader, TurnSource):
         }
         rows = await self._database.rows("view", values)
         # Where nothing was written there is no row that could tell; nothing was read, so nothing can be out of date.
-        told = None if rows else await self._database.row("epoch_now", {})
-        return _view(rows, request, told[0] if told else 0)
+        return _view(rows, request, 0 if rows else await self.epoch())
 
     async def entries(self, query: EntryQuery) -> list[Entry]:
         rules.conversation_of(query.scope)

@@ -40,6 +40,9 @@ class SqliteReader(LogReader, TurnSource):
     def __init__(self, readers: Readers) -> None:
         self._readers = readers
 
+    async def epoch(self) -> int:
+        return await self._readers.run(_epoch)
+
     async def view(self, request: ViewRequest) -> LogView:
         rules.conversation_of(request.scope)
         return await self._readers.run_again(
@@ -60,6 +63,11 @@ class SqliteReader(LogReader, TurnSource):
         return await self._readers.run(lambda connection: _around(connection, scope, refs))
 
 
+def _epoch(connection: Connection) -> int:
+    number: Any = connection.execute(sql("epoch_now")).get
+    return number
+
+
 def _view(connection: Connection, request: ViewRequest) -> LogView:
     scope = request.scope
     row: Any = connection.execute(sql("view"), {**keys(scope), "open_turn": request.open_turn}).fetchone()
@@ -70,7 +78,7 @@ def _view(connection: Connection, request: ViewRequest) -> LogView:
     if request.open_turn is not None and open_row is None:
         raise rules.no_turn(request.open_turn)
     if row is None:
-        return LogView(rules.no_head(scope, connection.execute(sql("epoch_now")).get), None, ())
+        return LogView(rules.no_head(scope, _epoch(connection)), None, ())
     head = head_of(row[:HEAD_COLUMNS], scope)
     checkpoint_row = row[HEAD_COLUMNS:last_column]
     return LogView(

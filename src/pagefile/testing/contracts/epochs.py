@@ -82,6 +82,15 @@ class EpochContract(Contract):
             await _WRITES[what](store, epoch)
         await _WRITES[what](store, (await head_of(store)).epoch)
 
+    async def test_the_last_erasure_is_known(self, store: Store) -> None:
+        """Its number rises with each, also where nothing was there to erase; a view tells the same."""
+        before = await store.reader.epoch()
+        await store.log.append(done("a"))
+        assert before == await store.reader.epoch() == (await head_of(store)).epoch
+        await store.erase(Scope("firm"))
+        after = await store.reader.epoch()
+        assert before < after == (await head_of(store)).epoch
+
     @pytest.mark.parametrize("what", sorted(_WRITES))
     async def test_what_nobody_erased_is_written(self, store: Store, what: str) -> None:
         """Whatever else was erased since, or when no epoch is named."""
