@@ -3,7 +3,7 @@
 The other version is this one with a migration more (`altered.py`): a column in the turn log and in the list of conversations, a
 table, an index. So the older of the two is the code that ships, while a version to come migrates its tables under its hands; a
 real earlier release would only be at hand in a clone with history. That data of every earlier schema opens is tested in
-`tests/integration/sqlite/test_migrating.py` and `tests/integration/postgres/test_migrating.py`.
+`tests/integration/sqlite/test_old_databases.py` and `tests/integration/postgres/test_old_databases.py`.
 """
 
 import subprocess

@@ -1,45 +1,13 @@
-"""A schema of any earlier revision opens, and everything in it is still there."""
-
-from pathlib import Path
+"""What happens to the schema when a store is opened. Databases of earlier revisions: `test_old_databases.py`."""
 
 import pytest
-from alembic.script import ScriptDirectory
 
 from pagefile.errors import SchemaVersionError, StoreUnavailableError
-from pagefile.stores.postgres.database import Database
-from pagefile.stores.postgres.migrating import MIGRATIONS, head, migrate
 from pagefile.stores.postgres.place import Place
 from pagefile.stores.postgres.store import PostgresStore
-from pagefile.testing.drafts import CHAT, done, step, view
+from pagefile.testing.drafts import CHAT, done
 
 from .serving import opened
-
-REVISIONS = [script.revision for script in ScriptDirectory(str(MIGRATIONS)).walk_revisions()][::-1]
-#: What a version of Pagefile of that revision left behind, in plain SQL: one file for each.
-DATA = Path(__file__).with_name("revisions")
-
-
-@pytest.mark.parametrize("revision", REVISIONS)
-async def test_data_of_every_revision_opens(url, clock, revision):
-    """Written by the version of its time, read by this one; and the log goes on."""
-    database = await Database.open(Place.of(url))
-    await migrate(database, target=revision)
-    async with database.raw() as connection:
-        await connection.execute((DATA / f"{revision}.sql").read_text(encoding="utf-8"))
-    await database.close()
-    store = await opened(url, clock)
-    assert (await store.describe())["schema"] == head()
-    seen = await store.reader.view(view())
-    assert [turn.id for turn in seen.turns] == ["b"]
-    assert seen.turns[0].steps == (step(),)
-    assert (seen.checkpoint.id, seen.checkpoint.covered_through_seq, seen.head.live_tokens) == ("k", 1, 10)
-    assert (await store.sessions.get(CHAT))["flow_context"]["turn_count"] == 2
-    assert (await store.pages.load(CHAT, "p"))[1] == "the whole result"
-    assert [found.id for found in await store.facts.list(CHAT)] == ["f"]
-    assert [found.id for found in await store.calls.list(CHAT)] == ["w"]
-    assert (await store.log.append(done("c"))).seq == 4
-    assert [turn.id for turn in (await store.reader.view(view(budget=10))).turns] == ["c"]
-    await store.close()
 
 
 async def test_opening_twice_changes_nothing(url, store, clock):

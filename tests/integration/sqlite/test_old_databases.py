@@ -4,26 +4,21 @@ import json
 import sqlite3
 import subprocess
 import sys
-from pathlib import Path
 
 import anyio
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from pagefile import Memory, Settings
 from pagefile.cli.app import app
-from pagefile.engine.verifying import verify
 from pagefile.errors import ErasedError
-from pagefile.ports import EntryQuery, Maker, PageDraft
-from pagefile.records import Scope
+from pagefile.ports import Maker, PageDraft
 from pagefile.stores import open_store
 from pagefile.stores.sqlite.migrating import migrations
 from pagefile.testing.drafts import CHAT, done, page, view
+from tests.integration.old_contents import OLD, OPENING, check_contents, check_whole
 
-OLD = Path(__file__).parents[2] / "fixtures" / "old_databases"
 SCHEMAS = range(1, len(migrations()))
-EVERYTHING = frozenset({"turn", "checkpoint", "reset"})
 
 
 def made(number, path):
@@ -39,52 +34,7 @@ async def check(url, number):
     """Everything that was written is read."""
     store = await open_store(url)
     assert (await store.describe())["schema"] == len(migrations())
-    entries = await store.reader.entries(EntryQuery(CHAT, EVERYTHING))
-    assert [(entry.id, entry.seq) for entry in entries] == [
-        ("a", 1),
-        ("b", 2),
-        ("k", 3),
-        ("c", 4),
-        ("e", 5),
-        ("d", None),
-    ]
-    first, second, marker, third, aborted, open_turn = entries
-    assert (first.user, first.assistant, first.metadata) == (
-        "我对青霉素过敏",
-        "记住了",
-        {"k": [1, {"空": None}]},
-    )
-    assert [(step.tool, step.input, step.result) for step in first.steps] == [
-        ("weather", {"city": "上海"}, "sunny")
-    ]
-    assert second.steps[0].page == (None if number == 1 else "p")
-    assert (marker.summary, marker.anchors, marker.archive_refs) == ("what was said", ("42 mg",), ("page-1",))
-    assert (third.user, third.assistant, third.layout) == ("an English question", None, None)
-    assert (aborted.status, open_turn.status, open_turn.user) == ("aborted", "open", "still open")
-    seen = await store.reader.view(view())
-    assert ([turn.id for turn in seen.turns], seen.checkpoint) == (["b", "c"], marker)
-    assert (seen.head.agent, seen.head.project, seen.head.epoch) == ("triage", None, 0)
-    other = Scope("firm", "bob", "other")
-    assert [entry.id for entry in await store.reader.entries(EntryQuery(other, EVERYTHING))] == ["o", "r"]
-    assert (await store.pages.load(CHAT, "p"))[1] == "the whole result\n" * 40
-    assert (await store.pages.load(CHAT, "q"))[1] == "another result"
-    facts = await store.facts.list(CHAT)
-    assert [(fact.id, fact.text, fact.category, fact.project) for fact in facts] == [
-        ("f", "allergic to penicillin", "health", None),
-        ("g", "lives in 上海", None, None),
-    ]
-    assert [call.id for call in await store.calls.list(CHAT)] == ["w"]
-    assert (await store.sessions.get(CHAT))["own"] == {"x": 1}
-    if number >= 3:
-        assert await store.watermarks.known(CHAT, "tier") == {"chat": 2}
-    if number >= 4:
-        near = await store.vectors().search(Maker("old", 2), CHAT, np.array([1, 0], np.float32), 1)
-        assert [hit.turn_id for hit in near] == ["a"]
-    if number >= 5:
-        assert [key.id for key in await store.keys.list()] == ["key"]
-    if number >= 6:
-        (item,) = await store.items.get(Scope("tenant", "ada"), [(("notes",), "n")], now=third.at)
-        assert item.value == {"text": "喜欢茶"}
+    await check_contents(store, number)
     await store.close()
 
 
@@ -146,28 +96,9 @@ async def test_vectors_of_the_first_files_of_schema_3_get_their_owner(tmp_path):
 @pytest.mark.parametrize("number", SCHEMAS)
 async def test_an_earlier_schema_is_whole_and_works(tmp_path, number):
     """`verify` finds no damage, recall finds a turn, and an export holds every turn."""
-    url = made(number, tmp_path / "old.db")
-    async with Memory.open(url, settings=Settings(indexing="manual")) as memory:
-        report = await verify(memory.engine, full=True)
-        told = [finding for finding in report.findings if finding.level == "damage"]
-        # The token counts in these files are not a tokenizer's, the pages are named by no turn that could have made them.
-        assert [finding for finding in told if "digest" in finding.kind or "unreadable" in finding.kind] == []
-        hits = await memory.recall("青霉素", user_id="ada", tenant="tenant")
-        assert [hit.id for hit in hits][:1] == ["a"]
-        await memory.export(tmp_path / "out.jsonl", tenant="tenant")
-    lines = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text(encoding="utf-8").splitlines()]
-    assert {line["id"] for line in lines if line["type"] == "turn"} == {"a", "b", "c", "d", "e", "n"}
+    await check_whole(made(number, tmp_path / "old.db"), tmp_path / "out.jsonl")
 
 
-OPENING = """
-import asyncio, sys
-from pagefile.stores import open_store
-async def main():
-    store = await open_store(sys.argv[1])
-    print((await store.describe())["schema"])
-    await store.close()
-asyncio.run(main())
-"""
 #: Dies as by `kill -9` in the middle of the migration: behind the statements, before they are committed.
 DYING = """
 import os, signal, sys
