@@ -10,13 +10,14 @@ import asyncpg
 import pytest
 
 from pagefile import Memory, Settings
-from pagefile.errors import ErasedError, PagePurgedError
+from pagefile.errors import ErasedError, PagePurgedError, StoreUnavailableError
 from pagefile.ports import PageDraft
+from pagefile.stores.postgres import migrating
 from pagefile.stores.postgres.migrating import head
 from pagefile.stores.postgres.place import Place
 from pagefile.testing.drafts import AT, CHAT, done, page, view
 from tests.integration.old_contents import OLD, OPENING, check_contents, check_whole, damage
-from tests.waiting import until
+from tests.waiting import PATIENCE_S, until
 
 from .serving import fresh_url, opened
 
@@ -269,6 +270,49 @@ class TestOthers:
             assert await contents(plain, columns) == before
             assert await plain.fetchval("SELECT count(*) FROM alembic_version") == 1
         await check(url, clock, revision)
+
+    async def test_who_came_first_is_waited_for_longer_than_a_statement_may_take(self, url, clock):
+        """A large database takes its time, and the other workers come up behind it."""
+        await made(url, NEWEST)
+        async with connected(url) as plain, anyio.create_task_group() as group:
+            async with plain.transaction():
+                await plain.execute("LOCK TABLE conversations IN ACCESS SHARE MODE")
+                first = opening(url)
+                await until(lambda: waiting(plain))
+                group.start_soon(check, f"{url}&command_timeout=0.5", clock, NEWEST)
+                await until(lambda: _both_wait(plain))
+                await anyio.sleep(1)
+            await anyio.to_thread.run_sync(first.communicate)
+        assert first.returncode == 0
+
+    async def test_a_migration_may_take_longer_than_a_statement(self, url, clock, monkeypatch):
+        """`command_timeout` is for the statements of a day."""
+        await made(url, NEWEST)
+        script = migrating._script
+        monkeypatch.setattr(migrating, "_script", lambda *given: f"{script(*given)}; SELECT pg_sleep(1)")
+        await check(f"{url}&command_timeout=0.5", clock, NEWEST)
+
+    async def test_a_table_that_somebody_holds_is_not_waited_for_without_end(self, url, clock):
+        """Everybody else would wait behind it: it is told, and everything is as it was."""
+        await made(url, NEWEST)
+        async with connected(url) as plain, plain.transaction():
+            await plain.execute("LOCK TABLE conversations IN ACCESS SHARE MODE")
+            with anyio.fail_after(PATIENCE_S), pytest.raises(StoreUnavailableError, match="locks"):
+                await opened(f"{url}&command_timeout=0.5", clock)
+        assert await revision_at(url) == NEWEST
+        await check(url, clock, NEWEST)
+
+    async def test_a_deadlock_with_an_older_version_is_tried_again(self, url, clock):
+        """It holds a conversation and wants to write a turn, while the tables are changed under its hands."""
+        await made(url, NEWEST)
+        async with connected(url) as plain, connected(url) as looking, anyio.create_task_group() as group:
+            # So that the other one is the first to notice.
+            await plain.execute("SET deadlock_timeout = '1h'")
+            async with plain.transaction():
+                await plain.execute("SELECT 1 FROM conversations FOR UPDATE")
+                group.start_soon(check, url, clock, NEWEST)
+                await until(lambda: waiting(looking))
+                await plain.execute("UPDATE ai_message SET update_by = update_by")
 
 
 async def _both_wait(plain):

@@ -28,7 +28,7 @@ class RawConnection(Protocol):
     async def fetch(self, query: str, *args: Any) -> list[Row]: ...
     async def fetchrow(self, query: str, *args: Any) -> Row | None: ...
     async def fetchval(self, query: str, *args: Any) -> Any: ...
-    async def execute(self, query: str, *args: Any) -> str: ...
+    async def execute(self, query: str, *args: Any, timeout: float | None = None) -> str: ...  # noqa: ASYNC109 - asyncpg's own, which also ends the statement on the server
     async def executemany(self, query: str, args: Sequence[Sequence[Any]]) -> None: ...
     def transaction(self) -> Any: ...
 
@@ -58,32 +58,33 @@ async def open_pool(dsn: str, **options: Any) -> Pool:
 class Connection:
     """A connection that knows our statements by name."""
 
-    __slots__ = ("_raw",)
+    __slots__ = ("raw",)
 
     def __init__(self, raw: RawConnection) -> None:
-        self._raw = raw
+        #: For whoever changes the tables.
+        self.raw = raw
 
     async def rows(self, name: str | Statement, values: Mapping[str, Any]) -> list[Row]:
         """Every row of a statement."""
         statement = _statement(name)
-        return await self._raw.fetch(statement.text, *statement.given(values))
+        return await self.raw.fetch(statement.text, *statement.given(values))
 
     async def row(self, name: str | Statement, values: Mapping[str, Any]) -> Row | None:
         """The first row of a statement."""
         statement = _statement(name)
-        return await self._raw.fetchrow(statement.text, *statement.given(values))
+        return await self.raw.fetchrow(statement.text, *statement.given(values))
 
     async def count(self, name: str | Statement, values: Mapping[str, Any]) -> int:
         """How many rows a statement changed."""
         statement = _statement(name)
-        told = await self._raw.execute(statement.text, *statement.given(values))
+        told = await self.raw.execute(statement.text, *statement.given(values))
         return int(told.rpartition(" ")[2])
 
     async def many(self, name: str | Statement, rows: Sequence[Mapping[str, Any]]) -> None:
         """A statement with each of these values."""
         if rows:
             statement = _statement(name)
-            await self._raw.executemany(statement.text, [statement.given(values) for values in rows])
+            await self.raw.executemany(statement.text, [statement.given(values) for values in rows])
 
 
 def _statement(name: str | Statement) -> Statement:
@@ -117,7 +118,6 @@ FORBIDDEN: tuple[type[Exception], ...] = (asyncpg.InsufficientPrivilegeError,)
 _SOLVED_BY_WAITING: tuple[type[Exception], ...] = (
     asyncpg.TooManyConnectionsError,
     asyncpg.QueryCanceledError,
-    asyncpg.LockNotAvailableError,
 )
 
 
@@ -142,7 +142,7 @@ class translating:  # noqa: N801 - reads as a word of the `with` statement
 
 
 def _ours(error: Exception, place: str) -> PagefileError:
-    if isinstance(error, TimeoutError):
+    if isinstance(error, TimeoutError | asyncpg.LockNotAvailableError):
         return StoreUnavailableError(
             f"{place} did not answer in time: look at the server's load and locks, or raise `command_timeout` in the URL."
         )

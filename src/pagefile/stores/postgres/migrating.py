@@ -6,6 +6,7 @@ database from Python: it says what is to be done in SQL. What SQL cannot work ou
 behind the last one, in the same transaction.
 """
 
+import logging
 from functools import cache
 from io import StringIO
 from pathlib import Path
@@ -21,14 +22,19 @@ from pagefile.errors import SchemaVersionError, SettingsError
 from pagefile.stores.postgres.database import Database, quoted
 from pagefile.stores.postgres.digesting import fill_digests
 from pagefile.stores.postgres.driver import Connection, RawConnection, translating
+from pagefile.stores.postgres.place import Place
+
+logger = logging.getLogger("pagefile")
 
 MIGRATIONS = Path(__file__).with_name("migrations")
 #: "PGFL": whoever else takes advisory locks in this database has other numbers.
 _LOCK = 0x5047464C
+#: A migration is not a statement of the day: `command_timeout` does not hold for it.
+_LONGEST_S = 24 * 3600.0
 _READ_REVISION = "SELECT version_num FROM alembic_version"
 
 
-async def migrate(database: Database, *, target: str = "head") -> None:
+async def migrate(database: Database) -> None:
     """Make the schema if there is none, and apply what is missing; others may be doing the same."""
     place = database.place
     with translating(place.shown):
@@ -36,20 +42,31 @@ async def migrate(database: Database, *, target: str = "head") -> None:
             await _check_encoding(connection, place.shown)
             if await revision(connection) == head():
                 return
-            async with connection.transaction():
-                await connection.execute("SET LOCAL synchronous_commit = on")
-                await connection.execute(
-                    "SELECT pg_advisory_xact_lock($1, hashtext($2))", _LOCK, place.schema or ""
-                )
-                if place.schema is not None:
-                    await connection.execute(f"CREATE SCHEMA IF NOT EXISTS {quoted(place.schema)}")
-                # Another process may have been faster while this one waited for the lock.
-                found = await revision(connection)
-                script = await anyio.to_thread.run_sync(_script, found, target, place.shown)
-                if script:
-                    await connection.execute(script)
-                    if await revision(connection) == head():
-                        await fill_digests(Connection(connection))
+    # What meets the transactions of an older version in a deadlock is done again.
+    await database.write(lambda connection: _bring_up(connection, place))
+
+
+async def _bring_up(connection: Connection, place: Place) -> None:
+    raw = connection.raw
+    await raw.execute("SET LOCAL synchronous_commit = on")
+    await _wait_for_others(raw, place)
+    if place.schema is not None:
+        await raw.execute(f"CREATE SCHEMA IF NOT EXISTS {quoted(place.schema)}")
+    # Another process may have been faster while this one waited for the lock.
+    script = await anyio.to_thread.run_sync(_script, await revision(raw), place.shown)
+    if script:
+        # While a table is waited for, everybody else waits for it too: no longer than any statement may take.
+        await raw.execute(f"SET LOCAL lock_timeout = {int(place.command_timeout_s * 1000)}")
+        await raw.execute(script, timeout=_LONGEST_S)
+        await fill_digests(connection)
+
+
+async def _wait_for_others(raw: RawConnection, place: Place) -> None:
+    """Nobody else migrates until this transaction ends; whoever came first takes as long as the tables are large."""
+    key = _LOCK, place.schema or ""
+    if not await raw.fetchval("SELECT pg_try_advisory_xact_lock($1, hashtext($2))", *key):
+        logger.warning("%s is being migrated by another process: waiting for it", place.shown)
+        await raw.execute("SELECT pg_advisory_xact_lock($1, hashtext($2))", *key, timeout=_LONGEST_S)
 
 
 async def revision(connection: RawConnection) -> str | None:
@@ -66,17 +83,17 @@ def head() -> str:
 
 def check_known(found: str | None, place: str) -> None:
     """`SchemaVersionError` for a revision that only a newer Pagefile knows."""
-    _script(found, "head", place)
+    _script(found, place)
 
 
 @cache
-def _script(found: str | None, target: str, place: str) -> str:
-    """The statements that lead from one revision to the other, none if they are the same."""
+def _script(found: str | None, place: str) -> str:
+    """The statements that lead from a revision to the newest, none if it is that."""
     scripts: Any = ScriptDirectory(str(MIGRATIONS))
     statements = StringIO()
 
     def steps(at: Any, context: Any) -> Any:
-        return scripts._upgrade_revs(target, at)  # noqa: SLF001 - as Alembic's own `command.upgrade` does
+        return scripts._upgrade_revs("head", at)  # noqa: SLF001 - as Alembic's own `command.upgrade` does
 
     context = MigrationContext.configure(
         dialect_name="postgresql",
