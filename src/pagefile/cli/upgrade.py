@@ -1,5 +1,6 @@
 """`upgrade`: bring a database to the schema of this version, after a backup."""
 
+import shutil
 from pathlib import Path
 from typing import Annotated
 
@@ -11,6 +12,8 @@ from pagefile.cli.output import print_json, say
 from pagefile.errors import NotFoundError, SettingsError
 from pagefile.settings import Settings
 from pagefile.stores.upgrading import Schema, back_up_file, file_schema, server_schema
+
+_DUMP = Path("pagefile.dump")
 
 
 def upgrade(
@@ -35,7 +38,7 @@ def upgrade(
     if file is not None and not file.exists():
         raise NotFoundError(f"There is no database at {str(file)!r}: name it with --db.")
     schema = anyio.run(file_schema, file) if file is not None else anyio.run(server_schema, _server(settings))
-    copy = None if no_backup or not schema.behind else _copy(settings, file, backup, schema)
+    copy = None if no_backup or not schema.behind else _copy(file, backup, schema)
     if schema.found != schema.newest:
         run(settings, _opened)
     if as_json:
@@ -51,16 +54,21 @@ def _server(settings: Settings) -> str:
     return settings.url
 
 
-def _copy(settings: Settings, file: Path | None, backup: Path | None, schema: Schema) -> Path:
+def _copy(file: Path | None, backup: Path | None, schema: Schema) -> Path:
     if file is None:
-        raise SettingsError(
-            f"The database is at schema {schema.found} and would be brought to {schema.newest}. Copy it first, with "
-            "`pg_dump --format=custom --file=pagefile.dump URL` (and --schema=NAME where the URL names one), then run "
-            "`pagefile upgrade --no-backup`. Nothing was changed."
-        )
+        raise SettingsError(_by_hand(schema, backup or _DUMP))
     copy = backup or file.with_name(f"{file.name}.schema-{schema.found}")
     anyio.run(back_up_file, file, copy)
     return copy
+
+
+def _by_hand(schema: Schema, copy: Path) -> str:
+    command = schema.dump(copy) if schema.dump else "pg_dump"
+    absent = " (it is one of PostgreSQL's client programs, which are not installed here)"
+    return (
+        f"The database is at schema {schema.found} and would be brought to {schema.newest}. Copy it first, with "
+        f"`{command}`{'' if shutil.which('pg_dump') else absent}, then run `pagefile upgrade --no-backup`. Nothing was changed."
+    )
 
 
 async def _opened(_memory: object) -> None:

@@ -1,6 +1,8 @@
 """Looks at the schema of a database before anything is changed, and copies it as it is."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import anyio.to_thread
@@ -14,6 +16,8 @@ class Schema:
 
     found: str | None
     newest: str
+    #: The command that copies it into a file, where that is for others to do.
+    dump: Callable[[Path], str] | None = None
 
     @property
     def behind(self) -> bool:
@@ -34,6 +38,6 @@ async def back_up_file(path: Path, copy: Path) -> None:
 
 async def server_schema(url: str) -> Schema:
     """The schema of a PostgreSQL database, which is left as it is."""
-    from pagefile.stores.postgres.upgrading import head, revision_of  # noqa: PLC0415 - the extra postgres, which others do not have
+    from pagefile.stores.postgres.upgrading import dump_command, head, revision_of  # noqa: PLC0415 - the extra postgres, which others do not have
 
-    return Schema(await revision_of(url), head())
+    return Schema(await revision_of(url), head(), partial(dump_command, url))

@@ -1,5 +1,8 @@
 """Databases as every earlier revision left them come up with nothing lost, whoever is killed, waits or comes at once."""
 
+import json
+import os
+import re
 import subprocess
 import sys
 from contextlib import asynccontextmanager
@@ -8,18 +11,21 @@ from datetime import timedelta
 import anyio
 import asyncpg
 import pytest
+from typer.testing import CliRunner
 
 from pagefile import Memory, Settings
+from pagefile.cli.app import app
 from pagefile.errors import ErasedError, PagePurgedError, StoreUnavailableError
 from pagefile.ports import PageDraft
 from pagefile.stores.postgres import migrating
 from pagefile.stores.postgres.migrating import head
 from pagefile.stores.postgres.place import Place
 from pagefile.testing.drafts import AT, CHAT, done, page, view
+from pagefile.testing.postgres import installed
 from tests.integration.old_contents import OLD, OPENING, check_contents, check_whole, damage
 from tests.waiting import PATIENCE_S, until
 
-from .serving import fresh_url, opened
+from .serving import fresh_url, opened, server
 
 REVISIONS = [f"{number:04}" for number in range(1, int(head()))]
 NEWEST = REVISIONS[-1]
@@ -321,3 +327,79 @@ async def _both_wait(plain):
 
 async def _four_wait(plain):
     return await waiting(plain) == 4
+
+
+class TestUpgrade:
+    """`pagefile upgrade`."""
+
+    @staticmethod
+    def upgraded(url, *more):
+        return CliRunner().invoke(app, ["upgrade", "--db", url, *more])
+
+    def test_the_command_for_a_copy_is_named_before_anything_changes(self, url):
+        """With the schema of the URL, and without its password."""
+        anyio.run(made, url, "0003")
+        result = self.upgraded(url)
+        assert result.exit_code == 1
+        assert "schema 0003" in result.output
+        assert "pg_dump" in result.output
+        assert "Nothing was changed" in result.output
+        assert server().password not in result.output
+        assert anyio.run(revision_at, url) == "0003"
+
+    @pytest.mark.slow
+    def test_the_copy_that_the_command_makes_is_all_there_was(self, tmp_path, url, clock, monkeypatch):
+        """Run as it was printed; what it holds opens and upgrades in another database."""
+        monkeypatch.setenv("PATH", f"{installed() / 'bin'}{os.pathsep}{os.environ['PATH']}")
+        monkeypatch.setenv("PGPASSWORD", server().password)
+        anyio.run(made, url, "0005")
+        copy = tmp_path / "the copy"
+        (command,) = re.findall("`(pg_dump .*?)`", self.upgraded(url, "--backup", str(copy)).output)
+        run(command, shell=True)
+        assert self.upgraded(url, "--no-backup").exit_code == 0
+        restored = f"restored_{os.getpid()}"
+        base = server().url()
+        run(["createdb", f"--maintenance-db={base}", restored])
+        target = f"{base.rpartition('/')[0]}/{restored}"
+        run(["psql", "--quiet", "--command=CREATE EXTENSION vector", target])
+        run(["pg_restore", "--no-owner", f"--dbname={target}", str(copy)])
+        there = url.replace("/postgres?", f"/{restored}?")
+        assert anyio.run(revision_at, there) == "0005"
+        anyio.run(check, there, clock, "0005")
+
+    def test_it_says_where_pg_dump_comes_from(self, url, monkeypatch):
+        """Where it is not installed."""
+        monkeypatch.setenv("PATH", "")
+        anyio.run(made, url, NEWEST)
+        assert "client programs" in self.upgraded(url).output
+        monkeypatch.setenv("PATH", str(installed() / "bin"))
+        assert "client programs" not in self.upgraded(url).output
+
+    def test_without_a_backup_and_twice(self, url, clock):
+        """The second time there is nothing to do."""
+        anyio.run(made, url, "0002")
+        first = self.upgraded(url, "--no-backup")
+        assert (first.exit_code, f"at schema {head()} now (before: 0002)" in first.output) == (0, True)
+        again = self.upgraded(url)
+        assert (again.exit_code, "nothing to do" in again.output) == (0, True)
+        anyio.run(check, url, clock, "0002")
+
+    def test_as_json(self, url):
+        """What it was, what it is, and that there is no copy of ours."""
+        anyio.run(made, url, NEWEST)
+        result = self.upgraded(url, "--no-backup", "--json")
+        assert json.loads(result.stdout) == {"from": NEWEST, "to": head(), "backup": None}
+
+    def test_a_newer_schema_is_left_alone(self, url, clock):
+        """And how to go on is told."""
+        anyio.run(made, url, NEWEST)
+        anyio.run(asked, url, "UPDATE alembic_version SET version_num = '9999'")
+        for more in ([], ["--no-backup"]):
+            result = self.upgraded(url, *more)
+            assert (result.exit_code, "pip install --upgrade" in result.output) == (1, True)
+        assert anyio.run(revision_at, url) == "9999"
+
+
+def run(command, **how):
+    done = subprocess.run(command, capture_output=True, text=True, check=False, **how)
+    assert done.returncode == 0, done.stderr

@@ -1,11 +1,15 @@
-"""What a database is before it is opened to be used."""
+"""What a database is before it is opened to be used, and how it is copied."""
 
-from pagefile.stores.postgres.database import Database
+import shlex
+from pathlib import Path
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+
+from pagefile.stores.postgres.database import Database, quoted
 from pagefile.stores.postgres.driver import translating
 from pagefile.stores.postgres.migrating import check_known, head, revision
 from pagefile.stores.postgres.place import Place
 
-__all__ = ["head", "revision_of"]
+__all__ = ["dump_command", "head", "revision_of"]
 
 
 async def revision_of(url: str) -> str | None:
@@ -20,3 +24,14 @@ async def revision_of(url: str) -> str | None:
         return found
     finally:
         await database.close()
+
+
+def dump_command(url: str, copy: Path) -> str:
+    """What a shell runs to copy the database as it is. Of a password it has nothing: pg_dump asks for it, or finds it."""
+    place = Place.of(url)
+    parts = urlsplit(place.dsn)
+    user, at, host = parts.netloc.rpartition("@")
+    query = [(name, value) for name, value in parse_qsl(parts.query) if name != "password"]
+    address = parts._replace(netloc=f"{user.partition(':')[0]}{at}{host}", query=urlencode(query))
+    only = [] if place.schema is None else [f"--schema={quoted(place.schema)}"]
+    return shlex.join(["pg_dump", "--format=custom", f"--file={copy}", *only, urlunsplit(address)])
