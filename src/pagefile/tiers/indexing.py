@@ -6,14 +6,15 @@ watermark rises, so that a process that dies in between leaves work behind and n
 
 from abc import ABC, abstractmethod
 from collections import OrderedDict, deque
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 import anyio
 import anyio.to_thread
 import numpy as np
 
-from pagefile.errors import PagefileError
+from pagefile.errors import ErasedError, PagefileError
 from pagefile.ports import (
     Behind,
     Embedder,
@@ -51,16 +52,20 @@ class Derived(ABC):
         """What its watermarks are known by."""
 
     @abstractmethod
-    async def take(self, turns: Sequence[Turn]) -> None:
-        """Make it of these turns and keep it, in place of what was kept of them before."""
+    async def take(self, turns: Sequence[Turn], *, epoch: int | None = None) -> None:
+        """Make it of these turns and keep it, in place of what was kept of them before; `ErasedError` where they were erased since."""
+
+    async def retract(self, scope: Scope) -> None:
+        """A conversation was erased while this was made of it: remove what a home elsewhere may have kept all the same."""
 
 
 class Reader:
     """Leads what is derived through the log, a bite at a time."""
 
-    def __init__(self, source: TurnSource, marks: Watermarks) -> None:
+    def __init__(self, source: TurnSource, marks: Watermarks, epoch: Callable[[], Awaitable[int]]) -> None:
         self._source = source
         self._marks = marks
+        self._epoch = epoch
         #: Held while a bite is taken: whoever erases waits for it, or what is erased would come back.
         self.lock = anyio.Lock()
         self._erased = 0
@@ -83,10 +88,12 @@ class Reader:
         async with self.lock:
             if plan.erased != self._erased:
                 plan.clear()
+            epoch = await self._epoch()
             read: list[Turn] = []
             reached: dict[Scope, int] = {}
+            begun: list[Behind] = []
             while plan.behind and len(read) < turns:
-                one = plan.pop()
+                begun.append(one := plan.pop())
                 limit = turns - len(read)
                 request = SinceRequest(one.scope, {one.scope.conversation or "": one.seq}, limit)
                 more = await self._source.since(request)
@@ -98,12 +105,29 @@ class Reader:
                 seq = seq if len(more) == limit else max(seq, one.last_seq)
                 if seq > one.seq:
                     reached[one.scope] = seq
-            if read:
-                await derived.take(read)
-            async with anyio.create_task_group() as together:
-                for scope, seq in reached.items():
-                    together.start_soon(self._marks.advance, scope, derived.tier, seq)
+            try:
+                await self._keep(derived, read, reached, epoch)
+            except ErasedError:
+                await self._give_up(derived, plan, begun)
+                return 0
         return len(read)
+
+    async def _keep(
+        self, derived: Derived, read: Sequence[Turn], reached: Mapping[Scope, int], epoch: int
+    ) -> None:
+        """What was made of the turns, then how far that goes; nothing where one of the conversations was erased since `epoch`."""
+        if read:
+            await derived.take(read, epoch=epoch)
+        for scope, seq in reached.items():
+            await self._marks.advance(scope, derived.tier, seq, epoch=epoch)
+
+    async def _give_up(self, derived: Derived, plan: "Plan", begun: Sequence[Behind]) -> None:
+        """Another process erased one of the conversations: what is left of them is read again from the beginning."""
+        for one in begun:
+            # Somebody else may have begun it again.
+            scope = replace(one.scope, user=None)
+            await derived.retract(scope)
+            plan.take_back(Behind(scope, 0, one.last_seq))
 
 
 class Plan:
@@ -128,6 +152,12 @@ class Plan:
         self.behind.appendleft(one)
         self.left += _entries(one)
 
+    def take_back(self, one: Behind) -> None:
+        """A conversation has to be read again."""
+        rest = [other for other in self.behind if replace(other.scope, user=None) != one.scope]
+        self.behind = deque([one, *rest])
+        self.left = sum(map(_entries, self.behind))
+
     def clear(self) -> None:
         """Give it up."""
         self.behind.clear()
@@ -148,13 +178,13 @@ class Terms(Derived):
     def tier(self) -> str:
         return f"terms:{ANALYZER}"
 
-    async def take(self, turns: Sequence[Turn]) -> None:
+    async def take(self, turns: Sequence[Turn], *, epoch: int | None = None) -> None:
         made = await anyio.to_thread.run_sync(partial(terms_of, turns))
         tenants: dict[str, list[TurnTerms]] = {}
         for turn, one in zip(turns, made, strict=True):
             tenants.setdefault(turn.scope.tenant, []).append(one)
         for tenant, rows in tenants.items():
-            await self._store.write(Scope(tenant), rows, ANALYZER)
+            await self._store.write(Scope(tenant), rows, ANALYZER, epoch=epoch)
 
 
 def terms_of(turns: Sequence[Turn]) -> list[TurnTerms]:
@@ -219,7 +249,10 @@ class TurnVectors(Derived):
         self.any = own > 0
         self.prepared = True
 
-    async def take(self, turns: Sequence[Turn]) -> None:
+    async def retract(self, scope: Scope) -> None:
+        await self.home.erase(scope)
+
+    async def take(self, turns: Sequence[Turn], *, epoch: int | None = None) -> None:
         texts = [embedded_texts(turn.user, turn.assistant) for turn in turns]
         vectors = await self._embedded([text for some in texts for text in some])
         rows: list[VectorRow] = []
@@ -228,7 +261,7 @@ class TurnVectors(Derived):
             if len(some):
                 rows.append(_row(turn, blended(list(own))))
         if rows:
-            await self.home.put(self.embedder.maker, rows)
+            await self.home.put(self.embedder.maker, rows, epoch=epoch)
             self.any = True
 
     async def near(self, scope: Scope, question: str, limit: int) -> Sequence[Near]:
