@@ -295,6 +295,11 @@ def _said(text: str) -> frozenset[str]:
     return frozenset(features(text))
 
 
+def forget_facts() -> None:
+    """Let go of every text at hand."""
+    _said.cache_clear()
+
+
 # -- what a fact is -----------------------------------------------------------------------------------------------------
 
 

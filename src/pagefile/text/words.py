@@ -85,6 +85,11 @@ def _worked_out(kind: str | None, found: str) -> tuple[str, ...]:
 _remembered = lru_cache(maxsize=1 << 15)(_worked_out)
 
 
+def forget_words() -> None:
+    """Let go of every word at hand."""
+    _remembered.cache_clear()
+
+
 def _every_term(kind: str | None, found: str) -> Iterator[tuple[str, str]]:
     """Pairs of a word as it stands and the term it becomes."""
     match kind:

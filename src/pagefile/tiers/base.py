@@ -137,6 +137,8 @@ class Tier(ABC):
     name: str
     #: Whether it works for incognito conversations too: only a tier that keeps nothing beyond the handle may.
     incognito: bool = False
+    #: The watermark of a tier that reads each turn once: what it has read counts as read in a fork too. None: a fork is read anew.
+    reads_once: str | None = None
     #: How its background work is paced.
     pace: Pace = Pace()
     #: Told of a failure that costs context and no answer; the engine counts and logs it, unless it is one of many alike.
@@ -241,6 +243,15 @@ class Remembered(Tier):
 
     def limits(self, window_tokens: int) -> Mapping[Block, int]:
         return self._tier.limits(window_tokens)
+
+
+def within(home: Scope, scope: Scope) -> bool:
+    """Whether something is of a scope; what names nobody may be of anybody of its tenant."""
+    return (
+        home.tenant == scope.tenant
+        and (scope.user is None or home.user in {None, scope.user})
+        and (scope.conversation is None or home.conversation == scope.conversation)
+    )
 
 
 def traced(trace: JsonValue) -> list[Candidate]:

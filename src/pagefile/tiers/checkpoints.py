@@ -29,7 +29,7 @@ from pagefile.ports import (
 )
 from pagefile.records import Checkpoint, Head, Reset, Scope, Turn, checked_text
 from pagefile.text.anchors import anchors
-from pagefile.tiers.base import Counter
+from pagefile.tiers.base import Counter, within
 from pagefile.tiers.summaries import summary_chars, summary_of
 
 logger = logging.getLogger("pagefile")
@@ -105,6 +105,18 @@ class Checkpoints:
         self._summarizer = summarizer
         self._meter = meter
         self._prepared: OrderedDict[Scope, _Prepared] = OrderedDict()
+        self._erasures = 0
+
+    @property
+    def prepared(self) -> list[Scope]:
+        """The conversations whose next checkpoint is ready."""
+        return list(self._prepared)
+
+    def forget(self, scope: Scope) -> None:
+        """Let go of what is prepared for a scope, and of what is being prepared now."""
+        self._erasures += 1
+        for home in [home for home in self._prepared if within(home, scope)]:
+            del self._prepared[home]
 
     async def make(
         self, scope: Scope, summary: str | None, recent_turns: int, window_tokens: int
@@ -179,6 +191,7 @@ class Checkpoints:
         return (await self._view(scope)).head.live_tokens
 
     async def _prepare(self, scope: Scope, view: LogView, rules: WindowRules) -> _Prepared | None:
+        erasures = self._erasures
         staying = partial(_verbatim, window_tokens=rules.window_tokens)
         covered = _Covered.after(view.checkpoint, summary_chars(rules.window_tokens))
         await self._cover(covered, scope, view, rules.recent_turns, staying)
@@ -186,7 +199,9 @@ class Checkpoints:
             return None
         version = view.checkpoint.version if view.checkpoint else 0
         prepared = _Prepared(version, self._draft(scope, covered, view))
-        self._prepared[scope] = prepared
+        # Summarizing takes a while: what was erased meanwhile is not kept.
+        if erasures == self._erasures:
+            self._prepared[scope] = prepared
         while len(self._prepared) > _MAX_PREPARED:
             self._prepared.popitem(last=False)
         return prepared

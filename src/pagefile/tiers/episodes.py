@@ -30,7 +30,7 @@ from pagefile.records import Hit, JsonObject, JsonValue, Scope, Turn
 from pagefile.text.gate import Gate, answers, asking, passes
 from pagefile.text.speech import in_first_person
 from pagefile.text.turns import Found, Placed, TurnIndex
-from pagefile.text.words import terms
+from pagefile.text.words import forget_words, terms
 from pagefile.tiers.base import Backlog, Counter, Counts, Occasion, Pace, Remembered, Tier
 from pagefile.tiers.derivation import Derivation
 from pagefile.tiers.indexing import ANALYZER, THREAD_FROM, terms_of
@@ -178,6 +178,9 @@ class Episodes(Tier):
     async def forget(self, scope: Scope) -> Counts:
         gone = await self.derivation.erase(scope)
         self._drop(scope)
+        forget_words()
+        if self.derivation.vectors is not None:
+            self.derivation.vectors.forget()
         return {"conversation_episodes": gone} if gone else {}
 
     def _drop(self, scope: Scope) -> None:

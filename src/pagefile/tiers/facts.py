@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from operator import itemgetter
 
 import numpy as np
 
@@ -13,10 +14,10 @@ from pagefile.errors import ErasedError, ModelError
 from pagefile.ports import Embedder
 from pagefile.records import Fact, JsonValue, Scope, Turn
 from pagefile.text.clip import clip
-from pagefile.text.facts import Floats, blended, diverse, scores
-from pagefile.tiers.base import FAILED, Counter, Counts, Note, Occasion, Pace, Remembered, Tier
+from pagefile.text.facts import Floats, blended, diverse, forget_facts, scores
+from pagefile.tiers.base import FAILED, Counter, Counts, Note, Occasion, Pace, Remembered, Tier, within
 from pagefile.tiers.facts_book import FactBook, Held
-from pagefile.tiers.facts_learning import FactLearner
+from pagefile.tiers.facts_learning import TIER, FactLearner
 from pagefile.tiers.past import PastWindow
 from pagefile.window.budget import CORRECTIONS_TOKENS, share_of
 from pagefile.window.candidates import Block, Candidate, Form
@@ -55,6 +56,7 @@ class Facts(Tier):
     """What is known about a user."""
 
     name = "facts"
+    reads_once = TIER
 
     def __init__(
         self,
@@ -72,7 +74,9 @@ class Facts(Tier):
         self._counter = counter
         self._rules = rules
         self._embedder = embedder
-        self._vectors: OrderedDict[str, Floats] = OrderedDict()
+        #: By whom a fact is about, where it was learnt, and its text.
+        self._vectors: OrderedDict[tuple[Scope, str], Floats] = OrderedDict()
+        self._erasures = 0
 
     # -- reading them out of turns ------------------------------------------------------------------------------------
 
@@ -90,6 +94,10 @@ class Facts(Tier):
 
     async def forget(self, scope: Scope) -> Counts:
         self.book.forget()
+        forget_facts()
+        self._erasures += 1
+        for key in [key for key in self._vectors if within(key[0], scope)]:
+            del self._vectors[key]
         return {}
 
     # -- choosing those for a window ----------------------------------------------------------------------------------
@@ -140,11 +148,17 @@ class Facts(Tier):
 
     async def _dense(self, embedder: Embedder, facts: Sequence[Fact], about: str) -> Floats:
         """The cosine of each fact with the topic by meaning; a text is embedded once."""
-        missing = list({fact.text for fact in facts if fact.text not in self._vectors})
-        asked, *made = await embedder.embed([about, *sorted(missing)[:_EMBED_AT_ONCE]])
-        for text, vector in zip(sorted(missing), made, strict=False):
-            self._vectors[text] = np.asarray(vector, dtype=np.float64)
-        found = [self._vectors.get(fact.text) for fact in facts]
+        erasures, keys = self._erasures, [(fact.scope, fact.text) for fact in facts]
+        missing = sorted({key for key in keys if key not in self._vectors}, key=itemgetter(1))
+        missing = missing[:_EMBED_AT_ONCE]
+        asked, *vectors = await embedder.embed([about, *(text for _, text in missing)])
+        made = {
+            key: np.asarray(vector, dtype=np.float64) for key, vector in zip(missing, vectors, strict=True)
+        }
+        found = [made[key] if key in made else self._vectors.get(key) for key in keys]
+        # Embedding takes a while: what was erased meanwhile is not kept.
+        if erasures == self._erasures:
+            self._vectors |= made
         known = [float(vector @ asked) for vector in found if vector is not None]
         usual = float(np.median(known)) if known else 0.0
         while len(self._vectors) > _MAX_VECTORS:

@@ -127,6 +127,7 @@ class History(Tier):
 
     async def forget(self, scope: Scope) -> Counts:
         self._shown.cache_clear()
+        self.checkpoints.forget(scope)
         self.filling.forget()
         return {}
 

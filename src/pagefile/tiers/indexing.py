@@ -280,6 +280,10 @@ class TurnVectors(Derived):
         ]
         return np.concatenate([np.zeros((0, self.embedder.dimension), dtype=np.float32), *parts])
 
+    def forget(self) -> None:
+        """Let go of every question at hand."""
+        self._questions.clear()
+
     async def _question(self, question: str) -> Vector:
         text = question.strip()
         if text not in self._questions:

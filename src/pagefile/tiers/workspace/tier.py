@@ -7,7 +7,7 @@ from typing import TypeAlias, TypeVar
 from pagefile.ports import Clock
 from pagefile.records import Scope, Step, Turn
 from pagefile.tiers.archive import Archive
-from pagefile.tiers.base import Counter, Counts, Occasion, Remembered, Tier, traced
+from pagefile.tiers.base import Counter, Counts, Occasion, Remembered, Tier, traced, within
 from pagefile.tiers.past import PastWindow
 from pagefile.tiers.workspace.run import Parts, Workspace, WorkspaceRules
 from pagefile.window.budget import share_of
@@ -92,15 +92,15 @@ class Workspaces(Tier):
     def reset(self, scope: Scope) -> None:
         """Forget the query context of every run of a conversation."""
         for home, run in self._runs:
-            if _within(home, scope):
+            if within(home, scope):
                 self._runs[home, run].reset()
 
     async def forget(self, scope: Scope) -> Counts:
         """Drop every workspace that may hold something of the scope."""
-        for key in [key for key in self._runs if _within(key[0], scope)]:
+        for key in [key for key in self._runs if within(key[0], scope)]:
             # Somebody may hold on to it.
             self._runs.pop(key).reset_all()
-        for key in [key for key in self._asked if _within(key[0], scope)]:
+        for key in [key for key in self._asked if within(key[0], scope)]:
             self._asked.pop(key)
         return {}
 
@@ -109,15 +109,6 @@ class Workspaces(Tier):
         shelf.move_to_end(key)
         while len(shelf) > max(1, self._parts.rules.max_runs):
             shelf.popitem(last=False)
-
-
-def _within(home: Scope, scope: Scope) -> bool:
-    """Whether a workspace belongs to a scope; one that names nobody may belong to anybody of its tenant."""
-    return (
-        home.tenant == scope.tenant
-        and (scope.user is None or home.user in {None, scope.user})
-        and (scope.conversation is None or home.conversation == scope.conversation)
-    )
 
 
 def _shown_calls(occasion: Occasion) -> Iterator[str]:

@@ -1,0 +1,88 @@
+"""What a process has at hand goes with what is forgotten."""
+
+from dataclasses import replace
+
+import anyio
+import pytest
+
+from pagefile import Memory, Settings
+from pagefile.ports import Summarizer
+from pagefile.settings import EmbedderSettings, MemorySettings
+from pagefile.testing import HashingEmbedder
+from pagefile.text import facts as fact_texts
+from pagefile.text import words
+from pagefile.tiers.episodes import Episodes
+from pagefile.tiers.facts import Facts
+from pagefile.tiers.history import History
+
+pytestmark = pytest.mark.anyio
+SETTINGS = Settings(embedder=EmbedderSettings(name="none"), window_tokens=2000)
+SECRET = "Passport X4711-88 belongs to Ada Quill"
+
+
+async def filled(chat, memory, history):
+    """Turns until a checkpoint of the conversation is prepared and not yet in force."""
+    for number in range(40):
+        await chat.record(f"{SECRET} {number} " + "word " * 20, "ok " * 10)
+        await memory.settle()
+        if any(scope.conversation == chat.id for scope in history.checkpoints.prepared):
+            return
+    raise AssertionError("no checkpoint was prepared")
+
+
+@pytest.mark.parametrize("erased", [{"user_id": "ada"}, {"conversation_id": "c"}])
+async def test_a_prepared_summary_is_forgotten(erased):
+    """That of another user stays: making it again may cost a model call."""
+    async with Memory.open("memory://", settings=SETTINGS) as memory:
+        history = memory.engine.tier(History)
+        await filled(memory.conversation("c", user_id="ada"), memory, history)
+        await filled(memory.conversation("d", user_id="bob"), memory, history)
+        await memory.forget(**erased)
+        assert [scope.user for scope in history.checkpoints.prepared] == ["bob"]
+
+
+@pytest.mark.parametrize("erased", [{"user_id": "ada"}, {"conversation_id": "c"}])
+async def test_a_summary_that_is_being_prepared_is_forgotten(erased):
+    """A model may take long over it: what was erased meanwhile is not kept when it comes."""
+
+    class Slow(Summarizer):
+        def __init__(self):
+            self.asked, self.erased = anyio.Event(), anyio.Event()
+
+        async def summarize(self, request):
+            self.asked.set()
+            await self.erased.wait()
+            return SECRET
+
+    model = Slow()
+    async with Memory.open("memory://", settings=SETTINGS, summarizer=model) as memory:
+        chat = memory.conversation("c", user_id="ada")
+        with anyio.fail_after(30):
+            while not model.asked.is_set():
+                await chat.record(SECRET + " word" * 20, "ok " * 10)
+                await anyio.sleep(0.01)
+            await memory.forget(**erased)
+            model.erased.set()
+            await memory.settle()
+        assert memory.engine.tier(History).checkpoints.prepared == []
+
+
+@pytest.mark.parametrize("erased", [{"user_id": "ada"}, {"conversation_id": "c"}, {"tenant": "default"}])
+async def test_vectors_that_are_known_by_texts_are_forgotten(erased):
+    """Those of facts and of questions; what was worked out for its words goes too."""
+    settings = replace(SETTINGS, memory=MemorySettings(extract="rules", embeddings=True))
+    async with Memory.open("memory://", settings=settings, embedder=HashingEmbedder()) as memory:
+        chat = memory.conversation("c", user_id="ada")
+        await chat.record("I live in Vladivostok.", "Noted.")
+        await memory.remember("Likes tea", user_id="bob")
+        await memory.settle()
+        for one in (chat, memory.conversation("d", user_id="bob")):
+            await one.context("Where does she live?")
+            await one.recall("Vladivostok")
+        facts, episodes = memory.engine.tier(Facts), memory.engine.tier(Episodes)
+        assert {scope.user for scope, _ in facts._vectors} == {"ada", "bob"}
+        await memory.forget(**erased)
+        assert "ada" not in {scope.user for scope, _ in facts._vectors}
+        assert len(facts._vectors) == ("tenant" not in erased)
+        assert not episodes.derivation.vectors._questions
+        assert words._remembered.cache_info().currsize == fact_texts._said.cache_info().currsize == 0
