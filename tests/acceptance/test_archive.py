@@ -578,3 +578,23 @@ async def test_an_english_agent_gets_english_words(face, url):
         system = (await chat.context("x")).messages[0]["content"]
         assert "Summary so far: They read the manual." in system
         assert f"Archived: {uuid}" in system
+
+
+@pytest.mark.parametrize("gone", ["purged", "forgotten"])
+async def test_a_page_that_another_process_removed_is_shown_no_more(open_memory, gone):
+    """Its text was at hand here: that it is still there is asked before every window, and the receipt says that it is not."""
+    async with open_memory() as here, open_memory() as other:
+        chat = here.conversation("c", user_id="ada")
+        step = {"tool": "fetch", "input": {"n": 1}, "result": "SECRETWORD " * 3000}
+        uuid = (await chat.record("Fetch it", "Here", steps=[step])).steps[0].page
+        for _ in range(2):
+            window = await chat.context("What is in it?", load=[uuid], window_tokens=100_000)
+            assert "SECRETWORD SECRETWORD" in str(window.messages)
+        if gone == "purged":
+            await other.purge(user_id="ada", uuids=[uuid])
+        else:
+            await other.forget(user_id="ada")
+        window = await chat.context("What is in it?", load=[uuid], window_tokens=100_000)
+        shown = str(window.messages).count("SECRETWORD SECRETWORD SECRETWORD SECRETWORD " * 100)
+        assert shown == 0
+        assert any(f"page {uuid} stays a placeholder" in note for note in window.receipt.degraded)

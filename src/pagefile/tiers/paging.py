@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from pagefile.errors import PagefileError
+from pagefile.errors import HandleNotFoundError, PagefileError
 from pagefile.ports import LogView, PageKeeper, PageStore
 from pagefile.records import Scope, Step
 from pagefile.tiers.base import Counter, Occasion
@@ -133,6 +133,10 @@ class Paging:
 
     async def _text(self, scope: Scope, uuid: str) -> tuple[str, int]:
         key = (scope, uuid)
+        # Another process may have purged or erased it since; loading says which.
+        if key in self._texts and not await self._is_there(scope, uuid):
+            self._texts.pop(key)
+            self._excerpts.clear()
         if key not in self._texts:
             page, text = await self._pages.load(scope, uuid)
             tokens = page.tokens if page.counter == self._counter.name else self._counter.count(text)
@@ -141,6 +145,12 @@ class Paging:
                 self._texts.popitem(last=False)
         self._texts.move_to_end(key)
         return self._texts[key]
+
+    async def _is_there(self, scope: Scope, uuid: str) -> bool:
+        try:
+            return (await self._keeper.page(scope, uuid)).purged is None
+        except HandleNotFoundError:
+            return False
 
     async def _excerpt(self, key: tuple[Scope, str, str, int], text: str) -> tuple[str, int]:
         if key not in self._excerpts:
