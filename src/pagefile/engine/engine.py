@@ -78,10 +78,12 @@ class Engine:
         tiers: Sequence[Tier] | None = None,
         outside: frozenset[str] = frozenset(),
         incognito: bool = False,
+        beside: "Engine | None" = None,
     ) -> "Engine":
         """The engine over a store: with the tiers that every memory has and `more` of them, or with others.
 
-        `outside` names those of `tiers` that others wrote; `more` are theirs anyway.
+        `outside` names those of `tiers` that others wrote; `more` are theirs anyway. Tiers that it shares with the engine `beside`
+        it go on reporting to that one.
         """
         chosen = _checked((*standard_tiers(kit), *more)) if tiers is None else tuple(tiers)
         active = tuple(tier for tier in chosen if tier.incognito or not incognito)
@@ -105,8 +107,10 @@ class Engine:
             incognito=incognito,
         )
         calls.wake = partial(engine.worker.wake, calls.name)
+        shared = () if beside is None else tuple(map(id, beside.tiers))
         for tier in chosen:
-            tier.report = partial(engine.failed, tier.name)
+            if id(tier) not in shared:
+                tier.report = partial(engine.failed, tier.name)
         return engine
 
     # -- what it was made of ------------------------------------------------------------------------------------------

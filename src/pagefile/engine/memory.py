@@ -509,10 +509,11 @@ class Memory:
         }
 
     def _incognito(self) -> Engine:
-        """An engine of its own, in memory, in which nothing is looked up."""
+        """An engine of its own, in memory, in which nothing is looked up; only tiers that say so hear of it."""
         kit = self.engine.kit
+        more = [tier for tier in self.engine.tiers if tier.name in self.engine.outside and tier.incognito]
         alone = Kit(InMemoryStore(kit.clock), kit.settings, kit.clock, kit.counter, NoMeter())
-        return Engine.build(alone, incognito=True)
+        return Engine.build(alone, more=more, incognito=True, beside=self.engine)
 
 
 @asynccontextmanager

@@ -215,7 +215,7 @@ class _Then:
         # Tiers from outside have no past of their own: they offer what was written down.
         own = standard_tiers(kit)
         tiers = [await _replayed(now, tier, window) for tier in (*own, *now.tiers[len(own) :])]
-        return cls(Engine.build(kit, tiers=tiers, outside=now.outside), call.scope)
+        return cls(Engine.build(kit, tiers=tiers, outside=now.outside, beside=now), call.scope)
 
     async def made(self, request: Request) -> Made:
         """The window."""
