@@ -92,6 +92,8 @@ class Complete:
     assistant: str | None
     assistant_tokens: int
     tokens_added: int
+    #: How many messages the turn had when the answer was taken from them; None: it was not.
+    after: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +160,8 @@ class TurnLog(ABC):
 
         Messages that the turn has already, at the place `Extend.after` names or else at its end, return it unchanged. Messages
         made for a turn that has moved on since (another number of messages, or other steps than they name) raise
-        `ConflictError`: read the turn and make them again.
+        `ConflictError`: read the turn and make them again. So does an answer whose `Complete.after` is not the number of messages
+        of a turn that is more than the short form.
         """
 
     @abstractmethod
@@ -180,14 +183,20 @@ class TurnLog(ABC):
         session: JsonObject | None = None,
         labels: Labels = NO_LABELS,
         blobs: Mapping[str, bytes] | None = None,
+        marks: Mapping[str, int] | None = None,
+        expect_empty: bool = False,
+        epoch: int | None = None,
     ) -> int:
         """Write entries of one conversation exactly as they were (for imports); returns how many were new.
 
         Into an empty conversation they keep `seq` and `created`; it gets the agent and the labels, and where no session is there,
         the session value as it is given, else one that follows from the entries. `blobs` are bytes that messages of the entries
         name, by their SHA-256; each goes with the turns that are written and name it. Into one that has entries, turns whose id is not there yet
-        are appended, and the rest is left out; a turn that is there with another text raises `ConflictError`. Entries that do
-        not make up one conversation raise `InvalidTurnError`.
+        are appended, and the rest is left out; a turn that is there with another text raises `ConflictError`, and so does whatever
+        is there for who says `expect_empty`. Entries that do not make up one conversation raise `InvalidTurnError`.
+
+        `marks` are watermarks that an empty conversation gets with its entries, by tier: no tier finds the entries without them.
+        Where the scope was erased since the `epoch` in which the entries were read, `ErasedError`.
         """
 
 

@@ -202,21 +202,39 @@ def is_there(turn: Turn, change: TurnChange) -> bool:
             return _has_step(turn, change.step)
         case Extend():
             return _has_messages(turn, change)
-        case _:
+        case Complete():
+            _check_answer(turn, change)
+            return False
+        case Abort():
             return False
 
 
 def _has_messages(turn: Turn, change: Extend) -> bool:
+    if stands_in(turn, change):
+        return True
+    if change.after not in (None, len(turn.messages)) or not _fits(turn, change):
+        raise _moved_on(turn)
+    return False
+
+
+def stands_in(turn: Turn, change: Extend) -> bool:
+    """Whether a turn has messages at the place they were made for, or else at its end."""
     new, known = stored_layout(change.messages), turn.messages
     place = len(known) - len(new) if change.after is None else change.after
-    if place >= 0 and known[place : place + len(new)] == new and _same_calls(turn, change):
-        return True
-    if change.after not in (None, len(known)) or not _fits(turn, change):
-        raise ConflictError(
-            f"Turn {turn.id!r} has moved on to {len(known)} messages and {len(turn.steps)} steps since these were made: read "
-            "it, and make them again."
-        )
-    return False
+    return place >= 0 and known[place : place + len(new)] == new and _same_calls(turn, change)
+
+
+def _check_answer(turn: Turn, change: Complete) -> None:
+    """An answer that was taken from the messages is theirs only while they are the same; the short form has none in it."""
+    if turn.layout is not None and change.after not in (None, len(turn.layout)):
+        raise _moved_on(turn)
+
+
+def _moved_on(turn: Turn) -> ConflictError:
+    return ConflictError(
+        f"Turn {turn.id!r} has moved on to {len(turn.messages)} messages and {len(turn.steps)} steps since this was made: read "
+        "it, and make it again."
+    )
 
 
 def _same_calls(turn: Turn, change: Extend) -> bool:
@@ -343,6 +361,11 @@ class Restoration:
     labels: Labels = NO_LABELS
     #: Bytes that messages name, by their SHA-256.
     blobs: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
+    #: How far tiers have read them, by tier.
+    marks: Mapping[str, int] = field(default_factory=dict[str, int])
+    #: What is there already is a conflict.
+    expect_empty: bool = False
+    epoch: int | None = None
 
     @property
     def turns(self) -> list[Turn]:
@@ -356,6 +379,10 @@ def restoration(
     session: str | None = None,
     labels: Labels = NO_LABELS,
     blobs: Mapping[str, bytes] | None = None,
+    marks: Mapping[str, int] | None = None,
+    *,
+    expect_empty: bool = False,
+    epoch: int | None = None,
 ) -> Restoration:
     """What can be restored, or an error that says why it cannot."""
     check_blobs(blobs or {})
@@ -370,7 +397,17 @@ def restoration(
     open_turns = tuple(entry for entry in entries if isinstance(entry, Turn) and entry.status == "open")
     ended = [entry for entry in entries if not (isinstance(entry, Turn) and entry.status == "open")]
     own = tuple(sorted(ended, key=_place)), open_turns
-    return Restoration(entries[0].scope, *own, agent, session, labels, blobs or {})
+    return Restoration(
+        entries[0].scope, *own, agent, session, labels, blobs or {}, marks or {}, expect_empty, epoch
+    )
+
+
+def check_vacant(plan: Restoration) -> None:
+    """What must be new is not mixed with what is there."""
+    if plan.expect_empty:
+        raise ConflictError(
+            f"There is a conversation {plan.scope.conversation!r} already: give the new one another id."
+        )
 
 
 def _place(entry: Entry) -> int:

@@ -95,16 +95,23 @@ class InMemoryTurnLog(TurnLog):
         session: JsonObject | None = None,
         labels: Labels = NO_LABELS,
         blobs: Mapping[str, bytes] | None = None,
+        marks: Mapping[str, int] | None = None,
+        expect_empty: bool = False,
+        epoch: int | None = None,
     ) -> int:
         self._room.check_open()
         if not entries:
             return 0
         value = None if session is None else to_json(session)
-        plan = rules.restoration(entries, agent, value, labels, blobs)
+        plan = rules.restoration(
+            entries, agent, value, labels, blobs, marks, expect_empty=expect_empty, epoch=epoch
+        )
+        self._room.check_epoch(plan.epoch, plan.scope)
         known = self._room.found(plan.scope)
         if known is None or not known.entries():
             rules.check_whole(plan.ended)
             return self._restore_whole(plan)
+        rules.check_vacant(plan)
         turns = plan.turns
         new = [turn for turn in turns if known.find(turn.id) is None]
         for turn in turns:
@@ -189,6 +196,8 @@ class InMemoryTurnLog(TurnLog):
             self._room.attach(turn, rules.attached(turn, plan.blobs), plan.blobs)
         if blank and plan.session is not None:
             self._room.sessions[scope.tenant, rules.conversation_of(scope)] = from_json(plan.session)
+        for tier, seq in plan.marks.items():
+            self._room.watermarks[scope.tenant, rules.conversation_of(scope), tier] = seq
         return len(ended) + len(opened)
 
     def _append_restored(self, turn: Turn) -> None:

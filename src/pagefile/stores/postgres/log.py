@@ -66,12 +66,18 @@ class PostgresTurnLog(TurnLog):
         session: JsonObject | None = None,
         labels: Labels = NO_LABELS,
         blobs: Mapping[str, bytes] | None = None,
+        marks: Mapping[str, int] | None = None,
+        expect_empty: bool = False,
+        epoch: int | None = None,
     ) -> int:
         self._database.check_open()
         if not entries:
             return 0
         value = None if session is None else to_json(session)
-        plan, now = rules.restoration(entries, agent, value, labels, blobs), self._now()
+        plan = rules.restoration(
+            entries, agent, value, labels, blobs, marks, expect_empty=expect_empty, epoch=epoch
+        )
+        now = self._now()
         files = await packed_off(plan.blobs)
         return await self._database.write(lambda connection: restore(connection, plan, files, now))
 

@@ -12,6 +12,7 @@ from pagefile.stores.digests import turn_digest
 from pagefile.stores.encoding import from_json, label_values, turn_texts
 from pagefile.stores.packing import Blob
 from pagefile.stores.postgres.driver import Connection, Values
+from pagefile.stores.postgres.epochs import check_writable
 from pagefile.stores.postgres.marking import State, state_of, write_checkpoint, write_reset
 from pagefile.stores.postgres.media import media_values
 from pagefile.stores.postgres.rows import entry_of, keys
@@ -22,13 +23,17 @@ async def restore(
     connection: Connection, plan: rules.Restoration, blobs: Mapping[str, Blob], now: datetime
 ) -> int:
     """How many of the entries were new."""
+    await check_writable(connection, plan.epoch, [plan.scope])
     await connection.count("conversation_begun", {**keys(plan.scope), "now": now})
     state = await state_of(connection, plan.scope)
     if await connection.row("entry_any", keys(plan.scope)) is None:
         rules.check_whole(plan.ended)
         count = await _restore_whole(connection, plan, state, now)
         await _attach(connection, plan.turns, blobs)
+        for tier, seq in plan.marks.items():
+            await connection.count("watermark_advance", {**keys(plan.scope), "tier": tier, "seq": seq})
         return count
+    rules.check_vacant(plan)
     turns = plan.turns
     stored = await _stored(connection, turns, state)
     for turn in turns:

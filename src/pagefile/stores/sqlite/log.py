@@ -74,11 +74,16 @@ class SqliteTurnLog(TurnLog):
         session: JsonObject | None = None,
         labels: Labels = NO_LABELS,
         blobs: Mapping[str, bytes] | None = None,
+        marks: Mapping[str, int] | None = None,
+        expect_empty: bool = False,
+        epoch: int | None = None,
     ) -> int:
         if not entries:
             return await self._writer.run(lambda _: 0)
         value = None if session is None else to_json(session)
-        plan = rules.restoration(entries, agent, value, labels, blobs)
+        plan = rules.restoration(
+            entries, agent, value, labels, blobs, marks, expect_empty=expect_empty, epoch=epoch
+        )
         small = await self._packed(plan.blobs)
         return await self._writer.run(lambda connection: self._restore(connection, plan, small))
 
@@ -164,12 +169,16 @@ class SqliteTurnLog(TurnLog):
     # -- restoring ----------------------------------------------------------------------------------------------------
 
     def _restore(self, connection: Connection, plan: rules.Restoration, blobs: Mapping[str, Blob]) -> int:
+        check_writable(connection, plan.epoch, [plan.scope])
         now, state = utc(self._clock.now()), state_of(connection, plan.scope)
         if connection.execute(sql("entry_any"), keys(plan.scope)).get is None:
             rules.check_whole(plan.ended)
             count = self._restore_whole(connection, plan, state, now)
             attach_restored(connection, state.owned, plan.turns, blobs)
+            marks = [{**keys(plan.scope), "tier": tier, "seq": seq} for tier, seq in plan.marks.items()]
+            connection.executemany(sql("watermark_advance"), marks)
             return count
+        rules.check_vacant(plan)
         new: list[Turn] = []
         for turn in plan.turns:
             stored = entry_by_id(connection, plan.scope, turn.id, state)

@@ -190,6 +190,19 @@ class MessagesContract(Contract):
             await store.log.advance(extended("b", *bad))
         assert [entry.id for entry in await everything(store)] == ["b"]
 
+    async def test_an_answer_made_for_other_messages_conflicts(self, store: Store) -> None:
+        """`Complete.after`: the answer was taken from the messages, which are others now. A turn in the short form has none."""
+        await store.log.append(opened("a"))
+        await store.log.advance(added("a"))
+        await store.log.advance(replace(completed("a"), after=1))
+        await store.log.append(opened("b"))
+        await store.log.advance(extended("b", SEEN))
+        with pytest.raises(ConflictError):
+            await store.log.advance(replace(completed("b"), after=1))
+        ended = await store.log.advance(replace(completed("b"), after=2))
+        assert (ended.status, len(ended.messages)) == ("done", 3)
+        assert await store.log.advance(replace(completed("b"), after=2)) == ended
+
     async def test_restored_turns_keep_their_messages(self, store: Store) -> None:
         """With the files that are given with them."""
         original = await store.log.append(replace(done("a", steps=[step()]), layout=LAYOUT))

@@ -3,9 +3,10 @@
 from dataclasses import replace
 from datetime import timedelta
 
+import anyio
 import pytest
 
-from pagefile.errors import ConflictError, InvalidTurnError
+from pagefile.errors import ConflictError, ErasedError, InvalidTurnError
 from pagefile.ports import Labels, Store, labels_of
 from pagefile.records import Checkpoint, Entry, JsonObject, Scope, Turn
 from pagefile.testing.clock import FakeClock
@@ -155,3 +156,43 @@ class RestoreContract(Contract):
             with pytest.raises(InvalidTurnError):
                 await store.log.restore(entries)
         assert await everything(store, COPY) == []
+
+    async def test_what_must_be_new_is_not_mixed(self, store: Store, clock: FakeClock) -> None:
+        """With `expect_empty`, of several who restore at once into one conversation the first has it, the others conflict."""
+        original = copied(await told(store, clock))
+        others = [replace(entry, id=f"{entry.id}-2") for entry in original]
+        outcomes: list[object] = []
+
+        async def restore(entries: list[Entry]) -> None:
+            try:
+                outcomes.append(await store.log.restore(entries, expect_empty=True))
+            except ConflictError as error:
+                outcomes.append(str(error))
+
+        async with anyio.create_task_group() as together:
+            together.start_soon(restore, original)
+            together.start_soon(restore, others)
+        assert sorted(map(type, outcomes), key=str) == [int, str]
+        assert "There is a conversation 'chat' already" in str(outcomes)
+        assert await everything(store, COPY) in (original, others)
+
+    async def test_watermarks_come_with_the_entries(self, store: Store, clock: FakeClock) -> None:
+        """In the same moment, so that no tier reads what counts as read; into a conversation with entries they do not come."""
+        original = copied(await told(store, clock))
+        await store.log.restore(original, marks={"facts": 5, "other": 1})
+        assert await store.watermarks.known(COPY, "facts") == {"chat": 5}
+        assert await store.watermarks.known(COPY, "other") == {"chat": 1}
+        await store.log.restore(original, marks={"facts": 7})
+        assert await store.watermarks.known(COPY, "facts") == {"chat": 5}
+
+    async def test_what_was_erased_since_is_not_restored(self, store: Store, clock: FakeClock) -> None:
+        """`ErasedError` for who names the epoch it was read in."""
+        original = await told(store, clock)
+        epoch = (await store.reader.view(view())).head.epoch
+        copy = Scope("tenant", "ada", "copy")
+        await store.erase(Scope("tenant", "ada"))
+        entries = [replace(entry, scope=copy) for entry in original]
+        with pytest.raises(ErasedError):
+            await store.log.restore(entries, epoch=epoch)
+        assert await everything(store, copy) == []
+        assert await store.log.restore(entries) == len(entries)
