@@ -34,7 +34,7 @@ from pagefile.engine.replaying import Replay, replayed
 from pagefile.engine.shielding import seen_through
 from pagefile.engine.windows import make_window
 from pagefile.errors import ConflictError, InvalidTurnError
-from pagefile.ports import NO_LABELS, Abort, AddStep, Complete, EntryQuery, Labels, TurnDraft
+from pagefile.ports import NO_LABELS, Abort, AddStep, EntryQuery, Labels, TurnDraft
 from pagefile.records import (
     Call,
     Checkpoint,
@@ -52,13 +52,13 @@ from pagefile.records import (
     checked_id,
     checked_text,
 )
-from pagefile.shapes import answer, listed
+from pagefile.shapes import listed
 from pagefile.tiers.archive import Archive
 from pagefile.tiers.episodes import Episodes
 from pagefile.tiers.history import History
 from pagefile.tiers.workspace import ToolRule, Workspace, Workspaces
 from pagefile.window.beside import tool_texts, tools_tokens
-from pagefile.window.measure import side_tokens, step_tokens
+from pagefile.window.measure import step_tokens
 from pagefile.window.receipt import Window
 from pagefile.window.render import Placement
 
@@ -173,8 +173,9 @@ class Conversation:
         try:
             changed = await self._engine.store.log.advance(await self._desk.addition(given, known))
         except ConflictError:
-            # Somebody added to it since it was read: what comes now comes behind that.
-            known = await self._desk.found(known.id)
+            # Somebody added to it since it was read: what comes now comes behind that, or came already.
+            now = await self._desk.found(known.id)
+            known = self._desk.since(given, now, len(known.messages))
             changed = await self._engine.store.log.advance(await self._desk.addition(given, known))
         self._remember_open(changed)
         return changed
@@ -187,11 +188,12 @@ class Conversation:
         self._engine.check_open()
         text = checked_message(assistant, "assistant", self._engine.settings.max_message_chars)
         known = await self._known(turn)
-        said = None if known.layout is None else answer(known.layout)
-        text = said if text is None else text
-        tokens = await self._desk.count(text)
-        added = side_tokens(text, tokens) if text != said else 0
-        changed = await self._engine.store.log.advance(Complete(self._scope, known.id, text, tokens, added))
+        try:
+            changed = await self._engine.store.log.advance(await self._desk.ending(text, known))
+        except ConflictError:
+            # Somebody added to it since it was read: the answer may be in that.
+            known = await self._desk.found(known.id)
+            changed = await self._engine.store.log.advance(await self._desk.ending(text, known))
         self._remember_open(changed)
         return await self._absorbed(changed)
 
@@ -227,11 +229,11 @@ class Conversation:
         """A new conversation that goes on from a turn of this one, which stays as it is.
 
         It holds a copy of the log up to the turn, and with `before` up to the one before it, to ask again or to ask something
-        else. Turns keep their ids, and recall finds each of them once. An `id` that is taken raises `ConflictError`.
+        else. Turns keep their ids, and recall finds each of them once. Archived pages are copied with it, so that forgetting one
+        conversation leaves the other whole. An `id` that is taken raises `ConflictError`.
         """
         self._engine.check_open()
-        found = turn if isinstance(turn, Turn) else await self._desk.found(turn_id_of(turn))
-        scope = await forked(self._engine, self._desk, self._scope, found, name=id, before=before)
+        scope = await forked(self._engine, self._desk, self._scope, turn_id_of(turn), name=id, before=before)
         return Conversation(self._engine, scope, agent=self._agent, labels=self._labels)
 
     # -- windows out ----------------------------------------------------------------------------------------------

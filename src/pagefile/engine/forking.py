@@ -1,91 +1,126 @@
 """A conversation that goes on from an earlier turn of another one."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from uuid import uuid4
 
 from pagefile.engine.engine import Engine
-from pagefile.engine.messages import Desk
+from pagefile.engine.messages import Desk, no_turn
 from pagefile.engine.reading import KINDS
-from pagefile.errors import ConflictError
-from pagefile.ports import EntryQuery, HeadQuery, labels_of
+from pagefile.errors import ConflictError, HandleNotFoundError
+from pagefile.ports import EntryQuery, HeadQuery, ViewRequest, labels_of
 from pagefile.records import Checkpoint, Entry, Scope, Step, Turn, checked_id
 from pagefile.tiers.archive import Archive
+from pagefile.window.measure import measured_step, step_tokens
 
 _SLICE = 1_000
 
 
 async def forked(
-    engine: Engine, desk: Desk, scope: Scope, turn: Turn, *, name: str | None, before: bool
+    engine: Engine, desk: Desk, scope: Scope, turn_id: str, *, name: str | None, before: bool
 ) -> Scope:
     """Copies the log up to a turn (or up to the one before it) into a new conversation, and says which."""
     name = str(uuid4()) if name is None else checked_id(name, "conversation id")
     await _check_free(engine, scope, name)
-    entries = await _entries(engine, scope, turn, before=before)
-    head = (await engine.store.reader.heads(HeadQuery(scope, 1)))[0]
+    head = (await engine.store.reader.view(ViewRequest(scope, budget_tokens=0, min_turns=0))).head
+    marks = await _marks(engine, scope)
+    entries = await _entries(engine, scope, turn_id, before=before)
     there = Scope(scope.tenant, head.scope.user, name)
-    copies = await _Copy(engine, desk, there).of(entries)
+    copies = await _Copy(engine, scope, there, head.epoch).of(entries)
     blobs = {
         key: data
         for entry in entries
         if isinstance(entry, Turn)
         for key, data in (await desk.blobs(entry)).items()
     }
-    await engine.store.log.restore(copies, agent=head.agent, labels=labels_of(head), blobs=blobs)
+    last = max((entry.seq or 0 for entry in copies), default=0)
+    await engine.store.log.restore(
+        copies,
+        agent=head.agent,
+        labels=labels_of(head),
+        blobs=blobs,
+        marks={tier: min(seq, last) for tier, seq in marks.items()},
+        expect_empty=True,
+        epoch=head.epoch,
+    )
     return there
 
 
 async def _check_free(engine: Engine, scope: Scope, name: str) -> None:
+    """Before anything is copied; who writes there meanwhile is noticed when the log is written."""
     if await engine.store.reader.heads(HeadQuery(Scope(scope.tenant, None, name), 1)):
         raise ConflictError(f"There is a conversation {name!r} already: fork into a new one.")
 
 
-async def _entries(engine: Engine, scope: Scope, turn: Turn, *, before: bool) -> list[Entry]:
+async def _marks(engine: Engine, scope: Scope) -> dict[str, int]:
+    """How far the conversation was read by tiers that read each turn once."""
+    known = engine.store.watermarks.known
+    names = [tier.reads_once for tier in engine.tiers if tier.reads_once is not None]
+    return {name: (await known(scope, name)).get(scope.conversation or "", 0) for name in names}
+
+
+async def _entries(engine: Engine, scope: Scope, turn_id: str, *, before: bool) -> list[Entry]:
     """Everything that ended up to the turn; an open turn is the last of all."""
-    last = None if turn.seq is None else turn.seq - before
     found: list[Entry] = []
-    after = 0
-    while last is None or after < last:
+    after: int | None = 0
+    while after is not None:
         query = EntryQuery(scope, frozenset(KINDS), after_seq=after, limit=_SLICE)
-        entries = [entry for entry in await engine.store.reader.entries(query) if entry.seq is not None]
-        found += [entry for entry in entries if last is None or (entry.seq or 0) <= last]
-        if len(entries) < _SLICE:
-            break
-        after = entries[-1].seq or 0
-    return found if turn.seq is not None or before else [*found, turn]
+        after = None
+        for entry in await engine.store.reader.entries(query):
+            if isinstance(entry, Turn) and entry.id == turn_id:
+                return found if before else [*found, entry]
+            after = entry.seq
+            if entry.seq is not None:
+                found.append(entry)
+    raise no_turn(turn_id)
 
 
 class _Copy:
     """Entries of a log as they are in another conversation."""
 
-    def __init__(self, engine: Engine, desk: Desk, scope: Scope) -> None:
-        self._engine = engine
-        self._desk = desk
+    def __init__(self, engine: Engine, scope: Scope, there: Scope, epoch: int) -> None:
+        self._archive = engine.tier(Archive)
+        self._count = engine.counter.count
         self._scope = scope
-        #: Pages that had to be made again, by the uuid they have in the other log.
+        self._there = there
+        self._epoch = epoch
+        #: The copies of pages, by the uuid they have in the other log.
         self._pages: dict[str, str] = {}
 
     async def of(self, entries: Sequence[Entry]) -> list[Entry]:
         return [await self._one(entry) for entry in entries]
 
     async def _one(self, entry: Entry) -> Entry:
-        if isinstance(entry, Turn) and self._scope.user is None:
+        if isinstance(entry, Turn):
             entry = await self._with_own_pages(entry)
         if isinstance(entry, Checkpoint):
             refs = tuple(self._pages.get(uuid, uuid) for uuid in entry.archive_refs)
             entry = replace(entry, archive_refs=refs)
-        return replace(entry, scope=self._scope)
+        return replace(entry, scope=self._there)
 
     async def _with_own_pages(self, turn: Turn) -> Turn:
-        """A page of nobody in particular is read in its own conversation only, so the copy needs one of its own."""
-        steps = tuple([await self._with_own_page(step, turn.id) for step in turn.steps])
-        more = sum(step.result_tokens for step in steps) - sum(step.result_tokens for step in turn.steps)
+        """Pages go with their conversation when it is forgotten, so the copy needs its own."""
+        steps = tuple([await self._with_own_page(step) for step in turn.steps])
+        more = sum(map(step_tokens, steps)) - sum(map(step_tokens, turn.steps))
         return replace(turn, steps=steps, tokens=turn.tokens + more)
 
-    async def _with_own_page(self, step: Step, turn_id: str) -> Step:
-        whole = await self._desk.whole_step(step)
-        if step.page is None or not whole.whole:
+    async def _with_own_page(self, step: Step) -> Step:
+        if step.page is None:
             return step
-        made = await self._engine.tier(Archive).keep(self._scope, replace(whole, page=None), turn_id)
-        self._pages[step.page] = made.page or step.page
-        return made
+        own = await self._own_page(step.page)
+        if step.whole or own == step.page:
+            return replace(step, page=own)
+        result, given = step.result.replace(step.page, own), step.input
+        if isinstance(given, Mapping):
+            # A step that loaded it names it there.
+            given = {key: own if value == step.page else value for key, value in given.items()}
+        return measured_step(replace(step, page=own, result=result, input=given), self._count)
+
+    async def _own_page(self, uuid: str) -> str:
+        if uuid not in self._pages:
+            try:
+                page = await self._archive.copy(self._scope, uuid, self._there, epoch=self._epoch)
+            except HandleNotFoundError:
+                return uuid
+            self._pages[uuid] = page.uuid
+        return self._pages[uuid]

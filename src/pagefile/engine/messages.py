@@ -11,11 +11,12 @@ from pagefile.content import Message, Shape, Text, ToolCall, ToolResult, media_i
 from pagefile.engine.drafts import StepLike, checked_message, checked_steps, made_call_id
 from pagefile.engine.engine import Engine
 from pagefile.errors import InvalidTurnError, NotFoundError, PagefileError
-from pagefile.ports import EntryQuery, Extend
+from pagefile.ports import Complete, EntryQuery, Extend
 from pagefile.records import Entry, Scope, Step, Turn, plain_layout
 from pagefile.shapes import Parsed, answer, answered_steps, given_back, parsed, prepared, question
+from pagefile.stores.rules import stands_in
 from pagefile.tiers.page_text import LOADING_TOOLS
-from pagefile.window.measure import layout_tokens, measured_step, turn_tokens
+from pagefile.window.measure import layout_tokens, measured_step, side_tokens, turn_tokens
 
 #: From this many characters on, counting tokens would hold up the event loop.
 _THREAD_FROM_CHARS = 50_000
@@ -103,6 +104,28 @@ class Desk:
             after=len(turn.messages),
         )
 
+    async def ending(self, text: str | None, turn: Turn) -> Complete:
+        """The answer of a turn as it is: the one given, or else what the messages say."""
+        said = None if turn.layout is None else answer(turn.layout)
+        text = said if text is None else text
+        tokens = await self.count(text)
+        added = side_tokens(text, tokens) if text != said else 0
+        return Complete(self._scope, turn.id, text, tokens, added, after=len(turn.messages))
+
+    def since(self, messages: Sequence[object], turn: Turn, after: int) -> Turn:
+        """The turn as it was before these messages came, anywhere behind the first `after`; as it is when they did not."""
+        said = _said(self._parsed(messages, turn.id, as_of(turn, after)).messages)
+        for place in range(after, len(turn.messages)):
+            # Reading them for every place would take long: what is said tells most places apart.
+            if said != _said(turn.messages[place : place + len(said)]):
+                continue
+            before = as_of(turn, place)
+            found = self._parsed(messages, turn.id, before)
+            change = Extend(self._scope, turn.id, found.messages, 0, tuple(found.steps), after=place)
+            if stands_in(turn, change):
+                return before
+        return turn
+
     async def count(self, text: str | None) -> int:
         """The tokens of a text."""
         if not text:
@@ -154,7 +177,7 @@ class Desk:
         async for entry in self._entries():
             if entry.id == turn_id and isinstance(entry, Turn):
                 return entry
-        raise NotFoundError(f"There is no turn {turn_id!r} in this conversation.")
+        raise no_turn(turn_id)
 
     async def _entries(self) -> AsyncIterator[Entry]:
         """The turns of the conversation: the newest first, because it is nearly always one of them, then all."""
@@ -189,6 +212,11 @@ class Desk:
         return {blob: await self._engine.store.media.load(self._scope, blob) for blob in sorted(wanted)}
 
 
+def no_turn(turn_id: str) -> NotFoundError:
+    """The error for a turn that is not there."""
+    return NotFoundError(f"There is no turn {turn_id!r} in this conversation.")
+
+
 def as_of(turn: Turn, messages: int) -> Turn:
     """The turn as it was when it had this many messages."""
     before = turn.messages[:messages]
@@ -196,6 +224,10 @@ def as_of(turn: Turn, messages: int) -> Turn:
         part.step for message in before for part in message.parts if isinstance(part, ToolCall | ToolResult)
     }
     return replace(turn, layout=before, steps=turn.steps[: max(steps, default=-1) + 1])
+
+
+def _said(messages: Sequence[Message]) -> list[tuple[str, str]]:
+    return [(message.role, message.text) for message in messages]
 
 
 def _is_plain(messages: Sequence[Message], user: str | None, steps: int, assistant: str | None) -> bool:

@@ -85,6 +85,7 @@ class Archive(Tier):
     ) -> None:
         self._pages = store.pages
         self._keeper = store.page_keeper
+        self._index = store.page_index
         self._counter = counter
         self._clock = clock
         self._rules = rules
@@ -182,6 +183,18 @@ class Archive(Tier):
         summary = await self._described(step.result) or draft.page.result_summary
         page = replace(draft.page, created=self._clock.now(), thread=thread, result_summary=summary)
         return await self._pages.put(replace(draft, page=page))
+
+    async def copy(self, scope: Scope, uuid: str, there: Scope, *, epoch: int | None = None) -> Page:
+        """The page that a copy of its conversation has in its place; the page itself, where it is of another conversation."""
+        page = await self._keeper.page(scope, uuid)
+        if page.scope.conversation != scope.conversation:
+            return page
+        own = replace(page, uuid=_copy_uuid(there, uuid), scope=there)
+        if page.purged is not None:
+            return await self._pages.put(PageDraft(own, "", epoch=epoch))
+        _, text = await self._pages.load(scope, uuid)
+        spans = [one.spans for one in await self._index.read(scope, [uuid])]
+        return await self._pages.put(PageDraft(own, text, *spans, epoch=epoch))
 
     async def _described(self, text: str) -> str | None:
         """What a model says of a result; None without one, and when it fails."""
@@ -302,6 +315,11 @@ def _page_uuid(scope: Scope, step: Step, turn_id: str, content_hash: str) -> str
             "\0".join((scope.tenant, scope.conversation or "", turn_id, step.call_id, content_hash)),
         )
     )
+
+
+def _copy_uuid(there: Scope, uuid: str) -> str:
+    """The same for the same page in the same fork, so that forking twice makes one page."""
+    return str(uuid5(_NAMESPACE, "\0".join((there.tenant, there.conversation or "", uuid))))
 
 
 def _with_page(step: Step, page: Page) -> Step:

@@ -66,6 +66,7 @@ class PageSearch:
         for ranked in index.words.search(wanted, limit * 20):
             best.setdefault(ranked.key.uuid, ranked)
         hits: list[PageHit] = []
+        results: set[object] = set()
         for ranked in best.values():
             if len(hits) == limit:
                 break
@@ -76,6 +77,11 @@ class PageSearch:
             if is_quoted(page.tool, text):
                 # Earlier versions made pages of what our tools had answered.
                 continue
+            # A fork of a conversation has pages of its own for the same results.
+            result = page.call_hash, page.content_hash, page.created
+            if result in results:
+                continue
+            results.add(result)
             hits.append(
                 PageHit(page, ranked.score, text[ranked.key.start : ranked.key.end], ranked.key.start)
             )

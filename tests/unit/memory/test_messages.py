@@ -4,8 +4,16 @@ import base64
 
 import pytest
 
-from pagefile import BudgetError, ConflictError, InvalidTurnError, Memory, NotFoundError, Settings
-from pagefile.settings import ArchiveSettings
+from pagefile import (
+    BudgetError,
+    ConflictError,
+    InvalidTurnError,
+    Memory,
+    NotFoundError,
+    PagePurgedError,
+    Settings,
+)
+from pagefile.settings import ArchiveSettings, EmbedderSettings, MemorySettings
 from pagefile.text.tokens import open_counter
 from tests.unit.shapes.test_shapes import CHAT
 
@@ -100,6 +108,38 @@ async def test_a_window_tells_of_calls_that_wait_for_their_results(memory):
     assert (await chat.context(turn=turn)).receipt.degraded == ()
 
 
+async def test_messages_of_a_race_sent_twice_are_added_once(memory):
+    """Who lost the race and tries again with the turn it has finds its messages behind those of the other, calls too."""
+    first, second = (memory.conversation("c", user_id="ada") for _ in range(2))
+    begun = await first.begin(messages=ASKED)
+    await first.extend(begun, [{"role": "assistant", "content": "I look."}])
+    once = await second.extend(begun, LOOKED)
+    assert len(once.messages) == 3
+    assert await second.extend(begun, LOOKED) == await second.extend(begun.id, LOOKED, after=1) == once
+    assert len((await second.extend(once, LOOKED)).messages) == 4
+
+
+async def test_an_answer_that_another_handle_added_is_the_answer(memory):
+    """`complete` looks at the messages as they are, not as this handle knew them."""
+    first, second = (memory.conversation("c", user_id="ada") for _ in range(2))
+    for before in ([], [{"role": "assistant", "content": "Let me see."}]):
+        begun = await first.begin(messages=[*ASKED, *before])
+        await second.extend(begun.id, SAID)
+        done = await first.complete(begun)
+        assert (done.assistant, len(done.messages)) == ("A cat.", 2 + len(before))
+        assert await first.complete(begun) == await second.complete(begun.id) == done
+
+
+async def test_an_answer_that_another_handle_added_is_said_once(memory):
+    """Given again, it is the same; another one comes behind it."""
+    first, second = (memory.conversation("c", user_id="ada") for _ in range(2))
+    for given, messages in (("A cat.", 2), ("A dog.", 3)):
+        begun = await first.begin(messages=ASKED)
+        await second.extend(begun.id, SAID)
+        done = await first.complete(begun, given)
+        assert (done.assistant, len(done.messages)) == (given, messages)
+
+
 async def test_an_answer_given_beside_the_messages_is_said_once(memory):
     """`complete` takes the answer again, or a new one."""
     chat = memory.conversation("c", user_id="ada")
@@ -187,6 +227,85 @@ async def test_pages_of_nobody_can_be_read_in_a_fork():
         assert page != turn.steps[0].page
         assert await fork.load(page) == "word " * 100
         assert page in (await fork.turns())[0].steps[0].result
+
+
+async def test_a_fork_looks_the_turn_up(memory):
+    """Whatever the turn was when the caller got it; one of another conversation is not there."""
+    chat, other = memory.conversation("c", user_id="ada"), memory.conversation("d", tenant="other")
+    await chat.record("one", "eins")
+    begun = await chat.begin("two")
+    assert [turn.status for turn in await (await chat.fork(begun)).turns()] == ["done", "open"]
+    await chat.complete(begun, "zwei")
+    await chat.record("three", "drei")
+    fork, before = await chat.fork(begun), await chat.fork(begun, before=True)
+    assert [turn.assistant for turn in await fork.turns()] == ["eins", "zwei"]
+    assert [turn.assistant for turn in await before.turns()] == ["eins"]
+    with pytest.raises(NotFoundError, match="There is no turn"):
+        await chat.fork(await other.begin("a secret of others"))
+
+
+async def test_a_fork_learns_nothing_again():
+    """What was read out of its turns and retracted stays retracted; what comes new is learnt."""
+    rules = MemorySettings(extract="rules")
+    async with Memory.open(
+        "memory://", settings=Settings(memory=rules, embedder=EmbedderSettings(name="none"))
+    ) as memory:
+        chat = memory.conversation("c", user_id="ada")
+        turn = await chat.record("I live in Paris.", "ok")
+        await memory.settle()
+        for fact in await memory.facts("ada"):
+            await memory.retract(fact.id)
+        fork = await chat.fork(turn)
+        await fork.record("I am allergic to peanuts.", "ok")
+        await memory.settle()
+        held = [fact.text for fact in await memory.facts("ada")]
+        assert len(held) == 1
+        assert "peanuts" in held[0]
+        found = await memory.recall("Paris", user_id="ada")
+        assert [hit.id for hit in found].count(turn.id) == 1
+        assert turn.id in [hit.id for hit in await fork.recall("Paris")]
+
+
+@pytest.mark.parametrize("url", ["memory://", "sqlite:///{}/agent.db"])
+async def test_a_fork_stays_whole_when_the_first_conversation_is_forgotten(url, tmp_path):
+    """Its pages are its own, those that a checkpoint or a load names too; a search finds each result once."""
+    settings = Settings(url=url.format(tmp_path), archive=ArchiveSettings(threshold=200, page_from=200))
+    async with Memory.open(settings=settings) as memory:
+        chat = memory.conversation("c", user_id="ada")
+        text = "the quick brown fox " * 30
+        turn = await chat.record("Look", "Seen", steps=[{"tool": "look", "result": text}])
+        page = turn.steps[0].page
+        await chat.pin(page)
+        loaded = {"tool": "load_tool_history", "input": {"uuid": page}, "result": text}
+        await chat.record("Again", "Seen", steps=[loaded])
+        await chat.checkpoint("They looked.", recent_turns=1)
+        last = await chat.record("Go on", "Yes")
+        fork = await chat.fork(last)
+        assert len(await fork.search_tool_history("quick fox")) == 1
+        await memory.forget(conversation_id="c")
+        first, second, _ = await fork.turns()
+        own = first.steps[0].page
+        assert own == second.steps[0].page != page
+        assert (await fork.checkpoints())[0].archive_refs == (own,)
+        assert own in first.steps[0].result
+        assert own in second.steps[0].result
+        assert (await fork.page(own)).pinned
+        assert await fork.load(own) == text
+        assert "quick brown fox" in str((await fork.context("And now?")).messages)
+        assert page not in str((await fork.context("And now?")).messages)
+
+
+async def test_a_fork_has_the_tombstones_of_purged_pages():
+    """What is gone is gone there too, and says so."""
+    settings = Settings(url="memory://", archive=ArchiveSettings(threshold=200, page_from=200))
+    async with Memory.open(settings=settings) as memory:
+        chat = memory.conversation("c", user_id="ada")
+        turn = await chat.record("Look", "Seen", steps=[{"tool": "look", "result": "word " * 100}])
+        await memory.purge(user_id="ada", uuids=[turn.steps[0].page])
+        fork = await chat.fork(turn)
+        await memory.forget(conversation_id="c")
+        with pytest.raises(PagePurgedError):
+            await fork.load((await fork.turns())[0].steps[0].page)
 
 
 async def test_messages_travel_in_an_export(memory, tmp_path):
