@@ -1,6 +1,7 @@
 """One database: all ports over one connection."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 
 from pagefile.ports.derived import TermStore, VectorHome, Watermarks
 from pagefile.ports.items import ItemStore
@@ -47,6 +48,13 @@ class Store(ABC):
         A conversation of another user raises `ConflictError`. What was read before and is written later, naming the epoch it was
         read in, raises `ErasedError` from then on.
         """
+
+    async def scrub(self) -> Sequence[str]:
+        """Rewrite the files so that nothing of what was erased is left in them; says what holds it all the same.
+
+        Takes a while and holds up others: an erasure alone leaves nothing that can be read through the store.
+        """
+        return ()
 
     @abstractmethod
     async def describe(self) -> JsonObject:
