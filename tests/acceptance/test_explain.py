@@ -13,12 +13,14 @@ from pagefile.settings import MemorySettings
 from pagefile.testing.hashing import HashingEmbedder
 from pagefile.tiers.facts import Facts
 from pagefile.window.comparing import message_tokens
+from tests.unit.memory.test_messages_replayed import TRANSCRIPTS
 
 from .cli_calling import pagefile
 from .faces import opened
 
 SETTINGS = Settings(on_tier_error="raise", checkpoints="manual")
 ROWS = "row 价格 12.50 euros, delivered to 杭州\n" * 400
+SCREEN = TRANSCRIPTS["anthropic, a picture in a result"]
 MEDIUM = "line of a medium result\n" * 120
 
 
@@ -532,6 +534,27 @@ async def test_a_call_is_explained_on_the_command_line(recorded):
     found = (await said("explain", recorded.id, "--json")).json
     assert (found["messages"], found["exact"]) == (recorded.messages, True)
     assert sum(block["tokens"] for block in found["blocks"]) + found["framing"] == recorded.tokens
+
+
+async def test_a_turn_made_of_messages_is_explained_on_the_command_line(recorded):
+    """As far as it was, with what its picture costs on both sides of the bill; and `verify` finds nothing to tell."""
+    async with Memory.open("sqlite:///pagefile.db", settings=SETTINGS, embedder="none") as memory:
+        chat = memory.conversation("screens", user_id="ada")
+        turn, windows = await chat.begin(messages=SCREEN[:1]), []
+        for message in SCREEN[1:]:
+            windows.append(await chat.context(turn=turn))
+            turn = await chat.extend(turn, [message])
+        await chat.complete(turn)
+    for window in windows:
+        told = await said("explain", window.id)
+        assert told.code == 0
+        assert "byte for byte" in told.words
+        assert f"without Pagefile: {window.tokens:,} tokens" in told.words
+        found = (await said("explain", window.id, "--json")).json
+        assert (found["exact"], found["messages"]) == (True, window.messages)
+        assert (await said("replay", window.id, "--set", "window_tokens=5000")).code == 0
+    checked = (await said("verify", "--full", "--json")).json
+    assert checked["findings"] == []
 
 
 async def test_a_call_is_replayed_on_the_command_line(recorded):

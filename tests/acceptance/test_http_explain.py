@@ -20,6 +20,7 @@ from pagefile.records import Scope
 from pagefile.service.app import create_app
 from pagefile.settings import EmbedderSettings, ServiceSettings
 from pagefile.stores.secrets import new_key
+from tests.unit.shapes.test_shapes import CHAT
 
 from .faces import CLIENTS, MEMORIES, opened
 from .http_serving import BASE, serving
@@ -90,6 +91,24 @@ async def test_every_face_says_the_same(told):
     assert replayed[2].changes == {"archive.threshold": 50_000}
     assert replayed[2].after.id == ""
     assert [cost.call_id for cost in said["client"]["costs"]] == [*ids, "older"]
+
+
+@pytest.mark.parametrize("face", FACES)
+async def test_a_turn_made_of_messages_is_explained_as_far_as_it_was(tmp_path, face):
+    """With what came before the model was asked and nothing of what came later, while it is open and when it is done."""
+    async with opened(face, f"sqlite:///{tmp_path}/agent.db", settings=SETTINGS) as memory:
+        chat = memory.conversation("c", user_id="ada")
+        turn, windows = await chat.begin(messages=CHAT[:1]), []
+        for message in CHAT[1:]:
+            windows.append(await chat.context(turn=turn))
+            turn = await chat.extend(turn, [message])
+        for end in (chat.context, chat.complete):
+            await end(turn=turn)
+            for window in windows:
+                found = await chat.explain(window.id)
+                assert (found.exact, found.why, found.messages) == (True, (), window.messages)
+                replayed = await chat.replay(window.id, window_tokens=5000)
+                assert replayed.before.messages == window.messages
 
 
 @pytest.mark.parametrize("face", FACES)

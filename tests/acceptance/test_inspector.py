@@ -17,6 +17,7 @@ from pagefile.inspector.reader import words
 from pagefile.records import Scope
 from pagefile.settings import ModelSettings, ServiceSettings
 from pagefile.stores.secrets import new_key
+from tests.unit.shapes.test_shapes import CHAT as MESSAGES
 from tests.waiting import until
 
 from .http_serving import BASE, serving
@@ -220,6 +221,24 @@ async def test_the_bill_adds_up(client, about):
     assert found["window"]["messages"][-1]["content"].splitlines()[-1] in "".join(read.texts)
     bars = [one for one in read.all("svg") if one.get("class") == "stack"]
     assert bars[0]["aria-label"].startswith(f"{found['call']['tokens']:,} of 3,000")
+
+
+async def test_the_bill_of_a_turn_made_of_messages(client):
+    """The page of a call shows the turn as far as it was, and so does its replay."""
+    begun = await client.post("/v1/turns/begin", json={**HERE, "messages": MESSAGES[:1]})
+    turn = {**HERE, "turn_id": begun.json()["id"]}
+    for message in MESSAGES[1:]:
+        assert 200 == (await client.post("/v1/context", json=turn)).status_code
+        answer = await client.post("/v1/turns/extend", json={**turn, "messages": [message]})
+        assert 200 == answer.status_code, answer.text
+    calls = (await client.get("/v1/calls", params=HERE)).json()["items"]
+    for path in (places.CALL, places.REPLAY):
+        for call in calls:
+            await page(client, path, params={"call_id": call["id"]})
+            found = (await client.get(f"{path}.json", params={"call_id": call["id"]})).json()
+            assert found.get("exact", True), found["why"]
+            assert "Up there." not in str(found)
+    assert len(MESSAGES) - 1 == len(calls)
 
 
 async def test_replay_shows_both_windows(client, about):

@@ -322,6 +322,7 @@ def written(path, *records):
         within({"traces": {"workspace": [{}]}}),
         within({"at": "soon"}),
         within({"live_tokens": "many"}),
+        within({"messages": -1}),
         CALL | {"options": {"moment": MOMENT}},
         CALL | {"options": ASKED | {"moment": MOMENT, "placement": "nowhere"}},
     ],

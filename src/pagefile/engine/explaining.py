@@ -1,19 +1,21 @@
 """What a model saw and why: one recorded call, with its window made again, beside what it would have cost without Pagefile."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from pagefile.engine.engine import Engine
-from pagefile.engine.ledger import full_step_tokens
+from pagefile.engine.ledger import full_tokens
 from pagefile.engine.moments import Moment, recorded_moment
-from pagefile.engine.past import turn_behind
+from pagefile.engine.past import turn_then
 from pagefile.engine.replaying import OLDER, Rebuilt, rebuilt
 from pagefile.errors import NotFoundError
-from pagefile.records import Call, Scope
+from pagefile.records import Call, Scope, Turn
+from pagefile.shapes import answered_steps, prepared
 from pagefile.text.tokens import MESSAGE_OVERHEAD, REPLY_OVERHEAD
 from pagefile.window.candidates import Message
 from pagefile.window.comparing import BlockBill, bill, message_tokens, shared_messages
+from pagefile.window.measure import layout_tokens
 from pagefile.window.receipt import Receipt, Window, receipt_from
 
 
@@ -125,11 +127,18 @@ async def _without(engine: Engine, call: Call, moment: Moment, receipt: Receipt)
 
 
 async def _own(engine: Engine, call: Call, moment: Moment, receipt: Receipt) -> int:
-    """Instructions, the question and the results of the running turn."""
-    given = sum(verdict.tokens for verdict in receipt if verdict.block in {"instructions", "current"})
-    frame = MESSAGE_OVERHEAD if any(verdict.block == "instructions" for verdict in receipt) else 0
-    running = 0
+    """Instructions, and the running turn with its results."""
+    given = [verdict.tokens for verdict in receipt if verdict.block == "instructions"]
+    running = sum(verdict.tokens for verdict in receipt if verdict.block == "current")
     if call.turn_id is not None and moment.steps:
-        turn = await turn_behind(engine.store.reader, call.scope, call.turn_id, moment.last_seq)
-        running = sum(full_step_tokens(step) for step in turn.steps[: moment.steps]) if turn else 0
-    return REPLY_OVERHEAD + frame + given + running
+        turn = await turn_then(engine.store.reader, call.scope, call.turn_id, moment)
+        running = running if turn is None else _running_tokens(turn, engine.counter.count)
+    return REPLY_OVERHEAD + MESSAGE_OVERHEAD * bool(given) + sum(given) + running
+
+
+def _running_tokens(turn: Turn, count: Callable[[str], int]) -> int:
+    """A running turn with every result in full, and all that is said and shown beside them."""
+    answered = {number: turn.steps[number] for number in answered_steps(turn.messages)}
+    costs = {number: (step.call_tokens, step.result_tokens) for number, step in answered.items()}
+    tokens = layout_tokens(prepared(turn.messages), costs, count, running=True)
+    return full_tokens(replace(turn, steps=tuple(answered.values()), tokens=tokens))

@@ -7,13 +7,13 @@ from typing import Any
 
 import anyio.to_thread
 
-from pagefile.content import Message, Shape, Text, ToolCall, ToolResult, media_in, message_json
+from pagefile.content import Message, Shape, Text, media_in, message_json
 from pagefile.engine.drafts import StepLike, checked_message, checked_steps, made_call_id
 from pagefile.engine.engine import Engine
 from pagefile.errors import InvalidTurnError, NotFoundError, PagefileError
 from pagefile.ports import Complete, EntryQuery, Extend
 from pagefile.records import Entry, Scope, Step, Turn, plain_layout
-from pagefile.shapes import Parsed, answer, answered_steps, given_back, parsed, prepared, question
+from pagefile.shapes import Parsed, answer, answered_steps, calls_of, given_back, parsed, prepared, question
 from pagefile.stores.rules import stands_in
 from pagefile.tiers.page_text import LOADING_TOOLS
 from pagefile.window.measure import layout_tokens, measured_step, side_tokens, turn_tokens
@@ -218,12 +218,24 @@ def no_turn(turn_id: str) -> NotFoundError:
 
 
 def as_of(turn: Turn, messages: int) -> Turn:
-    """The turn as it was when it had this many messages."""
+    """The turn as it was when it had this many messages: results that came later are not there yet."""
     before = turn.messages[:messages]
-    steps = {
-        part.step for message in before for part in message.parts if isinstance(part, ToolCall | ToolResult)
-    }
-    return replace(turn, layout=before, steps=turn.steps[: max(steps, default=-1) + 1])
+    answered = answered_steps(before)
+    named = max(set[int]().union(*map(steps_of, before)), default=-1) + 1
+    steps = [
+        step if number in answered else _unanswered(step) for number, step in enumerate(turn.steps[:named])
+    ]
+    asked = (turn.user, turn.user_tokens) if question(before) else (None, 0)
+    return replace(turn, user=asked[0], user_tokens=asked[1], steps=tuple(steps), layout=before)
+
+
+def steps_of(message: Message) -> set[int]:
+    """The steps that a message calls or answers."""
+    return calls_of(message) | answered_steps([message])
+
+
+def _unanswered(step: Step) -> Step:
+    return Step(step.tool, step.input, "", step.call_id, step.call_tokens)
 
 
 def _said(messages: Sequence[Message]) -> list[tuple[str, str]]:

@@ -60,6 +60,8 @@ class Moment:
     traces: Mapping[str, JsonValue]
     #: Of all the messages.
     messages_hash: str
+    #: How many messages the open turn had; None for a call that was written before this was.
+    messages: int | None = None
 
     def to_json(self) -> JsonObject:
         """As it stands in the options of a call."""
@@ -73,6 +75,7 @@ class Moment:
             "live_turns": self.live_turns,
             "live_tokens": self.live_tokens,
             "steps": self.steps,
+            "messages": self.messages,
             "profile": self.profile,
             "settings": self.settings,
             "traces": self.traces,
@@ -95,6 +98,7 @@ def moment_of(
         live_turns=head.live_turns,
         live_tokens=head.live_tokens,
         steps=0 if view.open_turn is None else len(view.open_turn.steps),
+        messages=0 if view.open_turn is None else len(view.open_turn.messages),
         profile={key: value for key, value in (view.profile or {}).items() if key in ZH.safety} or None,
         settings=_deciding(settings),
         traces=traces,

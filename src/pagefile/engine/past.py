@@ -7,8 +7,11 @@ the place in the log, and up to the revision, that the moment names.
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from itertools import takewhile
 from typing import Literal, TypeVar
 
+from pagefile.content import Message
+from pagefile.engine.messages import as_of, steps_of
 from pagefile.engine.moments import Moment, listed
 from pagefile.errors import HandleNotFoundError, NotFoundError, StoreError
 from pagefile.ports import (
@@ -150,12 +153,11 @@ class PastStore(Store):
         return next((one for one in found if isinstance(one, Checkpoint) and one.seq == seq), None)
 
     async def _open_turn(self, turn_id: str) -> Turn:
-        """The turn that was open then, with the steps it had."""
-        found = await turn_behind(self._store.reader, self.scope, turn_id, self._moment.last_seq)
+        """The turn that was open then, as it was."""
+        found = await turn_then(self._store.reader, self.scope, turn_id, self._moment)
         if found is None:
             raise NotFoundError(f"Turn {turn_id!r}, for which this window was made, is gone.")
-        then = replace(found, seq=None, status="open", assistant=None, assistant_tokens=0)
-        return await self.rewrite(replace(then, steps=found.steps[: self._moment.steps]))
+        return await self.rewrite(found)
 
     # -- facts and pages ----------------------------------------------------------------------------------------------
 
@@ -361,7 +363,25 @@ def _read_only() -> StoreError:
     return StoreError("A window that is made again reads what was, and writes nothing.")
 
 
-async def turn_behind(reader: LogReader, scope: Scope, turn_id: str, seq: int) -> Turn | None:
+async def turn_then(reader: LogReader, scope: Scope, turn_id: str, moment: Moment) -> Turn | None:
+    """The turn for which a window was made, with the messages and the steps it had; None when it is gone."""
+    found = await _turn_behind(reader, scope, turn_id, moment.last_seq)
+    if found is None:
+        return None
+    then = replace(found, seq=None, status="open", assistant=None, assistant_tokens=0)
+    if found.layout is None:
+        return replace(then, steps=found.steps[: moment.steps])
+    return as_of(then, _likely(found.layout, moment.steps) if moment.messages is None else moment.messages)
+
+
+def _likely(layout: Sequence[Message], steps: int) -> int:
+    """How many messages a turn of so many steps had, where nobody wrote it down: models are asked when results are there."""
+    named = (place for place, one in enumerate(layout, 1) if min(steps_of(one), default=steps) < steps)
+    known = max(named, default=0)
+    return known + sum(1 for _ in takewhile(lambda one: one.role != "assistant", layout[known:]))
+
+
+async def _turn_behind(reader: LogReader, scope: Scope, turn_id: str, seq: int) -> Turn | None:
     """A turn that was open when the log went up to `seq`: it ended behind that place, or is still open."""
     while True:
         query = EntryQuery(scope, after_seq=seq, limit=_BATCH)

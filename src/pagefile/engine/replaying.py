@@ -56,6 +56,11 @@ OLDER = (
     "this call was recorded by an older version of Pagefile, which did not write down what is needed to make its "
     "window again; calls recorded since then can be"
 )
+#: Why the window of a turn made of messages may not come out as it was.
+UNNOTED = (
+    "this call was recorded by an older version of Pagefile, which did not write down how many messages its turn had: "
+    "the turn is shown as it most likely was"
+)
 _CHANGED = (
     "every candidate is as it was, but the text of one is not: either a text was changed, or another version of "
     "Pagefile made this window"
@@ -116,7 +121,8 @@ async def rebuilt(engine: Engine, call: Call) -> Rebuilt | None:
     made = replace(made, window=window)
     if hash_of(window) == moment.messages_hash:
         return Rebuilt(made, exact=True, why=())
-    return Rebuilt(made, exact=False, why=(*complaint, *_reasons(receipt_from(call.receipt), window.receipt)))
+    reasons = _reasons(receipt_from(call.receipt), window.receipt)
+    return Rebuilt(made, exact=False, why=(*complaint, *_guessed(made.view.open_turn, moment), *reasons))
 
 
 async def replayed(engine: Engine, call: Call, changes: Mapping[str, JsonValue]) -> Replay:
@@ -339,6 +345,11 @@ class _Rewriter:
         if (step.result, step.whole) == (result, whole):
             return step
         return measured_step(replace(step, result=result, whole=whole), self._counter.count)
+
+
+def _guessed(turn: Turn | None, moment: Moment) -> Sequence[str]:
+    """The complaint that nobody knows which messages a turn had."""
+    return (UNNOTED,) if turn is not None and turn.layout is not None and moment.messages is None else ()
 
 
 def _reasons(was: Receipt, now: Receipt) -> list[str]:

@@ -424,7 +424,9 @@ def check_window(options: JsonObject, receipt: JsonObject) -> None:
     moment = cast("Mapping[str, Any] | None", options.get(KEY))
     if moment is None:
         return
-    known = {one.name: moment[one.name] for one in fields(Moment)}
+    # The one field that older exports do not have.
+    known = {one.name: moment[one.name] for one in fields(Moment) if one.name != "messages"}
+    known["messages"] = moment.get("messages")
     _check_fields(Moment, {**known, "at": _moment(known["at"])})
     if (
         max(known["reset_seq"], known["covered_through_seq"], known["checkpoint_seq"] or 0)

@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from pagefile.engine.engine import Engine
-from pagefile.engine.replaying import rebuilt
+from pagefile.engine.replaying import UNNOTED, rebuilt
 from pagefile.engine.verifying.findings import Finding, Tally, at
 from pagefile.errors import ConflictError, NotFoundError, PagefileError
 from pagefile.ports import UNREADABLE
@@ -80,7 +80,7 @@ class Calls:
             return [at(scope, "note", "call-unreadable", f"call {call.id!r} cannot be made again: {error!r}")]
         if again is None or again.exact:
             return []
-        if await self._lost_something(call, again.window.receipt):
+        if UNNOTED in again.why or await self._lost_something(call, again.window.receipt):
             told = "; ".join(again.why) or "nothing tells why"
             what = f"the window of call {call.id!r} comes out otherwise today: {told}"
             return [at(scope, "note", "call-differs", what, turn=call.turn_id)]
