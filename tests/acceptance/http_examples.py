@@ -142,7 +142,8 @@ def sent(operation: Operation, document: dict[str, Any], uuid: str) -> dict[str,
     """The example request of a route, as arguments for the client."""
     if body := operation.spec.get("requestBody"):
         if JSON not in body["content"]:
-            return {"content": next(iter(body["content"].values()))["example"]}
+            [(kind, described)] = body["content"].items()
+            return {"content": described["example"], "headers": {"Content-Type": kind}}
         reference = body["content"]["application/json"]["schema"]["$ref"].rpartition("/")[2]
         example = document["components"]["schemas"][reference]["examples"][0]
         return {"json": json.loads(json.dumps(example).replace(SOME_UUID, uuid))}

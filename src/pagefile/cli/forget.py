@@ -7,7 +7,7 @@ import typer
 from pagefile.cli.asking import ask
 from pagefile.cli.opening import AsJson, ConfigFile, Db, loaded, run
 from pagefile.cli.output import nothing, number, print_json, print_table, say, table, visible
-from pagefile.records import ErasureReceipt
+from pagefile.records import DEFAULT_TENANT, ErasureReceipt, Scope
 
 
 def forget(
@@ -16,6 +16,7 @@ def forget(
     *,
     user_id: Annotated[str | None, typer.Option(help="A user: all conversations, facts and pages.")] = None,
     tenant: Annotated[str | None, typer.Option(help="A tenant; alone, everything it has.")] = None,
+    scrub: Annotated[bool, typer.Option(help="Rewrite the database's files too: takes a while.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     as_json: AsJson = False,
     db: Db = None,
@@ -31,7 +32,9 @@ def forget(
         ask(f"erase {what} for good", otherwise="nothing was erased.")
     receipt = run(
         settings,
-        lambda memory: memory.forget(user_id=user_id, conversation_id=conversation, tenant=tenant),
+        lambda memory: memory.engine.erase(
+            Scope(tenant or DEFAULT_TENANT, user_id, conversation), scrub=scrub
+        ),
     )
     if not receipt.total:
         raise nothing(

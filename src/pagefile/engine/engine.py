@@ -284,14 +284,16 @@ class Engine:
 
     # -- erasing ------------------------------------------------------------------------------------------------------
 
-    async def erase(self, scope: Scope) -> ErasureReceipt:
-        """Erase a scope through every tier and the store, and count what went."""
+    async def erase(self, scope: Scope, *, scrub: bool = False) -> ErasureReceipt:
+        """Erase a scope through every tier and the store, and count what went; `scrub` rewrites the files of the store too."""
         await self.calls.flush()
         cached = await self._cached(scope)
         # What fails now is asked once more: a tier that others wrote does not keep our own rows from being erased.
         before = await self._forget(scope, {}, outside.ERASING_S)
         receipt = await self.store.erase(scope)
-        receipt = replace(receipt, pending=await self._erase_sessions(cached, receipt.at))
+        left = await self._erase_sessions(cached, receipt.at)
+        of_store = await self.store.scrub() if scrub else receipt.pending
+        receipt = replace(receipt, pending=(*of_store, *left))
         self.ledger.forget()
         self.changes.forget()
         failed: dict[str, Exception] = {}

@@ -1,5 +1,6 @@
 """A Pagefile database in PostgreSQL."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from pagefile.ports import Clock, Store, VectorHome
@@ -19,6 +20,7 @@ from pagefile.stores.postgres.pages import PostgresPages
 from pagefile.stores.postgres.passages import PostgresPageIndex
 from pagefile.stores.postgres.place import Place
 from pagefile.stores.postgres.reader import PostgresReader
+from pagefile.stores.postgres.scrubbing import FREED, LOGGED, scrub
 from pagefile.stores.postgres.sessions import PostgresSessions
 from pagefile.stores.postgres.shelves import PostgresCalls
 from pagefile.stores.postgres.vectors import PostgresVectors
@@ -61,7 +63,10 @@ class PostgresStore(Store):
 
     async def erase(self, scope: Scope) -> ErasureReceipt:
         counts = await self._database.write(lambda connection: erase(connection, scope), again=False)
-        return ErasureReceipt(scope, utc(self._clock.now()), counts)
+        return ErasureReceipt(scope, utc(self._clock.now()), counts, (FREED, LOGGED))
+
+    async def scrub(self) -> Sequence[str]:
+        return await self._database.read(scrub)
 
     async def describe(self) -> JsonObject:
         place = self._database.place

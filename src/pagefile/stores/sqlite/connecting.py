@@ -53,6 +53,19 @@ def open_connections(place: Place, *, readers: int) -> Opened:
         return Opened(writer, tuple(_reader(place) for _ in range(readers)), read_only)
 
 
+def rewrite(place: Place) -> None:
+    """Write the file anew, without the pages that were freed; readers go on, writers wait."""
+    with translating(str(place.path)):
+        connection = connect(str(place.path))
+        try:
+            connection.set_busy_timeout(BUSY_TIMEOUT_MS)
+            _tune(connection, place)
+            connection.execute("VACUUM")
+            connection.pragma("wal_checkpoint", "truncate")
+        finally:
+            connection.close()
+
+
 def _check_directory(path: Path) -> None:
     if not path.parent.is_dir():
         raise StoreUnavailableError(

@@ -1,6 +1,7 @@
 """A Pagefile database in one SQLite file."""
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +10,7 @@ import apsw
 from pagefile.ports import Clock, Store, VectorHome
 from pagefile.records import ErasureReceipt, JsonObject, Scope, utc
 from pagefile.stores.sqlite.auditing import SqliteAuditor
-from pagefile.stores.sqlite.connecting import Place, open_connections
+from pagefile.stores.sqlite.connecting import Place, open_connections, rewrite
 from pagefile.stores.sqlite.derived import SqliteTerms, SqliteWatermarks
 from pagefile.stores.sqlite.driver import Connection
 from pagefile.stores.sqlite.erasing import erase
@@ -76,6 +77,10 @@ class SqliteStore(Store):
         clock, writer = self._parts.clock, self._parts.writer
         counts = await writer.run(lambda connection: erase(connection, scope), purge=True)
         return ErasureReceipt(scope, utc(clock.now()), counts)
+
+    async def scrub(self) -> Sequence[str]:
+        await asyncio.to_thread(rewrite, self._parts.place)
+        return ()
 
     async def describe(self) -> JsonObject:
         place, read_only = self._parts.place, self._parts.read_only
