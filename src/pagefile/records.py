@@ -82,6 +82,14 @@ class Scope:
         if self.conversation is not None:
             checked_id(self.conversation, "conversation id")
 
+    def within(self, scope: "Scope") -> bool:
+        """Whether what is kept in this scope belongs to the other."""
+        return (
+            self.tenant == scope.tenant
+            and scope.user in (None, self.user)
+            and scope.conversation in (None, self.conversation)
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Step:

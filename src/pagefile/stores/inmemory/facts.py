@@ -7,7 +7,7 @@ from pagefile.ports import FactStore
 from pagefile.records import Fact, Revision, Scope, utc
 from pagefile.stores import rules
 from pagefile.stores.facts import Restored, check_expected, checked, fact_text, restored, revisions_of
-from pagefile.stores.inmemory.room import Room, within
+from pagefile.stores.inmemory.room import Room
 
 
 class InMemoryFacts(FactStore):
@@ -20,7 +20,7 @@ class InMemoryFacts(FactStore):
         facts = [
             fact
             for fact in self._room.facts.values()
-            if within(fact.scope, owner) and (retracted or fact.retracted is None)
+            if fact.scope.within(owner) and (retracted or fact.retracted is None)
         ]
         return sorted(facts, key=lambda fact: (fact.recorded, fact.id))
 
@@ -34,7 +34,7 @@ class InMemoryFacts(FactStore):
     async def changed(self, scope: Scope) -> tuple[int, int]:
         self._room.check_open()
         owner = Scope(scope.tenant, rules.user_of(scope))
-        numbers = [row[0] for of, row in self._room.fact_revisions if within(of, owner)]
+        numbers = [row[0] for of, row in self._room.fact_revisions if of.within(owner)]
         return max(numbers, default=0), len(numbers)
 
     async def revise(
@@ -97,5 +97,5 @@ class InMemoryFacts(FactStore):
     async def revisions(self, scope: Scope, *, after: int = 0) -> Sequence[Revision]:
         self._room.check_open()
         owner = Scope(scope.tenant, rules.user_of(scope))
-        rows = [row for of, row in self._room.fact_revisions if within(of, owner) and row[0] > after]
+        rows = [row for of, row in self._room.fact_revisions if of.within(owner) and row[0] > after]
         return revisions_of(rows, owner)

@@ -205,15 +205,6 @@ def _joined(labels: Labels, new: Labels) -> Labels:
     )
 
 
-def within(owned: Scope, scope: Scope) -> bool:
-    """Whether what is owned in the one scope belongs to the other."""
-    return (
-        owned.tenant == scope.tenant
-        and scope.user in (None, owned.user)
-        and scope.conversation in (None, owned.conversation)
-    )
-
-
 def behind(items: list[T], name: Callable[[T], str | None], after: str | None) -> list[T]:
     """The part of a list behind the item of this name."""
     if after is None:

@@ -15,7 +15,7 @@ from pagefile.records import (
 )
 from pagefile.stores import rules
 from pagefile.stores.encoding import plain
-from pagefile.stores.inmemory.room import Room, behind, within
+from pagefile.stores.inmemory.room import Room, behind
 
 
 class InMemoryCalls(CallLog):
@@ -37,13 +37,13 @@ class InMemoryCalls(CallLog):
 
     async def list(self, scope: Scope, *, limit: int = 100, after: str | None = None) -> list[Call]:
         self._room.check_open()
-        newest = [call for call in reversed(self._room.calls.values()) if within(call.scope, scope)]
+        newest = [call for call in reversed(self._room.calls.values()) if call.scope.within(scope)]
         return behind(newest, lambda call: call.id, after)[:limit]
 
     async def get(self, scope: Scope, call_id: str) -> Call:
         self._room.check_open()
         call = self._room.calls.get((scope.tenant, call_id))
-        if call is None or not within(call.scope, scope):
+        if call is None or not call.scope.within(scope):
             raise rules.no_call(call_id)
         return call
 

@@ -23,7 +23,7 @@ from pagefile.stores.inmemory.log import InMemoryTurnLog
 from pagefile.stores.inmemory.media import InMemoryMedia
 from pagefile.stores.inmemory.pages import InMemoryPageIndex, InMemoryPageKeeper, InMemoryPages
 from pagefile.stores.inmemory.reader import InMemoryReader
-from pagefile.stores.inmemory.room import Room, within
+from pagefile.stores.inmemory.room import Room
 from pagefile.stores.inmemory.shelves import InMemoryCalls, InMemorySessions
 from pagefile.stores.inmemory.vectors import InMemoryVectors
 
@@ -62,10 +62,10 @@ class InMemoryStore(Store):
             # Whoever wrote to the conversation, all of it goes.
             room.found(scope)
             goes = Scope(scope.tenant, None, scope.conversation)
-        gone = {key for key, found in room.conversations.items() if within(found.scope, goes)}
+        gone = {key for key, found in room.conversations.items() if found.scope.within(goes)}
 
         def hit(owned: Scope) -> bool:
-            return within(owned, goes) or (owned.tenant, owned.conversation) in gone
+            return owned.within(goes) or (owned.tenant, owned.conversation) in gone
 
         entries = [entry for key in gone for entry in room.conversations[key].entries()]
         summaries = [key for key in gone if room.conversations[key].checkpoint() is not None]
