@@ -111,14 +111,18 @@ class Derivation:
 
     async def _follow(self, derived: Derived, backlog: Backlog, *, sweep: bool) -> int:
         """Read on in the conversations that were written to, or in all of them; returns how many turns that were."""
-        if not sweep:
+        if not sweep and len(backlog.scopes) <= _PAGE:
             behind = [await self.reader.known(scope, derived) for scope in backlog.scopes]
             return await self._read(derived, self.reader.plan(behind), backlog)
         made = 0
         before: list[Behind] = []
         while (behind := await self._marks.behind(derived.tier, limit=_PAGE)) not in ([], before):
             before = behind
-            made += await self._read(derived, self.reader.plan(behind), backlog)
+            plan = self.reader.plan(behind)
+            made += await self._read(derived, plan, backlog)
+            if len(behind) < _PAGE and self.reader.holds(plan):
+                # That was all; what is written meanwhile is for the next round, or this one might never end.
+                break
         return made
 
     async def _read(self, derived: Derived, plan: Plan, backlog: Backlog) -> int:

@@ -78,6 +78,10 @@ class Reader:
         """What is to be read."""
         return Plan(behind, self._erased)
 
+    def holds(self, plan: "Plan") -> bool:
+        """Whether nothing was erased since."""
+        return plan.erased == self._erased
+
     async def known(self, scope: Scope, derived: Derived) -> Behind:
         """Where a conversation stands that somebody wrote to."""
         known = await self._marks.known(scope, derived.tier)
@@ -86,7 +90,7 @@ class Reader:
     async def bite(self, derived: Derived, plan: "Plan", turns: int) -> int:
         """Read on by about `turns` turns; returns how many it was. The plan is empty when everything is read."""
         async with self.lock:
-            if plan.erased != self._erased:
+            if not self.holds(plan):
                 plan.clear()
             epoch = await self._epoch()
             read: list[Turn] = []
