@@ -88,14 +88,15 @@ class History(Tier):
 
     async def maintain(self, scope: Scope) -> None:
         rules = await self._rules_of(scope)
+        # Turns that others write meanwhile are not looked at: they stay behind the watermark.
+        seen = (await self.checkpoints.head(scope)).last_seq if self._dedicated else 0
         try:
             self.filling.measured(scope, await self.checkpoints.tend(scope, rules))
         except Exception:
             self.filling.forget()
             raise
         if self._dedicated:
-            head = await self.checkpoints.head(scope)
-            await self._marks.advance(scope, WATERMARK, head.last_seq)
+            await self._marks.advance(scope, WATERMARK, seen)
 
     async def behind(self) -> Sequence[Scope]:
         if self._mode != "background":
