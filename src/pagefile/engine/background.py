@@ -15,12 +15,22 @@ from pagefile.settings import Settings
 _PRIVATE = frozenset({"memory:", "sqlite:", "sqlite:///:memory:"})
 
 
+def check_shared(settings: Settings, unshared: str) -> None:
+    """Refuse what several processes cannot share: a database that lives in one of them, saying `unshared`, and a Milvus file."""
+    if settings.url.partition("?")[0].rstrip("/") in _PRIVATE:
+        raise SettingsError(unshared)
+    if (settings.vectors or "").startswith("milvus:///"):
+        raise SettingsError(
+            "A Milvus file belongs to one process: name a Milvus server, leave the vectors in the database, or start with one worker."
+        )
+
+
 def dedicated(settings: Settings) -> Settings:
     """The settings of a process that only does background work; refuses a database that others cannot share."""
-    if settings.url.partition("?")[0].rstrip("/") in _PRIVATE:
-        raise SettingsError(
-            f"{settings.url!r} lives in the process that opened it, so a worker beside it would find nothing: name a database file or a server."
-        )
+    check_shared(
+        settings,
+        f"{settings.url!r} lives in the process that opened it, so a worker beside it would find nothing: name a database file or a server.",
+    )
     return replace(settings, worker="dedicated")
 
 

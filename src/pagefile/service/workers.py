@@ -27,7 +27,7 @@ import anyio
 import uvicorn
 from uvicorn.config import STARTUP_FAILURE
 
-from pagefile.engine.background import look_after
+from pagefile.engine.background import check_shared, look_after
 from pagefile.errors import SettingsError
 from pagefile.integrations.prometheus import PrometheusMeter
 from pagefile.service.app import create_app
@@ -54,15 +54,11 @@ def check(settings: Settings) -> None:
     create_app(settings)
     if settings.service.workers == 1:
         return
-    if settings.url.partition("?")[0].rstrip("/") in {"memory:", "sqlite:", "sqlite:///:memory:"}:
-        raise SettingsError(
-            f"Each of {settings.service.workers} workers would have a memory of its own: name a database, best PostgreSQL, or "
-            "start with one worker."
-        )
-    if (settings.vectors or "").startswith("milvus:///"):
-        raise SettingsError(
-            "A Milvus file belongs to one process: name a Milvus server, leave the vectors in the database, or start with one worker."
-        )
+    check_shared(
+        settings,
+        f"Each of {settings.service.workers} workers would have a memory of its own: name a database, best PostgreSQL, or "
+        "start with one worker.",
+    )
 
 
 def serve_one(settings: Settings, listener: socket.socket) -> None:
