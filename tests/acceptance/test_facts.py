@@ -414,7 +414,7 @@ async def test_a_model_that_is_away_is_asked_again(url, caplog):
         await chat.record(user="我对青霉素过敏", assistant="好")
         with caplog.at_level(logging.ERROR, logger="pagefile"):
             await memory.settle()
-        assert (await memory.facts("u"), memory.engine.worker.line("facts").failures) == ([], 1)
+        assert (await memory.facts("u"), (await memory.describe())["tier_failures"]) == ([], {"facts": 1})
         assert "could not look after conversation" in caplog.text
         await chat.record(user="还有别的问题", assistant="请说")
         await memory.settle()

@@ -11,7 +11,7 @@ import anyio
 from pagefile.errors import ErasedError, PagefileError
 from pagefile.ports import CallLog
 from pagefile.records import Call, Scope
-from pagefile.tiers.base import Backlog, Pace
+from pagefile.tiers.base import Backlog, Pace, Report, unreported
 
 logger = logging.getLogger("pagefile")
 
@@ -38,6 +38,7 @@ class CallRecorder:
         self._done = 0
         self.dropped = 0
         self._told = False
+        self.report: Report = unreported
         #: Has what waits written soon.
         self.wake: Callable[[Scope], None] = _unheard
 
@@ -74,13 +75,22 @@ class CallRecorder:
         """Write what is waiting now."""
         # In the order in which they were handed out, whosever they are.
         waiting = sorted(chain.from_iterable(self._waiting.values()), key=itemgetter(0))
-        batch = [(epoch, make()) for _, epoch, make in waiting]
         self._waiting.clear()
+        batch = [(epoch, call) for _, epoch, make in waiting if (call := self._made(make)) is not None]
         # They wait nowhere any more: whoever was stopped here, as when a memory is closed, would lose them.
         with anyio.CancelScope(shield=True):
             for epoch, calls in groupby(batch, key=itemgetter(0)):
                 await self._write([call for _, call in calls], epoch)
-        self._done += len(batch)
+        self._done += len(waiting)
+
+    def _made(self, make: MakeCall) -> Call | None:
+        try:
+            return make()
+        except Exception:
+            # As in `_write`; tried again it would fail again, and nothing would be written any more.
+            self.dropped += 1
+            logger.exception("could not record a window")
+            return None
 
     def _drop_one(self) -> None:
         scope, waiting = next(iter(self._waiting.items()), (None, None))

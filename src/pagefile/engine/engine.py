@@ -15,7 +15,7 @@ from pagefile.engine.calls import CallRecorder
 from pagefile.engine.kit import Kit, standard_tiers
 from pagefile.engine.ledger import Ledger
 from pagefile.engine.metering import MemoryChanges, MeteredSessions
-from pagefile.engine.worker import Worker
+from pagefile.engine.worker import Jobs, Worker
 from pagefile.errors import ClosedError, InvalidTurnError, SettingsError, TierError
 from pagefile.ports import Clock, HeadQuery, Meter, SessionCache, SessionStore, Store
 from pagefile.records import ErasureReceipt, JsonObject, JsonValue, Scope, Step, Turn, checked_text
@@ -39,6 +39,8 @@ _STALLED_S = 5.0
 _LOOK_S = 0.05
 #: How long a listing of calls waits for the newest ones to be written.
 _CATCH_UP_S = 1.0
+#: Names that recorded calls and background work have for something else.
+_RESERVED = frozenset({CallRecorder.name, Jobs.name, "pinned"})
 #: Conversations looked at together.
 _BATCH = 500
 #: A process that only does background work looks for more of it this often.
@@ -88,7 +90,7 @@ class Engine:
         chosen = _checked((*standard_tiers(kit), *more)) if tiers is None else tuple(tiers)
         active = tuple(tier for tier in chosen if tier.incognito or not incognito)
         calls = CallRecorder(kit.store.calls, keep=0 if incognito else kit.settings.calls_kept)
-        apart = incognito or kit.settings.worker == "apart"
+        jobs = Jobs()
         engine = cls(
             kit=kit,
             tiers=chosen,
@@ -96,7 +98,7 @@ class Engine:
             sessions=MeteredSessions(_sessions(kit.store, cache), kit.meter, cache),
             cache=cache,
             worker=Worker(
-                [*(() if apart else active), calls],
+                [jobs, *_maintained(kit.settings, active, more, incognito=incognito), calls],
                 kit.meter,
                 poll_s=_POLL_S if kit.settings.worker == "dedicated" else None,
             ),
@@ -108,7 +110,7 @@ class Engine:
         )
         calls.wake = partial(engine.worker.wake, calls.name)
         shared = () if beside is None else tuple(map(id, beside.tiers))
-        for tier in chosen:
+        for tier in (*chosen, jobs, calls):
             if id(tier) not in shared:
                 tier.report = partial(engine.failed, tier.name)
         return engine
@@ -262,12 +264,17 @@ class Engine:
             await self._settled_apart()
 
     async def _settled_apart(self) -> None:
-        """Wait as long as the process that works for this one makes progress."""
-        seen, since = set[tuple[str, Scope]](), monotonic()
-        while left := {(tier.name, scope) for tier in self.active for scope in await tier.behind()}:
-            if left != seen:
-                seen, since = left, monotonic()
-            elif monotonic() - since > _STALLED_S:
+        """Wait as long as the process that works for this one makes progress with what is written by now."""
+        tiers = [tier for tier in self.active if not self.worker.maintains(tier.name)]
+        left = {(tier.name, scope) for tier in tiers for scope in await tier.behind()}
+        # It leaves a conversation alone until it is quiet.
+        stalled_s = _STALLED_S + max([tier.pace.quiet_s for tier in tiers], default=0.0)
+        since = monotonic()
+        while left:
+            still = left & {(tier.name, scope) for tier in tiers for scope in await tier.behind()}
+            if still != left:
+                left, since = still, monotonic()
+            elif monotonic() - since > stalled_s:
                 logger.warning("background work does not catch up: is a `pagefile worker` running?")
                 return
             await anyio.sleep(_LOOK_S)
@@ -291,6 +298,7 @@ class Engine:
         # What fails now is asked once more: a tier that others wrote does not keep our own rows from being erased.
         before = await self._forget(scope, {}, outside.ERASING_S)
         receipt = await self.store.erase(scope)
+        self.worker.drop(scope)
         left = await self._erase_sessions(cached, receipt.at)
         of_store = await self.store.scrub() if scrub else receipt.pending
         receipt = replace(receipt, pending=(*of_store, *left))
@@ -424,14 +432,27 @@ class Engine:
             await self.cache.close()
 
 
+def _maintained(
+    settings: Settings, active: Sequence[Tier], more: Sequence[Tier], *, incognito: bool
+) -> Sequence[Tier]:
+    """The tiers whose background work this process does: those from outside always, since no other one has them."""
+    if incognito:
+        return ()
+    return [tier for tier in active if tier in more] if settings.worker == "apart" else active
+
+
 def _checked(tiers: tuple[Tier, ...]) -> tuple[Tier, ...]:
     for tier in tiers:
         if not isinstance(tier, Tier) or not _is_name(getattr(tier, "name", "")):  # pyright: ignore[reportUnnecessaryIsInstance] - callers are not type-checked
             raise SettingsError(
                 f'tiers takes instances of Tier that have a name, not {tier!r}: write class Mine(Tier) with name = "mine", and give Mine().'
             )
-    # The recorder of calls works in the background beside the tiers, under its own name.
-    names = [CallRecorder.name, *(tier.name for tier in tiers)]
+    names = [tier.name for tier in tiers]
+    reserved = sorted(_RESERVED.intersection(names))
+    if reserved:
+        raise SettingsError(
+            f"A tier is called {', '.join(reserved)}, as something of Pagefile's own is: give it another name."
+        )
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise SettingsError(

@@ -5,24 +5,26 @@ after a rest that doubles. What is left when the process ends, or dies, the next
 """
 
 import logging
-from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from math import inf
 from time import monotonic
-from typing import Protocol
+from typing import ParamSpec, Protocol
 
 import anyio
 
 from pagefile.backoff import Backoff
 from pagefile.ports import Meter
 from pagefile.records import Scope
-from pagefile.tiers.base import Backlog, Pace, RetryLater
+from pagefile.tiers.base import Backlog, Pace, Report, RetryLater, Tier
 
 logger = logging.getLogger("pagefile")
 
-#: Beyond this many waiting conversations it is cheaper to look at the log than to remember each.
-_MOST_WAITING = 1000
-
+_LOOKING = "look for what others wrote"
+#: What work is about: a conversation, or None for the whole log, in which others may have left something.
+_Key = Scope | None
+P = ParamSpec("P")
 Job = Callable[[Scope], Awaitable[object]]
 
 
@@ -31,6 +33,7 @@ class Chore(Protocol):
 
     name: str
     pace: Pace
+    report: Report
 
     @property
     def drains(self) -> bool: ...
@@ -42,13 +45,31 @@ class Chore(Protocol):
     async def behind(self) -> Sequence[Scope]: ...
 
 
-@dataclass(slots=True)
-class _Waiting:
-    """A conversation that wants work, and since when."""
+class Jobs(Tier):
+    """Work that is no tier's: whoever asks for it brings it along, so it is always done by this process."""
 
-    first: float
+    name = "jobs"
+    pace = Pace(at_once=4)
+
+
+@dataclass(slots=True, eq=False)
+class _Task:
+    """Something that wants to be worked on."""
+
+    #: When it begins, and when at the latest, however much is written meanwhile.
     due: float
+    latest: float
     jobs: dict[Job, None]
+    #: It is left alone until then; infinite: until the line has rested.
+    rests_until: float = 0.0
+    #: Its last trial failed: when the next one works, so may others that failed.
+    failed: bool = False
+    #: A look at the log that nobody asked for.
+    routine: bool = False
+
+    def hurry(self) -> None:
+        """Begin as soon as somebody has time for it."""
+        self.due = self.latest = self.rests_until = 0.0
 
 
 class _Signal:
@@ -78,293 +99,282 @@ class _Signal:
 
 
 class Line:
-    """The background work of one tier."""
+    """The background work of one tier: tasks wait, run, and wait again when they fail."""
 
     def __init__(self, chore: Chore, meter: Meter, *, poll_s: float | None = None) -> None:
         self.chore = chore
         self._meter = meter
         self._pace = chore.pace
-        self._every_s = self._pace.sweep_every_s if poll_s is None else poll_s
-        self._waiting: OrderedDict[Scope, _Waiting] = OrderedDict()
-        self._running: set[Scope] = set()
-        #: What failed, waiting for the end of the rest.
-        self._owed: OrderedDict[Scope, dict[Job, None]] = OrderedDict()
+        self._together = self._pace.together
+        #: How often a process that works for others asks what they wrote.
+        self._poll_s = poll_s
+        self._waiting: dict[_Key, _Task] = {}
+        self._running: dict[_Key, _Task] = {}
         self._backoff = Backoff(first_s=self._pace.first_rest_s, longest_s=self._pace.longest_rest_s)
-        self._polls = poll_s is not None
-        first = self._pace.first_sweep_s if poll_s is None else 0.0
-        #: When what others left behind is looked for next; None for never.
-        self._sweep_at = None if first is None else monotonic() + first
-        self._swept = self._sweep_at is None
-        self._last_write = -1e9
-        self._rounds = 0
-        self._in_round = False
-        #: A round about conversations that were written to here is under way.
-        self._owes_writes = False
-        self._hurried = 0
+        self._last_write = -inf
+        #: Until when each who has nothing to do sleeps.
+        self._naps: list[float] = []
         self._wake = _Signal()
-        #: Until when the last one to pause does so.
-        self._wakes_at = float("inf")
-        self._hurry = _Signal()
-        self._sweeping = _Signal()
         self._progress = _Signal()
-        #: How often work failed since opening.
-        self.failures = 0
+        self._hurry = _Signal()
+        self._hurried = 0
+        polls = poll_s is not None and not self._together
+        first_s = 0.0 if polls else self._pace.first_sweep_s
+        self._looks = first_s is not None
+        self._every_s = poll_s if poll_s is not None and polls else self._pace.sweep_every_s
+        #: Rounds begin with the first look at the log: a process that ends before it leaves them to the next one.
+        self._opens_at = 0.0
+        if first_s is not None:
+            self._opens_at = monotonic() + first_s
+            self._look_at(self._opens_at)
 
     # -- asking for work ----------------------------------------------------------------------------------------------
 
     def wake(self, scope: Scope, job: Job | None = None) -> None:
-        """Have a conversation looked after; asked for twice, it is done once. A job of one's own never runs beside that."""
-        now = monotonic()
-        self._last_write = now
-        if self._pace.together and scope not in self._waiting and len(self._waiting) >= _MOST_WAITING:
-            self.look()
-            return
-        waiting = self._waiting.setdefault(scope, _Waiting(now, now, {}))
-        quiet_until = now if job is not None else now + self._pace.quiet_s
-        waiting.due = min(quiet_until, waiting.first + self._pace.longest_wait_s)
-        waiting.jobs[job or self.chore.maintain] = None
-        # Who wakes by then anyway need not be woken for every turn.
-        if waiting.due < self._wakes_at:
+        """Have a conversation looked after, or a job of one's own done; asked for twice, it is done once."""
+        now = self._last_write = monotonic()
+        task = self._waiting.get(scope)
+        if task is None:
+            task = self._waiting[scope] = _Task(now, now + self._pace.longest_wait_s, {})
+        elif task.rests_until == inf:
+            # It failed; with more to work on it has another chance.
+            task.rests_until = 0.0
+        task.jobs[job or self.chore.maintain] = None
+        task.due = min(now + self._pace.quiet_s, task.latest)
+        # Who wakes by then anyway need not be woken for every turn; who is at work looks around afterwards.
+        if task.due < min(self._naps, default=-inf):
             self._wake.set()
 
     def look(self) -> None:
         """Much was written, by whomever: look for all of it."""
-        if self._pace.first_sweep_s is not None:
-            self._sweep_at = 0.0
-            self._swept = False
-            self._sweeping.set()
-            self._wake.set()
+        if self._looks:
+            self._look_at(0.0)
 
-    def drop(self, within: Callable[[Scope], bool]) -> None:
+    def drop(self, scope: Scope) -> None:
         """Forget the work on conversations that were erased."""
-        for queue in (self._waiting, self._owed):
-            for scope in [scope for scope in queue if within(scope)]:
-                queue.pop(scope)
-
-    @property
-    def idle(self) -> bool:
-        """Whether nothing waits and nothing runs."""
-        return not (self._waiting or self._running or self._in_round)
+        for key in [key for key in self._waiting if key is not None and key.within(scope)]:
+            del self._waiting[key]
+        for key, task in self._running.items():
+            if key is not None and key.within(scope):
+                task.jobs.clear()
+        self._progress.pulse()
 
     async def settle(self) -> None:
         """Wait until what is written by now was looked after; what fails is tried again later, without waiting."""
-        self._pay()
-        await self._finish()
-
-    async def _finish(self) -> None:
-        self._hurried += 1
-        try:
-            await (self._settle_rounds() if self._pace.together else self._settle_jobs())
-        finally:
-            self._hurried -= 1
-            if not self._hurried:
-                self._hurry.clear()
-
-    async def _settle_jobs(self) -> None:
-        while not (self.idle and self._swept):
-            for signal in (self._hurry, self._wake, self._sweeping):
-                signal.set()
-            await self._progress.wait()
-
-    async def _settle_rounds(self) -> None:
-        # The round under way may have read the log already: the one after it has not.
-        wanted = self._rounds + (2 if self._in_round else 1)
-        while self._rounds < wanted:
-            self._hurry.set()
-            self._wake.set()
-            await self._progress.wait()
+        with self._hurrying():
+            asked = self._hurry_up(resting=True)
+            looks = [(key, task) for key, task in asked if key is None]
+            if looks:
+                # What they find is wanted too.
+                await self._end_of(looks)
+                asked += self._hurry_up()
+            await self._end_of(asked)
 
     async def drain(self) -> None:
         """Finish at the end what was written here. A process that never got that far leaves everything to the next one.
 
         One that works for others looks once more for what they wrote.
         """
-        if self._polls:
-            self._sweep_at, self._swept = 0.0, False
-            await self._finish()
+        if not self.chore.drains:
             return
-        if self._pace.together and not (self.chore.drains and (self._waiting or self._owes_writes)):
-            return
-        self._swept = True
-        self._sweep_at = None
-        await self._finish()
+        if self._poll_s is None:
+            self._waiting.pop(None, None)
+        else:
+            await self._try(_LOOKING, self._look)
+        with self._hurrying():
+            asked = self._hurry_up()
+            await self._end_of(
+                [(key, task) for key, task in asked if key is not None or self._poll_s is not None]
+            )
+
+    @contextmanager
+    def _hurrying(self) -> Generator[None]:
+        self._hurried += 1
+        self._hurry.set()
+        try:
+            yield
+        finally:
+            self._hurried -= 1
+            if not self._hurried:
+                self._hurry.clear()
+
+    def _hurry_up(self, *, resting: bool = False) -> list[tuple[_Key, _Task]]:
+        """Have what waits begin now, even what rests; gives that and what runs."""
+        now = monotonic()
+        waiting = [
+            (key, task)
+            for key, task in self._waiting.items()
+            if not task.routine and (resting or task.rests_until <= now)
+        ]
+        for _, task in waiting:
+            task.hurry()
+        self._opens_at = 0.0
+        self._wake.set()
+        return [*self._running.items(), *waiting]
+
+    async def _end_of(self, asked: Iterable[tuple[_Key, _Task]]) -> None:
+        """Wait for the end of tasks; one that failed, or was asked for again, is another one by then."""
+        for key, task in asked:
+            while self._waiting.get(key) is task or self._running.get(key) is task:
+                await self._progress.wait()
 
     # -- doing it -----------------------------------------------------------------------------------------------------
 
     async def run(self) -> None:
         """Work until cancelled."""
-        if self._pace.together:
-            await self._run_rounds()
-            return
         async with anyio.create_task_group() as workers:
-            workers.start_soon(self._sweep_now_and_then)
-            for _ in range(self._pace.at_once):
-                workers.start_soon(self._run_jobs)
+            if self._poll_s is not None and self._together:
+                workers.start_soon(self._poll, self._poll_s)
+            for _ in range(1 if self._together else self._pace.at_once):
+                workers.start_soon(self._work)
 
-    async def _run_jobs(self) -> None:
+    async def _work(self) -> None:
         while True:
-            scope = self._next()
-            if scope is None:
-                await self._pause_until(self._due_at())
+            keys, moment = self._round_ready() if self._together else self._one_ready()
+            if not keys:
+                await self._nap_until(moment)
                 continue
-            jobs = self._waiting.pop(scope).jobs
-            self._running.add(scope)
+            self._meter.observe("pagefile_background_waiting", len(self._waiting))
+            batch = {key: self._waiting.pop(key) for key in keys}
+            if self._waiting:
+                # Others may have counted on this one to wake up in time.
+                self._wake.set()
+            self._running |= batch
             try:
-                for job in jobs:
-                    await self._try(scope, job)
+                await (self._round(batch) if self._together else self._one_by_one(batch))
             finally:
-                self._running.discard(scope)
+                for key in batch:
+                    del self._running[key]
                 self._progress.pulse()
 
-    def _next(self) -> Scope | None:
-        """A conversation whose time has come and that nobody works on."""
-        if self._owed and not self._backoff.left_s:
-            # One of them finds out whether things go well again.
-            scope, jobs = self._owed.popitem(last=False)
-            self._requeue(scope, jobs)
-        now = monotonic()
-        hurried = self._hurry.is_set()
-        for scope, waiting in self._waiting.items():
-            if scope not in self._running and (hurried or waiting.due <= now):
-                return scope
-        return None
-
-    def _due_at(self) -> float | None:
-        moments = [waiting.due for scope, waiting in self._waiting.items() if scope not in self._running]
-        if self._owed:
-            moments.append(monotonic() + self._backoff.left_s)
-        return min(moments, default=None)
-
-    async def _pause_until(self, moment: float | None) -> None:
+    async def _nap_until(self, moment: float) -> None:
         self._wake.clear()
-        self._wakes_at = float("inf") if moment is None else moment
-        with anyio.move_on_after(None if moment is None else max(0.0, moment - monotonic())):
-            await self._wake.wait()
-
-    async def _try(self, scope: Scope, job: Job) -> None:
-        self._meter.observe("pagefile_background_waiting", len(self._waiting))
+        self._naps.append(moment)
         try:
-            await job(scope)
-        except RetryLater:
-            self._owe(scope, job)
+            with anyio.move_on_after(moment - monotonic()):
+                await self._wake.wait()
+        finally:
+            self._naps.remove(moment)
+
+    async def _one_by_one(self, batch: dict[_Key, _Task]) -> None:
+        for key, task in batch.items():
+            if key is None:
+                rest_s = await self._try(_LOOKING, self._look)
+            else:
+                rest_s = await self._do_jobs(key, task)
+            self._ended(key, task, rest_s)
+
+    async def _do_jobs(self, scope: Scope, task: _Task) -> float | None:
+        """Leaves those that failed; one does not keep the others from being done."""
+        rests: list[float] = []
+        for job in [*task.jobs]:
+            # Unless the conversation was erased meanwhile.
+            if job in task.jobs:
+                rest_s = await self._try(_caring(scope), job, scope)
+                if rest_s is None:
+                    task.jobs.pop(job, None)
+                else:
+                    rests.append(rest_s)
+        return max(rests, default=None)
+
+    async def _round(self, batch: dict[_Key, _Task]) -> None:
+        """Everything that waits, in one call."""
+        rests: dict[_Key, float] = {}
+
+        async def attempt(scope: Scope) -> None:
+            if scope in self._waiting and scope not in batch:
+                # Found in the log, and it has a time of its own.
+                return
+            rest_s = await self._try(_caring(scope), self.chore.maintain, scope)
+            if rest_s is not None:
+                rests[scope] = rest_s
+
+        scopes = [key for key in batch if key is not None]
+        backlog = Backlog(scopes, None in batch, self._hurry.is_set(), self._pause, self._busy, attempt)
+        rest_s = await self._try("do its background work", self.chore.maintain_all, backlog)
+        if rest_s is not None:
+            rests |= dict.fromkeys(batch, rest_s)
+        for key in {**batch, **rests}:
+            task = batch.get(key) or _Task(0.0, 0.0, {self.chore.maintain: None})
+            self._ended(key, task, rests.get(key))
+
+    async def _try(
+        self, what: str, work: Callable[P, Awaitable[object]], *args: P.args, **kwargs: P.kwargs
+    ) -> float | None:
+        """None when it goes well, else for how long it is left alone: infinite until the line has rested."""
+        try:
+            await work(*args, **kwargs)
+        except RetryLater as later:
+            return later.seconds
         except Exception as error:
             # No caller waits for this: it is tried again after a rest, with the next turn or at the next opening.
-            self._failed(f"could not look after conversation {scope.conversation!r}", error)
-            self._owe(scope, job)
-        else:
-            self._paid(scope, job)
+            logger.exception("the %s tier could not %s", self.chore.name, what)
+            self.chore.report(error, logs=False)
+            self._backoff.failed()
+            return inf
+        return None
 
-    def _paid(self, scope: Scope, job: Job) -> None:
-        """A job went well. Unless another one of its conversation still fails, all that is owed is worth a trial."""
-        owed = self._owed.get(scope, {})
-        owed.pop(job, None)
-        if owed:
+    def _ended(self, key: _Key, task: _Task, rest_s: float | None) -> None:
+        if rest_s is not None:
+            self._put_back(key, task, rest_s)
             return
-        self._owed.pop(scope, None)
+        if task.failed:
+            self._recovered()
+        if key is None and self._looks and None not in self._waiting:
+            self._look_at(monotonic() + self._every_s, routine=True)
+
+    def _put_back(self, key: _Key, task: _Task, rest_s: float) -> None:
+        """Try again later, together with what came meanwhile; nothing if it was erased."""
+        if key is not None and not task.jobs:
+            return
+        again = self._waiting.pop(key, None)
+        jobs = task.jobs if again is None else task.jobs | again.jobs
+        now = monotonic()
+        self._waiting[key] = _Task(now, now, jobs, now + rest_s, task.failed or rest_s == inf)
+
+    def _recovered(self) -> None:
+        """What had failed works again: everything that failed is worth a trial."""
         self._backoff.succeeded()
-        self._pay()
-
-    def _owe(self, scope: Scope, job: Job) -> None:
-        self._backoff.failed()
-        self._owed.setdefault(scope, {})[job] = None
-
-    def _pay(self) -> None:
-        """Try everything that is owed again."""
-        while self._owed:
-            self._requeue(*self._owed.popitem(last=False))
-
-    def _requeue(self, scope: Scope, jobs: dict[Job, None]) -> None:
-        waiting = self._waiting.setdefault(scope, _Waiting(0.0, 0.0, {}))
-        waiting.jobs |= jobs
+        for task in self._waiting.values():
+            if task.rests_until == inf:
+                task.rests_until = 0.0
         self._wake.set()
 
-    def _failed(self, what: str, error: Exception) -> None:
-        self.failures += 1
-        self._meter.count("pagefile_degraded_total", tier=self.chore.name)
-        logger.error("%s: %s", what, error, exc_info=error)
+    # -- when ---------------------------------------------------------------------------------------------------------
 
-    # -- what others left behind --------------------------------------------------------------------------------------
+    def _one_ready(self) -> tuple[list[_Key], float]:
+        """A task that nobody works on and whose time has come; if there is none, when there will be one."""
+        now, moment = monotonic(), inf
+        rested = now + self._backoff.left_s
+        for key, task in self._waiting.items():
+            if key not in self._running:
+                begins = max(task.due, _rests_until(task, rested))
+                if begins <= now:
+                    # Of those that failed, one finds out whether things go well again.
+                    return [key], now
+                moment = min(moment, begins)
+        return [], moment
 
-    async def _sweep_now_and_then(self) -> None:
-        while self._sweep_at is not None:
-            asked = self._sweeping.is_set() and not self._swept
-            self._sweeping.clear()
-            if asked or monotonic() >= self._sweep_at:
-                await self._sweep()
-            with anyio.move_on_after(max(0.0, self._sweep_at - monotonic())):
-                await self._sweeping.wait()
-
-    async def _sweep(self) -> None:
-        self._sweep_at = monotonic() + self._every_s
-        try:
-            for scope in await self.chore.behind():
-                if scope not in self._owed and scope not in self._running:
-                    self._requeue(scope, {self.chore.maintain: None})
-        except Exception as error:
-            # As in `_try`: the next sweep looks again.
-            self._failed(f"could not look for what the {self.chore.name} tier has left to do", error)
-        self._swept = True
-        self._progress.pulse()
-
-    # -- in rounds ----------------------------------------------------------------------------------------------------
-
-    async def _run_rounds(self) -> None:
-        while True:
-            while not self._round_due():
-                moments = [moment for moment in (self._ready_at(), self._sweep_at) if moment is not None]
-                await self._pause_until(min(moments, default=None))
-            await self._round()
-
-    def _round_due(self) -> bool:
-        if self._hurry.is_set():
-            return True
-        now = monotonic()
-        ready, sweep = self._ready_at(), self._sweep_at
-        return (ready is not None and ready <= now) or (sweep is not None and sweep <= now)
-
-    def _ready_at(self) -> float | None:
-        """When it is quiet, or the first has waited long enough; never before the first look at the log."""
-        if not self._waiting:
-            return None
-        waiting = self._waiting.values()
-        quiet = max(one.due for one in waiting)
-        longest = min(one.first for one in waiting) + self._pace.longest_wait_s
-        ready = min(quiet, longest)
-        return ready if self._swept or self._sweep_at is None else max(ready, self._sweep_at)
-
-    async def _round(self) -> None:
-        hurried = self._hurry.is_set()
-        self._hurry.clear()
-        scopes = list(self._waiting)
-        self._waiting.clear()
-        sweep = self._sweep_at is not None and (not self._swept or monotonic() >= self._sweep_at)
-        if sweep:
-            self._sweep_at = monotonic() + self._every_s
-        self._in_round, self._owes_writes = True, bool(scopes)
-        try:
-            await self._try_round(Backlog(scopes, sweep, hurried, self._pause, self._busy))
-        finally:
-            self._in_round = self._owes_writes = False
-            self._swept = True
-            self._rounds += 1
-            self._progress.pulse()
-
-    async def _try_round(self, backlog: Backlog) -> None:
-        try:
-            await self.chore.maintain_all(backlog)
-        except RetryLater as later:
-            self._sweep_within(later.seconds)
-        except Exception as error:
-            # As in `_try`.
-            self._backoff.failed()
-            self._failed(f"background work of the {self.chore.name} tier", error)
-            self._sweep_within(self._backoff.left_s)
-        else:
-            self._backoff.succeeded()
-
-    def _sweep_within(self, seconds: float) -> None:
-        if self._sweep_at is not None:
-            self._sweep_at = min(self._sweep_at, monotonic() + seconds)
+    def _round_ready(self) -> tuple[list[_Key], float]:
+        """All tasks, when it is quiet or the first has waited long enough; else when that will be."""
+        now, moment = monotonic(), inf
+        rested = now + self._backoff.left_s
+        ready: dict[_Key, _Task] = {}
+        for key, task in self._waiting.items():
+            begins = (
+                _rests_until(task, rested) if key is not None else max(task.due, _rests_until(task, rested))
+            )
+            if begins <= now:
+                ready[key] = task
+            else:
+                moment = min(moment, begins)
+        if ready:
+            quiet, latest = (
+                max(task.due for task in ready.values()),
+                min(task.latest for task in ready.values()),
+            )
+            moment = min(moment, max(self._opens_at, min(quiet, latest)))
+        return ([*ready], now) if moment <= now else ([], moment)
 
     async def _pause(self, seconds: float) -> None:
         """Wait, unless somebody is in a hurry."""
@@ -374,12 +384,49 @@ class Line:
     def _busy(self) -> bool:
         return monotonic() < self._last_write + self._pace.quiet_s
 
+    # -- what others left behind --------------------------------------------------------------------------------------
+
+    def _look_at(self, moment: float, *, routine: bool = False) -> None:
+        self._waiting[None] = _Task(moment, moment, {}, routine=routine)
+        self._wake.set()
+
+    async def _look(self) -> None:
+        """Find out what others wrote. They may still be writing: it is done when it would be if they wrote here."""
+        behind = [scope for scope in await self.chore.behind() if scope not in self._waiting]
+        due = monotonic() + self._pace.quiet_s
+        if self._together:
+            waiting = self._waiting.get(None)
+            if behind and (waiting is None or waiting.routine):
+                self._look_at(due)
+            return
+        for scope in behind:
+            self._waiting[scope] = _Task(due, due, {self.chore.maintain: None})
+        self._wake.set()
+
+    async def _poll(self, every_s: float) -> None:
+        """Rounds about the whole log may cost more than a look: they begin when there is something to do."""
+        while True:
+            await self._try(_LOOKING, self._look)
+            await anyio.sleep(every_s)
+
+
+def _caring(scope: Scope) -> str:
+    return f"look after conversation {scope.conversation!r}"
+
+
+def _rests_until(task: _Task, rested: float) -> float:
+    return rested if task.rests_until == inf else task.rests_until
+
 
 class Worker:
     """Runs the lines of all tiers: inside the process that answers, or as a process of its own."""
 
     def __init__(self, chores: Sequence[Chore], meter: Meter, *, poll_s: float | None = None) -> None:
         self._lines = {chore.name: Line(chore, meter, poll_s=poll_s) for chore in chores}
+
+    def maintains(self, name: str) -> bool:
+        """Whether the work of a tier is done by this process."""
+        return name in self._lines
 
     def line(self, name: str) -> Line:
         """The line of a tier."""
@@ -391,15 +438,19 @@ class Worker:
         if line is not None:
             line.wake(scope)
 
+    def do(self, scope: Scope, job: Job) -> None:
+        """Have a job done that is about a conversation; asked for twice before it begins, it is done once."""
+        self._lines[Jobs.name].wake(scope, job)
+
     def look(self) -> None:
         """Much was written: let every tier look at the whole log."""
         for line in self._lines.values():
             line.look()
 
-    def drop(self, within: Callable[[Scope], bool]) -> None:
+    def drop(self, scope: Scope) -> None:
         """Forget the work on conversations that were erased."""
         for line in self._lines.values():
-            line.drop(within)
+            line.drop(scope)
 
     async def run(self) -> None:
         """Work until cancelled."""

@@ -110,7 +110,7 @@ class ConversationSummarizer:
         One update of a conversation runs at a time; asked for again meanwhile, it is looked at once more. Whatever fails
         there is logged and costs no turn. `memory.settle()` waits for it, and so does closing the memory, for a while.
         """
-        self.store.engine.worker.line(History.name).wake(self.store.scope(conversation_id), self._update)
+        self.store.engine.worker.do(self.store.scope(conversation_id), self._update)
 
     async def _update(self, scope: Scope) -> None:
         conversation_id = scope.conversation or ""

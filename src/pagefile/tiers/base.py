@@ -116,6 +116,8 @@ class Backlog:
     pause: Callable[[float], Awaitable[None]]
     #: Whether turns are being written right now.
     busy: Callable[[], bool]
+    #: Calls `maintain` for a conversation; when that raises, this conversation alone is tried again after a rest.
+    attempt: Callable[[Scope], Awaitable[None]]
 
 
 class RetryLater(Exception):  # noqa: N818 - says what to do, and nothing went wrong that is not known yet
@@ -126,7 +128,7 @@ class RetryLater(Exception):  # noqa: N818 - says what to do, and nothing went w
         self.seconds = seconds
 
 
-def _unreported(error: Exception, *, logs: bool = True) -> None:
+def unreported(error: Exception, *, logs: bool = True) -> None:
     """A tier without an engine reports to none."""
 
 
@@ -142,7 +144,7 @@ class Tier(ABC):
     #: How its background work is paced.
     pace: Pace = Pace()
     #: Told of a failure that costs context and no answer; the engine counts and logs it, unless it is one of many alike.
-    report: Report = _unreported
+    report: Report = staticmethod(unreported)
 
     # -- turns in -----------------------------------------------------------------------------------------------------
 
@@ -184,9 +186,13 @@ class Tier(ABC):
         """Catch up with a conversation. Being called once too often must do no harm; what raises is tried again after a rest."""
 
     async def maintain_all(self, backlog: Backlog) -> None:
-        """Catch up with several conversations at once, for a tier whose pace asks for that."""
-        for scope in backlog.scopes:
-            await self.maintain(scope)
+        """Catch up with several conversations at once, for a tier whose pace asks for that.
+
+        What raises is tried again after a rest, with all of them.
+        """
+        left = await self.behind() if backlog.sweep else ()
+        for scope in dict.fromkeys((*backlog.scopes, *left)):
+            await backlog.attempt(scope)
 
     @property
     def drains(self) -> bool:

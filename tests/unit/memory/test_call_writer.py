@@ -40,6 +40,7 @@ async def test_whoever_waits_does_not_wait_for_the_gathering(store):
     """`settle` has them written at once, however long others are gathered."""
     writer = CallRecorder(store.calls, keep=3)
     worker = Worker([writer], NoMeter())
+    writer.wake = lambda scope: worker.wake(writer.name, scope)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(worker.run)
         for number in range(5):
@@ -60,3 +61,15 @@ async def test_too_many_are_dropped_and_told(store, caplog):
     await writer.flush()
     assert await store.calls.list(Scope("tenant", "ada", "c1")) == []
     assert len(await store.calls.list(Scope("tenant", "ada", "c2"))) == 1
+
+
+async def test_a_window_that_cannot_be_written_down_costs_no_other(store, caplog):
+    """It is dropped and told; whoever erases later is not kept from it."""
+    writer = CallRecorder(store.calls, keep=3)
+    writer.add(A, lambda: call("a", scope=A))
+    writer.add(B, lambda: 1 // 0)
+    await writer.flush()
+    assert ["a"] == [found.id for found in await store.calls.list(Scope("tenant"))]
+    assert (1, False) == (writer.dropped, writer.waiting)
+    await writer.flush()
+    assert "could not record" in caplog.text

@@ -39,7 +39,6 @@ from pagefile.standalone import (
     memory_data_of,
 )
 from pagefile.standalone.hybrid_history import unique_relevant
-from pagefile.tiers.history import History
 
 #: Questions with these prefixes need no knowledge base.
 NO_RETRIEVAL = ("", "general")
@@ -251,7 +250,7 @@ def _index_later(history: ConversationHistory, scope: Scope, turn_id: str, user:
         async def job(_: Scope) -> None:
             await index()
 
-        history.store.engine.worker.line(History.name).wake(scope, job)
+        history.store.engine.worker.do(scope, job)
     if history.summarizer is not None:
         history.summarizer.schedule_update(conversation)
 
