@@ -118,10 +118,10 @@ class Line:
         self._progress = _Signal()
         self._hurry = _Signal()
         self._hurried = 0
-        polls = poll_s is not None and not self._together
-        first_s = 0.0 if polls else self._pace.first_sweep_s
+        first_s, self._every_s = self._pace.first_sweep_s, self._pace.sweep_every_s
+        if poll_s is not None and not self._together:
+            first_s, self._every_s = 0.0, poll_s
         self._looks = first_s is not None
-        self._every_s = poll_s if poll_s is not None and polls else self._pace.sweep_every_s
         #: Rounds begin with the first look at the log: a process that ends before it leaves them to the next one.
         self._opens_at = 0.0
         if first_s is not None:
