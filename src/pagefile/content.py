@@ -42,15 +42,6 @@ class ToolCall:
 
 
 @dataclass(frozen=True, slots=True)
-class ToolResult:
-    """What a tool returned; the step has the text. Images and files that came with it stand here."""
-
-    step: int
-    media: "tuple[Media, ...]" = ()
-    error: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class Media:
     """An image, a sound or a file: its bytes are a blob of the store, or it is only pointed at."""
 
@@ -64,6 +55,15 @@ class Media:
     size: int = 0
     #: What it is taken to cost in a window: providers count pixels and pages, not words.
     tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """What a tool returned; the step has the text. Images and files that came with it stand here."""
+
+    step: int
+    media: tuple[Media, ...] = ()
+    error: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -300,6 +300,7 @@ def written(path, *records):
     "broken",
     [
         SESSION | {"value": []},
+        SESSION | {"value": {"user_snapshot": True}},
         SESSION | {"value": {"a": "\0"}},
         SESSION | {"conversation_id": "else"},
         MARK | {"tier": "episodes"},
@@ -335,7 +336,7 @@ async def test_a_damaged_line_is_named_and_nothing_is_written(tmp_path, broken):
         with pytest.raises(TransferError, match=r"(?i)line 5"):
             await memory.import_(file)
         assert [] == await lines(memory, tmp_path / "left.jsonl")
-    if broken not in (SESSION | {"value": {"a": "\0"}}, SESSION | {"conversation_id": "else"}, CALL | {"conversation_id": "else", "turn_id": "t"}):  # fmt: skip
+    if broken not in (SESSION | {"value": {"a": "\0"}}, SESSION | {"value": {"user_snapshot": True}}, SESSION | {"conversation_id": "else"}, CALL | {"conversation_id": "else", "turn_id": "t"}):  # fmt: skip
         with pytest.raises(ValueError):
             LINE.validate_json(json.dumps(broken))
 

@@ -6,8 +6,8 @@ its kind.
 
 import json
 from base64 import b64decode, b64encode
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
 from datetime import datetime
 from hashlib import sha256
 from math import isfinite
@@ -16,7 +16,7 @@ from typing import Any, Literal, TypeAlias, TypeVar, Union, cast, get_args, get_
 
 import numpy as np
 
-from pagefile.content import Media, Message, Role, Shape, ToolCall, ToolResult, message_from, message_json
+from pagefile.content import Media, Message, Part, ToolCall, ToolResult, media_in, message_from, message_json
 from pagefile.engine.asking import BESIDE, MAX_INT, Request
 from pagefile.engine.drafts import checked_json, checked_labels
 from pagefile.engine.moments import KEY, Moment, listed
@@ -40,7 +40,8 @@ from pagefile.records import (
     checked_text,
     utc,
 )
-from pagefile.shapes import note
+from pagefile.shapes import Filling, note
+from pagefile.shapes.skeleton import filled
 from pagefile.tiers.facts_learning import TIER
 from pagefile.tiers.page_text import checked_uuid
 from pagefile.window.candidates import candidate_from
@@ -229,6 +230,8 @@ class Reader:
         self._tenant = tenant
         self._name = name
         self._scope: Scope | None = None
+        #: Images and files of the conversation that has begun.
+        self._blobs: dict[str, bytes] = {}
         self.number = 0
 
     def read(self, line: str) -> Record | None:
@@ -237,7 +240,7 @@ class Reader:
         try:
             record = _parsed(line, self.number)
             return None if self.number == 1 else self._record(record)
-        except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
+        except (AttributeError, KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
             if isinstance(error, TransferError):
                 raise
             said = str(error) if isinstance(error, PagefileError) else repr(error)
@@ -259,6 +262,7 @@ class Reader:
                 return None
             case "conversation":
                 self._scope = Scope(self._tenant, _id_or_none(record["user_id"]), _id(record["id"]))
+                self._blobs = {}
                 labels = {name: record.get(name) for name in ("project", "language", "timezone")}
                 return Begun(self._scope, _id_or_none(record["agent"]), checked_labels(**labels))
             case "page":
@@ -275,7 +279,7 @@ class Reader:
                     raise TransferError(
                         f"The {record['type']} on line {self.number} stands before any conversation, or behind them all: the file is damaged."
                     )
-                return _entry(record, self._scope)
+                return _entry(record, self._scope, self._blobs)
             case str() as unknown:
                 return Unknown(f"Line {self.number} is a record of the unknown type {unknown[:80]!r}")
             case other:
@@ -297,9 +301,11 @@ class Reader:
             raise self._astray(str(record["type"]))
         _id_or_none(record["user_id"])
         if record["type"] == "session":
-            return SessionOf(_object(record["value"], "value"))
+            return SessionOf(_session(record["value"]))
         if record["type"] == "media":
-            return _bytes(record)
+            found = _bytes(record)
+            self._blobs[found.hash] = found.data
+            return found
         if record["tier"] != TIER:
             raise ValueError(f"tier is {str(record['tier'])[:80]}")
         return Mark(_count(record["seq"], "seq"))
@@ -338,11 +344,11 @@ def _parsed(line: str, number: int) -> dict[str, JsonValue]:
     return found
 
 
-def _entry(record: dict[str, JsonValue], scope: Scope) -> Entry:
+def _entry(record: dict[str, JsonValue], scope: Scope, blobs: Mapping[str, bytes]) -> Entry:
     match record["type"]:
         case "turn":
             steps = [_checked(Step, step) for step in cast("list[dict[str, object]]", record["steps"])]
-            layout = _layout(record.get("layout"), len(steps))
+            layout = _layout(record.get("layout"), steps, blobs)
             return _checked(Turn, {**_fields(record, scope), "steps": tuple(steps), "layout": layout})
         case "checkpoint":
             return _checked(Checkpoint, _fields(record, scope))
@@ -350,19 +356,55 @@ def _entry(record: dict[str, JsonValue], scope: Scope) -> Entry:
             return _checked(Reset, _fields(record, scope))
 
 
-def _layout(value: JsonValue, steps: int) -> tuple[Message, ...] | None:
-    """The messages of a turn, each of which names only steps that the turn has."""
+def _layout(
+    value: JsonValue, steps: Sequence[Step], blobs: Mapping[str, bytes]
+) -> tuple[Message, ...] | None:
+    """The messages of a turn: every part is what it says, and every reference leads somewhere."""
     if value is None:
         return None
     found = cast("list[JsonObject]", checked_json(value, "layout"))
     messages = tuple(message_from(message) for message in found)
+    # An archived result is on the line of its page: a reference into it is followed as far as its placeholder goes.
+    whole = [replace(step, whole=True, lost_chars=0) for step in steps]
     for message in messages:
-        if message.role not in get_args(Role) or message.shape not in get_args(Shape):
-            raise ValueError(f"a message has the role {message.role!r} and the shape {message.shape!r}")
-        for part in message.parts:
-            if isinstance(part, ToolCall | ToolResult) and not 0 <= part.step < steps:
+        _check_record(message)
+        for part in (*message.parts, *media_in([message])):
+            _check_record(part)
+            if isinstance(part, ToolCall | ToolResult) and part.step >= len(steps):
                 raise ValueError(f"a message names step {part.step}, which is not there")
+        if message.given is not None:
+            _check_given(message, Filling(whole, _own(message, blobs)), archived=whole != list(steps))
     return messages
+
+
+def _own(message: Message, blobs: Mapping[str, bytes]) -> dict[str, bytes]:
+    """The bytes of a message's images and files; those that are not in the file are no damage: they may be gone."""
+    return {media.blob: blobs.get(media.blob, b"") for media in media_in([message]) if media.blob}
+
+
+def _check_given(message: Message, filling: Filling, *, archived: bool) -> None:
+    """Follow every reference of a message once: one that leads nowhere would be found when the message is given back."""
+
+    def follow(reference: str, value: object) -> object:
+        try:
+            return filling.as_given(replace(message, given={reference: cast("JsonValue", value)}))
+        except json.JSONDecodeError:
+            if reference == "$result_json" and archived:
+                return None
+            raise
+        except LookupError as error:
+            raise ValueError(f"a message refers to {reference} {value!r}, which is not there") from error
+
+    if not isinstance(filled(message.given, follow), dict):
+        raise TypeError(f"a message as it came is {str(message.given)[:80]}")
+
+
+def _session(given: JsonValue) -> JsonObject:
+    """The session value; what windows read of it is what they take it for."""
+    value = _object(given, "value")
+    if value.get("user_snapshot") is not None:
+        _object(value["user_snapshot"], "user_snapshot")
+    return value
 
 
 def _bytes(record: dict[str, JsonValue]) -> Bytes:
@@ -528,6 +570,10 @@ def _checked(kind: type[R], given: Mapping[str, object]) -> R:
     if "id" in given:
         _id(given["id"])
     return record
+
+
+def _check_record(record: Message | Part) -> None:
+    _check_fields(type(record), {known.name: getattr(record, known.name) for known in fields(record)})
 
 
 def _check_fields(kind: type[object], given: Mapping[str, object]) -> None:
