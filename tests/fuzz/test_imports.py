@@ -16,6 +16,7 @@ from pagefile.settings import ArchiveSettings
 from pagefile.standalone import format_memory_for_injection, get_memory_data
 from pagefile.text.facts_data import given_facts, sections
 from pagefile.wire.transfer import LINE
+from tests.unit.shapes.test_shapes import CHAT
 
 from .values import FOREIGN, JSONISH, TEXT, nested
 
@@ -39,6 +40,7 @@ def exported(tmp_path_factory) -> list[str]:
                 await chat.checkpoint("摘要：说过一次。", recent_turns=1)
                 await chat.reset()
                 await chat.record("又问", "又答", at=AT)
+                await chat.record(messages=CHAT, at=AT)
                 await chat.context("他住哪儿？", instructions="简短。")
                 await memory.engine.store.watermarks.advance(chat.scope, "facts", 2)
             first = await memory.remember("他住在上海。", user_id="u", attribute="home")
@@ -78,6 +80,12 @@ async def looked_at(memory: Memory) -> None:
         for call in await chat.calls():
             with suppress(PagefileError):
                 await chat.explain(call.id)
+        turns = await chat.turns()
+        for turn in turns:
+            await chat.messages(turn)
+        # A call would be written down, also where nothing was imported.
+        window = await chat.context("下一问") if turns else None
+        assert window is None or "failed" not in str(window.receipt.degraded)
     for owner in await memory.engine.store.facts.owners("default"):
         await memory.facts(owner.user, as_of=AT)
 
@@ -149,11 +157,11 @@ def test_a_damaged_field_is_refused_or_read_and_never_by_half(exported, tmp_path
 def test_damage_deep_in_a_line_is_refused_or_read_and_never_by_half(
     exported, tmp_path_factory, damaged, inner
 ):
-    """A receipt, a moment, a fact as it was: what comes in can be explained, or says why it cannot."""
+    """A receipt, a moment, a message, a fact as it was: what comes in can be shown and explained, or says why it cannot."""
     line, field, value = damaged
-    deep = [
-        n for n, text in enumerate(exported) if json.loads(text)["type"] in {"call", "revision", "session"}
-    ]
+    kinds = {"call", "revision", "session", "turn"}
+    records = [json.loads(text) for text in exported]
+    deep = [n for n, one in enumerate(records) if one["type"] in kinds and len(list(holders(one))) > 1]
     lines = list(exported)
     number = deep[line % len(deep)]
     record = json.loads(lines[number])
