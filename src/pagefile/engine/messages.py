@@ -1,6 +1,7 @@
 """What a turn says, on its way into the log: in the short form, or as the messages of a provider's client."""
 
 import json
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -10,13 +11,26 @@ import anyio.to_thread
 from pagefile.content import Message, Shape, Text, media_in, message_json
 from pagefile.engine.drafts import StepLike, checked_message, checked_steps, made_call_id
 from pagefile.engine.engine import Engine
+from pagefile.engine.pages import loaded_again
 from pagefile.errors import InvalidTurnError, NotFoundError, PagefileError
 from pagefile.ports import Complete, EntryQuery, Extend
 from pagefile.records import Entry, Scope, Step, Turn, plain_layout
-from pagefile.shapes import Parsed, answer, answered_steps, calls_of, given_back, parsed, prepared, question
+from pagefile.shapes import (
+    Parsed,
+    answer,
+    answered_steps,
+    calls_of,
+    given_back,
+    note,
+    parsed,
+    prepared,
+    question,
+)
 from pagefile.stores.rules import stands_in
-from pagefile.tiers.page_text import LOADING_TOOLS
 from pagefile.window.measure import layout_tokens, measured_step, side_tokens, turn_tokens
+from pagefile.window.placeholder import loaded_chars
+
+logger = logging.getLogger("pagefile")
 
 #: From this many characters on, counting tokens would hold up the event loop.
 _THREAD_FROM_CHARS = 50_000
@@ -193,12 +207,12 @@ class Desk:
 
     async def given_back(self, turn: Turn, shape: Shape | None) -> list[dict[str, Any]]:
         """The messages of a turn as they came, or in another shape, with the whole of every result that is still there."""
-        steps = [await self.whole_step(step) for step in turn.steps]
+        steps = [await self._complete_step(turn, number) for number in range(len(turn.steps))]
         return given_back(turn.messages, steps, await self.blobs(turn), shape)
 
     async def whole_step(self, step: Step) -> Step:
         """The step with the text of its page; as it is when that was purged, or when it only showed a page."""
-        if step.page is None or step.whole or step.tool in LOADING_TOOLS:
+        if step.page is None or step.whole or loaded_chars(step.result) is not None:
             return step
         try:
             _, text = await self._engine.store.pages.load(self._scope, step.page)
@@ -206,10 +220,32 @@ class Desk:
             return step
         return Step(step.tool, step.input, text, step.call_id, step.call_tokens)
 
+    async def _complete_step(self, turn: Turn, number: int) -> Step:
+        """The step with its whole result; for one that showed a page, what it showed of it, made again."""
+        step = turn.steps[number]
+        if step.whole or loaded_chars(step.result) is None:
+            return await self.whole_step(step)
+        try:
+            text = await loaded_again(self._engine, self._scope, turn, number)
+        except PagefileError:
+            return step
+        return step if text is None else replace(step, result=text, whole=True)
+
     async def blobs(self, turn: Turn) -> dict[str, bytes]:
-        """The bytes of the images and files of a turn."""
-        wanted = {media.blob for media in media_in(turn.messages) if media.blob}
-        return {blob: await self._engine.store.media.load(self._scope, blob) for blob in sorted(wanted)}
+        """The bytes of its images and files. One whose bytes are gone is left out and logged: messages then only name it."""
+        found: dict[str, bytes] = {}
+        for media in {media.blob: media for media in media_in(turn.messages)}.values():
+            if media.blob is None:
+                continue
+            try:
+                found[media.blob] = await self._engine.store.media.load(self._scope, media.blob)
+            except NotFoundError:
+                logger.warning(
+                    "%s of turn %s is only named: its bytes are not in the store any more",
+                    note(media),
+                    turn.id,
+                )
+        return found
 
 
 def no_turn(turn_id: str) -> NotFoundError:

@@ -2,16 +2,18 @@
 
 import logging
 from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
 
 from pagefile.engine.asking import at_least
 from pagefile.engine.engine import Engine
 from pagefile.errors import HandleNotFoundError, InvalidTurnError, PagefileError
-from pagefile.records import Page, Scope, Turn, checked_text
+from pagefile.records import JsonValue, Page, Scope, Turn, checked_text
 from pagefile.text.words import terms
 from pagefile.tiers.archive import Archive
 from pagefile.tiers.page_text import checked_uuid, explained, fitting_slice, slice_of
 from pagefile.tiers.paging import LEAST_EXCERPT_TOKENS
-from pagefile.window.placeholder import LOAD_TOOL, SEARCH_TOOL, short_placeholder
+from pagefile.window.placeholder import LOAD_TOOL, SEARCH_TOOL, loaded_chars, short_placeholder
 from pagefile.window.wording import WORDINGS
 
 logger = logging.getLogger("pagefile")
@@ -70,6 +72,15 @@ async def _load(engine: Engine, scope: Scope, open_turn: Turn | None, arguments:
             f"[窗口已满 / window full] {page.uuid}: the pages loaded in this turn fill half of the window already. "
             "Answer with what is there, or ask for passages in the next turn."
         )
+    asked = None if open_turn is None else open_turn.user
+    return await _answer(engine, (page, text), arguments, asked, room)
+
+
+async def _answer(
+    engine: Engine, found: tuple[Page, str], arguments: Mapping[str, object], asked: str | None, room: int
+) -> str:
+    """The part of a page that the arguments ask for, within so many tokens."""
+    page, text = found
     offset, limit = arguments.get("offset"), arguments.get("limit")
     if isinstance(offset, int) or isinstance(limit, int):
         start = offset if isinstance(offset, int) and 0 <= offset <= len(text) else 0
@@ -80,8 +91,35 @@ async def _load(engine: Engine, scope: Scope, open_turn: Turn | None, arguments:
     query = query if isinstance(query, str) and query.strip() else None
     if query is None and page.tokens <= room:
         return text
-    asked = query or (open_turn.user if open_turn is not None else None) or page.query_summary
-    return await engine.tier(Archive).excerpt(text, asked, room) + _more(page, 0)
+    query = query or asked or page.query_summary
+    return await engine.tier(Archive).excerpt(text, query, room) + _more(page, 0)
+
+
+async def loaded_again(engine: Engine, scope: Scope, turn: Turn, number: int) -> str | None:
+    """What a step of a turn loaded, made again from its page; None when that does not give as many characters as it had."""
+    step = turn.steps[number]
+    if step.page is None:
+        return None
+    found = await engine.store.pages.load(scope, step.page)
+    asked: Mapping[str, JsonValue] = step.input if isinstance(step.input, Mapping) else {}
+    room, before = engine.settings.window_tokens // 2, replace(turn, steps=turn.steps[:number])
+    answers = [
+        *await _by_hand(engine, scope, step.page, asked),
+        # The turn was written down afterwards, or it was open when the tool was called.
+        await _answer(engine, found, asked, None, room),
+        await _answer(engine, found, asked, turn.user, room - _loaded_tokens(before)),
+    ]
+    chars = loaded_chars(step.result)
+    return next((text for text in answers if len(text) == chars), None)
+
+
+async def _by_hand(engine: Engine, scope: Scope, uuid: str, asked: Mapping[str, Any]) -> list[str]:
+    """What `load` answers, unless it takes no such arguments."""
+    query, offset, limit = asked.get("query"), asked.get("offset") or 0, asked.get("limit")
+    try:
+        return [await load_text(engine, scope, uuid, query=query, offset=offset, limit=limit, counted=False)]
+    except PagefileError:
+        return []
 
 
 def _more(page: Page, read_to: int) -> str:

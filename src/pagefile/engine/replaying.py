@@ -32,7 +32,7 @@ from pagefile.tiers.past import Before, PastWindow
 from pagefile.window.candidates import PRIORITY, Block
 from pagefile.window.comparing import Comparison, compared
 from pagefile.window.measure import measured_step, step_tokens
-from pagefile.window.placeholder import placeholder, placeholder_uuid
+from pagefile.window.placeholder import loaded_chars, placeholder, placeholder_uuid
 from pagefile.window.receipt import Receipt, Verdict, Window, receipt_from
 from pagefile.window.wording import WORDINGS, Wording
 
@@ -325,8 +325,9 @@ class _Rewriter:
             return step
         try:
             if step.tool in LOADING_TOOLS:
-                note = self._wording.loaded.format(uuid=step.page, chars=step.page_chars)
-                return step if step.whole else self._measured(step, note, whole=False)
+                chars = loaded_chars(step.result)
+                note = self._wording.loaded.format(uuid=step.page, chars=chars)
+                return step if chars is None else self._measured(step, note, whole=False)
             if step.page_chars <= self._threshold:
                 _, text = (
                     (None, step.result) if step.whole else await self._pages.load(self._scope, step.page)

@@ -258,7 +258,7 @@ class Archive(Tier):
             page, _ = await self._pages.load(scope, uuid or "")
         except (HandleNotFoundError, StoreError):
             return None
-        note = self._rules.wording.loaded.format(uuid=page.uuid, chars=page.length)
+        note = self._rules.wording.loaded.format(uuid=page.uuid, chars=len(step.result))
         return measured_step(replace(_with_page(step, page), result=note, whole=False), self._counter.count)
 
     def _cut(self, step: Step, error: StoreError) -> Step:

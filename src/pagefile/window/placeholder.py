@@ -25,6 +25,7 @@ _FITS: tuple[tuple[int, int, int], ...] = (
 _UUID = r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
 _LONG = re.compile(rf"^📎 \[(?:工具结果存档|archived tool result): ({_UUID})\]\n{RULE}\n")
 _SHORT = re.compile(rf"^📎 \[(?:存档|archived):({_UUID})\]")
+_LOADED = re.compile(rf"{_SHORT.pattern} (?:已加载([0-9]+)字|([0-9]+) characters loaded) ")
 _SHORT_LINE = re.compile(rf"{_SHORT.pattern}.*", re.MULTILINE)
 #: What is left of an answer that names no page, and how many pages are named of one that has no placeholders.
 _ANSWER_SHOWN = 200
@@ -50,6 +51,12 @@ def short_placeholder(page: Page, wording: Wording = ZH) -> str:
     """The one-line form for tight budgets; it keeps the call that brings the page back."""
     about = " ".join(page.result_summary.split())[:40]
     return wording.short.format(uuid=page.uuid, chars=page.length, about=about)
+
+
+def loaded_chars(note: str) -> int | None:
+    """How many characters were loaded, as the note that is left of a load says; None if this is no such note."""
+    found = _LOADED.match(note)
+    return None if found is None else int(found[2] or found[3])
 
 
 def _long(page: Page, wording: Wording, query_shown: int, source_shown: int, summary_shown: int) -> str:

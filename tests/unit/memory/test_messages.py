@@ -480,3 +480,86 @@ async def test_a_named_shape_is_one_that_its_provider_takes(memory):
     sent = await chat.messages(cut, shape="anthropic")
     assert "tool_use" not in str(sent)
     assert SAID[0]["content"][0] in sent[-1]["content"]
+
+
+LINES = "\n".join(f"line {number} of the result, with words enough" for number in range(3000))
+
+
+def called(tool, result, **arguments):
+    """A turn in which a tool was called."""
+    return [
+        {"role": "user", "content": "Which line?"},
+        {
+            "role": "assistant",
+            "content": [{"type": "tool_use", "id": "b", "name": tool, "input": arguments}],
+        },
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "b", "content": result}]},
+        {"role": "assistant", "content": [{"type": "text", "text": "That one."}]},
+    ]
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [{}, {"offset": 100, "limit": 9000}, {"limit": 500}, {"query": "line 77"}, {"query": "line 77", "limit": 300}],
+)  # fmt: skip
+@pytest.mark.parametrize("way", ["load", "call_tool", "open turn"])
+async def test_what_was_loaded_is_given_back(memory, asked, way):
+    """A turn keeps only a note of it, and `messages()` makes it again from the page."""
+    chat = memory.conversation("c", user_id="ada")
+    page = (await chat.record(messages=called("fetch", LINES))).steps[0].page
+    messages = called("load_tool_history", "", uuid=page, **asked)
+    turn = await chat.begin(messages=messages[:1]) if way == "open turn" else None
+    found = (
+        await chat.load(page, **asked)
+        if way == "load"
+        else await chat.call_tool("load_tool_history", {"uuid": page, **asked}, turn=turn)
+    )
+    messages[2]["content"][0]["content"] = found
+    if turn is None:
+        turn = await chat.record(messages=messages)
+    else:
+        turn = await chat.complete(await chat.extend(turn, messages[1:]))
+    assert len(turn.steps[0].result) < 200
+    assert messages == await chat.messages(turn)
+
+
+async def test_what_was_not_loaded_from_the_page_stays_a_note(memory):
+    """Nobody is given another text than the one that was recorded."""
+    chat = memory.conversation("c", user_id="ada")
+    page = (await chat.record(messages=called("fetch", LINES))).steps[0].page
+    turn = await chat.record(messages=called("load_tool_history", "my own words", uuid=page))
+    shown = (await chat.messages(turn))[2]["content"][0]["content"]
+    assert shown == turn.steps[0].result
+    assert "12 characters loaded" in shown or "已加载12字" in shown
+
+
+@pytest.mark.parametrize("tool", ["load_tool_history", "search_tool_history"])
+async def test_a_long_answer_of_our_own_tools_is_given_back(memory, tool):
+    """It has a page of its own when there is none that it was loaded from."""
+    chat = memory.conversation("c", user_id="ada")
+    messages = called(tool, [{"type": "text", "text": LINES}, {"type": "text", "text": "end"}], uuid="none")
+    turn = await chat.record(messages=messages)
+    assert not turn.steps[0].whole
+    assert messages == await chat.messages(turn)
+
+
+async def test_one_missing_picture_costs_only_itself(memory, monkeypatch, caplog):
+    """Where its bytes are gone it is named in its place and in the log; the rest is given back, and a fork is made."""
+    chat = memory.conversation("c", user_id="ada")
+    other = {"type": "image", "source": {"type": "base64", "media_type": "image/gif", "data": "R0lGODlh"}}
+    more = [{"role": "user", "content": [other, {"type": "text", "text": "And this?"}]}, *SAID]
+    turn = await chat.record(messages=[*ASKED, *LOOKED, *SEEN, *SAID, *more])
+    media = memory.engine.store.media
+    gone = turn.messages[0].parts[0].blob
+    load = media.load
+
+    async def lossy(scope, blob):
+        return await load(scope, "0" * 64 if blob == gone else blob)
+
+    monkeypatch.setattr(media, "load", lossy)
+    fork = await chat.fork(turn)
+    for back in (await chat.messages(turn), await fork.messages(turn.id)):
+        assert [*LOOKED, *SEEN, *SAID, *more] == back[1:]
+        named = [{"type": "text", "text": "[image: image/png, 8 bytes]"}, ASKED[0]["content"][1]]
+        assert [{"role": "user", "content": named}] == back[:1]
+    assert f"[image: image/png, 8 bytes] of turn {turn.id} is only named" in caplog.text
