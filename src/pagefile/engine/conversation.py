@@ -162,7 +162,8 @@ class Conversation:
         """Add messages of a provider's client to an open turn: several calls in one of them, results, thoughts, images.
 
         A tool result may answer a call that came with earlier messages. Give the turn as the last call returned it, or say with
-        `after` how many messages it had, and the same messages sent twice are added once. No messages add nothing.
+        `after` how many messages it had, and the same messages sent twice are added once; with another result of a call they raise
+        `ConflictError`. No messages add nothing.
         """
         self._engine.check_open()
         given = listed(messages)

@@ -211,6 +211,7 @@ def is_there(turn: Turn, change: TurnChange) -> bool:
 
 def _has_messages(turn: Turn, change: Extend) -> bool:
     if stands_in(turn, change):
+        _check_results(turn, change)
         return True
     if change.after not in (None, len(turn.messages)) or not _fits(turn, change):
         raise _moved_on(turn)
@@ -237,12 +238,38 @@ def _moved_on(turn: Turn) -> ConflictError:
     )
 
 
+def _check_results(turn: Turn, change: Extend) -> None:
+    """Messages only name the steps that hold their results: of messages sent twice, these must be the same too."""
+    brought = dict(enumerate(change.steps, _first_begun(turn, change))) | dict(change.results)
+    for message in change.messages:
+        for part in message.parts:
+            if not isinstance(part, ToolResult) or part.step not in brought:
+                continue
+            known = turn.steps[part.step]
+            if not _same_result(known, brought[part.step]):
+                raise ConflictError(
+                    f"Turn {turn.id!r} has another result of the call {known.call_id!r} already: a call has one result."
+                )
+
+
+def _same_result(known: Step, again: Step) -> bool:
+    """An archived result is known by its page; what was cut because the archive was down cannot be compared."""
+    if known.lost_chars or again.lost_chars:
+        return True
+    return known.page == again.page if known.page and again.page else known.result == again.result
+
+
 def _same_calls(turn: Turn, change: Extend) -> bool:
     """Whether the steps that a change begins are those of the turn; a result may have come since."""
-    calls = [part.step for message in change.messages for part in message.parts if isinstance(part, ToolCall)]
-    first = min(calls, default=len(turn.steps) - len(change.steps))
+    first = _first_begun(turn, change)
     known = turn.steps[first : first + len(change.steps)]
     return [_call(step) for step in known] == [_call(step) for step in change.steps]
+
+
+def _first_begun(turn: Turn, change: Extend) -> int:
+    """The number of the first step that a change begins."""
+    calls = [part.step for message in change.messages for part in message.parts if isinstance(part, ToolCall)]
+    return min(calls, default=len(turn.steps) - len(change.steps))
 
 
 def _call(step: Step) -> str | None:

@@ -140,6 +140,21 @@ async def test_an_answer_that_another_handle_added_is_said_once(memory):
         assert (done.assistant, len(done.messages)) == (given, messages)
 
 
+@pytest.mark.parametrize("chars", [10, 60_000])
+async def test_another_result_of_the_same_call_is_refused(memory, chars):
+    """Whether it stands in the turn or in the archive: it is not taken for the one that is there, and dropped."""
+    chat = memory.conversation("c", user_id="ada")
+    called = await chat.extend(await chat.begin(messages=ASKED), LOOKED)
+    first, second = ([{"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": word * chars}]}] for word in "ab")  # fmt: skip
+    answered = await chat.extend(called, first)
+    assert answered == await chat.extend(called, first)
+    with pytest.raises(ConflictError, match="another result of the call 't1'"):
+        await chat.extend(called, second)
+    with pytest.raises(ConflictError, match="another result of the call 't1'"):
+        await chat.extend(called.id, second, after=2)
+    assert await chat.messages(called.id) == [*ASKED, *LOOKED, *first]
+
+
 async def test_an_answer_given_beside_the_messages_is_said_once(memory):
     """`complete` takes the answer again, or a new one."""
     chat = memory.conversation("c", user_id="ada")

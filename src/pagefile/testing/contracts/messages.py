@@ -2,6 +2,7 @@
 
 import hashlib
 from dataclasses import replace
+from uuid import UUID
 
 import anyio
 import pytest
@@ -125,6 +126,30 @@ class MessagesContract(Contract):
         further = await store.log.advance(extended("a", RESULT, after=3))
         assert await store.log.advance(extended("a", SEEN, CALL, steps=[step()], after=1)) == further
         assert await everything(store) == [further]
+
+    async def test_the_same_messages_with_another_result_conflict(self, store: Store) -> None:
+        """Messages name the step that holds a result, so the results are compared too; nothing is written."""
+        await store.log.append(opened("a"))
+        await store.log.advance(extended("a", CALL, steps=[step(result="")], after=1))
+        first = Extend(CHAT, "a", (RESULT,), 4, results={0: step(result="first")}, after=2)
+        turn = await store.log.advance(first)
+        assert await store.log.advance(first) == turn
+        for after in (2, None):
+            with pytest.raises(ConflictError, match="another result"):
+                await store.log.advance(replace(first, results={0: step(result="second")}, after=after))
+        assert await everything(store) == [turn]
+
+    async def test_a_call_and_its_result_sent_twice_must_be_the_same(self, store: Store) -> None:
+        """Also where both came in one piece, and where the result is a page."""
+        await store.log.append(opened("a"))
+        kept = replace(step(result="📎"), page=str(UUID(int=1)), whole=False)
+        turn = await store.log.advance(extended("a", CALL, RESULT, steps=[kept], after=1))
+        again = replace(kept, result="in other words")
+        assert await store.log.advance(extended("a", CALL, RESULT, steps=[again], after=1)) == turn
+        with pytest.raises(ConflictError, match="another result"):
+            other = replace(kept, page=str(UUID(int=2)))
+            await store.log.advance(extended("a", CALL, RESULT, steps=[other], after=1))
+        assert await everything(store) == [turn]
 
     async def test_messages_for_a_turn_that_has_moved_on_conflict(self, store: Store) -> None:
         """Another number of messages, or steps that are somebody else's; nothing is written."""
