@@ -13,6 +13,7 @@ from pagefile import (
     ConflictError,
     HandleNotFoundError,
     InvalidTurnError,
+    Memory,
     ModelUnavailableError,
     NotFoundError,
     PagefileError,
@@ -300,3 +301,36 @@ async def test_a_stream_that_breaks_is_an_error(tmp_path):
             with pytest.raises(InvalidTurnError):
                 async for _ in memory.conversation("c").stream_chat(""):
                     pass
+
+
+RETURNED = [
+    {"role": "user", "content": "q"},
+    {"role": "assistant", "content": None, "tool_calls": [{"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}]},
+    {"role": "tool", "tool_call_id": "a", "content": "x\ud800y\0"},
+    {"role": "assistant", "content": "ok"},
+]  # fmt: skip
+
+
+@pytest.mark.anyio
+async def test_what_a_tool_returned_is_stored_as_a_memory_would(app):
+    """Half of a pair of surrogates is replaced, visibly; in the caller's own words it is refused."""
+    async with Client(BASE, transport=Breaking(app)) as client, Memory.open("memory://") as memory:
+        for chat in (client.conversation("c"), memory.conversation("c")):
+            back = await chat.messages(await chat.record(messages=RETURNED))
+            assert [*RETURNED[:2], RETURNED[2] | {"content": "x?y␀"}, RETURNED[3]] == back
+            with pytest.raises(InvalidTurnError, match=r"messages\[0\]"):
+                await chat.record(messages=[{"role": "user", "content": "x\ud800y"}])
+
+
+@pytest.mark.anyio
+async def test_a_fork_is_its_owners_and_has_its_labels(app):
+    """As with a memory: also where nothing was copied, and where the handle named nobody."""
+    async with Client(BASE, transport=Breaking(app)) as client, Memory.open("memory://") as memory:
+        for opened in (client, memory):
+            chat = opened.conversation("c", user_id="ada", project="P", language="en")
+            turn = await chat.record("q", "a")
+            empty = await chat.fork(turn, before=True)
+            await empty.record("z", "y")
+            head = await empty.head()
+            assert ("P", "en", "ada") == (head.project, head.language, head.scope.user)
+            assert "ada" == (await opened.conversation("c").fork(turn)).scope.user

@@ -46,6 +46,7 @@ from pagefile.records import (
 )
 from pagefile.settings import Settings
 from pagefile.shapes import listed, plain_json
+from pagefile.shapes.storable import storable
 from pagefile.window.beside import tool_texts
 from pagefile.window.receipt import Window
 from pagefile.window.render import Placement
@@ -196,8 +197,9 @@ class ClientConversation:
         name = str(uuid4()) if id is None else checked_id(id, "conversation id")
         body = {**self._here(), "turn_id": turn_id_of(turn), "id": name, "before": before}
         made = await self._caller.change("/v1/conversations/fork", body, ForkOut)
-        scope = Scope(self._scope.tenant, self._scope.user, made.conversation_id)
-        return ClientConversation(self._caller, scope, agent=self._agent, tenant=self._tenant)
+        scope = Scope(self._scope.tenant, made.user_id, made.conversation_id)
+        labels = Labels(**self._labels)
+        return ClientConversation(self._caller, scope, agent=self._agent, labels=labels, tenant=self._tenant)
 
     # -- windows out ----------------------------------------------------------------------------------------------
 
@@ -447,10 +449,12 @@ class ClientConversation:
         return mine.id if mine is not None and query in {None, mine.user} else None
 
 
-def _messages(messages: Iterable[object] | None) -> list[dict[str, Any]] | None:
+def _messages(messages: Iterable[object] | None) -> list[JsonValue] | None:
+    """Messages as the library would store them: what a tool returned is mended, and the caller's own words are checked."""
     if messages is None:
         return None
-    return [plain_json(message, place) for place, message in enumerate(listed(messages))]
+    given = [storable(plain_json(message, place)) for place, message in enumerate(listed(messages))]
+    return [checked_json(message, f"messages[{place}]") for place, message in enumerate(given)]
 
 
 def _sent(step: Step) -> dict[str, object]:
