@@ -87,13 +87,18 @@ def database_file(url: str) -> Path | None:
     return Path(unquote(path)) if prefix == "sqlite:///" and path not in {"", ":memory:"} else None
 
 
+def existing_file(url: str, *, otherwise: str = "") -> Path | None:
+    """The file that an address names, None when it names none; one that is not there is not made, it may be a typing error."""
+    file = database_file(url)
+    if file is not None and not file.exists():
+        raise NotFoundError(f"There is no database at {str(file)!r}: name it with --db{otherwise}.")
+    return file
+
+
 def run(settings: Settings, work: Callable[[Memory], Awaitable[T]], *, must_exist: bool = True) -> T:
     """Open the memory, do the work, close it. Looking into a database that is not there does not make one."""
-    file = database_file(settings.url)
-    if must_exist and file is not None and not file.exists():
-        raise NotFoundError(
-            f"There is no database at {str(file)!r}: name it with --db, or record something first."
-        )
+    if must_exist:
+        existing_file(settings.url, otherwise=", or record something first")
     return anyio.run(_worked, settings, work)
 
 

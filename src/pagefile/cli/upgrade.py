@@ -7,9 +7,9 @@ from typing import Annotated
 import anyio
 import typer
 
-from pagefile.cli.opening import AsJson, ConfigFile, Db, database_file, loaded, run
+from pagefile.cli.opening import AsJson, ConfigFile, Db, existing_file, loaded, run
 from pagefile.cli.output import print_json, say
-from pagefile.errors import NotFoundError, SettingsError
+from pagefile.errors import SettingsError
 from pagefile.settings import Settings
 from pagefile.stores.upgrading import Schema, back_up_file, file_schema, server_schema
 
@@ -34,9 +34,7 @@ def upgrade(
     to make: the command for it is named, and nothing is done before it is answered with --no-backup.
     """
     settings = loaded(ctx, db, config).settings
-    file = database_file(settings.url)
-    if file is not None and not file.exists():
-        raise NotFoundError(f"There is no database at {str(file)!r}: name it with --db.")
+    file = existing_file(settings.url)
     schema = anyio.run(file_schema, file) if file is not None else anyio.run(server_schema, _server(settings))
     copy = None if no_backup or not schema.behind else _copy(file, backup, schema)
     if schema.found != schema.newest:

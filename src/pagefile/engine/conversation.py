@@ -246,7 +246,7 @@ class Conversation:
         turn: Turn | str | None = None,
         window_tokens: int | None = None,
         window_for: str | None = None,
-        tools: Sequence[Mapping[str, object]] = (),
+        tools: Sequence[object] = (),
         answer_tokens: int | None = None,
         threshold: float | None = None,
         recent_turns: int | None = None,

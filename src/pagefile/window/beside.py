@@ -22,15 +22,23 @@ def tool_texts(tools: object) -> tuple[str, ...]:
 
 
 def _text(tool: object) -> str:
-    if not isinstance(tool, Mapping):
-        raise SettingsError(
-            f"A tool must be a schema as OpenAI, Anthropic or MCP have it, not {type(tool).__name__}: give the JSON "
-            "object that the request holds."
-        )
     try:
-        return json.dumps(tool, ensure_ascii=False, separators=(",", ":"))
+        given = cast("object", tool) if isinstance(tool, Mapping) else _dumped(tool)
+        return json.dumps(given, ensure_ascii=False, separators=(",", ":"), default=_dumped)
     except (TypeError, ValueError, RecursionError) as error:
         raise SettingsError(f"A tool is not JSON: {error}") from error
+
+
+def _dumped(value: object) -> object:
+    """A vendor's object as its own JSON; a class is none."""
+    dump = getattr(value, "model_dump", None)
+    if isinstance(value, type) or not callable(dump):
+        kind = type(value).__name__
+        raise SettingsError(
+            f"A tool must be a schema as OpenAI, Anthropic or MCP have it, not {kind}: give the JSON object that the request "
+            "holds, or the vendor's object for it."
+        )
+    return dump(mode="json", exclude_unset=True, by_alias=True)
 
 
 def tools_tokens(texts: Iterable[str], count: Callable[[str], int]) -> int:

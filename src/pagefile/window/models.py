@@ -15,8 +15,10 @@ UNPUBLISHED = "unpublished"
 #: make more tokens of the same text than OpenAI's tokenizers in some languages, and fewer in others.
 UNPUBLISHED_PERCENT = 125
 
-#: What may stand before and behind a name: a provider, a date, a revision.
-_PROVIDER = re.compile(r"^(?:[\w-]+/)+|^(?:[a-z]+\.)?(?:anthropic|meta|mistral|deepseek|qwen)\.")
+#: What may stand before and behind a name: a provider, a date, a revision. A tag such as ":7b" or "-v1:0" is no model's name.
+_PROVIDER = re.compile(
+    r"^(?:[a-z][a-z_-]*:(?=[a-z])|[\w-]+/)*(?:(?:[a-z]+\.)?(?:anthropic|meta|mistral|deepseek|qwen)\.)?"
+)
 _VERSION = re.compile(
     r"(?:-latest|[-@]\d{4}-\d{2}-\d{2}|[-@]\d{8}(?:-v\d+(?::\d+)?)?|-v\d+:\d+|-\d{3,4}|-preview(?:-\d\d-\d{2,4})?)$"
 )

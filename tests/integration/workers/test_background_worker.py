@@ -6,8 +6,10 @@ import sys
 from contextlib import contextmanager
 
 import pytest
+from typer.testing import CliRunner
 
 from pagefile import Memory, Settings
+from pagefile.cli.app import app
 from pagefile.settings import EmbedderSettings, MemorySettings
 from tests.waiting import until
 
@@ -72,6 +74,15 @@ async def test_killed_it_leaves_the_rest_to_the_next_one(tmp_path):
             await until(lambda: _has(lambda: memory.facts("bob")))
             second.send_signal(signal.SIGTERM)
             assert 0 == second.wait()
+
+
+def test_a_database_that_is_not_there_is_not_made(tmp_path):
+    """The path was mistyped: a worker over an empty file of its own would look well and do nothing."""
+    result = CliRunner().invoke(app, ["worker", "--db", str(tmp_path / "none.db")])
+    assert 3 == result.exit_code
+    assert "There is no database at" in result.output
+    assert "start the service first" in " ".join(result.output.split())
+    assert [] == list(tmp_path.iterdir())
 
 
 def test_a_database_of_one_process_is_refused():

@@ -1,6 +1,7 @@
 """What a request holds beside its messages, and what models can take."""
 
 import pytest
+from openai.types.responses import FunctionTool
 
 from pagefile import BudgetError, Memory, Settings, SettingsError
 from pagefile.text.tokens import KNOWN_COUNTERS
@@ -24,7 +25,17 @@ def test_a_tool_costs_its_json_in_every_shape(tool):
     assert tools_tokens([text], len) == len(text) + 8
 
 
-@pytest.mark.parametrize("tools", ["weather", OPENAI, [3], [{"name": object()}], None, 7])
+def test_a_tool_may_be_a_vendors_object():
+    """As messages may: it costs what its JSON costs, wherever it stands."""
+    plain = {"name": "weather", "parameters": SCHEMA, "strict": True, "type": "function"}
+    tool = FunctionTool.model_validate(plain)
+    assert tool_texts([tool]) == tool_texts([plain])
+    assert tool_texts([{"tools": [tool]}]) == tool_texts([{"tools": [plain]}])
+
+
+@pytest.mark.parametrize(
+    "tools", [[FunctionTool], ["weather", 3], "weather", OPENAI, [3], [{"name": object()}], None, 7]
+)
 def test_what_is_no_list_of_schemas_is_refused(tools):
     """With words that say what to give."""
     with pytest.raises(SettingsError, match=r"tool"):
@@ -117,6 +128,11 @@ async def test_a_call_with_tools_is_made_again_exactly():
         ("claude-sonnet-4-5@20250929", "claude-sonnet-4-5"),
         ("models/gemini-2.0-flash-001", "gemini-2.0-flash"),
         ("gemini-2.5-pro-preview-05-06", "gemini-2.5-pro"),
+        ("anthropic:claude-sonnet-4-5", "claude-sonnet-4-5"),
+        ("azure_openai:gpt-5", "gpt-5"),
+        ("openrouter:anthropic/claude-sonnet-4-5", "claude-sonnet-4-5"),
+        ("bedrock:us.anthropic.claude-opus-4-5-20251101-v1:0", "claude-opus-4-5"),
+        ("claude-opus-4-5-20251101-v1:0", "claude-opus-4-5"),
     ],
 )
 def test_dated_names_and_providers_are_understood(name, known):
@@ -124,7 +140,9 @@ def test_dated_names_and_providers_are_understood(name, known):
     assert model_limits(name).name == known
 
 
-@pytest.mark.parametrize("name", ["gpt-6", "gpt-5-turbo", "claude", "", "gpt-4o-realtime"])
+@pytest.mark.parametrize(
+    "name", ["gpt-6", "openai:gpt-6", "mistral:7b", "openai:", "gpt-5-turbo", "claude", "", "gpt-4o-realtime"]
+)
 def test_what_is_not_in_the_table_is_not_guessed(name):
     """A family's name is not enough."""
     with pytest.raises(SettingsError, match="window_tokens="):
