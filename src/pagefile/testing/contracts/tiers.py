@@ -29,8 +29,15 @@ class TierContract:
             await memory.settle()
             yield memory
 
-    async def _window(self, memory: Memory, *, user: str = "ada", incognito: bool = False) -> Window:
-        chat = memory.conversation("second", user_id=user, incognito=incognito)
+    async def _window(
+        self,
+        memory: Memory,
+        *,
+        user: str | None = "ada",
+        tenant: str | None = None,
+        incognito: bool = False,
+    ) -> Window:
+        chat = memory.conversation("second", user_id=user, tenant=tenant, incognito=incognito)
         return await chat.context(self.question)
 
     def _is_shown(self, window: Window) -> bool:
@@ -48,6 +55,42 @@ class TierContract:
     async def test_others_do_not_see_it(self, memory: Memory) -> None:
         """What one user said is in no other user's window."""
         assert not self._is_shown(await self._window(memory, user="bob"))
+
+    @pytest.mark.anyio
+    async def test_other_tenants_do_not_see_it(self, memory: Memory) -> None:
+        """A user of the same name in another tenant is somebody else, and their erasure erases nothing here."""
+        assert not self._is_shown(await self._window(memory, tenant="another"))
+        await memory.forget(user_id="ada", tenant="another")
+        assert self._is_shown(await self._window(memory))
+
+    @pytest.mark.anyio
+    async def test_what_nobody_in_particular_said_stays_where_it_was_said(self, memory: Memory) -> None:
+        """Two conversations without a user have nothing in common."""
+        await memory.conversation("nameless").record(user=self.said, assistant="Noted.")
+        await memory.settle()
+        assert not self._is_shown(await self._window(memory, user=None))
+
+    @pytest.mark.anyio
+    async def test_a_turn_that_is_written_again_counts_once(self, memory: Memory) -> None:
+        """A caller that lost the answer tries again, with the same id."""
+        shown: list[Window] = []
+        for _ in range(2):
+            chat = memory.conversation("retried", user_id="eve")
+            await chat.record(user=self.said, assistant="Noted.", id="once")
+            await memory.settle()
+            shown.append(await self._window(memory, user="eve"))
+        assert self._is_shown(shown[0])
+        assert shown[0].messages == shown[1].messages
+
+    @pytest.mark.anyio
+    async def test_what_was_recorded_survives_a_kill(
+        self, memory: Memory, make_tier: Callable[[], Tier]
+    ) -> None:
+        """A process that ends the moment after `record` leaves the next one all it needs."""
+        await memory.conversation("last", user_id="eve").record(user=self.said, assistant="Noted.")
+        async with Memory.open("memory://", settings=_SETTINGS, tiers=[make_tier()]) as later:
+            await later.settle()
+            assert self._is_shown(await self._window(later, user="eve"))
 
     @pytest.mark.anyio
     async def test_incognito_leaves_no_trace(self, memory: Memory) -> None:
