@@ -214,7 +214,8 @@ class Conversation:
         """The messages of a turn as they were recorded, equal JSON, with the whole of every tool result, image and file.
 
         With a `shape` ("openai", "responses" or "anthropic") they are in that one, as its provider takes them. A result whose page
-        was purged comes as its placeholder.
+        was purged comes as its placeholder, and an image or a file whose bytes are gone is named. What was loaded from a page is
+        made again from it; where that gives another text than was recorded, the note that was kept of it comes instead.
         """
         self._engine.check_open()
         found = turn if isinstance(turn, Turn) else await self._desk.found(turn_id_of(turn))
@@ -263,7 +264,7 @@ class Conversation:
 
         `window_for` names the model, whose context size is the budget then, and the most that `window_tokens` can be. What the
         request holds beside its messages is taken from the budget: the schemas of `tools`, as OpenAI, Anthropic or MCP shape
-        them, and `answer_tokens`, the room for the answer.
+        them (mappings or the vendors' objects), and `answer_tokens`, the room for the answer.
         """
         self._engine.check_open()
         request = Request.checked(
