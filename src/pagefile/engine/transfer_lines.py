@@ -388,12 +388,12 @@ def _check_given(message: Message, filling: Filling, *, archived: bool) -> None:
     def follow(reference: str, value: object) -> object:
         try:
             return filling.as_given(replace(message, given={reference: cast("JsonValue", value)}))
-        except json.JSONDecodeError:
-            if reference == "$result_json" and archived:
+        except (LookupError, TypeError, ValueError) as error:
+            if reference == "$result_json" and archived and isinstance(error, json.JSONDecodeError):
                 return None
-            raise
-        except LookupError as error:
-            raise ValueError(f"a message refers to {reference} {value!r}, which is not there") from error
+            raise ValueError(
+                f"a message refers to {reference} {str(value)[:80]}, which leads nowhere"
+            ) from error
 
     if not isinstance(filled(message.given, follow), dict):
         raise TypeError(f"a message as it came is {str(message.given)[:80]}")
