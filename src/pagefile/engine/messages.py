@@ -78,8 +78,12 @@ class Desk:
                 "A turn needs a user message or an assistant message: both are missing or blank."
             )
         raw = checked_steps(steps, turn_id, settings.max_result_chars) if steps else ()
-        kept = tuple([await self._keep(step, turn_id) for step in raw])
-        user_tokens, assistant_tokens = await self.count(user), await self.count(assistant)
+        kept = tuple([await self._keep(step, turn_id) for step in raw]) if raw else ()
+        if len(user or "") + len(assistant or "") < _THREAD_FROM_CHARS:
+            count = self._engine.counter.count
+            user_tokens, assistant_tokens = count(user) if user else 0, count(assistant) if assistant else 0
+        else:
+            user_tokens, assistant_tokens = await self.count(user), await self.count(assistant)
         tokens = turn_tokens(user, user_tokens, assistant, assistant_tokens, kept)
         return Content(user, assistant, kept, user_tokens, assistant_tokens, tokens)
 

@@ -105,7 +105,8 @@ class SqliteTurnLog(TurnLog):
         connection.execute(sql("turn_insert"), values)
         if not connection.changes():
             return rules.check_repeat(entry_by_id(connection, draft.scope, draft.id, state), draft)
-        tell_conversation(connection, values, turn, draft.agent or state.agent, draft.labels)
+        agent, known = draft.agent or state.agent, state.knows(draft)
+        tell_conversation(connection, values, turn, agent, draft.labels, known=known)
         if blobs:
             attach(connection, turn.scope, turn.id, rules.attached(draft, blobs), blobs)
         return turn

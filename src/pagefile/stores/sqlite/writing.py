@@ -48,6 +48,17 @@ class State:
         """The checkpoint in force, 0 when there is none."""
         return self.versions if self.row is not None and self.row[COUNTED_COLUMNS + 2] else 0
 
+    def knows(self, draft: TurnDraft) -> bool:
+        """Whether a done turn tells nothing new of the conversation itself."""
+        row = self.row
+        return (
+            row is not None
+            and draft.status == "done"
+            and row[0] == draft.scope.user
+            and draft.agent in (None, row[1])
+            and draft.labels == NO_LABELS
+        )
+
     @property
     def owned(self) -> Scope:
         """The scope as it will be once this write has claimed the conversation."""
@@ -192,16 +203,27 @@ def write_reset(connection: Connection, reset: Reset, now: datetime) -> None:
 
 
 def tell_conversation(
-    connection: Connection, values: Values, turn: Turn, agent: str | None, labels: Labels = NO_LABELS
+    connection: Connection,
+    values: Values,
+    turn: Turn,
+    agent: str | None,
+    labels: Labels = NO_LABELS,
+    *,
+    known: bool = False,
 ) -> None:
-    """Count the turn in its conversation and, when it is done, in the session; `values` are its own."""
-    values |= {"agent": agent, **label_values(labels)}
+    """Count the turn in its conversation and, when it is done, in the session; `values` are its own.
+
+    `known`: the turn says nothing new of the conversation, as most do.
+    """
+    values["agent"] = agent
+    if not known:
+        values |= label_values(labels)
     if turn.seq is None:
         connection.execute(sql("conversation_touch"), values)
         return
     done = turn.status == "done"
     values["done"], values["live_tokens"] = int(done), turn.tokens if done else 0
-    connection.execute(sql("conversation_turn"), values)
+    connection.execute(sql("conversation_goes_on" if known else "conversation_turn"), values)
     if done:
         values["seconds"] = session.seconds(turn.created)
         _update_session(connection, "session_turn", values, turn.scope)

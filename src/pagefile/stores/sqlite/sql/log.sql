@@ -50,6 +50,13 @@ ON CONFLICT DO UPDATE SET
   live_turns = live_turns + excluded.live_turns,
   live_tokens = live_tokens + excluded.live_tokens
 
+-- name: conversation_goes_on
+-- The same where the conversation is known and stays as it is: a plain update takes less than half the time.
+UPDATE conversations SET
+  updated = max(updated, :now), last_create_time = :create_time, last_seq = last_seq + 1, turns = turns + :done,
+  live_turns = live_turns + :done, live_tokens = live_tokens + :live_tokens
+WHERE tenant = :tenant AND conversation_id = :conversation
+
 -- name: turn_insert
 INSERT INTO ai_message (
   message_id, conversation_id, query, answer, create_time, create_by, update_time, update_by, tenant, seq, kind, status,
