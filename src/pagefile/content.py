@@ -55,6 +55,8 @@ class Media:
     size: int = 0
     #: What it is taken to cost in a window: providers count pixels and pages, not words.
     tokens: int = 0
+    #: How closely OpenAI is to look at an image, when that was said: "low" or "high".
+    detail: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,8 @@ class ToolResult:
     step: int
     media: tuple[Media, ...] = ()
     error: bool = False
+    #: From where to where the text is the JSON of a block that Anthropic takes in a result beside texts.
+    blocks: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,8 +160,9 @@ def part_json(part: Part) -> JsonObject:
             return {"type": "reasoning", "text": text, **({"sealed": sealed} if sealed else {})}
         case ToolCall(step):
             return {"type": "tool_call", "step": step}
-        case ToolResult(step, media, error):
+        case ToolResult(step, media, error, blocks):
             rest: dict[str, JsonValue] = {"media": [part_json(one) for one in media]} if media else {}
+            rest |= {"blocks": blocks} if blocks else {}
             return {"type": "tool_result", "step": step, **rest, **({"error": True} if error else {})}
         case Media():
             known = {name: getattr(part, name) for name in Media.__slots__}
@@ -171,6 +176,7 @@ def part_from(value: JsonObject) -> Part:
     given = {name: inner for name, inner in cast("Mapping[str, Any]", value).items() if name != "type"}
     if value["type"] == "tool_result":
         given["media"] = tuple(part_from(one) for one in given.get("media", ()))
+        given["blocks"] = tuple((start, end) for start, end in given.get("blocks", ()))
     return _PARTS[str(value["type"])](**given)
 
 

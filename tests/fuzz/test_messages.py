@@ -10,7 +10,7 @@ from pagefile import InvalidTurnError, Memory
 from pagefile.shapes import given_back, parsed
 from pagefile.shapes.media import decoded
 from pagefile.shapes.spelling import SPELLINGS, read_arguments
-from pagefile.shapes.storable import storable
+from pagefile.shapes.storable import results_cleaned
 
 from .values import FOREIGN, JSONISH, PIECES, TEXT
 
@@ -42,7 +42,7 @@ def test_messages_are_taken_whole_or_refused(messages):
         taken = parsed(messages)
     except InvalidTurnError:
         return
-    wanted = [storable(json.loads(json.dumps(message, default=list))) for message in messages]
+    wanted = [results_cleaned(json.loads(json.dumps(message, default=list))) for message in messages]
     assert wanted == given_back(taken.messages, taken.steps, taken.blobs)
 
 

@@ -46,7 +46,7 @@ from pagefile.records import (
 )
 from pagefile.settings import Settings
 from pagefile.shapes import listed, plain_json
-from pagefile.shapes.storable import storable
+from pagefile.shapes.storable import results_cleaned
 from pagefile.window.beside import tool_texts
 from pagefile.window.receipt import Window
 from pagefile.window.render import Placement
@@ -453,7 +453,7 @@ def _messages(messages: Iterable[object] | None) -> list[JsonValue] | None:
     """Messages as the library would store them: what a tool returned is mended, and the caller's own words are checked."""
     if messages is None:
         return None
-    given = [storable(plain_json(message, place)) for place, message in enumerate(listed(messages))]
+    given = [results_cleaned(plain_json(message, place)) for place, message in enumerate(listed(messages))]
     return [checked_json(message, f"messages[{place}]") for place, message in enumerate(given)]
 
 

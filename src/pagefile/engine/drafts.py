@@ -12,12 +12,12 @@ from pagefile.errors import InvalidTurnError
 from pagefile.nesting import MAX_JSON_DEPTH, is_shallow
 from pagefile.ports import NO_LABELS, Labels
 from pagefile.records import JsonObject, JsonValue, Step, checked_id, checked_text
+from pagefile.shapes import MAX_TOOL_CHARS
 from pagefile.tiers.workspace.results import plain
 
 #: A step as callers may give it.
 StepLike: TypeAlias = "Step | Mapping[str, object]"
 
-MAX_TOOL_CHARS = 100
 _NOT_ALL = "[结果未能完整写成 JSON / not all of this result could be written as JSON]\n"
 _STEP_KEYS = frozenset({"tool", "input", "result", "call_id"})
 

@@ -128,6 +128,9 @@ class Desk:
         text = said if text is None else text
         tokens = await self.count(text)
         added = side_tokens(text, tokens) if text != said else 0
+        if turn.layout is not None:
+            # While it ran it was counted message by message; now it is known which calls are never answered.
+            added += await self._cost(prepared(turn.layout), dict(enumerate(turn.steps))) - turn.tokens
         return Complete(self._scope, turn.id, text, tokens, added, after=len(turn.messages))
 
     def since(self, messages: Sequence[object], turn: Turn, after: int) -> Turn:
@@ -155,9 +158,14 @@ class Desk:
     def _parsed(self, messages: Iterable[object], turn_id: str, turn: Turn | None = None) -> Parsed:
         steps, before = ((), ()) if turn is None else (turn.steps, turn.messages)
         found = parsed(
-            messages, steps=steps, before=before, made_id=lambda number: made_call_id(turn_id, number)
+            messages,
+            steps=steps,
+            before=before,
+            made_id=lambda number: made_call_id(turn_id, number),
+            count=self._engine.counter.count,
         )
-        if not any(_says_something(message) for message in found.messages):
+        # A turn that is there already may be added an answer that is empty, as a refusal of Anthropic's is.
+        if turn is None and not any(_says_something(message) for message in found.messages):
             raise InvalidTurnError(
                 "messages must have at least one message with something in it: all are empty."
             )

@@ -15,7 +15,7 @@ from pagefile.engine.moments import moment_of
 from pagefile.errors import ConflictError, NotFoundError, StoreError
 from pagefile.ports import LogView, ViewRequest
 from pagefile.records import NEVER, Call, Head, Scope, Turn
-from pagefile.shapes import cleaned, note
+from pagefile.shapes import cleaned, keeper, note
 from pagefile.text.scripts import language
 from pagefile.tiers.base import Occasion
 from pagefile.tiers.history import History
@@ -202,8 +202,17 @@ async def _compiled(
         if not absent:
             break
         candidates = [_without(candidate, absent, engine.counter.count) for candidate in candidates]
+    notes += _kept_elsewhere(compiled.parts.media)
     blobs = {media.blob: loaded[media.blob] for media in compiled.parts.media if media.blob is not None}
     return compiled.with_blobs(blobs) if blobs else compiled
+
+
+def _kept_elsewhere(shown: Iterable[Media]) -> list[str]:
+    """What only one provider can be shown: it was given by the id of a file there."""
+    files = {note(media): who for media in shown if (who := keeper(media)) is not None}
+    return [
+        f"{name} is a file at {who}: other providers are only told its name" for name, who in files.items()
+    ]
 
 
 def _without(candidate: Candidate, absent: set[str], count: Count) -> Candidate:

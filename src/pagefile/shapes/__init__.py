@@ -7,17 +7,18 @@
 from pagefile.shapes.answers import answer, question
 from pagefile.shapes.anthropic import alternating, beginning_with_user
 from pagefile.shapes.filling import Filling
-from pagefile.shapes.media import named, note, shown_tokens
+from pagefile.shapes.media import keeper, named, note, shown_tokens
 from pagefile.shapes.openai import laid_out, short
 from pagefile.shapes.pairing import answered_steps, calls_of, prepared, waiting_steps
 from pagefile.shapes.parsing import Parsed, listed, parsed
-from pagefile.shapes.reading import plain_json
+from pagefile.shapes.reading import MAX_TOOL_CHARS, plain_json, step_tool
 from pagefile.shapes.rendering import given_back, is_sent, rendered, written
 from pagefile.shapes.spelling import compact
-from pagefile.shapes.steps import ShownStep, shown_steps, with_own_call_ids
+from pagefile.shapes.steps import ShownStep, fitted_tool, shown_steps, with_own_call_ids
 from pagefile.shapes.storable import cleaned
 
 __all__ = [
+    "MAX_TOOL_CHARS",
     "Filling",
     "Parsed",
     "ShownStep",
@@ -28,8 +29,10 @@ __all__ = [
     "calls_of",
     "cleaned",
     "compact",
+    "fitted_tool",
     "given_back",
     "is_sent",
+    "keeper",
     "laid_out",
     "listed",
     "named",
@@ -42,6 +45,7 @@ __all__ = [
     "short",
     "shown_steps",
     "shown_tokens",
+    "step_tool",
     "waiting_steps",
     "with_own_call_ids",
     "written",

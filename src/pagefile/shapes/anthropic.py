@@ -1,17 +1,21 @@
 """Anthropic's Messages: content in blocks, results in the user's messages, roles that alternate."""
 
-from collections.abc import Iterable, Mapping
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import zip_longest
 from typing import Any
 
 from pagefile.content import Media, Message, Other, Part, Reasoning, Role, Text, ToolCall, ToolResult
 from pagefile.shapes.filling import Filling
 from pagefile.shapes.media import media_block, text_block
 from pagefile.shapes.reading import Reader, content_blocks
-from pagefile.shapes.skeleton import Path
+from pagefile.shapes.skeleton import Path, as_object
 
 ROLES: Mapping[str, Role] = {"system": "system", "user": "user", "assistant": "assistant"}
 #: What the user is made to say where the assistant speaks first.
 _OPENING = "…"
+#: What an error says where the tool said nothing.
+_FAILED = "error"
 _THINKING = frozenset({"thinking", "redacted_thinking"})
 
 
@@ -20,6 +24,10 @@ def read(reader: Reader) -> Message:
     role = ROLES.get(str(reader.raw.get("role")))
     if role is None:
         raise reader.refuse(f"has the role {reader.raw.get('role')!r}: known are {', '.join(ROLES)}.")
+    foreign = reader.raw.get("reasoning")
+    if isinstance(foreign, str) and foreign:
+        # What another provider's model thought: it is no block, since nobody here sealed it.
+        reader.reasoning([(foreign, ("reasoning",))], {})
     content_blocks(
         reader, reader.raw.get("content"), ("content",), lambda block, path: _read_block(reader, block, path)
     )
@@ -93,12 +101,34 @@ def _call(number: int, filling: Filling) -> dict[str, Any]:
 
 def _result(part: ToolResult, filling: Filling) -> dict[str, Any]:
     text = filling.result(part.step)
-    content: Any = text
-    if part.media:
-        said = [text_block(text, "anthropic")] if text.strip() else []
+    said = list(_said(text, part.blocks))
+    # An error without a word is refused.
+    content: Any = text if text.strip() else _FAILED if part.error else ""
+    if part.media or len(said) > 1 or any(block["type"] != "text" for block in said):
         content = [*said, *(media_block(media, "anthropic", filling.blobs) for media in part.media)]
     result = {"type": "tool_result", "tool_use_id": filling.steps[part.step].call_id, "content": content}
     return {**result, "is_error": True} if part.error else result
+
+
+def _said(text: str, spans: Sequence[tuple[int, int]]) -> Iterator[dict[str, Any]]:
+    """The text of a result, with the blocks in it as blocks; it is one text where another one is shown than came."""
+    found = [_block_at(text, start, end) for start, end in spans]
+    blocks = [block for block in found if block is not None]
+    if len(blocks) < len(found):
+        spans, blocks = (), []
+    starts, ends = [0, *(end + 1 for _, end in spans)], [*(start for start, _ in spans), len(text)]
+    for start, end, block in zip_longest(starts, ends, blocks):
+        if (between := text[start:end].removesuffix("\n" if block else "")).strip():
+            yield text_block(between, "anthropic")
+        if block:
+            yield block
+
+
+def _block_at(text: str, start: int, end: int) -> dict[str, Any] | None:
+    try:
+        return as_object(json.loads(text[start:end]))
+    except ValueError:
+        return None
 
 
 def alternating(messages: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:

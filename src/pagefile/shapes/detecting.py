@@ -27,14 +27,14 @@ _CHAT_KEYS = frozenset({"tool_calls", "function_call", "tool_call_id", "reasonin
 _ANSWER_KEYS = frozenset({"stop_reason", "stop_sequence"})
 
 
-def shape_of(messages: Sequence[Mapping[str, Any]], default: Shape | None = None) -> Shape:
-    """The shape of the messages; where nothing tells, the default.
+def shape_of(messages: Sequence[tuple[int, Mapping[str, Any]]], default: Shape | None = None) -> Shape:
+    """The shape of the messages, each with its number; where nothing tells, the default.
 
     Without one, messages that are text alone are "plain", since all providers take the same; the rest is OpenAI Chat. Messages in
     different shapes raise `InvalidTurnError`.
     """
     found: Shape | None = None
-    for index, message in enumerate(messages):
+    for index, message in messages:
         mine = _shape(message, index)
         if mine is not None and found is not None and mine != found:
             raise refused(
@@ -43,7 +43,7 @@ def shape_of(messages: Sequence[Mapping[str, Any]], default: Shape | None = None
                 "provider at a time.",
             )
         found = mine or found
-    return found or default or ("plain" if all(map(_is_text, messages)) else "openai")
+    return found or default or ("plain" if all(_is_text(message) for _, message in messages) else "openai")
 
 
 def _shape(message: Mapping[str, Any], index: int) -> Shape | None:
@@ -60,7 +60,7 @@ def _shape(message: Mapping[str, Any], index: int) -> Shape | None:
         return "openai"
     content = message.get("content")
     blocks = cast("list[Any]", content) if isinstance(content, list) else []
-    return next((shape for block in blocks if (shape := _block_shape(block)) is not None), None)
+    return next((shape for block in blocks if (shape := block_shape(block)) is not None), None)
 
 
 def _is_text(message: Mapping[str, Any]) -> bool:
@@ -69,7 +69,8 @@ def _is_text(message: Mapping[str, Any]) -> bool:
     return all((as_object(block) or {}).get("type") == "text" for block in blocks)
 
 
-def _block_shape(block: Any) -> Shape | None:
+def block_shape(block: Any) -> Shape | None:
+    """The only shape that has such a block; None for one that is not known, or that several have."""
     if not isinstance(block, dict):
         return None
     kind = str(cast("dict[str, Any]", block).get("type"))

@@ -1,6 +1,5 @@
 """What a rendering puts into messages: the texts of parts, the inputs and results of steps, the bytes of images and files."""
 
-import base64
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,6 +7,7 @@ from typing import Any
 
 from pagefile.content import Message, Other, Reasoning, Text
 from pagefile.records import Step
+from pagefile.shapes.base64_text import encoded
 from pagefile.shapes.skeleton import filled
 from pagefile.shapes.spelling import SPELLINGS, compact
 from pagefile.shapes.steps import ShownStep
@@ -93,8 +93,11 @@ def _result_json(filling: Filling, _: Message, value: Any) -> Any:
 
 
 def _blob(filling: Filling, _: Message, value: Any) -> str:
-    blob, *prefix = value
-    return "".join([*prefix, base64.b64encode(filling.blobs[blob]).decode()])
+    return _spelled(filling, *value)
+
+
+def _spelled(filling: Filling, blob: str, prefix: str = "", spelling: Mapping[str, Any] | None = None) -> str:
+    return prefix + encoded(filling.blobs[blob], spelling)
 
 
 def _blob_text(filling: Filling, _: Message, value: Any) -> str:

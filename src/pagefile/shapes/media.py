@@ -1,21 +1,24 @@
 """Images, sounds and files in the three vendors' blocks: what is known of them, and their bytes."""
 
 import base64
-import binascii
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from pagefile.content import Media, Shape
-from pagefile.shapes.pixels import estimated_tokens
+from pagefile.shapes.base64_text import decoded, spelling_of
+from pagefile.shapes.pixels import estimated_tokens, is_text, sampled_tokens
 from pagefile.shapes.skeleton import Path
 
 Kind = Literal["image", "audio", "file"]
 Block = Mapping[str, Any]
+Count = Callable[[str], int]
 
 #: Media types by the `format` of OpenAI's sounds.
 _SOUNDS = {"wav": "audio/wav", "mp3": "audio/mpeg"}
+#: Who keeps files that are given by an id, by the head of the address that stands for it.
+_KEEPERS = {"openai": "OpenAI", "anthropic": "Anthropic"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +30,12 @@ class FoundMedia:
     data: bytes | None = None
 
 
-def read_media(block: Block) -> FoundMedia | None:
+def read_media(block: Block, count: Count | None = None) -> FoundMedia | None:
     """What a block shows, whichever vendor's it is; None for one that is not known."""
-    reader = _READERS.get(str(block.get("type")))
+    kind = str(block.get("type"))
+    reader = _READERS.get(kind)
     try:
-        return None if reader is None else reader(block)
+        return None if reader is None else _estimated(reader(block), _OWNERS.get(kind, "openai"), count)
     except (KeyError, TypeError, AttributeError):
         # It has the type of one and not its fields: it is kept as it came.
         return None
@@ -39,57 +43,75 @@ def read_media(block: Block) -> FoundMedia | None:
 
 def note(media: Media) -> str:
     """What is said where the thing itself cannot be shown."""
-    about = ", ".join(
-        filter(None, (media.name, media.media_type, f"{media.size:,} bytes" if media.size else ""))
-    )
+    size = f"{media.size:,} bytes" if media.size else ""
+    about = ", ".join(filter(None, (media.name or _file_id(media), media.media_type, size)))
     return f"[{media.kind}: {about}]" if about else f"[{media.kind}]"
 
 
 def named(media: Media) -> Media:
     """The same where it is to be named and not shown: without its bytes and its address, every provider gets the note of it."""
-    return replace(media, blob=None, url=None)
+    return replace(media, blob=None, url=None, name=media.name or _file_id(media))
+
+
+def keeper(media: Media) -> str | None:
+    """Who alone can show it, because it was given by the id of a file that this provider keeps."""
+    return _KEEPERS.get((media.url or "").partition(":")[0])
+
+
+def _file_id(media: Media, provider: str | None = None) -> str | None:
+    """The id under which a provider keeps it: this one, or any."""
+    head, _, name = (media.url or "").partition(":")
+    return name if head in _KEEPERS and head == (provider or head) else None
 
 
 # -- reading --------------------------------------------------------------------------------------------------------
 
 
-def _by_url(kind: Kind, url: str, path: Path, name: str | None = None) -> FoundMedia:
+def _estimated(found: FoundMedia, shape: Shape, count: Count | None) -> FoundMedia:
+    media, data = found.media, found.data
+    if count is not None and data is not None and is_text(media):
+        tokens = sampled_tokens(_told(media, data), count)
+    else:
+        tokens = estimated_tokens(media, data, shape)
+    return replace(found, media=replace(media, tokens=tokens))
+
+
+def _by_url(media: Media, url: str, path: Path) -> FoundMedia:
     """A `data:` address holds the bytes; any other one points at them."""
     head, comma, text = url.partition(",")
-    data = decoded(text) if head.startswith("data:") and head.endswith(";base64") else None
-    if data is None:
-        return FoundMedia(
-            _estimated(Media(kind, url=None if head.startswith("data:") else url, name=name)), {}
-        )
-    return _held(Media(kind, head[5:-7].split(";")[0], name=name), data, path, prefix=head + comma)
+    form = head.lower()
+    if not form.startswith("data:"):
+        return FoundMedia(replace(media, url=url), {})
+    if not form.endswith(";base64"):
+        return FoundMedia(media, {})
+    return _by_data(replace(media, media_type=form[5:-7].split(";")[0]), text, path, prefix=head + comma)
 
 
-def _held(media: Media, data: bytes, path: Path, prefix: str = "") -> FoundMedia:
-    blob = hashlib.sha256(data).hexdigest()
-    media = _estimated(replace(media, blob=blob, size=len(data)), data)
-    return FoundMedia(media, {path: {"$blob": [blob, prefix] if prefix else [blob]}}, data)
-
-
-def _estimated(media: Media, data: bytes | None = None) -> Media:
-    return replace(media, tokens=estimated_tokens(media.kind, data))
-
-
-def _by_data(media: Media, text: str, path: Path) -> FoundMedia:
+def _by_data(media: Media, text: str, path: Path, prefix: str = "") -> FoundMedia:
     data = decoded(text)
-    return FoundMedia(_estimated(media), {}) if data is None else _held(media, data, path)
+    if data is None:
+        return FoundMedia(media, {})
+    media = _held(media, data)
+    spelling = spelling_of(text, data)
+    reference = (
+        [media.blob, prefix, spelling] if spelling else [media.blob, prefix] if prefix else [media.blob]
+    )
+    return FoundMedia(media, {} if spelling is None else {path: {"$blob": reference}}, data)
 
 
-def decoded(text: str) -> bytes | None:
-    """The bytes of a base64 text, if writing them again gives that text."""
-    try:
-        data = base64.b64decode(text, validate=True)
-    except (binascii.Error, ValueError):
-        return None
-    return data if data and base64.b64encode(data).decode() == text else None
+def _held(media: Media, data: bytes) -> Media:
+    return replace(media, blob=hashlib.sha256(data).hexdigest(), size=len(data))
 
 
 def _image_url(block: Block) -> FoundMedia:
-    return _by_url("image", block["image_url"]["url"], ("image_url", "url"))
+    image = block["image_url"]
+    return _by_url(Media("image", detail=_detail(image)), image["url"], ("image_url", "url"))
+
+
+def _detail(block: Block) -> str | None:
+    """How closely to look; "auto" says nothing."""
+    said = block.get("detail")
+    return said if isinstance(said, str) and said != "auto" else None
 
 
 def _input_audio(block: Block) -> FoundMedia:
@@ -107,17 +129,17 @@ def _openai_file(file: Block, path: Path) -> FoundMedia:
     name = file.get("filename")
     if file.get("file_data"):
         place = (*path, "file_data")
-        given = _by_url("file", file["file_data"], place, name)
+        given = _by_url(Media("file", name=name), file["file_data"], place)
         return given if given.data else _by_data(Media("file", name=name), file["file_data"], place)
     if file.get("file_url"):
-        return _by_url("file", file["file_url"], (*path, "file_url"), name)
-    return FoundMedia(_estimated(Media("file", url=f"openai:{file['file_id']}", name=name)), {})
+        return _by_url(Media("file", name=name), file["file_url"], (*path, "file_url"))
+    return FoundMedia(Media("file", url=f"openai:{file['file_id']}", name=name), {})
 
 
 def _input_image(block: Block) -> FoundMedia:
     if block.get("image_url"):
-        return _by_url("image", block["image_url"], ("image_url",))
-    return FoundMedia(_estimated(Media("image", url=f"openai:{block['file_id']}")), {})
+        return _by_url(Media("image", detail=_detail(block)), block["image_url"], ("image_url",))
+    return FoundMedia(Media("image", url=f"openai:{block['file_id']}", detail=_detail(block)), {})
 
 
 def _input_file(block: Block) -> FoundMedia:
@@ -140,16 +162,16 @@ def _anthropic(kind: Kind, block: Block) -> FoundMedia:
         case "text":
             return _written(Media(kind, source["media_type"], name=name), source["data"])
         case "url":
-            return _by_url(kind, source["url"], ("source", "url"), name)
+            return _by_url(Media(kind, name=name), source["url"], ("source", "url"))
         case _:
-            return FoundMedia(_estimated(Media(kind, url=f"anthropic:{source['file_id']}", name=name)), {})
+            return FoundMedia(Media(kind, url=f"anthropic:{source['file_id']}", name=name), {})
 
 
 def _written(media: Media, text: str) -> FoundMedia:
     """A document given as text: the text is its bytes."""
     data = text.encode()
-    found = _held(media, data, ("source", "data"))
-    return replace(found, holes={("source", "data"): {"$blob_text": found.media.blob}})
+    held = _held(media, data)
+    return FoundMedia(held, {("source", "data"): {"$blob_text": held.blob}}, data)
 
 
 _READERS = {
@@ -161,6 +183,8 @@ _READERS = {
     "image": _image,
     "document": _document,
 }
+#: Whose blocks they are, where they are not OpenAI's.
+_OWNERS: Mapping[str, Shape] = {"image": "anthropic", "document": "anthropic"}
 
 
 # -- writing --------------------------------------------------------------------------------------------------------
@@ -174,7 +198,7 @@ def media_block(media: Media, shape: Shape, blobs: Mapping[str, bytes]) -> dict[
     return text_block(note(media), shape) if block is None else block
 
 
-def shown_tokens(media: Media, shape: Shape, count: Callable[[str], int]) -> int:
+def shown_tokens(media: Media, shape: Shape, count: Count) -> int:
     """What it costs in a vendor's message when its bytes are at hand: its estimate, or the note of it where it cannot be shown."""
     writer = _WRITERS.get((shape, media.kind))
     block = writer(media, b"" if media.blob else None) if writer else None
@@ -193,9 +217,21 @@ def _address(media: Media, data: bytes | None) -> str | None:
     return media.url if media.url and media.url.startswith(("http://", "https://")) else None
 
 
+def _told(media: Media, data: bytes) -> str:
+    """A document that is text, for a provider that takes no such files."""
+    return f"{note(media)}\n{data.decode('utf-8', 'replace')}"
+
+
 def _openai_image(media: Media, data: bytes | None) -> dict[str, Any] | None:
     url = _address(media, data)
-    return None if url is None else {"type": "image_url", "image_url": {"url": url}}
+    if url is None:
+        return None
+    image = {"url": url, "detail": media.detail} if media.detail in _DETAILS else {"url": url}
+    return {"type": "image_url", "image_url": image}
+
+
+#: What the chat API takes for `detail`.
+_DETAILS = frozenset({"low", "high"})
 
 
 def _openai_audio(media: Media, data: bytes | None) -> dict[str, Any] | None:
@@ -206,17 +242,26 @@ def _openai_audio(media: Media, data: bytes | None) -> dict[str, Any] | None:
 
 
 def _openai_document(media: Media, data: bytes | None) -> dict[str, Any] | None:
+    if file_id := _file_id(media, "openai"):
+        return {"type": "file", "file": {"file_id": file_id}}
     if data is None:
         return None
+    if is_text(media):
+        return text_block(_told(media, data), "openai")
     return {"type": "file", "file": {"filename": media.name or "file", "file_data": _address(media, data)}}
 
 
 def _responses_image(media: Media, data: bytes | None) -> dict[str, Any] | None:
+    image = {"type": "input_image", "detail": media.detail or "auto"}
+    if file_id := _file_id(media, "openai"):
+        return {**image, "file_id": file_id}
     url = _address(media, data)
-    return None if url is None else {"type": "input_image", "detail": "auto", "image_url": url}
+    return None if url is None else {**image, "image_url": url}
 
 
 def _responses_file(media: Media, data: bytes | None) -> dict[str, Any] | None:
+    if file_id := _file_id(media, "openai"):
+        return {"type": "input_file", "file_id": file_id}
     url = _address(media, data)
     if url is None:
         return None
@@ -232,18 +277,26 @@ _ANTHROPIC_IMAGES = frozenset({"image/jpeg", "image/png", "image/gif", "image/we
 def _anthropic_image(media: Media, data: bytes | None) -> dict[str, Any] | None:
     if data is not None and media.media_type in _ANTHROPIC_IMAGES:
         return {"type": "image", "source": _base64_source(media, data)}
-    url = _address(media, None)
-    return None if url is None else {"type": "image", "source": {"type": "url", "url": url}}
+    source = _pointing_source(media)
+    return None if source is None else {"type": "image", "source": source}
 
 
 def _anthropic_file(media: Media, data: bytes | None) -> dict[str, Any] | None:
+    source = _pointing_source(media)
     if data is not None and media.media_type == "application/pdf":
-        return {"type": "document", "source": _base64_source(media, data)}
-    if data is not None and media.media_type == "text/plain":
+        source = _base64_source(media, data)
+    elif data is not None and is_text(media):
+        # It takes texts of one type.
         source = {"type": "text", "media_type": "text/plain", "data": data.decode("utf-8", "replace")}
-        return {"type": "document", "source": source}
+    return None if source is None else {"type": "document", "source": source}
+
+
+def _pointing_source(media: Media) -> dict[str, Any] | None:
+    """The source of something that is not given as bytes."""
+    if file_id := _file_id(media, "anthropic"):
+        return {"type": "file", "file_id": file_id}
     url = _address(media, None)
-    return None if url is None else {"type": "document", "source": {"type": "url", "url": url}}
+    return None if url is None else {"type": "url", "url": url}
 
 
 def _base64_source(media: Media, data: bytes) -> dict[str, Any]:

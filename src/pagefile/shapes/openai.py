@@ -31,7 +31,10 @@ def read(reader: Reader) -> Message:
     if role is None:
         raise reader.refuse(f"has the role {raw.get('role')!r}: known are {', '.join(ROLES)}.")
     if role == "tool":
-        reader.result(raw.get("content"), ("content",), call_id=raw.get("tool_call_id"), tool=_named(raw))
+        # The chat API has no field for errors; those who write it down use the name that Anthropic gave it.
+        error = raw.get("is_error") is True
+        call_id, tool = raw.get("tool_call_id"), _named(raw)
+        reader.result(raw.get("content"), ("content",), call_id=call_id, tool=tool, error=error)
         return reader.message(role)
     for name in _REASONING:
         if isinstance(raw.get(name), str) and raw[name]:

@@ -44,6 +44,24 @@ def waiting_steps(messages: Sequence[Message]) -> set[int]:
     return {step for message in messages for step in calls_of(message)} - answered_steps(messages)
 
 
+def in_order(messages: Sequence[Message], *, one_by_one: bool) -> bool:
+    """Whether every result follows its call with nothing between them; `one_by_one`: not even a message of the assistant's."""
+    waiting: set[int] = set()
+    for message in messages:
+        asked = message.role == "assistant"
+        if waiting and asked and one_by_one:
+            return False
+        for part in message.parts:
+            if isinstance(part, ToolResult):
+                if part.step not in waiting:
+                    return False
+                waiting.discard(part.step)
+            elif waiting and not asked:
+                return False
+        waiting |= calls_of(message)
+    return not waiting
+
+
 def _cleaned(message: Message) -> Message:
     """The message without what no provider takes, and without what it came as."""
     parts: list[Part] = []
@@ -90,12 +108,23 @@ def _asked(run: Sequence[Message], waiting: set[int], results: Mapping[int, Tool
             elif not isinstance(part, (ToolCall, ToolResult)):
                 parts.append(part)
         said.append(Message("assistant", tuple(parts), message.shape))
-    # A thought that leads to nothing is refused by the provider that sealed it.
-    while said and all(isinstance(part, Reasoning) for part in said[-1].parts):
-        said.pop()
+    said = _without_last_thoughts(said)
     yield from [_joined(said)] if calls else [message for message in said if message.parts]
     for step in calls:
         yield Message("tool", (results[step],), run[0].shape)
+
+
+def _without_last_thoughts(said: Sequence[Message]) -> list[Message]:
+    """A thought that leads to nothing is refused by the provider that sealed it."""
+    found = list(said)
+    while found:
+        last = found.pop()
+        parts = list(last.parts)
+        while parts and isinstance(parts[-1], Reasoning):
+            parts.pop()
+        if parts:
+            return [*found, Message(last.role, tuple(parts), last.shape)]
+    return found
 
 
 def _joined(said: Sequence[Message]) -> Message:

@@ -14,7 +14,8 @@ from pagefile.shapes.pairing import answered_steps
 from pagefile.shapes.reading import Book, Reader, plain_json, refused
 from pagefile.shapes.rendering import WRITERS
 from pagefile.shapes.skeleton import carved, same
-from pagefile.shapes.storable import storable
+from pagefile.shapes.storable import results_cleaned
+from pagefile.shapes.unwrapping import unwrapped
 
 _READERS: Mapping[Shape, Callable[[Reader], Message]] = {
     "plain": openai.read,
@@ -43,16 +44,21 @@ def parsed(
     steps: Sequence[Step] = (),
     before: Sequence[Message] = (),
     made_id: Callable[[int], str] = "call_{}".format,
+    count: Callable[[str], int] | None = None,
 ) -> Parsed:
     """The messages as a turn holds them; rendered in the same shape they are equal JSON.
 
     `steps` and `before` are what the turn has already: a result may answer a call made there. `made_id` gives a call its id where the
-    message has none. What cannot be read raises `InvalidTurnError`, which names the message.
+    message has none, `count` the tokens of a document that is text. What cannot be read raises `InvalidTurnError`, which names the message.
     """
-    given = [storable(plain_json(message, index)) for index, message in enumerate(listed(messages))]
+    given = [
+        (index, results_cleaned(raw))
+        for index, message in enumerate(listed(messages))
+        for raw in unwrapped(plain_json(message, index), index)
+    ]
     known = shape or shape_of(given, _shape_before(before))
-    book = Book(tuple(steps), set(range(len(steps))) - answered_steps(before), made_id)
-    found = tuple(_read(raw, known, book, index) for index, raw in enumerate(given))
+    book = Book(tuple(steps), set(range(len(steps))) - answered_steps(before), made_id, count)
+    found = tuple(_read(raw, known, book, index) for index, raw in given)
     return Parsed(found, tuple(book.steps), book.results, book.blobs)
 
 

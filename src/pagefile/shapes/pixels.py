@@ -2,7 +2,9 @@
 
 import math
 import struct
-from typing import Literal
+from collections.abc import Callable
+
+from pagefile.content import Media, Shape
 
 #: An image whose size is not known: OpenAI's price of 1024 × 1024 pixels in high detail.
 IMAGE_TOKENS = 765
@@ -11,15 +13,54 @@ PAGE_TOKENS = 1_500
 _PAGE_BYTES = 50_000
 #: Bytes of sound for each token: ten tokens a second of 16-bit mono at 24 kHz.
 _SOUND_BYTES = 4_800
+#: OpenAI's price of an image in low detail, whatever its size.
+_LOW_TOKENS = 85
+#: How much of a long text is counted: so many pieces of so many characters.
+_SAMPLES, _SAMPLE_CHARS = 50, 1_000
 
 
-def estimated_tokens(kind: Literal["image", "audio", "file"], data: bytes | None) -> int:
-    """The estimate for something given as bytes, or for one that is only pointed at."""
-    if kind == "image":
-        size = None if data is None else pixels(data)
-        return IMAGE_TOKENS if size is None else tile_tokens(*size)
-    unit, tokens = (_SOUND_BYTES, 1) if kind == "audio" else (_PAGE_BYTES, PAGE_TOKENS)
+def estimated_tokens(media: Media, data: bytes | None, shape: Shape) -> int:
+    """The estimate for something given as bytes, or for one that is only pointed at, in the shape it came in."""
+    if media.kind == "image":
+        return _image_tokens(data, shape, low=media.detail == "low")
+    if data is not None and is_text(media):
+        return sampled_tokens(data.decode("utf-8", "replace"), _rough_tokens)
+    unit, tokens = (_SOUND_BYTES, 1) if media.kind == "audio" else (_PAGE_BYTES, PAGE_TOKENS)
     return tokens * max(1, math.ceil(len(data or b"") / unit))
+
+
+def is_text(media: Media) -> bool:
+    """Whether it is a document that is sent, and paid for, as its text."""
+    return media.kind == "file" and media.media_type.startswith("text/")
+
+
+def sampled_tokens(text: str, count: Callable[[str], int]) -> int:
+    """The tokens of a text; of a long one those of samples are taken for the whole, since counting it would hold up everybody."""
+    if len(text) <= _SAMPLES * _SAMPLE_CHARS:
+        return count(text)
+    stride = len(text) // _SAMPLES
+    counted = sum(count(text[at : at + _SAMPLE_CHARS]) for at in range(0, stride * _SAMPLES, stride))
+    return math.ceil(counted * len(text) / (_SAMPLES * _SAMPLE_CHARS))
+
+
+def _rough_tokens(text: str) -> int:
+    """Where no tokenizer is at hand: a token for a Chinese character, or for three letters."""
+    return math.ceil(len(text.encode()) / 3)
+
+
+def _image_tokens(data: bytes | None, shape: Shape, *, low: bool) -> int:
+    if low:
+        return _LOW_TOKENS
+    size = None if data is None else pixels(data)
+    if size is None:
+        return IMAGE_TOKENS
+    return area_tokens(*size) if shape == "anthropic" else tile_tokens(*size)
+
+
+def area_tokens(width: int, height: int) -> int:
+    """Anthropic's published price: fitted into 1568 × 1568, one for each 750 pixels."""
+    shrunk = min(1.0, 1568 / max(width, height, 1))
+    return max(1, math.ceil(width * shrunk * height * shrunk / 750))
 
 
 def tile_tokens(width: int, height: int) -> int:
@@ -27,7 +68,7 @@ def tile_tokens(width: int, height: int) -> int:
     shrunk = min(1.0, 2048 / max(width, height, 1))
     shrunk *= min(1.0, 768 / max(1.0, min(width, height) * shrunk))
     tiles = math.ceil(width * shrunk / 512) * math.ceil(height * shrunk / 512)
-    return 85 + 170 * max(1, tiles)
+    return _LOW_TOKENS + 170 * max(1, tiles)
 
 
 def pixels(data: bytes) -> tuple[int, int] | None:

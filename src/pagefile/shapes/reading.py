@@ -30,7 +30,14 @@ MAX_TOOL_CHARS = 100
 #: The tool of a result whose call is not in the turn.
 UNKNOWN_TOOL = "tool"
 _LONG = 10**20
+#: Blocks that Anthropic takes in a result, and that are neither texts nor media.
+_RESULT_BLOCKS = frozenset({"search_result", "tool_reference"})
 _TEXT_BLOCKS = frozenset({"text", "input_text", "output_text"})
+
+
+def step_tool(name: str) -> str:
+    """The name of a tool as a step has it."""
+    return name.strip()[:MAX_TOOL_CHARS].strip() or UNKNOWN_TOOL
 
 
 def refused(index: int, what: str) -> InvalidTurnError:
@@ -47,6 +54,8 @@ class Book:
     #: Those of `known` that have no result yet.
     waiting: set[int]
     made_id: Callable[[int], str]
+    #: Counts the text of a document; None: it is estimated.
+    count: Callable[[str], int] | None = None
     steps: list[Step] = field(default_factory=list[Step])
     #: Steps of `known` that got their result now.
     results: dict[int, Step] = field(default_factory=dict[int, Step])
@@ -63,7 +72,7 @@ class Book:
         return number
 
     def answer(self, call_id: object, tool: str | None, text: str) -> int:
-        """A result: of the last call with this id (or, where there are no ids, of this tool) that has none yet."""
+        """A result: of the last call with this id that has none yet; where there are no ids, of the first, of this tool if it is named."""
         number = self._waiting_for(call_id, tool)
         if number is None:
             # A provider is shown a call before it, and takes no other arguments than an object.
@@ -78,18 +87,19 @@ class Book:
 
     def _add(self, tool: str, value: JsonValue, call_id: object, text: str = "") -> int:
         number = len(self.known) + len(self.steps)
-        name = tool.strip()[:MAX_TOOL_CHARS].strip() or UNKNOWN_TOOL
         own = call_id if isinstance(call_id, str) and call_id else self.made_id(number)
-        self.steps.append(Step(name, value, text, own))
+        self.steps.append(Step(step_tool(tool), value, text, own))
         return number
 
     def _waiting_for(self, call_id: object, tool: str | None) -> int | None:
         steps = self.all()
-        for number in sorted(self.waiting, reverse=True):
-            step = steps[number]
-            if step.call_id == call_id or (not call_id and step.tool == tool):
-                return number
-        return None
+        if call_id:
+            return next((n for n in sorted(self.waiting, reverse=True) if steps[n].call_id == call_id), None)
+        # Results come in the order of their calls, unless they say whose they are.
+        nameless = [
+            n for n in sorted(self.waiting) if tool is not None or steps[n].call_id == self.made_id(n)
+        ]
+        return next((n for n in nameless if tool is None or steps[n].tool == tool), None)
 
     def _tool_of(self, call_id: object) -> str:
         return next((step.tool for step in self.all() if step.call_id == call_id), UNKNOWN_TOOL)
@@ -161,7 +171,8 @@ class Reader:
         for place, block in enumerate(cast("list[Any]", content)):
             self._result_block(pieces, block, (*path, place))
         number = self.book.answer(call_id, tool, "\n".join(pieces.texts))
-        self._part(ToolResult(number, tuple(pieces.media), error), pieces.holes(number))
+        blocks = pieces.spans() if self.shape == "anthropic" else ()
+        self._part(ToolResult(number, tuple(pieces.media), error, blocks), pieces.holes(number))
 
     def _result_block(self, pieces: "_Pieces", block: Any, path: Path) -> None:
         given = self.mapping(block)
@@ -170,7 +181,7 @@ class Reader:
         elif (media := self._media(given, path)) is not None:
             pieces.media.append(media)
         else:
-            pieces.add(compact(block), path, "$result_json")
+            pieces.add(compact(block), path, "$result_json", whole=given.get("type") in _RESULT_BLOCKS)
 
     def block(self, block: Any, path: Path) -> None:
         """A block that is an image, a sound, a file, or one that is not known."""
@@ -194,7 +205,7 @@ class Reader:
         return cast("Mapping[str, Any]", value)
 
     def _media(self, block: Mapping[str, Any], path: Path) -> Media | None:
-        found = read_media(block)
+        found = read_media(block, self.book.count)
         if found is None:
             return None
         self._holes.update({(*path, *inner): hole for inner, hole in found.holes.items()})
@@ -213,19 +224,27 @@ class _Pieces:
 
     texts: list[str] = field(default_factory=list[str])
     media: list[Media] = field(default_factory=list[Media])
-    _places: list[tuple[Path, str]] = field(default_factory=list[tuple[Path, str]])
+    _end: int = 0
+    _places: list[tuple[Path, str, int, bool]] = field(default_factory=list[tuple[Path, str, int, bool]])
 
-    def add(self, text: str, path: Path, reference: str) -> None:
+    def add(self, text: str, path: Path, reference: str, *, whole: bool = False) -> None:
         self.texts.append(text)
-        self._places.append((path, reference))
+        self._places.append((path, reference, self._end, whole))
+        self._end += len(text) + 1
 
     def holes(self, number: int) -> dict[Path, Any]:
-        found: dict[Path, Any] = {}
-        start = 0
-        for text, (path, reference) in zip(self.texts, self._places, strict=True):
-            found[path] = {reference: [number, start, start + len(text)]}
-            start += len(text) + 1
-        return found
+        return {
+            path: {reference: [number, start, start + len(text)]}
+            for text, (path, reference, start, _) in zip(self.texts, self._places, strict=True)
+        }
+
+    def spans(self) -> tuple[tuple[int, int], ...]:
+        """Where the blocks are that are sent whole."""
+        return tuple(
+            (start, start + len(text))
+            for text, (*_, start, whole) in zip(self.texts, self._places, strict=True)
+            if whole
+        )
 
 
 def content_blocks(reader: Reader, content: Any, path: Path, read: Callable[[Any, Path], None]) -> None:

@@ -1,19 +1,24 @@
 """From the messages of a turn to those of a provider."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 from pagefile.content import Message, Other, Part, Reasoning, Shape, Text
 from pagefile.records import Step
 from pagefile.shapes import anthropic, openai, responses
 from pagefile.shapes.filling import Filling
-from pagefile.shapes.pairing import answered_steps, calls_of, prepared
+from pagefile.shapes.pairing import in_order, prepared
 from pagefile.shapes.steps import shown_steps, with_own_call_ids
+from pagefile.shapes.taking import are_taken
 
 Blobs: TypeAlias = Mapping[str, bytes]
 #: A message, or an item, as a provider's client takes it.
 Rendered: TypeAlias = dict[str, Any]
 
+#: Who speaks for the application.
+_INSTRUCTING = frozenset({"system", "developer"})
 #: A message from its parts alone, in each shape; the short form is written as OpenAI's.
 WRITERS: Mapping[Shape, Callable[[Message, Filling], list[Rendered]]] = {
     "plain": openai.write,
@@ -26,17 +31,37 @@ WRITERS: Mapping[Shape, Callable[[Message, Filling], list[Rendered]]] = {
 def given_back(
     messages: Sequence[Message], steps: Sequence[Step], blobs: Blobs, shape: Shape | None = None
 ) -> list[Rendered]:
-    """The messages as they came, when no shape is named or it is theirs: equal JSON, whatever it was.
+    """The messages as they came, each in its own shape: equal JSON, whatever it was.
 
-    For a shape that is named they are such that its provider takes them: where a call has no result, they are made anew.
+    For a shape that is named they are such that its provider takes them: as they came where it does, and made anew where not.
     """
-    wanted = shape or own_shape(messages)
-    if all(message.shape in {wanted, "plain"} for message in messages) and (
-        shape is None or _paired(messages)
-    ):
-        filling = Filling(steps, blobs)
-        return [one for message in messages for one in _as_it_came(message, filling, wanted)]
-    return rendered(messages, steps, blobs, wanted)
+    filling, own = Filling(steps, blobs), own_shape(messages)
+    if shape is None:
+        return [
+            one
+            for message in messages
+            for one in _as_it_came(message, filling, own if message.shape == "plain" else message.shape)
+        ]
+    if all(message.shape in {shape, "plain"} for message in messages):
+        came = [one for message in messages for one in _as_it_came(message, filling, shape)]
+        if _can_be_sent(messages, steps, shape) and are_taken(came, shape):
+            return came
+    return rendered(messages, steps, blobs, shape)
+
+
+def _can_be_sent(messages: Sequence[Message], steps: Sequence[Step], shape: Shape) -> bool:
+    """Whether nothing has to be left out, moved or renamed for the provider."""
+    shown = shown_steps(steps, {})
+    kinds = Counter(type(part) for message in messages for part in message.parts)
+    sent = Counter(type(part) for message in prepared(messages) for part in message.parts)
+    thoughts = (part for message in messages for part in message.parts if isinstance(part, Reasoning))
+    return (
+        kinds == sent
+        and in_order(messages, one_by_one=shape != "responses")
+        and all(is_sealed(thought, shape) for thought in thoughts)
+        and all(step.call_id == shown[number].call_id for number, step in enumerate(steps))
+        and with_own_call_ids(shown, shape, set()) == shown
+    )
 
 
 def rendered(
@@ -47,6 +72,9 @@ def rendered(
     They are made from their parts, whichever shape they came in. Images and files whose bytes are not in `blobs` are named, not shown.
     """
     own = with_own_call_ids(shown_steps(steps, {}), shape, set())
+    if shape == "anthropic":
+        # Its system text is no message: what instructs in between is the user's to say.
+        messages = [replace(one, role="user") if one.role in _INSTRUCTING else one for one in messages]
     found = written(prepared(messages), Filling(own, blobs), shape, reasoning=True)
     return anthropic.alternating(found) if shape == "anthropic" else found
 
@@ -69,8 +97,7 @@ def is_sent(part: Part, message: Message, shape: Shape, *, reasoning: bool) -> b
     """Whether a provider is given a part: what only one of them can read goes to no other."""
     match part:
         case Reasoning():
-            # The chat API has no place for it.
-            return reasoning and shape == message.shape and shape != "openai"
+            return reasoning and shape == message.shape and is_sealed(part, shape)
         case Other(value):
             speaks = message.role == "user" or (message.role == "assistant" and shape == "anthropic")
             return speaks and shape == message.shape and isinstance(value, Mapping)
@@ -78,15 +105,18 @@ def is_sent(part: Part, message: Message, shape: Shape, *, reasoning: bool) -> b
             return True
 
 
+def is_sealed(thought: Reasoning, shape: Shape) -> bool:
+    """Whether the provider would know a thought again; the chat API has no place for any, and a stream that broke off seals none."""
+    sealed = thought.sealed
+    if shape == "anthropic":
+        return bool(sealed.get("data" if sealed.get("type") == "redacted_thinking" else "signature"))
+    return shape == "responses" and bool(sealed.get("id") or sealed.get("encrypted_content"))
+
+
 def own_shape(messages: Sequence[Message]) -> Shape:
     """The shape that the messages came in; OpenAI Chat for the short form."""
     named: list[Shape] = [message.shape for message in messages if message.shape != "plain"]
     return named[0] if named else "openai"
-
-
-def _paired(messages: Sequence[Message]) -> bool:
-    called = {step for message in messages for step in calls_of(message)}
-    return called == answered_steps(messages)
 
 
 def _as_it_came(message: Message, filling: Filling, shape: Shape) -> list[Rendered]:

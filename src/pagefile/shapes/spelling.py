@@ -32,7 +32,12 @@ SPELLINGS: Mapping[str, Callable[[Any], str]] = {
 
 
 def read_arguments(text: str) -> tuple[JsonValue, str | None]:
-    """The input that the text spells, and how it spells it; None when only the text itself can say that."""
+    """The input that the text spells, and how it spells it; None when only the text itself can say that.
+
+    Nothing at all is what some servers write for no arguments.
+    """
+    if not text.strip():
+        return {}, None
     try:
         value: JsonValue = json.loads(text, parse_constant=_refuse)
         if not _storable(value):

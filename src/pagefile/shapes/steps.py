@@ -3,15 +3,20 @@
 These are named tuples, because a window makes one for every form of every turn, and a frozen dataclass takes four times as long to make.
 """
 
+import hashlib
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from pagefile.content import JsonValue, Shape
 from pagefile.records import Step
 
-#: What Anthropic takes in a call id.
+#: What no provider takes in the name of a tool, and only the chat API in a call id.
 _FOREIGN = re.compile(r"[^a-zA-Z0-9_-]")
+#: The longest name of a tool, and the longest call id, by provider.
+_MOST_NAME_CHARS: Mapping[Shape, int] = {"plain": 64, "openai": 64, "responses": 64, "anthropic": 128}
+_MOST_ID_CHARS: Mapping[Shape, int] = {"plain": 40, "openai": 40, "responses": 64, "anthropic": 128}
 
 
 class ShownStep(NamedTuple):
@@ -38,20 +43,43 @@ def shown_steps(steps: Sequence[Step], results: Mapping[int, str]) -> dict[int, 
 def with_own_call_ids(
     steps: Mapping[int, ShownStep], shape: Shape, seen: set[str]
 ) -> Mapping[int, ShownStep]:
-    """The steps with call ids that the provider takes and that are not among those seen; they are from now on."""
-    if shape == "openai" or not steps:
+    """The steps with names and call ids that the provider takes; no id is among those seen, and all are from now on."""
+    if shape == "openai":
         # The ids of a turn are unique already, and the chat API asks for no more.
-        return steps
+        seen = set()
     return {
-        number: step._replace(call_id=_own_call_id(_FOREIGN.sub("_", step.call_id), seen))
+        number: step._replace(
+            tool=fitted_tool(step.tool, shape), call_id=_own_call_id(step.call_id, seen, shape)
+        )
         for number, step in steps.items()
     }
 
 
-def _own_call_id(call_id: str, seen: set[str]) -> str:
-    number, own = 1, call_id
-    while own in seen:
+@lru_cache(maxsize=1024)
+def fitted_tool(name: str, shape: Shape) -> str:
+    """The name of a tool as a provider takes it, always the same for the same name."""
+    fitted = _FOREIGN.sub("_", name) or "_"
+    # "f.g" is known again as "f_g"; of a Chinese name, or of a long one, too little would be left to tell it from others.
+    return _fitted(name, fitted, _MOST_NAME_CHARS[shape], distinct=not name.isascii())
+
+
+@lru_cache(maxsize=1024)
+def fitted_id(call_id: str, shape: Shape) -> str:
+    """A call id as a provider takes it."""
+    fitted = call_id if shape in {"openai", "plain"} else _FOREIGN.sub("_", call_id)
+    return _fitted(call_id, fitted, _MOST_ID_CHARS[shape])
+
+
+def _fitted(text: str, fitted: str, most: int, *, distinct: bool = False) -> str:
+    if len(fitted) <= most and not distinct:
+        return fitted
+    return f"{fitted[: most - 9]}_{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+
+
+def _own_call_id(call_id: str, seen: set[str], shape: Shape | None = None) -> str:
+    number, tried = 1, call_id
+    while (own := tried if shape is None else fitted_id(tried, shape)) in seen:
         number += 1
-        own = f"{call_id}_{number}"
+        tried = f"{call_id}_{number}"
     seen.add(own)
     return own

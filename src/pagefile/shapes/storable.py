@@ -7,15 +7,15 @@ _BY_ROLE = {"tool": "content", "function": "content"}
 _BY_TYPE = {"function_call_output": "output", "custom_tool_call_output": "output", "tool_result": "content"}
 
 
-def storable(value: Any) -> Any:
+def results_cleaned(value: Any) -> Any:
     """The same message; in its tool results NUL and lone surrogates are replaced."""
     if isinstance(value, list):
-        return [storable(inner) for inner in cast("list[Any]", value)]
+        return [results_cleaned(inner) for inner in cast("list[Any]", value)]
     if not isinstance(value, dict):
         return value
     given = cast("dict[str, Any]", value)
     key = _BY_TYPE.get(str(given.get("type"))) or _BY_ROLE.get(str(given.get("role")))
-    return {name: cleaned(inner) if name == key else storable(inner) for name, inner in given.items()}
+    return {name: cleaned(inner) if name == key else results_cleaned(inner) for name, inner in given.items()}
 
 
 def cleaned(value: Any) -> Any:

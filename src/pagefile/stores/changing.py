@@ -7,6 +7,7 @@ from typing import Any
 from pagefile.content import Message, Text, ToolCall, ToolResult
 from pagefile.ports import Abort, AddStep, Complete, Extend, TurnChange
 from pagefile.records import CHECKPOINT_QUERY, Checkpoint, Turn
+from pagefile.shapes import answer
 from pagefile.stores.encoding import stored_layout, stored_steps, to_json
 
 
@@ -50,7 +51,7 @@ def _extended(turn: Turn, change: Extend) -> Turn:
 
 def _completed(turn: Turn, change: Complete) -> Turn:
     layout = turn.layout
-    if layout is not None and change.assistant and change.tokens_added:
+    if layout is not None and change.assistant and change.assistant != answer(layout):
         layout = (*layout, Message("assistant", (Text(change.assistant),)))
     return replace(
         turn,

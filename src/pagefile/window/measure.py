@@ -5,15 +5,18 @@ from dataclasses import replace
 
 from pagefile.content import Media, Message, Other, Part, Reasoning, Shape, Text, ToolCall, ToolResult
 from pagefile.records import Step, Turn
-from pagefile.shapes import compact, is_sent, laid_out, prepared, shown_tokens
+from pagefile.shapes import compact, fitted_tool, is_sent, laid_out, prepared, shown_tokens
 from pagefile.text.tokens import MESSAGE_OVERHEAD
+
+#: Fields of a thought that go back beside its text, and are as long as what was really thought.
+_SEALS = ("signature", "data", "encrypted_content")
 
 Count = Callable[[str], int]
 
 
 def measured_step(step: Step, count: Count) -> Step:
     """The step with its counts."""
-    call_tokens = count(step.tool) + count(compact(step.input))
+    call_tokens = count(fitted_tool(step.tool, "openai")) + count(compact(step.input))
     return replace(step, call_tokens=call_tokens, result_tokens=count(step.result))
 
 
@@ -87,8 +90,10 @@ def _part_tokens(part: Part, shape: Shape, steps: Mapping[int, tuple[int, int]],
             return steps[step][1]
         case Media():
             return shown_tokens(part, shape, count)
-        case Reasoning(text):
-            return count(text)
+        case Reasoning(text, sealed):
+            return count(text) + sum(
+                count(seal) for key in _SEALS if isinstance(seal := sealed.get(key), str)
+            )
         case Other(value):
             return count(compact(value))
         case Text():

@@ -42,9 +42,10 @@ def chat(parts: Parts) -> tuple[list[Message], int]:
 
 def chat_turn(shown: ShownTurn, blobs: Mapping[str, bytes]) -> list[Message]:
     """A turn as chat messages."""
+    steps = with_own_call_ids(shown.steps, "openai", set()) if shown.steps else shown.steps
     if shown.layout is None:
-        return short(shown.user, shown.steps.values(), shown.assistant)
-    return written(shown.layout, Filling(shown.steps, blobs), "openai")
+        return short(shown.user, steps.values(), shown.assistant)
+    return written(shown.layout, Filling(steps, blobs), "openai")
 
 
 def anthropic(parts: Parts) -> tuple[str, list[Message]]:

@@ -15,6 +15,7 @@ from pagefile import (
 )
 from pagefile.settings import ArchiveSettings, EmbedderSettings, MemorySettings
 from pagefile.text.tokens import open_counter
+from pagefile.window.measure import recounted
 from tests.unit.shapes.test_shapes import CHAT
 
 pytestmark = pytest.mark.anyio
@@ -578,3 +579,65 @@ async def test_one_missing_picture_costs_only_itself(memory, monkeypatch, caplog
         named = [{"type": "text", "text": "[image: image/png, 8 bytes]"}, ASKED[0]["content"][1]]
         assert [{"role": "user", "content": named}] == back[:1]
     assert f"[image: image/png, 8 bytes] of turn {turn.id} is only named" in caplog.text
+
+
+async def test_a_file_by_its_id_is_in_the_window_of_its_provider_and_told_in_the_receipt(memory):
+    """The id means nothing elsewhere: the receipt says that others are only told of it."""
+    file = {"type": "file", "file": {"file_id": "file-abc"}}
+    chat = memory.conversation("c", user_id="ada")
+    turn = await chat.begin(messages=[{"role": "user", "content": [{"type": "text", "text": "Read"}, file]}])
+    window = await chat.context(turn=turn)
+    assert window.messages[-1]["content"][1] == file
+    assert window.for_responses()[1][-1]["content"][1] == {"type": "input_file", "file_id": "file-abc"}
+    assert window.for_anthropic()[1][-1]["content"][1] == {"type": "text", "text": "[file: file-abc]"}
+    assert window.receipt.degraded == (
+        "[file: file-abc] is a file at OpenAI: other providers are only told its name",
+    )
+    assert turn.user == "Read\n[file: file-abc]"
+
+
+async def test_an_empty_answer_can_be_added(memory):
+    """A refusal of Anthropic's has no content; a turn of nothing else is still none."""
+    chat = memory.conversation("c", user_id="ada")
+    refusal = {"role": "assistant", "content": [], "stop_reason": "refusal"}
+    turn = await chat.extend(await chat.begin(messages=ASKED), [refusal])
+    done = await chat.complete(turn)
+    assert (done.status, done.assistant) == ("done", None)
+    assert await chat.messages(done) == [*ASKED, refusal]
+
+
+async def test_a_done_turn_costs_what_is_sent_of_it(memory):
+    """A call that was never answered is counted no more, and the answer is there once."""
+    chat = memory.conversation("c", user_id="ada")
+    words = {
+        "id": "a",
+        "type": "function",
+        "function": {"name": "f", "arguments": f'{{"q":"{"word " * 500}"}}'},
+    }
+    called = {"role": "assistant", "content": "let me look", "tool_calls": [words]}
+    turn = await chat.extend(await chat.begin(messages=[{"role": "user", "content": "q"}]), [called])
+    done = await chat.complete(turn, "sorry")
+    counter = open_counter()
+    assert done.tokens == recounted(done, counter.count, counter.name).tokens < 50
+    assert [message.text for message in done.messages] == ["q", "let me look", "sorry"]
+
+
+async def test_a_sealed_thought_costs_what_goes_back(memory):
+    """What is encrypted is sent in the running turn, however short its summary is."""
+    chat = memory.conversation("c", user_id="ada")
+    thought = {**RESPONSES[0], "encrypted_content": "gAAA" * 1000}
+    turn = await chat.begin(messages=[{"role": "user", "content": "q"}, thought, *RESPONSES[1:3]])
+    window = await chat.context(turn=turn)
+    assert thought in window.for_responses()[1]
+    assert window.tokens > open_counter().count(thought["encrypted_content"])
+
+
+async def test_a_document_of_text_costs_its_text(memory):
+    """Anthropic is sent all of it, so that a window has to hold all of it."""
+    source = {"type": "text", "media_type": "text/plain", "data": "word " * 9000}
+    chat = memory.conversation("c", user_id="ada")
+    turn = await chat.begin(messages=[{"role": "user", "content": [{"type": "document", "source": source}]}])
+    window = await chat.context(turn=turn, window_tokens=16_000)
+    assert 9000 <= window.tokens <= 9100
+    with pytest.raises(BudgetError):
+        await chat.context(turn=turn, window_tokens=8000)
