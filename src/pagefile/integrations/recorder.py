@@ -14,12 +14,11 @@ from pagefile.content import Message, ToolCall
 from pagefile.engine import Conversation
 from pagefile.engine.drafts import result_text
 from pagefile.records import Turn
-from pagefile.shapes import answered_steps, cleaned, compact, parsed, question
+from pagefile.shapes import answered_steps, cleaned, compact, parsed, question, step_tool
 from pagefile.shapes.media import read_media
 from pagefile.tiers.page_text import LOADING_TOOLS
 
 _NOTHING: Mapping[str, Any] = {}
-_MAX_TOOL_CHARS = 100
 
 Carrier: TypeAlias = Literal["openai", "anthropic"]
 #: An image, a sound, a file or something unknown, as a block of any provider.
@@ -39,7 +38,7 @@ class Thought:
         """The thought as a block of Anthropic's."""
         if self.sealed.get("type") == "redacted_thinking":
             return dict(self.sealed)
-        return {"type": "thinking", "thinking": self.text, **self.sealed}
+        return {**self.sealed, "type": "thinking", "thinking": self.text}
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +67,7 @@ class Asked:
     @property
     def text(self) -> str | None:
         """What the log has for a question: the words, and the names of what was shown."""
-        return question(parsed([storable(self.json())]).messages)
+        return question(parsed([as_json(self.json())]).messages)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,24 +116,25 @@ class Said:
 
     def _anthropic(self) -> dict[str, Any]:
         blocks: list[dict[str, Any]] = []
+        foreign: list[Thought] = []
         for block in _merged(self.blocks):
             if isinstance(block, Called):
                 blocks.append(_anthropic_call(block))
             elif isinstance(block, Thought):
-                blocks.append(block.block())
+                # One that Anthropic did not seal is kept beside the blocks, where nothing sends it.
+                if block.anthropic:
+                    blocks.append(block.block())
+                else:
+                    foreign.append(block)
             else:
                 blocks += _shown([block])
-        return {"role": "assistant", "content": blocks}
+        return {"role": "assistant", "content": blocks, **_beside(foreign, "reasoning")}
 
     def _openai(self) -> dict[str, Any]:
         merged = _merged(self.blocks)
         thoughts = [block for block in merged if isinstance(block, Thought)]
         said = [block for block in merged if not isinstance(block, Called | Thought)]
-        message: dict[str, Any] = {"role": "assistant"}
-        if thought := "\n".join(thought.text for thought in thoughts if thought.text):
-            message["reasoning_content"] = thought
-        if sealed := [dict(thought.sealed) for thought in thoughts if thought.sealed]:
-            message["reasoning_details"] = sealed
+        message: dict[str, Any] = {"role": "assistant", **_beside(thoughts, "reasoning_content")}
         text = said[0] if len(said) == 1 else ""
         message["content"] = text if isinstance(text, str) and len(said) < 2 else _shown(said)
         calls = [_openai_call(call) for call in self.calls]
@@ -155,19 +155,15 @@ class Returned:
         texts = (block if isinstance(block, str) else _unshown(block) for block in self.blocks)
         return result_text("\n".join(text for text in texts if text is not None))
 
-    @property
-    def carrier(self) -> Carrier:
-        """The shape that holds all of it: only one of them tells a result from an error."""
-        return "anthropic" if self.error else "openai"
-
     def json(self, carrier: Carrier) -> dict[str, Any]:
         """The message in that shape."""
         shown = any(not isinstance(block, str) for block in self.blocks)
         content: Any = _shown(self.blocks) if shown else self.text
+        error = {"is_error": True} if self.error else {}
         if carrier == "openai":
-            return {"role": "tool", "tool_call_id": self.call.call_id, "content": content}
-        result = {"type": "tool_result", "tool_use_id": self.call.call_id, "content": content}
-        return {"role": "user", "content": [{**result, "is_error": True} if self.error else result]}
+            return {"role": "tool", "tool_call_id": self.call.call_id, "content": content, **error}
+        result = {"type": "tool_result", "tool_use_id": self.call.call_id, "content": content, **error}
+        return {"role": "user", "content": [result]}
 
 
 Happened: TypeAlias = Said | Returned
@@ -178,7 +174,7 @@ Happened: TypeAlias = Said | Returned
 
 async def begun(chat: Conversation, asked: Asked, turn_id: str) -> Turn:
     """The turn of a question, open until it is answered."""
-    return await chat.begin(messages=[storable(asked.json())], id=turn_id)
+    return await chat.begin(messages=[as_json(asked.json())], id=turn_id)
 
 
 async def written(chat: Conversation, turn: Turn, happened: Iterable[Happened]) -> Turn:
@@ -226,7 +222,7 @@ def step_of(turn: Turn, returned: Returned, taken: Iterable[int] = ()) -> int | 
     text, call = returned.text, returned.call
     for number in sorted(answered_steps(turn.messages) - set(taken)):
         step = turn.steps[number]
-        if step.call_id != call.call_id or step.tool not in {call.tool, _tool(call.tool)}:
+        if step.call_id != call.call_id or step.tool not in {call.tool, step_tool(call.tool)}:
             continue
         same_page = step.page is not None and step.page_chars == len(text)
         same_load = step.tool in LOADING_TOOLS and step.input == call.input
@@ -235,7 +231,7 @@ def step_of(turn: Turn, returned: Returned, taken: Iterable[int] = ()) -> int | 
     return None
 
 
-def storable(message: dict[str, Any]) -> dict[str, Any]:
+def as_json(message: dict[str, Any]) -> dict[str, Any]:
     """The message as a log can hold it: what is not JSON is written as text."""
     return cleaned(json.loads(json.dumps(message, ensure_ascii=False, default=str)))
 
@@ -254,9 +250,12 @@ def _messages(turn: Turn, happened: Sequence[Happened]) -> list[dict[str, Any]]:
         else:
             whole.append(Said((one.call,)))
         whole.append(one)
-    carriers = {*(one.carrier for one in whole), *(message.shape for message in turn.messages)}
+    carriers = {
+        *(one.carrier for one in whole if isinstance(one, Said)),
+        *(message.shape for message in turn.messages),
+    }
     carrier: Carrier = "anthropic" if "anthropic" in carriers else "openai"
-    return [storable(one.json(carrier)) for one in whole]
+    return [as_json(one.json(carrier)) for one in whole]
 
 
 def _key(message: Message, turn: Turn) -> tuple[str, tuple[str, ...]]:
@@ -266,11 +265,7 @@ def _key(message: Message, turn: Turn) -> tuple[str, tuple[str, ...]]:
 
 def _call_key(tool: str, value: object) -> str:
     given = json.dumps(value, ensure_ascii=False, default=str, sort_keys=True)
-    return f"{_tool(tool)} {cleaned(given)}"
-
-
-def _tool(name: str) -> str:
-    return name.strip()[:_MAX_TOOL_CHARS].strip() or "tool"
+    return f"{step_tool(tool)} {cleaned(given)}"
 
 
 def _merged(blocks: Iterable[Any]) -> list[Any]:
@@ -283,6 +278,13 @@ def _merged(blocks: Iterable[Any]) -> list[Any]:
         elif text != "":
             found.append(text)
     return found
+
+
+def _beside(thoughts: Sequence[Thought], name: str) -> dict[str, Any]:
+    """Thoughts as fields of a message."""
+    text = "\n".join(thought.text for thought in thoughts if thought.text)
+    sealed = [dict(thought.sealed) for thought in thoughts if thought.sealed]
+    return {**({name: text} if text else {}), **({"reasoning_details": sealed} if sealed else {})}
 
 
 def _shown(blocks: Iterable[str | Shown]) -> list[dict[str, Any]]:

@@ -46,7 +46,8 @@ async def test_thoughts_of_anthropic_go_back_to_anthropic(memory):
     ]
     chat, turn = await ran(memory, AIMessage(content, tool_calls=CALLS))
     messages = await chat.messages(turn, shape="anthropic")
-    assert ["user", "assistant", "user", "user", "assistant"] == [message["role"] for message in messages]
+    assert ["user", "assistant", "user", "assistant"] == [message["role"] for message in messages]
+    assert ["c_up", "c_down"] == [block["tool_use_id"] for block in messages[2]["content"]]
     first = messages[1]["content"]
     assert [thought, {"type": "text", "text": "I look."}] == first[:2]
     assert ["c_up", "c_down"] == [block["id"] for block in first[2:]]

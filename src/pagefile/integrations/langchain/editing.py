@@ -14,6 +14,7 @@ from pagefile.integrations.failing import FailOpen
 from pagefile.integrations.langchain.reading import ToolUse, exchanges, tool_uses
 from pagefile.integrations.langchain.scoping import Given, Whose, whose
 from pagefile.records import DEFAULT_TENANT, Scope, Step
+from pagefile.shapes import step_tool
 from pagefile.tiers.archive import Archive
 from pagefile.tiers.page_text import LOADING_TOOLS
 from pagefile.window.placeholder import placeholder, placeholder_uuid
@@ -104,6 +105,6 @@ class ArchiveToolUsesEdit(ContextEdit):
     async def _archived(self, who: Whose, use: ToolUse, turn_id: str) -> str:
         engine = self._edge.memory.engine
         scope = Scope(who.tenant or DEFAULT_TENANT, who.user, who.conversation)
-        step = Step(use.tool[:100], checked_json(use.input, "input"), use.text, use.message.tool_call_id)
+        step = Step(step_tool(use.tool), checked_json(use.input, "input"), use.text, use.message.tool_call_id)
         page = await engine.tier(Archive).store(scope, step, turn_id)
         return placeholder(page, engine.counter.count, WORDINGS[engine.settings.language])
