@@ -167,6 +167,7 @@ def wished(
     if "content" in request:
         return {
             "content": upload,
+            "headers": request["headers"],
             "params": {key: given[key] for key in ("tenant", "user_id") if key in given},
         }
     return {where: given}
@@ -199,7 +200,8 @@ async def tried(holder: Scope, order: list[tuple[int, Wish]]) -> None:
         for number, wish in order:
             operation = known[number % len(known)]
             request = wished(operation, document, wish, world, uploads[wish.upload])
-            answer = await world.client.request(operation.method, operation.path, headers=key, **request)
+            headers = {**key, **request.pop("headers", {})}
+            answer = await world.client.request(operation.method, operation.path, headers=headers, **request)
             said = f"{operation.method} {operation.path} {request} -> {answer.status_code} {answer.text}"
             assert answer.status_code != 500, said
             assert [] == [scope for scope in others if mark(scope) in answer.text and scope not in sent_in], (
