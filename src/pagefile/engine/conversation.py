@@ -1,7 +1,10 @@
 """A handle on one conversation: turns go in, windows come out."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from time import perf_counter
 from typing import Any, Literal, cast
 from uuid import uuid4
@@ -33,8 +36,8 @@ from pagefile.engine.reading import Kind, checked_kind, head_of, log_of, session
 from pagefile.engine.replaying import Replay, replayed
 from pagefile.engine.shielding import seen_through
 from pagefile.engine.windows import make_window
-from pagefile.errors import ConflictError, InvalidTurnError
-from pagefile.ports import NO_LABELS, Abort, AddStep, EntryQuery, Labels, TurnDraft
+from pagefile.errors import ConflictError, InvalidTurnError, NotFoundError
+from pagefile.ports import NO_LABELS, Abort, AddStep, EntryQuery, Labels, TurnDraft, ViewRequest
 from pagefile.records import (
     Call,
     Checkpoint,
@@ -112,7 +115,8 @@ class Conversation:
         content = await self._content(user, assistant, messages, steps, id, done=True)
         draft = self._draft("done", *content, at=at, metadata=metadata)
         began = perf_counter()
-        turn = await self._engine.store.log.append(draft)
+        write = self._engine.store.log.append(draft)
+        turn = await (self._written(draft.id, draft.steps, write) if draft.steps else write)
         self._engine.meter.observe("pagefile_store_seconds", perf_counter() - began, verb="append")
         return await self._absorbed(turn)
 
@@ -133,7 +137,7 @@ class Conversation:
         """
         content = await self._content(user, None, messages, (), id, done=False)
         draft = self._draft("open", *content, at=at, metadata=metadata)
-        turn = await self._engine.store.log.append(draft)
+        turn = await self._written(draft.id, draft.steps, self._engine.store.log.append(draft))
         self._open_turn = turn if turn.status == "open" else None
         await self._engine.absorb(turn)
         return turn
@@ -153,8 +157,9 @@ class Conversation:
         number = len(turn.steps) if isinstance(turn, Turn) else uuid4().int % 1_000_000_000
         given = {"tool": tool, "input": input, "result": result, "call_id": call_id}
         raw = checked_step(given, turn_id, number, self._engine.settings.max_result_chars)
-        step = await self._kept(raw, turn_id)
-        changed = await self._engine.store.log.advance(AddStep(self._scope, turn_id, step, step_tokens(step)))
+        step = await self._kept(raw, turn_id, True)
+        change = AddStep(self._scope, turn_id, step, step_tokens(step))
+        changed = await self._written(turn_id, (step,), self._engine.store.log.advance(change))
         self._remember_open(changed)
         return changed
 
@@ -172,12 +177,11 @@ class Conversation:
             return known
         known = known if after is None else as_of(known, at_least(0, after, "after"))
         try:
-            changed = await self._engine.store.log.advance(await self._desk.addition(given, known))
+            changed = await self._extended(given, known)
         except ConflictError:
             # Somebody added to it since it was read: what comes now comes behind that, or came already.
             now = await self._desk.found(known.id)
-            known = self._desk.since(given, now, len(known.messages))
-            changed = await self._engine.store.log.advance(await self._desk.addition(given, known))
+            changed = await self._extended(given, self._desk.since(given, now, len(known.messages)))
         self._remember_open(changed)
         return changed
 
@@ -514,8 +518,36 @@ class Conversation:
             return mine
         return turn if isinstance(turn, Turn) else await self._desk.found(turn)
 
-    async def _kept(self, step: Step, turn_id: str) -> Step:
-        return await self._engine.absorb_step(self._scope, step, turn_id)
+    async def _kept(self, step: Step, turn_id: str, is_open: bool) -> Step:
+        admit = partial(self._admitted, turn_id if is_open else None)
+        return await self._engine.absorb_step(self._scope, step, turn_id, admit)
+
+    async def _admitted(self, turn_id: str | None) -> int:
+        """The epoch in which a turn is written to, or a new one written; raises where the log would refuse it."""
+        request = ViewRequest(self._scope, budget_tokens=0, min_turns=0, open_turn=turn_id)
+        try:
+            view = await self._engine.store.reader.view(request)
+        except NotFoundError:
+            # Of a turn that has ended the same may be said again; of one that is not there, nothing.
+            await self._desk.found(cast("str", turn_id))
+            view = await self._engine.store.reader.view(replace(request, open_turn=None))
+        return view.head.epoch
+
+    async def _extended(self, messages: Sequence[object], known: Turn) -> Turn:
+        change = await self._desk.addition(messages, known)
+        steps = (*change.steps, *change.results.values())
+        return await self._written(known.id, steps, self._engine.store.log.advance(change))
+
+    async def _written(self, turn_id: str, steps: Sequence[Step], write: Awaitable[Turn]) -> Turn:
+        """What the log makes of it; what it refuses leaves nothing behind but what it has accepted before."""
+        try:
+            return await write
+        except (ConflictError, NotFoundError):
+            with suppress(NotFoundError, ConflictError):
+                accepted = {step.page for step in (await self._desk.found(turn_id)).steps}
+                steps = [step for step in steps if step.page not in accepted]
+            await self._engine.withdraw(self._scope, steps)
+            raise
 
     async def _absorbed(self, turn: Turn) -> Turn:
         """A turn is in the log: the tiers hear of it."""

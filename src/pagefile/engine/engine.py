@@ -23,7 +23,7 @@ from pagefile.settings import Settings
 from pagefile.shapes import cleaned
 from pagefile.stores import CachedSessions, versions_in
 from pagefile.stores.caching import SESSION_TTL_S, erased_version
-from pagefile.tiers.base import FAILED, Counter, Counts, Note, Occasion, Tier
+from pagefile.tiers.base import FAILED, Admit, Counter, Counts, Note, Occasion, Tier
 from pagefile.window.beside import Beside
 from pagefile.window.budget import Budget
 from pagefile.window.candidates import Block, Candidate
@@ -174,16 +174,21 @@ class Engine:
                 if wants:
                     self.worker.wake(tier.name, turn.scope)
 
-    async def absorb_step(self, scope: Scope, raw: Step, turn_id: str) -> Step:
+    async def absorb_step(self, scope: Scope, raw: Step, turn_id: str, admit: Admit) -> Step:
         """A tool returned: the step as the tiers want it stored."""
         kept = raw
         for tier in self.tiers:
-            ask = partial(tier.absorb_step, scope, raw, kept, turn_id)
+            ask = partial(tier.absorb_step, scope, raw, kept, turn_id, admit)
             if tier.name in self.outside:
                 kept = await self.guarded(tier.name, unnoted, self._step_of(ask)) or kept
             else:
                 kept = await ask()
         return kept
+
+    async def withdraw(self, scope: Scope, steps: Sequence[Step]) -> None:
+        """The log refused these steps: nothing of them stays."""
+        for tier in self.tiers:
+            await self.guarded(tier.name, unnoted, tier.withdraw(scope, steps))
 
     async def _step_of(self, ask: Callable[[], Awaitable[Step]]) -> Step:
         return outside.sound_step(await outside.answered("absorb_step", ask))

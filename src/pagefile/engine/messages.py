@@ -37,8 +37,8 @@ _THREAD_FROM_CHARS = 50_000
 #: Turns read at a time when one is looked for by its id.
 _NEWEST, _SLICE = 20, 500
 
-#: Takes a result through the archive.
-Keep = Callable[[Step, str], Awaitable[Step]]
+#: Takes a result through the archive; the last says whether its turn is in the log already.
+Keep = Callable[[Step, str, bool], Awaitable[Step]]
 
 
 # Every turn that is recorded has one for a moment; frozen, it would take three times as long to make.
@@ -78,7 +78,7 @@ class Desk:
                 "A turn needs a user message or an assistant message: both are missing or blank."
             )
         raw = checked_steps(steps, turn_id, settings.max_result_chars) if steps else ()
-        kept = tuple([await self._keep(step, turn_id) for step in raw]) if raw else ()
+        kept = tuple([await self._keep(step, turn_id, False) for step in raw]) if raw else ()
         if len(user or "") + len(assistant or "") < _THREAD_FROM_CHARS:
             count = self._engine.counter.count
             user_tokens, assistant_tokens = count(user) if user else 0, count(assistant) if assistant else 0
@@ -90,7 +90,7 @@ class Desk:
     async def whole(self, messages: Iterable[object], turn_id: str, *, done: bool) -> Content:
         """A turn given as messages; one that is not done has no answer yet, whatever was said in it."""
         found = self._parsed(messages, turn_id)
-        steps = await self._kept(found, turn_id, ())
+        steps = await self._kept(found, turn_id, None)
         user, assistant = question(found.messages), answer(found.messages) if done else None
         return Content(
             user,
@@ -106,7 +106,7 @@ class Desk:
     async def addition(self, messages: Iterable[object], turn: Turn) -> Extend:
         """Messages to be added to a turn as it is."""
         found = self._parsed(messages, turn.id, turn)
-        steps = await self._kept(found, turn.id, turn.steps)
+        steps = await self._kept(found, turn.id, turn)
         user = question(found.messages) if turn.user is None else None
         known = len(turn.steps)
         return Extend(
@@ -173,18 +173,17 @@ class Desk:
         _check_sizes(found, settings.max_message_chars, settings.max_result_chars)
         return found
 
-    async def _kept(self, found: Parsed, turn_id: str, before: Sequence[Step]) -> dict[int, Step]:
+    async def _kept(self, found: Parsed, turn_id: str, turn: Turn | None) -> dict[int, Step]:
         """The steps that the messages begin or answer, by number, each result in its place: in the turn or in the archive."""
-        answered = answered_steps(found.messages)
-        steps = dict(found.results) | dict(enumerate(found.steps, len(before)))
-        return {
-            number: await self._one(number in answered, steps[number], turn_id) for number in sorted(steps)
-        }
-
-    async def _one(self, answered: bool, step: Step, turn_id: str) -> Step:
-        return (
-            await self._keep(step, turn_id) if answered else measured_step(step, self._engine.counter.count)
-        )
+        answered, known = answered_steps(found.messages), () if turn is None else turn.steps
+        steps = dict(found.results) | dict(enumerate(found.steps, len(known)))
+        kept: dict[int, Step] = {}
+        for number in sorted(steps):
+            if number in answered:
+                kept[number] = await self._keep(steps[number], turn_id, turn is not None)
+            else:
+                kept[number] = measured_step(steps[number], self._engine.counter.count)
+        return kept
 
     async def _cost(self, messages: Sequence[Message], steps: Mapping[int, Step]) -> int:
         counts = {number: (step.call_tokens, step.result_tokens) for number, step in steps.items()}

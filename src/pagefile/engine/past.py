@@ -358,6 +358,9 @@ class _PastPages(PageKeeper):
     async def purge(self, request: PurgeRequest) -> list[Page]:
         raise _read_only()
 
+    async def erase(self, scope: Scope, uuids: Sequence[str]) -> int:
+        raise _read_only()
+
 
 def _read_only() -> StoreError:
     return StoreError("A window that is made again reads what was, and writes nothing.")

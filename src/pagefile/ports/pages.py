@@ -103,6 +103,10 @@ class PageKeeper(ABC):
         for both. A tombstone keeps everything but text and passages, `stored_bytes` too.
         """
 
+    @abstractmethod
+    async def erase(self, scope: Scope, uuids: Sequence[str]) -> int:
+        """Erase pages that the scope may load, pinned ones and tombstones too; how many went. Nothing of them is left."""
+
 
 @dataclass(frozen=True, slots=True)
 class PageTerms:

@@ -18,9 +18,16 @@ from pagefile.text.clip import clip
 from pagefile.text.passages import split
 from pagefile.text.sources import sources
 from pagefile.text.synopsis import synopsis
-from pagefile.tiers.base import Backlog, Counter, Counts, Occasion, Pace, Tier
+from pagefile.tiers.base import Admit, Backlog, Counter, Counts, Occasion, Pace, Tier
 from pagefile.tiers.page_search import PageSearch
-from pagefile.tiers.page_text import THREAD_FROM_CHARS, checked_uuid, excerpt, is_quoted, loaded_uuid
+from pagefile.tiers.page_text import (
+    LOADING_TOOLS,
+    THREAD_FROM_CHARS,
+    checked_uuid,
+    excerpt,
+    is_quoted,
+    loaded_uuid,
+)
 from pagefile.tiers.paging import Paging
 from pagefile.tiers.past import PastWindow
 from pagefile.window.candidates import Block, Candidate
@@ -100,8 +107,14 @@ class Archive(Tier):
 
     # -- as a tier ----------------------------------------------------------------------------------------------------
 
-    async def absorb_step(self, scope: Scope, raw: Step, kept: Step, turn_id: str) -> Step:
-        return await self.keep(scope, raw, turn_id)
+    async def absorb_step(self, scope: Scope, raw: Step, kept: Step, turn_id: str, admit: Admit) -> Step:
+        return await self.keep(scope, raw, turn_id, admit)
+
+    async def withdraw(self, scope: Scope, steps: Sequence[Step]) -> None:
+        made = [step.page for step in steps if step.page is not None and step.tool not in LOADING_TOOLS]
+        if made:
+            await self._keeper.erase(scope, made)
+            self._search.forget()
 
     async def offer(self, occasion: Occasion) -> Sequence[Candidate]:
         """Pages that are back: in the places of their placeholders, and in the memory block where those are not in the window."""
@@ -152,7 +165,7 @@ class Archive(Tier):
 
     # -- out of the window --------------------------------------------------------------------------------------------
 
-    async def keep(self, scope: Scope, step: Step, turn_id: str) -> Step:
+    async def keep(self, scope: Scope, step: Step, turn_id: str, admit: Admit | None = None) -> Step:
         """The step as it is stored: with its result, or with the placeholder of its page."""
         if step.tool == LOAD_TOOL:
             loaded = await self._kept_load(scope, step)
@@ -161,7 +174,8 @@ class Archive(Tier):
         if len(step.result) <= self._kept_chars(step):
             return measured_step(step, self._counter.count)
         try:
-            page = await self.store(scope, step, turn_id)
+            epoch = None if admit is None else await admit()
+            page = await self.store(scope, step, turn_id, epoch=epoch)
         except StoreError as error:
             return self._cut(step, error)
         if len(step.result) <= self._rules.threshold:
@@ -173,7 +187,9 @@ class Archive(Tier):
         )
         return measured_step(short, self._counter.count)
 
-    async def store(self, scope: Scope, step: Step, turn_id: str, *, thread: str | None = None) -> Page:
+    async def store(
+        self, scope: Scope, step: Step, turn_id: str, *, thread: str | None = None, epoch: int | None = None
+    ) -> Page:
         """Make a page of a result, whatever its length; the same result of the same call makes one page."""
         prepare = _Preparation(scope, step, turn_id, self._counter)
         if len(step.result) < THREAD_FROM_CHARS:
@@ -182,7 +198,7 @@ class Archive(Tier):
             draft = await anyio.to_thread.run_sync(prepare)
         summary = await self._described(step.result) or draft.page.result_summary
         page = replace(draft.page, created=self._clock.now(), thread=thread, result_summary=summary)
-        return await self._pages.put(replace(draft, page=page))
+        return await self._pages.put(replace(draft, page=page, epoch=epoch))
 
     async def copy(self, scope: Scope, uuid: str, there: Scope, *, epoch: int | None = None) -> Page:
         """The page that a copy of its conversation has in its place; the page itself, where it is of another conversation."""

@@ -18,6 +18,8 @@ from pagefile.window.receipt import Window
 from pagefile.window.render import escape
 
 Note = Callable[[str], None]
+#: Asks whether a turn may be written to, before anything of it is stored elsewhere; gives the epoch of that moment.
+Admit = Callable[[], Awaitable[int]]
 
 #: The trace of a tier that failed: it offered nothing.
 FAILED = "failed"
@@ -155,9 +157,16 @@ class Tier(ABC):
         """
         return False
 
-    async def absorb_step(self, scope: Scope, raw: Step, kept: Step, turn_id: str) -> Step:
-        """A tool returned: the step as it is stored. `raw` has the whole result, `kept` what the tiers before made of it."""
+    async def absorb_step(self, scope: Scope, raw: Step, kept: Step, turn_id: str, admit: Admit) -> Step:
+        """A tool returned: the step as it is stored. `raw` has the whole result, `kept` what the tiers before made of it.
+
+        A tier that stores something of it elsewhere calls `admit` first, which raises where the turn will be refused, and names
+        the epoch that it gives. What is refused all the same is withdrawn.
+        """
         return kept
+
+    async def withdraw(self, scope: Scope, steps: Sequence[Step]) -> None:
+        """The log refused a turn: let go of what was stored for these steps of it."""
 
     # -- windows out --------------------------------------------------------------------------------------------------
 

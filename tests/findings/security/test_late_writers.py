@@ -132,7 +132,7 @@ async def step_of_another_user(ada, bob):
 
 
 @pytest.mark.parametrize("call", [unknown_turn, taken_id, turn_of_another_user, step_of_another_user])
-@still_open("security-F6")
+@finding("security-F6")
 async def test_what_is_refused_is_not_stored(tmp_path, url, call):
     """A turn or step that is refused leaves nothing behind: no page, nothing to find, nothing in an export."""
     async with Memory.open(url, settings=SETTINGS) as memory:
@@ -149,7 +149,7 @@ async def test_what_is_refused_is_not_stored(tmp_path, url, call):
     assert "REFUSED" not in (tmp_path / "export.jsonl").read_text()
 
 
-@still_open("security-F6")
+@finding("security-F6")
 async def test_a_running_agent_writes_nothing_for_an_erased_user(url):
     """An agent whose user was erased in the middle of a turn cannot leave a page by its next step."""
     async with Memory.open(url, settings=SETTINGS) as memory, Memory.open(url, settings=SETTINGS) as other:

@@ -99,6 +99,16 @@ class InMemoryPageKeeper(PageKeeper):
             self._room.pages[page.scope.tenant, page.uuid] = Shelved(page, None, ())
         return purged
 
+    async def erase(self, scope: Scope, uuids: Sequence[str]) -> int:
+        self._room.check_open()
+        found = [uuid for uuid in dict.fromkeys(uuids) if _reached(self._room, scope, uuid) is not None]
+        for uuid in found:
+            del self._room.pages[scope.tenant, uuid]
+        left = self._room.hashes()
+        for name in [name for name in self._room.blobs if name not in left]:
+            del self._room.blobs[name]
+        return len(found)
+
 
 class InMemoryPageIndex(PageIndex):
     def __init__(self, room: Room) -> None:

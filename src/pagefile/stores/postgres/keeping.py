@@ -54,6 +54,18 @@ class PostgresPageKeeper(PageKeeper):
             return []
         return await self._database.write(lambda connection: _purge(connection, request), again=False)
 
+    async def erase(self, scope: Scope, uuids: Sequence[str]) -> int:
+        return await self._database.write(lambda connection: _erase(connection, scope, uuids))
+
+
+async def _erase(connection: Connection, scope: Scope, uuids: Sequence[str]) -> int:
+    found = await connection.rows("pages_reached", {**keys(scope), "uuids": sorted(set(uuids))})
+    values: Values = {"tenant": scope.tenant, "uuids": [row[0] for row in found]}
+    await connection.count("passages_drop", values)
+    await connection.count("pages_erase", values)
+    await connection.count("erase_blobs", {"hashes": sorted({row[1] for row in found if row[1]})})
+    return len(found)
+
 
 async def _purge(connection: Connection, request: PurgeRequest) -> list[Page]:
     due = await _due(connection, request)

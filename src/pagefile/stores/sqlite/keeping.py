@@ -71,6 +71,18 @@ class SqlitePageKeeper(PageKeeper):
             return []
         return await self._writer.run(lambda connection: _purge(connection, request), purge=True)
 
+    async def erase(self, scope: Scope, uuids: Sequence[str]) -> int:
+        return await self._writer.run(lambda connection: _erase(connection, scope, uuids), purge=True)
+
+
+def _erase(connection: Connection, scope: Scope, uuids: Sequence[str]) -> int:
+    values = {**keys(scope), "uuids": to_json(sorted(set(uuids)))}
+    found = [(str(row[0]), row[1]) for row in connection.execute(sql("pages_reached"), values)]
+    rows: list[Values] = [{"tenant": scope.tenant, "uuid": uuid, "hash": blob} for uuid, blob in found]
+    for statement in ("passages_drop", "page_erase", "erase_blob"):
+        connection.executemany(sql(statement), rows)
+    return len(found)
+
 
 def _reached(connection: Connection, scope: Scope, uuid: str) -> Page:
     row: Any = connection.execute(sql("page_reached"), {**keys(scope), "uuid": uuid}).fetchone()

@@ -174,6 +174,20 @@ class PageKeeperContract(Contract):
         assert await purged(store, CHAT, max_bytes=3) == ["a"]
         assert await purged(store, ADA, max_bytes=0) == ["b", "e"]
 
+    async def test_pages_are_erased_alone(self, store: Store) -> None:
+        """Pinned ones and tombstones too, and nothing of them is left; another's stay, and a text that another page has."""
+        await shelve(store)
+        await store.page_keeper.pin(TENANT, "a", pinned=True)
+        await purged(store, TENANT, uuids=frozenset({"b"}))
+        assert 0 == await store.page_keeper.erase(BOB, ["a", "b", "nowhere"])
+        assert 2 == await store.page_keeper.erase(TENANT, ["a", "b", "a"])
+        assert await loadable(store, TENANT, "abcde") == set("cde")
+        for uuid in "ab":
+            with pytest.raises(HandleNotFoundError):
+                await store.page_keeper.page(TENANT, uuid)
+        assert "a" not in await store.page_index.uuids(TENANT)
+        assert await loadable(store, Scope("firm"), "f") == {"f"}
+
     async def test_pinned_pages_are_never_purged(self, store: Store) -> None:
         """By no condition, until they are unpinned."""
         await shelve(store)

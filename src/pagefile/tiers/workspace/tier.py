@@ -7,7 +7,7 @@ from typing import TypeAlias, TypeVar
 from pagefile.ports import Clock
 from pagefile.records import Scope, Step, Turn
 from pagefile.tiers.archive import Archive
-from pagefile.tiers.base import Counter, Counts, Occasion, Remembered, Tier, traced, within
+from pagefile.tiers.base import Admit, Counter, Counts, Occasion, Remembered, Tier, traced, within
 from pagefile.tiers.past import PastWindow
 from pagefile.tiers.workspace.run import Parts, Workspace, WorkspaceRules
 from pagefile.window.budget import share_of
@@ -57,7 +57,7 @@ class Workspaces(Tier):
             self.asked(turn.scope, "", turn.user)
         return False
 
-    async def absorb_step(self, scope: Scope, raw: Step, kept: Step, turn_id: str) -> Step:
+    async def absorb_step(self, scope: Scope, raw: Step, kept: Step, turn_id: str, admit: Admit) -> Step:
         """What the conversation's own run remembers of a step; nothing of tools without a rule."""
         known = self._runs.get((scope, "")) or Workspace(self._parts, scope)
         rule = known.rule(raw.tool)

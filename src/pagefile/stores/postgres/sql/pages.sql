@@ -68,6 +68,12 @@ SELECT {page} FROM tool_result_archive AS p WHERE {of_tenant} AND {pages_behind}
 -- name: page_reached
 SELECT {page} FROM tool_result_archive AS p WHERE p.uuid = :uuid AND {reached}
 
+-- name: pages_reached
+SELECT p.uuid, p.blob FROM tool_result_archive AS p WHERE p.uuid = ANY(:uuids) AND {reached} FOR UPDATE
+
+-- name: pages_erase
+DELETE FROM tool_result_archive WHERE uuid = ANY(:uuids) AND tenant = :tenant
+
 -- name: page_pin
 -- A tombstone is not pinned; whoever reads it says why.
 UPDATE tool_result_archive AS p SET pinned = :pinned WHERE p.uuid = :uuid AND p.purged IS NULL AND {reached}

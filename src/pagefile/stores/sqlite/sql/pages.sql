@@ -56,6 +56,12 @@ SELECT {page} FROM tool_result_archive AS p WHERE {of_tenant} AND {pages_behind}
 -- name: page_reached
 SELECT {page} FROM tool_result_archive AS p WHERE p.uuid = :uuid AND {reached}
 
+-- name: pages_reached
+SELECT p.uuid, p.blob FROM tool_result_archive AS p WHERE p.uuid IN (SELECT value FROM json_each(:uuids)) AND {reached}
+
+-- name: page_erase
+DELETE FROM tool_result_archive WHERE uuid = :uuid AND tenant = :tenant
+
 -- name: page_pin
 UPDATE tool_result_archive SET pinned = :pinned WHERE uuid = :uuid AND tenant = :tenant
 
