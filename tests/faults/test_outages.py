@@ -21,7 +21,7 @@ pytestmark = [
 ]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def place(tmp_path_factory):
     """A service on a PostgreSQL and a Redis of its own, to do harm to."""
     server()  # fails where there is none

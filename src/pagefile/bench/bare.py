@@ -14,7 +14,7 @@ from pagefile.stores.sqlite.connecting import Place, Synchronous, open_connectio
 from pagefile.stores.sqlite.queries import sql
 
 #: What `record()` runs for a turn of a conversation that is there already, in order (a test compares).
-STATEMENTS = ("state", "turn_insert", "conversation_turn", "session_turn")
+STATEMENTS = ("state", "turn_insert", "conversation_goes_on", "session_turn")
 #: Where the statement `state` has the newest place of the log.
 _LAST_SEQ = 4
 
