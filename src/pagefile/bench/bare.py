@@ -61,6 +61,10 @@ class BareLog:
         self._connection = open_connections(Place(database, synchronous), readers=0).writer
         self._thread = ThreadPoolExecutor(max_workers=1)
         self._state, *self._writes = [sql(name) for name in STATEMENTS]
+        # The first turn of a conversation makes its row.
+        self._first = [
+            sql("conversation_turn") if one == sql("conversation_goes_on") else one for one in self._writes
+        ]
 
     async def write(self, values: Values) -> None:
         """Write a row; when this returns, it is as durable as the store's."""
@@ -76,6 +80,6 @@ class BareLog:
         connection.execute("BEGIN IMMEDIATE")
         found = connection.execute(self._state, values).fetchone()
         values["seq"] = 1 if found is None else found[_LAST_SEQ] + 1
-        for statement in self._writes:
+        for statement in self._first if found is None else self._writes:
             connection.execute(statement, values)
         connection.execute("COMMIT")
