@@ -9,7 +9,7 @@ import pytest
 
 from pagefile import BlockingMemory, ConflictError, Memory, NotFoundError, PagefileError
 from pagefile.settings import MemorySettings
-from tests.findings.marks import finding, load, still_open
+from tests.findings.marks import finding, load
 
 from .looking import PLAIN, SMALL_PAGES, bulky, given, tables_with
 
