@@ -25,5 +25,7 @@ def test_what_was_freed_before_is_overwritten(tmp_path, scrub):
     )
     assert 0 == done.code
     assert scrub == ([] == files_with(tmp_path, "ERASED"))
+    again = pagefile("forget", "--user-id", "ada", "--yes", "--scrub", "--db", f"sqlite:///{path}")
+    assert (0, []) == (again.code, files_with(tmp_path, "ERASED"))
     with BlockingMemory.open(f"sqlite:///{path}") as memory:
         assert 200 == len(memory.conversation("bobs", user_id="bob").turns(limit=1000))
