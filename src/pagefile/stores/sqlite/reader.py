@@ -181,23 +181,27 @@ def seen(connection: Connection, scope: Scope) -> list[tuple[Scope, int]]:
 
 
 def _around(connection: Connection, scope: Scope, refs: Sequence[TurnRef]) -> list[Neighbourhood]:
-    found: list[Neighbourhood] = []
-    for ref in refs:
-        place = _around_one(connection, scope, ref)
-        if place is not None:
-            found.append(place)
-    return found
+    # Most of what is found together was said in a few conversations.
+    homes = {name: _home(connection, scope, name) for name in {ref.conversation for ref in refs}}
+    near = (_around_one(connection, homes[ref.conversation], ref) for ref in refs)
+    return [place for place in near if place is not None]
 
 
-def _around_one(connection: Connection, scope: Scope, ref: TurnRef) -> Neighbourhood | None:
-    if scope.conversation not in {None, ref.conversation}:
+def _home(connection: Connection, scope: Scope, name: str) -> Scope | None:
+    """A conversation with its owner; None where the scope does not see it."""
+    if scope.conversation not in {None, name}:
         return None
-    head = _head(connection, replace(scope, conversation=ref.conversation))
-    if head is None or not rules.sees(scope, head.scope.user):
+    home = replace(scope, conversation=name)
+    row: Any = connection.execute(sql("owner"), keys(home)).fetchone()
+    return None if row is None or not rules.sees(scope, row[0]) else replace(home, user=row[0])
+
+
+def _around_one(connection: Connection, home: Scope | None, ref: TurnRef) -> Neighbourhood | None:
+    if home is None:
         return None
-    values = {**keys(head.scope), "seq": ref.seq, "after": ref.seq, "limit": 1}
-    near = [turn_of(row, head.scope) for row in connection.execute(sql("turns_up_to"), values)]
+    values = {**keys(home), "seq": ref.seq, "after": ref.seq, "limit": 1}
+    near = [turn_of(row, home) for row in connection.execute(sql("turns_up_to"), values)]
     if not near or near[0].seq != ref.seq:
         return None
-    after = [turn_of(row, head.scope) for row in connection.execute(sql("turns_after"), values)]
+    after = [turn_of(row, home) for row in connection.execute(sql("turns_after"), values)]
     return Neighbourhood(near[0], near[1] if len(near) > 1 else None, after[0] if after else None)
