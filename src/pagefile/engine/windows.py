@@ -216,7 +216,7 @@ def _kept_elsewhere(shown: Iterable[Media]) -> list[str]:
 
 
 def _without(candidate: Candidate, absent: set[str], count: Count) -> Candidate:
-    return replace(candidate, forms=tuple(media_named(form, count, absent) for form in candidate.forms))
+    return candidate._replace(forms=tuple(media_named(form, count, absent) for form in candidate.forms))
 
 
 async def _load_media(

@@ -1,11 +1,11 @@
 """What may stand in a window: candidates, each with one or more forms, in the order in which they are given up last.
 
 A tier offers candidates; only `compile` decides. A candidate's forms go from the fullest to the shortest, and each
-knows its exact tokens, counted when the text was written and not when the window is built.
+knows its exact tokens, counted when the text was written and not when the window is built. Both are tuples, which are made twice as
+fast as frozen dataclasses: a window has hundreds of them.
 """
 
-from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
 from pagefile.records import JsonObject, JsonValue
 from pagefile.window.shown import ShownTurn
@@ -65,8 +65,7 @@ TURNS: frozenset[Block] = frozenset({"recent", "older"})
 RUNNING: frozenset[Block] = frozenset({"current", "steps"})
 
 
-@dataclass(frozen=True, slots=True)
-class Form:
+class Form(NamedTuple):
     """One way to show a candidate: as messages of a turn, or as text inside a shared message."""
 
     tokens: int
@@ -75,8 +74,7 @@ class Form:
     name: str = "full"
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(NamedTuple):
     """Something that may stand in the window."""
 
     id: str

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
@@ -89,14 +89,14 @@ def media_named(form: Form, count: Count, blobs: Container[str | None] | None = 
 
     layout = with_media(shown.layout, change)
     saved = media_tokens(shown.layout, count) - media_tokens(layout, count)
-    return replace(form, tokens=form.tokens - saved, shown=shown._replace(layout=layout))
+    return form._replace(tokens=form.tokens - saved, shown=shown._replace(layout=layout))
 
 
 def _called(form: Form, name: str) -> Form:
     shown = form.shown
     if shown is not None and shown.form == form.name:
         shown = shown._replace(form=name)
-    return replace(form, name=name, shown=shown)
+    return form._replace(name=name, shown=shown)
 
 
 def _with_results(turn: Turn, results: Mapping[int, Text], name: str, count: Count) -> Form:
