@@ -1,15 +1,15 @@
-"""PostgreSQL keeps every promise of the ports."""
+"""PostgreSQL keeps every promise of the ports, for a role that row-level security holds."""
 
 import pytest
 
 from pagefile.testing import contracts
-from tests.integration.postgres.serving import fresh_url, opened
+from tests.integration.postgres.serving import opened, walled_url
 
 
 class Backend:
     @pytest.fixture
     async def store(self, clock):
-        store = await opened(fresh_url(), clock)
+        store = await opened(walled_url(), clock)
         yield store
         await store.close()
 

@@ -2,8 +2,10 @@
 
 import atexit
 import os
+import subprocess
 from functools import cache
 from itertools import count
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -27,8 +29,36 @@ def server():
 
 
 def fresh_url(**options):
-    """The URL of a schema that nobody used."""
-    return server().url(f"test {os.getpid()} {next(_numbers)}", pool_max=5, **options)
+    """The URL of a schema that nobody used, for a superuser, whom row-level security does not hold."""
+    return server().url(f"test {os.getpid()} {next(_numbers)}", **{"pool_max": 5, **options})
+
+
+def walled_url(**options):
+    """The same for a role that is held by row-level security, as the one of a service should be."""
+    return as_role(fresh_url(**options), walled_role())
+
+
+def as_role(url, role):
+    """The URL of a database for another role, whose password is its name."""
+    user = urlsplit(url).netloc.rpartition("@")[0]
+    return url.replace(user, f"{role}:{role}", 1)
+
+
+@cache
+def walled_role():
+    """Neither superuser nor BYPASSRLS, and the owner of the schemas it makes."""
+    # Only a superuser makes the extension.
+    psql(
+        "CREATE ROLE walled LOGIN PASSWORD 'walled' NOSUPERUSER NOBYPASSRLS; GRANT CREATE ON DATABASE postgres TO walled;"
+        " CREATE EXTENSION IF NOT EXISTS vector SCHEMA public"
+    )
+    return "walled"
+
+
+def psql(statements):
+    """Run statements as the superuser."""
+    command = [installed() / "bin" / "psql", "--quiet", "--set=ON_ERROR_STOP=1", f"--command={statements}"]
+    subprocess.run([*command, server().url()], check=True, capture_output=True, text=True)
 
 
 async def opened(url, clock):

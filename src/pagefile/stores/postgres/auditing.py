@@ -70,7 +70,7 @@ class PostgresAuditor(Auditor):
         return complaints
 
     async def size(self, tenant: str | None) -> int:
-        row = await self._database.row("audit_size", {"tenant": tenant})
+        row = await self._database.row("audit_size", {"tenants": tenant})
         return 0 if row is None else row[0]
 
     async def conversations(self, after: After) -> list[KeptConversation]:
@@ -81,7 +81,7 @@ class PostgresAuditor(Auditor):
         return None if row is None else _kept(row)
 
     async def lost(self, tenant: str | None) -> list[Scope]:
-        rows = await self._database.rows("audit_lost", {"tenant": tenant})
+        rows = await self._database.rows("audit_lost", {"tenants": tenant})
         return [Scope(of, user, name) for of, name, user in rows]
 
     async def entries(self, scope: Scope, *, after_seq: int, limit: int) -> list[KeptEntry]:
@@ -117,7 +117,7 @@ class PostgresAuditor(Auditor):
         kinds: tuple[StrayKind, ...] = (*_KINDS, "vector") if there and there[0] else _KINDS
         found: list[Stray] = []
         for kind in kinds:
-            rows = await self._database.rows(f"strays_{kind}", {"tenant": tenant, "limit": limit})
+            rows = await self._database.rows(f"strays_{kind}", {"tenants": tenant, "limit": limit})
             found += [Stray(kind, *row) for row in rows]
         return found
 
@@ -169,7 +169,12 @@ class PostgresAuditor(Auditor):
 
 
 def _place(after: After) -> Values:
-    return {"tenant": after.tenant, "name": after.name, "only": after.only, "limit": after.limit}
+    return {
+        "after_tenant": after.tenant,
+        "name": after.name,
+        "tenants": after.only,
+        "limit": after.limit,
+    }
 
 
 def _kept(row: Row) -> KeptConversation:

@@ -1,10 +1,10 @@
 """The connections of a store: who gets one, what is tried again, and when it ends."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, suppress
 from itertools import count
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from anyio import CancelScope
 
@@ -17,7 +17,6 @@ from pagefile.stores.postgres.driver import (
     Pool,
     RawConnection,
     Row,
-    Values,
     open_pool,
     translating,
 )
@@ -99,11 +98,11 @@ class Database:
         """
         return await self._run(function, in_transaction=True, again=again)
 
-    async def row(self, name: str, values: Values) -> Row | None:
+    async def row(self, name: str, values: Mapping[str, Any]) -> Row | None:
         """The first row of one statement, which may be run again."""
         return await self.read(lambda connection: connection.row(name, values))
 
-    async def rows(self, name: str, values: Values) -> list[Row]:
+    async def rows(self, name: str, values: Mapping[str, Any]) -> list[Row]:
         """The rows of one statement, which may be run again."""
         return await self.read(lambda connection: connection.rows(name, values))
 

@@ -8,6 +8,7 @@ from pagefile.records import Scope, utc
 from pagefile.stores.postgres.database import Database
 from pagefile.stores.postgres.driver import Connection, Values
 from pagefile.stores.postgres.epochs import check_writable
+from pagefile.stores.postgres.queries import ALL_TENANTS
 from pagefile.stores.postgres.rows import keys
 
 
@@ -31,16 +32,16 @@ class PostgresWatermarks(Watermarks):
         await self._database.write(write)
 
     async def behind(self, tier: str, *, limit: int = 100, tenant: str | None = None) -> list[Behind]:
-        values: Values = {"tier": tier, "tenant": tenant, "limit": max(0, limit)}
+        values: Values = {"tier": tier, "tenants": tenant, "limit": max(0, limit)}
         rows = await self._database.rows("watermarks_behind", values)
         return [Behind(Scope(of, user, name), seq, last_seq) for of, user, name, seq, last_seq in rows]
 
     async def tiers(self) -> list[str]:
-        return [row[0] for row in await self._database.rows("watermarks_tiers", {})]
+        return [row[0] for row in await self._database.rows("watermarks_tiers", ALL_TENANTS)]
 
     async def drop(self, tier: str) -> int:
         return await self._database.write(
-            lambda connection: connection.count("watermarks_drop", {"tier": tier})
+            lambda connection: connection.count("watermarks_drop", {**ALL_TENANTS, "tier": tier})
         )
 
 

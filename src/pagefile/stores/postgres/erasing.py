@@ -1,10 +1,13 @@
 """Erases everything of a conversation, a user or a tenant."""
 
+from collections.abc import Iterable
+
 from pagefile.records import Scope
 from pagefile.stores import rules
 from pagefile.stores.epochs import erased_keys
 from pagefile.stores.postgres.driver import Connection, Values
 from pagefile.stores.postgres.epochs import raise_epoch
+from pagefile.stores.postgres.queries import ALL_TENANTS
 from pagefile.stores.postgres.rows import keys, part_of
 
 _OF_CONVERSATIONS = (
@@ -35,8 +38,13 @@ async def erase(connection: Connection, scope: Scope) -> dict[str, int]:
         counts[table] = await connection.count(f"erase_{table}", values)
     # Waits for erasures that are under way: two that share the last uses of a blob would each see the other's.
     await raise_epoch(connection, erased_keys(scope, gone))
-    counts["blobs"] = await connection.count("erase_blobs", {"hashes": sorted(row[0] for row in blobs)})
+    counts["blobs"] = await erase_blobs(connection, (row[0] for row in blobs))
     return counts
+
+
+async def erase_blobs(connection: Connection, hashes: Iterable[str]) -> int:
+    """Remove those that nobody names any more, of whatever tenant."""
+    return await connection.count("erase_blobs", {**ALL_TENANTS, "hashes": sorted(set(hashes))})
 
 
 async def _conversations(connection: Connection, scope: Scope) -> list[str]:

@@ -90,7 +90,7 @@ class PostgresItems(ItemStore):
         return await self._database.write(lambda connection: connection.count("items_sweep", asked))
 
     async def owners(self, tenant: str | None) -> list[Scope]:
-        rows = await self._database.rows("items_owners", {"tenant": tenant})
+        rows = await self._database.rows("items_owners", {"tenants": tenant})
         return [Scope(of, user or None) for of, user in rows]
 
     async def kept(

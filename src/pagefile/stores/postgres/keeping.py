@@ -9,6 +9,8 @@ from pagefile.records import Page, Scope, utc
 from pagefile.stores import rules
 from pagefile.stores.postgres.database import Database
 from pagefile.stores.postgres.driver import Connection, Values
+from pagefile.stores.postgres.erasing import erase_blobs
+from pagefile.stores.postgres.queries import ALL_TENANTS
 from pagefile.stores.postgres.rows import keys, page_of, part_of
 
 
@@ -41,7 +43,7 @@ class PostgresPageKeeper(PageKeeper):
         return [page_of(row, scope.tenant) for row in rows]
 
     async def tenants(self) -> list[str]:
-        return [str(row[0]) for row in await self._database.rows("page_tenants", {})]
+        return [str(row[0]) for row in await self._database.rows("page_tenants", ALL_TENANTS)]
 
     async def equal_call(self, scope: Scope, call_hash: str, since: datetime) -> Page | None:
         values = {**keys(scope), "call_hash": call_hash, "since": utc(since)}
@@ -63,7 +65,7 @@ async def _erase(connection: Connection, scope: Scope, uuids: Sequence[str]) -> 
     values: Values = {"tenant": scope.tenant, "uuids": [row[0] for row in found]}
     await connection.count("passages_drop", values)
     await connection.count("pages_erase", values)
-    await connection.count("erase_blobs", {"hashes": sorted({row[1] for row in found if row[1]})})
+    await erase_blobs(connection, (row[1] for row in found if row[1]))
     return len(found)
 
 
@@ -74,7 +76,7 @@ async def _purge(connection: Connection, request: PurgeRequest) -> list[Page]:
     buried = {row[0] for row in await connection.rows("pages_bury", {**values, **named})}
     gone = [(blob, page) for blob, page in due if page.uuid in buried]
     await connection.count("passages_drop", {**values, "uuids": [page.uuid for _, page in gone]})
-    await connection.count("erase_blobs", {"hashes": sorted({blob for blob, _ in gone})})
+    await erase_blobs(connection, (blob for blob, _ in gone))
     return [replace(page, purged=utc(request.at)) for _, page in gone]
 
 

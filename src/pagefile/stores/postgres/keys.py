@@ -7,6 +7,7 @@ from pagefile.records import ApiKey, Scope, utc
 from pagefile.stores import rules
 from pagefile.stores.postgres.database import Database
 from pagefile.stores.postgres.driver import Row, Values
+from pagefile.stores.postgres.queries import ALL_TENANTS
 
 
 class PostgresKeys(KeyStore):
@@ -25,21 +26,21 @@ class PostgresKeys(KeyStore):
             raise rules.key_taken(key.id)
 
     async def get(self, key_id: str) -> ApiKey | None:
-        row = await self._database.row("key_get", {"id": key_id})
+        row = await self._database.row("key_get", {**ALL_TENANTS, "id": key_id})
         return None if row is None else _key(row)
 
     async def list(self) -> list[ApiKey]:
-        return [_key(row) for row in await self._database.rows("keys_all", {})]
+        return [_key(row) for row in await self._database.rows("keys_all", ALL_TENANTS)]
 
     async def revoke(self, key_id: str, at: datetime) -> ApiKey:
-        values = {"id": key_id, "at": utc(at)}
+        values = {**ALL_TENANTS, "id": key_id, "at": utc(at)}
         row = await self._database.write(lambda connection: connection.row("key_revoke", values))
         if row is None:
             raise rules.no_key(key_id)
         return _key(row)
 
     async def used(self, key_id: str, at: datetime) -> None:
-        values = {"id": key_id, "at": utc(at)}
+        values = {**ALL_TENANTS, "id": key_id, "at": utc(at)}
         await self._database.write(lambda connection: connection.count("key_used", values))
 
 

@@ -16,6 +16,9 @@ _PART = re.compile(r"^-- (name|fragment): (\w+)$", re.MULTILINE)
 _PARAMETER = re.compile(r"(?<!:):([a-z_]+)")
 
 _NAMES_BY_TYPE = {
+    # Binding one of these tells the transaction whose rows are there for it; what binds none sees none.
+    "pagefile_tenant": "tenant",
+    "pagefile_tenants": "tenants",
     "timestamptz": "now created at since before updated last_load purged valid_from valid_to recorded retracted_at expires revoked last_used"
     " last_created seen_created first last",
     "bigint": "after_seq budget covered covered_messages covered_turns keep least length seconds limit live_tokens live_turns loads"
@@ -33,6 +36,10 @@ _NAMES_BY_TYPE = {
 }
 #: What is not named here is text.
 _TYPES = {name: kind for kind, names in _NAMES_BY_TYPE.items() for name in names.split()}
+
+
+#: For the statements that look at every tenant: whoever passes this says so.
+ALL_TENANTS: dict[str, None] = {"tenants": None}
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,7 @@ class PostgresCalls(CallLog):
         return _call(row, scope.tenant)
 
     async def loose(self, tenant: str | None) -> Sequence[Scope]:
-        rows = await self._database.rows("calls_loose", {"tenant": tenant})
+        rows = await self._database.rows("calls_loose", {"tenants": tenant})
         return [Scope(of, None, name) for of, name in rows]
 
     async def restore(self, calls: Sequence[Call]) -> int:

@@ -12,7 +12,7 @@ from pagefile.stores import rules
 from pagefile.stores.postgres.database import Database, quoted
 from pagefile.stores.postgres.driver import FORBIDDEN, Connection, RawConnection, Values, translating
 from pagefile.stores.postgres.epochs import check_writable
-from pagefile.stores.postgres.queries import Statement, sql
+from pagefile.stores.postgres.queries import ALL_TENANTS, Statement, sql
 from pagefile.stores.postgres.rows import keys, part_of
 from pagefile.stores.vectors.rows import asked, batch_of, nearest, rounded
 
@@ -91,7 +91,7 @@ class PostgresVectors(VectorHome):
         self._check_open()
         if await self._is_there() is None:
             return []
-        rows = await self._database.rows("makers", {})
+        rows = await self._database.rows("makers", ALL_TENANTS)
         return [Shelf(Maker(*maker), count) for *maker, count in rows]
 
     async def held(self, maker: Maker, scope: Scope, after: int, through: int) -> list[HeldVector]:
@@ -108,7 +108,7 @@ class PostgresVectors(VectorHome):
         self._check_open()
         if await self._is_there() is None:
             return 0
-        values: Values = {"maker": maker.key}
+        values: Values = {**ALL_TENANTS, "maker": maker.key}
 
         async def drop(connection: Connection) -> int:
             await connection.count("maker_drop", values)

@@ -11,19 +11,19 @@ FROM conversations AS c
 LEFT JOIN conversation_summaries AS s ON s.conversation_id = c.conversation_id AND s.tenant = c.tenant
 
 -- name: audit_conversations
-SELECT {kept} WHERE (c.tenant, c.conversation_id) > (:tenant, :name) AND (:only IS NULL OR c.tenant = :only)
+SELECT {kept} WHERE (c.tenant, c.conversation_id) > (:after_tenant, :name) AND (:tenants IS NULL OR c.tenant = :tenants)
 ORDER BY c.tenant, c.conversation_id LIMIT :limit
 
 -- name: audit_conversation
 SELECT {kept} WHERE c.tenant = :tenant AND c.conversation_id = :conversation
 
 -- name: audit_size
-SELECT (SELECT count(*) FROM ai_message WHERE :tenant IS NULL OR tenant = :tenant)
-+ (SELECT count(*) FROM tool_result_archive WHERE :tenant IS NULL OR tenant = :tenant)
+SELECT (SELECT count(*) FROM ai_message WHERE :tenants IS NULL OR tenant = :tenants)
++ (SELECT count(*) FROM tool_result_archive WHERE :tenants IS NULL OR tenant = :tenants)
 
 -- name: audit_lost
 SELECT m.tenant, m.conversation_id, max(m.create_by) FILTER (WHERE m.kind = 'turn') FROM ai_message AS m
-WHERE (:tenant IS NULL OR m.tenant = :tenant) AND NOT EXISTS (
+WHERE (:tenants IS NULL OR m.tenant = :tenants) AND NOT EXISTS (
   SELECT 1 FROM conversations AS c WHERE c.tenant = m.tenant AND c.conversation_id = m.conversation_id)
 GROUP BY m.tenant, m.conversation_id ORDER BY m.tenant, m.conversation_id
 
@@ -42,7 +42,7 @@ WHERE m.message_id = :id AND m.conversation_id = :conversation AND m.tenant = :t
 -- name: audit_pages
 SELECT p.tenant, p.blob, (SELECT octet_length(b.data)::bigint FROM blobs AS b WHERE b.hash = p.blob), p.digest, {page}
 FROM tool_result_archive AS p
-WHERE (p.tenant, p.uuid) > (:tenant, :name) AND (:only IS NULL OR p.tenant = :only) ORDER BY p.tenant, p.uuid LIMIT :limit
+WHERE (p.tenant, p.uuid) > (:after_tenant, :name) AND (:tenants IS NULL OR p.tenant = :tenants) ORDER BY p.tenant, p.uuid LIMIT :limit
 
 -- name: audit_lengths
 SELECT p.uuid, p.result_length, p.purged FROM tool_result_archive AS p
@@ -50,7 +50,7 @@ WHERE p.uuid = ANY(:uuids) AND p.tenant = :tenant
 
 -- name: audit_users
 SELECT tenant, user_id FROM facts
-WHERE (tenant, user_id) > (:tenant, :name) AND (:only IS NULL OR tenant = :only)
+WHERE (tenant, user_id) > (:after_tenant, :name) AND (:tenants IS NULL OR tenant = :tenants)
 GROUP BY tenant, user_id ORDER BY tenant, user_id LIMIT :limit
 
 -- name: audit_facts
@@ -69,7 +69,7 @@ NOT EXISTS (
   SELECT 1 FROM tool_result_archive AS p WHERE p.uuid = x.uuid AND p.tenant = x.tenant AND p.purged IS NULL)
 
 -- fragment: asked
-(:tenant IS NULL OR x.tenant = :tenant)
+(:tenants IS NULL OR x.tenant = :tenants)
 
 -- name: strays_terms
 SELECT x.tenant, x.conversation_id, x.seq, '' FROM turn_terms AS x WHERE {asked} AND {no_turn} LIMIT :limit
@@ -92,7 +92,7 @@ SELECT DISTINCT x.tenant, NULL::text, NULL::bigint, x.uuid FROM archive_passage 
 
 -- name: strays_text
 SELECT NULL::text, NULL::text, NULL::bigint, b.hash FROM blobs AS b
-WHERE :tenant IS NULL AND NOT EXISTS (SELECT 1 FROM tool_result_archive AS p WHERE p.blob = b.hash)
+WHERE :tenants IS NULL AND NOT EXISTS (SELECT 1 FROM tool_result_archive AS p WHERE p.blob = b.hash)
 AND NOT EXISTS (SELECT 1 FROM attachments AS a WHERE a.hash = b.hash) LIMIT :limit
 
 -- name: stray_drop_terms

@@ -16,14 +16,14 @@ ON CONFLICT (tenant, conversation_id, tier) DO UPDATE SET seq = greatest(waterma
 -- name: watermarks_behind
 SELECT c.tenant, c.user_id, c.conversation_id, coalesce(w.seq, 0), c.last_seq FROM conversations AS c
 LEFT JOIN watermarks AS w ON w.tenant = c.tenant AND w.conversation_id = c.conversation_id AND w.tier = :tier
-WHERE c.last_seq > coalesce(w.seq, 0) AND (:tenant IS NULL OR c.tenant = :tenant)
+WHERE c.last_seq > coalesce(w.seq, 0) AND (:tenants IS NULL OR c.tenant = :tenants)
 ORDER BY c.tenant, c.conversation_id LIMIT :limit
 
 -- name: watermarks_tiers
-SELECT DISTINCT tier COLLATE "C" AS tier FROM watermarks ORDER BY tier
+SELECT DISTINCT tier COLLATE "C" AS tier FROM watermarks WHERE :tenants IS NULL ORDER BY tier
 
 -- name: watermarks_drop
-DELETE FROM watermarks WHERE tier = :tier
+DELETE FROM watermarks WHERE tier = :tier AND :tenants IS NULL
 
 -- name: terms_after
 SELECT m.seq, m.message_id, m.at, t.said, t.answered FROM ai_message AS m

@@ -78,7 +78,7 @@ SELECT blob FROM tool_result_archive WHERE blob IS NOT NULL AND tenant = :tenant
 UNION SELECT hash FROM attachments WHERE tenant = :tenant
 
 -- name: erase_blobs
--- Equal bytes may belong to somebody who stays.
-DELETE FROM blobs AS b WHERE b.hash = ANY(:hashes)
+-- Equal bytes may belong to somebody who stays, in whatever tenant.
+DELETE FROM blobs AS b WHERE b.hash = ANY(:hashes) AND :tenants IS NULL
 AND NOT EXISTS (SELECT 1 FROM tool_result_archive AS p WHERE p.blob = b.hash)
 AND NOT EXISTS (SELECT 1 FROM attachments AS a WHERE a.hash = b.hash)

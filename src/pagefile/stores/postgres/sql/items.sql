@@ -49,7 +49,7 @@ DELETE FROM items WHERE {items_of_user}
 DELETE FROM items WHERE tenant = :tenant
 
 -- name: items_owners
-SELECT tenant, user_id FROM items WHERE :tenant IS NULL OR tenant = :tenant
+SELECT tenant, user_id FROM items WHERE :tenants IS NULL OR tenant = :tenants
 GROUP BY tenant, user_id ORDER BY tenant, user_id
 
 -- name: items_kept

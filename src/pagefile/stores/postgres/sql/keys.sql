@@ -1,4 +1,4 @@
--- API keys.
+-- API keys. Whoever shows one has said nothing of a tenant yet: these look through all of them.
 
 -- fragment: api_key
 k.id, k.name, k.tenant, k.user_id, k.digest, k.created, k.expires, k.revoked, k.last_used
@@ -9,13 +9,13 @@ VALUES (:id, :name, :tenant, :user, :digest, :created, :expires, :revoked, :last
 ON CONFLICT DO NOTHING
 
 -- name: key_get
-SELECT {api_key} FROM api_keys AS k WHERE k.id = :id
+SELECT {api_key} FROM api_keys AS k WHERE k.id = :id AND :tenants IS NULL
 
 -- name: keys_all
-SELECT {api_key} FROM api_keys AS k ORDER BY k.created, k.id
+SELECT {api_key} FROM api_keys AS k WHERE :tenants IS NULL ORDER BY k.created, k.id
 
 -- name: key_revoke
-UPDATE api_keys AS k SET revoked = coalesce(k.revoked, :at) WHERE k.id = :id RETURNING {api_key}
+UPDATE api_keys AS k SET revoked = coalesce(k.revoked, :at) WHERE k.id = :id AND :tenants IS NULL RETURNING {api_key}
 
 -- name: key_used
-UPDATE api_keys SET last_used = :at WHERE id = :id AND (last_used IS NULL OR last_used < :at)
+UPDATE api_keys SET last_used = :at WHERE id = :id AND :tenants IS NULL AND (last_used IS NULL OR last_used < :at)

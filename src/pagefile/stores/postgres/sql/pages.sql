@@ -86,7 +86,7 @@ FROM (SELECT u AS uuid, count(*) AS times FROM unnest(:uuids) AS u GROUP BY u) A
 WHERE p.uuid = w.uuid AND p.purged IS NULL AND {reached}
 
 -- name: page_tenants
-SELECT DISTINCT tenant FROM tool_result_archive WHERE purged IS NULL ORDER BY tenant
+SELECT DISTINCT tenant FROM tool_result_archive WHERE purged IS NULL AND :tenants IS NULL ORDER BY tenant
 
 -- name: pinned_of_conversation
 SELECT {page} FROM tool_result_archive AS p WHERE {of_conversation} AND p.pinned ORDER BY p.created_at, p.uuid

@@ -47,7 +47,7 @@ SELECT 1 FROM context_calls WHERE conversation_id IS NOT DISTINCT FROM :conversa
 
 -- name: calls_loose
 SELECT DISTINCT k.tenant, k.conversation_id FROM context_calls AS k
-WHERE (:tenant IS NULL OR k.tenant = :tenant) AND k.conversation_id IS NOT NULL AND NOT EXISTS (
+WHERE (:tenants IS NULL OR k.tenant = :tenants) AND k.conversation_id IS NOT NULL AND NOT EXISTS (
   SELECT 1 FROM conversations AS c WHERE c.tenant = k.tenant AND c.conversation_id = k.conversation_id)
 ORDER BY k.tenant, k.conversation_id
 

@@ -30,6 +30,10 @@ CREATE TABLE IF NOT EXISTS conversation_episodes (
   PRIMARY KEY (conversation_id, tenant, maker, seq),
   FOREIGN KEY (tenant, conversation_id) REFERENCES conversations (tenant, conversation_id) ON DELETE CASCADE
 );
+ALTER TABLE conversation_episodes ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
+DROP POLICY IF EXISTS one_tenant ON conversation_episodes;
+CREATE POLICY one_tenant ON conversation_episodes USING (
+  tenant = current_setting('pagefile.tenant', true) OR current_setting('pagefile.tenants', true) = 'all');
 
 -- name: maker_write
 INSERT INTO episode_makers (maker, name, dimension, version) VALUES (:maker, :name, :dimension, :made_by)
@@ -40,7 +44,8 @@ DELETE FROM episode_makers WHERE maker = :maker
 
 -- name: makers
 SELECT m.name, m.dimension, m.version, count(e.maker) FROM episode_makers AS m
-LEFT JOIN conversation_episodes AS e ON e.maker = m.maker GROUP BY m.maker, m.name, m.dimension, m.version ORDER BY m.maker
+LEFT JOIN conversation_episodes AS e ON e.maker = m.maker WHERE :tenants IS NULL
+GROUP BY m.maker, m.name, m.dimension, m.version ORDER BY m.maker
 
 -- name: maker_known
 SELECT count(*) FROM episode_makers WHERE maker = :maker
@@ -80,7 +85,7 @@ WHERE c.tenant = :tenant
 ORDER BY distance, e.conversation_id, e.seq LIMIT :limit
 
 -- name: episodes_drop
-DELETE FROM conversation_episodes WHERE maker = :maker
+DELETE FROM conversation_episodes WHERE maker = :maker AND :tenants IS NULL
 
 -- fragment: of_conversations
 DELETE FROM conversation_episodes AS e USING conversations AS c

@@ -1,0 +1,31 @@
+-- A second wall between tenants (decision 0034): a row is there only for a transaction that said whose rows it wants, also for
+-- the owner of the tables. Superusers and roles with BYPASSRLS are the only ones who see past it.
+
+-- The types of the parameters that name a tenant. A value is checked when it is bound, before the statement runs: that is
+-- when the transaction is told its tenant, in the same round trip.
+CREATE DOMAIN pagefile_tenant AS text NOT NULL
+CHECK (set_config('pagefile.tenant', VALUE, true) = VALUE AND set_config('pagefile.tenants', '', true) = '');
+
+-- One tenant, or all of them where it is NULL.
+CREATE DOMAIN pagefile_tenants AS text
+CHECK (
+  set_config('pagefile.tenant', coalesce(VALUE, ''), true) IS NOT NULL
+  AND set_config('pagefile.tenants', CASE WHEN VALUE IS NULL THEN 'all' ELSE '' END, true) IS NOT NULL);
+
+-- Conversations first, as those lock them who write.
+DO $$
+DECLARE
+  walled text;
+BEGIN
+  FOREACH walled IN ARRAY ARRAY[
+    'conversations', 'ai_message', 'conversation_summaries', 'sessions', 'watermarks', 'turn_terms', 'attachments',
+    'tool_result_archive', 'archive_passage', 'facts', 'fact_revisions', 'context_calls', 'items', 'api_keys',
+    'conversation_episodes']
+  LOOP
+    -- Vectors have tables only where they were ever wanted.
+    CONTINUE WHEN to_regclass(walled) IS NULL;
+    EXECUTE 'ALTER TABLE ' || walled || ' ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY';
+    EXECUTE 'CREATE POLICY one_tenant ON ' || walled || ' USING (
+      tenant = current_setting(''pagefile.tenant'', true) OR current_setting(''pagefile.tenants'', true) = ''all'')';
+  END LOOP;
+END $$;

@@ -1,0 +1,316 @@
+"""The database itself keeps tenants apart (decision 0034): what a statement of ours forgets, row-level security does not."""
+
+import re
+from datetime import timedelta
+
+import asyncpg
+import numpy as np
+import pytest
+
+from pagefile.ports import ItemWrite, Maker, TurnTerms, VectorRow
+from pagefile.records import Scope
+from pagefile.stores.postgres.database import Database
+from pagefile.stores.postgres.place import Place
+from pagefile.stores.postgres.queries import _TYPES, ALL_TENANTS, sql, statements
+from pagefile.testing.drafts import (
+    AT,
+    api_key,
+    call,
+    checkpoint,
+    done,
+    fact,
+    page,
+    picturing,
+    view,
+)
+
+from .serving import as_role, opened, psql, server, walled_url
+
+MAKER = Maker("m", 2)
+TENANTS = ("mine", "theirs")
+#: What only the other tenant said; everything else of the two is equal, ids too.
+SECRET = "secret of theirs"
+
+
+@pytest.fixture
+def url():
+    """One connection, so that what it was told for one verb would be found by the next."""
+    return walled_url(pool_max=1)
+
+
+@pytest.fixture
+async def filled(store):
+    """Two tenants with rows in every table."""
+    for tenant in TENANTS:
+        await fill(store, tenant, f"secret of {tenant}")
+    return store
+
+
+@pytest.fixture
+async def database(url, filled):
+    """A connection like the store's own."""
+    database = await Database.open(Place.of(url))
+    yield database
+    await database.close()
+
+
+@pytest.fixture
+async def master(url, filled):
+    """A superuser, who sees everything."""
+    schema = f'"{Place.of(url).schema}"'
+    connection = await asyncpg.connect(server().url(), server_settings={"search_path": schema})
+    yield connection
+    await connection.close()
+
+
+async def fill(store, tenant, said):
+    """Rows of one tenant; the words of `said` are in all of them that have words."""
+    scope = Scope(tenant, "ada", "chat")
+    await store.log.append(picturing("a", said.encode(), scope=scope))
+    await store.log.append(done("b", said, said, scope=scope))
+    await store.log.append(done("c", said, said, scope=scope))
+    await store.log.mark(checkpoint("k", 1, scope=scope, summary=said))
+    await store.pages.put(page("p", said, scope=scope, spans=((0, 6),), call_hash="h"))
+    await store.facts.put(fact("f", said, scope=scope))
+    await store.calls.add([call(f"w of {tenant}", scope=scope)], keep=10)
+    await store.items.write(Scope(tenant, "ada"), [ItemWrite(("notes",), "n", {"text": said})], now=AT)
+    await store.keys.add(api_key(f"key of {tenant}", said, scope=Scope(tenant)))
+    await store.watermarks.advance(scope, "tier", 2)
+    await store.terms.write(scope, [TurnTerms("chat", 2, "b", AT, said, said)], "v1")
+    await store.vectors().put(MAKER, [VectorRow(scope, 2, "b", AT, np.array([1, 0], np.float32))])
+
+
+async def walled(connection):
+    """The tables that have a tenant."""
+    rows = await connection.fetch(
+        "SELECT table_name FROM information_schema.columns"
+        " WHERE table_schema = current_schema() AND column_name = 'tenant' ORDER BY 1"
+    )
+    return [row[0] for row in rows]
+
+
+async def rows_of(connection, tenant):
+    """Everything that a tenant has, table by table."""
+    return {
+        table: sorted(map(repr, await connection.fetch(f"SELECT * FROM {table} WHERE tenant = $1", tenant)))
+        for table in await walled(connection)
+    }
+
+
+async def test_every_table_with_a_tenant_is_walled_for_its_owner_too(master):
+    """Also one that a later revision adds, and that of the vectors."""
+    rows = await master.fetch(
+        "SELECT relname, relrowsecurity AND relforcerowsecurity FROM pg_class"
+        " WHERE relnamespace = quote_ident(current_schema())::regnamespace AND relname = ANY($1)",
+        tables := await walled(master),
+    )
+    assert dict.fromkeys(tables, True) == {row[0]: row[1] for row in rows}
+    assert len(tables) == 15
+    for tenant in TENANTS:
+        assert all((await rows_of(master, tenant)).values()), "a table without rows proves nothing"
+
+
+async def test_who_names_no_tenant_sees_and_changes_nothing(database, filled, master):
+    """On the connection that served a tenant a moment ago; the tenant of a statement ends with its transaction."""
+    tables = await walled(master)
+    async with database.raw() as raw:
+        for table in tables:
+            assert await raw.fetchval(sql("owner").text, *keys_of("owner")) == "ada"
+            assert await raw.fetch(f"SELECT * FROM {table}") == []
+            assert await raw.execute(f"UPDATE {table} SET tenant = tenant") == "UPDATE 0"
+            assert await raw.execute(f"DELETE FROM {table}") == "DELETE 0"
+            with pytest.raises(asyncpg.InsufficientPrivilegeError):
+                await raw.execute(f"INSERT INTO {table} (tenant) VALUES ('mine')")
+    assert all((await rows_of(master, "theirs")).values())
+
+
+async def test_who_names_a_tenant_sees_and_changes_only_that_one(database, master):
+    """Whatever the statement says about tenants, or does not say."""
+    tables, theirs = await walled(master), await rows_of(master, "theirs")
+    async with database.raw() as raw:
+        for table in tables:
+            async with raw.transaction():
+                await raw.execute("SET LOCAL pagefile.tenant = 'mine'")
+                assert {row[0] for row in await raw.fetch(f"SELECT tenant FROM {table}")} == {"mine"}
+            with pytest.raises(asyncpg.InsufficientPrivilegeError):
+                async with raw.transaction():
+                    await raw.execute("SET LOCAL pagefile.tenant = 'mine'")
+                    await raw.execute(f"UPDATE {table} SET tenant = 'theirs'")
+    assert await rows_of(master, "theirs") == theirs
+
+
+def keys_of(name, **more):
+    """Values for a statement, such that it finds what both tenants have."""
+    values = {
+        "tenant": "mine",
+        "user": "ada",
+        "conversation": "chat",
+        "id": "b",
+        "uuid": "p",
+        "hash": SECRET,
+        "uuids": ["p"],
+        "ids": ["a", "b"],
+        "names": ["chat"],
+        "gone": ["chat"],
+        "seqs": [2],
+        "kinds": ["turn"],
+        "statuses": ["done", "open"],
+        "call_hash": "h",
+        "tier": "tier",
+        "analyzer": "v1",
+        "namespace": "/notes/",
+        "prefix": "/",
+        "beyond": "0",
+        "key": "n",
+        "maker": MAKER.key,
+        "vector": [1.0, 0.0],
+        "after": None,
+        "since": AT - timedelta(days=1),
+        "before": AT + timedelta(days=1),
+        "now": AT - timedelta(days=1),
+        "after_seq": 0,
+        "reset_seq": 0,
+        "place": None,
+        **more,
+    }
+    by_type = {"bigint": 9, "timestamptz": AT, "boolean": True, "json": "{}", "integer": 2}
+    return [values.get(one, by_type.get(_TYPES.get(one, "text"))) for one in sql(name).names]
+
+
+def without_predicate(text):
+    """A statement of which somebody forgot the tenant; its parameter is still bound."""
+    return re.sub(r"(\w+\.)?\btenant = (\$\d+::pagefile_tenant)\b", r"\2 IS NOT NULL", text)
+
+
+#: What binds a tenant and puts no new rows in.
+READING = sorted(
+    name
+    for name, statement in statements().items()
+    if "tenant" in statement.names and "INSERT" not in statement.text
+)
+
+
+async def spied(connection, name, **more):
+    """The rows of a statement that forgot its tenant, and what it left of the other one; nothing of it stays."""
+    text = without_predicate(sql(name).text).replace("{extension}", "public")
+    transaction = connection.transaction()
+    await transaction.start()
+    try:
+        rows = await connection.fetch(text, *keys_of(name, **more))
+        await connection.execute("SET LOCAL pagefile.tenants = 'all'")
+        return repr(rows), await rows_of(connection, "theirs")
+    finally:
+        await transaction.rollback()
+
+
+async def test_a_statement_that_forgets_its_tenant_gives_away_nothing(database, master):
+    """Sabotage: each of ours without its predicate. A superuser, whom nothing holds, sees and changes what is theirs by most of them."""
+    # Else a page could not go before its passages.
+    await master.execute("ALTER TABLE archive_passage DROP CONSTRAINT archive_passage_uuid_tenant_fkey")
+    theirs = await rows_of(master, "theirs")
+    through = set()
+    async with database.raw() as raw:
+        for name in READING:
+            found, left = await spied(raw, name)
+            assert (name, theirs) == (name, left)
+            assert SECRET not in found, name
+            loose, left = await spied(master, name)
+            if SECRET in loose or left != theirs:
+                through.add(name)
+    # Those that are left have nothing to give away: they count, lock, or join the tenant of another row.
+    assert len(READING) > 90
+    assert len(through) > 45, sorted(set(READING) - through)
+
+
+async def test_a_statement_without_a_tenant_is_never_written():
+    """Each that touches a walled table binds a tenant, or says in its text that it wants all of them."""
+    walls = re.compile(
+        r"\b(FROM|JOIN|INTO|UPDATE) (conversations|ai_message|conversation_summaries|sessions|watermarks|turn_terms|attachments"
+        r"|tool_result_archive|archive_passage|facts|fact_revisions|context_calls|items|api_keys|conversation_episodes)\b"
+    )
+    forgotten = {
+        name
+        for name, statement in statements().items()
+        if walls.search(statement.text) and not {"tenant", "tenants"} & set(statement.names)
+    }
+    assert forgotten == set()
+    for statement in statements().values():
+        assert "tenants" not in statement.names or "::pagefile_tenants IS NULL" in statement.text
+
+
+async def test_no_verb_takes_a_round_trip_more(filled):
+    """A turn and a view are one statement each, outside of any transaction: the tenant is told as the parameter is bound."""
+    seen = []
+
+    async with filled._database.raw() as raw:
+        raw.add_query_logger(lambda record: seen.append(record.query))
+    scope = Scope("mine", "ada", "chat")
+    await filled.log.append(done("d", scope=scope))
+    await filled.reader.view(view(scope=scope))
+    assert seen == [sql("append").text, sql("view").text]
+
+
+async def test_all_tenants_are_seen_by_who_says_so(database, filled):
+    """Those who look after the whole database; the next statement that names a tenant is behind the wall again."""
+    async with database.raw() as raw, raw.transaction():
+        statement = sql("keys_all")
+        assert len(await raw.fetch(statement.text, *statement.given(ALL_TENANTS))) == 2
+        assert await raw.fetchval(sql("owner").text, *keys_of("owner")) == "ada"
+        assert {row[0] for row in await raw.fetch("SELECT tenant FROM api_keys")} == {"mine"}
+    assert [size > 0 for size in (await filled.audit.size(None), await filled.audit.size("mine"))] == [
+        True
+    ] * 2
+    assert await filled.audit.size(None) == 2 * await filled.audit.size("mine")
+
+
+async def test_a_tenant_may_be_called_anything(store):
+    """Also as the words that mean something to the wall."""
+    for name in ("*", "all", "'; DROP TABLE facts; --", "名\n字"):
+        await store.log.append(done("a", name, scope=Scope(name, "ada", "chat")))
+    for name in ("*", "all", "'; DROP TABLE facts; --", "名\n字"):
+        found = await store.reader.view(view(scope=Scope(name, "ada", "chat")))
+        assert [turn.user for turn in found.turns] == [name]
+
+
+async def test_equal_bytes_of_another_tenant_stay(filled, master):
+    """What two tenants have in common goes when the second one goes, and not before: an erasure looks at all of them."""
+    shared = {tenant: Scope(tenant, "ada", "shared") for tenant in TENANTS}
+    for scope in shared.values():
+        await filled.pages.put(page("q", "the same text", scope=scope))
+    await filled.erase(Scope("mine"))
+    assert (await filled.pages.load(shared["theirs"], "q"))[1] == "the same text"
+    await filled.page_keeper.erase(shared["theirs"], ["q"])
+    await filled.erase(Scope("theirs"))
+    assert await master.fetch("SELECT hash FROM blobs") == []
+
+
+async def test_another_program_says_whose_rows_it_wants(url, filled):
+    """A role of its own that may only read: one tenant or all of them, said once for the role or for a session."""
+    place = Place.of(url)
+    psql(
+        "DROP ROLE IF EXISTS reporter; CREATE ROLE reporter LOGIN PASSWORD 'reporter';"
+        f' GRANT USAGE ON SCHEMA "{place.schema}" TO reporter; GRANT SELECT ON ALL TABLES IN SCHEMA "{place.schema}" TO reporter;'
+        " ALTER ROLE reporter SET pagefile.tenant = 'mine'"
+    )
+    reader = await asyncpg.connect(
+        Place.of(as_role(url, "reporter")).dsn, server_settings={"search_path": f'"{place.schema}"'}
+    )
+    tenants = "SELECT DISTINCT tenant FROM ai_message ORDER BY 1"
+    assert [row[0] for row in await reader.fetch(tenants)] == ["mine"]
+    await reader.execute("SET pagefile.tenant = 'theirs'")
+    assert [row[0] for row in await reader.fetch(tenants)] == ["theirs"]
+    await reader.execute("SET pagefile.tenants = 'all'")
+    assert [row[0] for row in await reader.fetch(tenants)] == ["mine", "theirs"]
+    await reader.close()
+    psql("DROP OWNED BY reporter; DROP ROLE reporter")
+
+
+async def test_a_pooler_that_shares_connections_mixes_no_tenants(clock):
+    """Without prepared statements too: a tenant is told with each statement and forgotten behind it."""
+    store = await opened(walled_url(pool_max=1, statement_cache=0), clock)
+    for tenant in TENANTS:
+        await store.log.append(done("a", tenant, scope=Scope(tenant, "ada", "chat")))
+    for tenant in (*TENANTS, *TENANTS):
+        found = await store.reader.view(view(scope=Scope(tenant, "ada", "chat")))
+        assert [turn.user for turn in found.turns] == [tenant]
+    await store.close()
