@@ -153,11 +153,12 @@ def _by_meaning(found: Mapping[str, object]) -> Check:
 def _described(place: str, store: Mapping[str, object]) -> Check:
     size = store.get("bytes")
     told = [f"{number(size)} bytes"] if isinstance(size, int) else []
-    left_out = {"backend", "place", "bytes", "version", "read_only"}
+    left_out = {"backend", "place", "bytes", "version", "read_only", "advice"}
     told += [f"{key} {value}" for key, value in store.items() if key not in left_out and value is not None]
     if store.get("read_only"):
         return Check("database", "note", f"{place}: read-only, {', '.join(told)}", "Nothing can be recorded.")
-    return Check("database", "ok", f"{place}: {', '.join(told) or 'reachable'}")
+    advice = str(store.get("advice") or "")
+    return Check("database", "note" if advice else "ok", f"{place}: {', '.join(told) or 'reachable'}", advice)
 
 
 def _extras() -> Iterator[Check]:

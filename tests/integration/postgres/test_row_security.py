@@ -1,17 +1,25 @@
 """The database itself keeps tenants apart (decision 0034): what a statement of ours forgets, row-level security does not."""
 
+import json
+import os
 import re
+import subprocess
 from datetime import timedelta
 
 import asyncpg
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
+from pagefile import BlockingMemory
+from pagefile.cli.app import app
 from pagefile.ports import ItemWrite, Maker, TurnTerms, VectorRow
 from pagefile.records import Scope
 from pagefile.stores.postgres.database import Database
 from pagefile.stores.postgres.place import Place
 from pagefile.stores.postgres.queries import _TYPES, ALL_TENANTS, sql, statements
+from pagefile.stores.postgres.upgrading import dump_command
+from pagefile.stores.postgres.walls import WALLED
 from pagefile.testing.drafts import (
     AT,
     api_key,
@@ -23,8 +31,9 @@ from pagefile.testing.drafts import (
     picturing,
     view,
 )
+from pagefile.testing.postgres import installed
 
-from .serving import as_role, opened, psql, server, walled_url
+from .serving import as_role, fresh_url, opened, psql, server, walled_url
 
 MAKER = Maker("m", 2)
 TENANTS = ("mine", "theirs")
@@ -105,7 +114,7 @@ async def test_every_table_with_a_tenant_is_walled_for_its_owner_too(master):
         tables := await walled(master),
     )
     assert dict.fromkeys(tables, True) == {row[0]: row[1] for row in rows}
-    assert len(tables) == 15
+    assert sorted(WALLED) == tables
     for tenant in TENANTS:
         assert all((await rows_of(master, tenant)).values()), "a table without rows proves nothing"
 
@@ -224,10 +233,7 @@ async def test_a_statement_that_forgets_its_tenant_gives_away_nothing(database, 
 
 async def test_a_statement_without_a_tenant_is_never_written():
     """Each that touches a walled table binds a tenant, or says in its text that it wants all of them."""
-    walls = re.compile(
-        r"\b(FROM|JOIN|INTO|UPDATE) (conversations|ai_message|conversation_summaries|sessions|watermarks|turn_terms|attachments"
-        r"|tool_result_archive|archive_passage|facts|fact_revisions|context_calls|items|api_keys|conversation_episodes)\b"
-    )
+    walls = re.compile(rf"\b(FROM|JOIN|INTO|UPDATE) ({'|'.join(WALLED)})\b")
     forgotten = {
         name
         for name, statement in statements().items()
@@ -314,3 +320,70 @@ async def test_a_pooler_that_shares_connections_mixes_no_tenants(clock):
         found = await store.reader.view(view(scope=Scope(tenant, "ada", "chat")))
         assert [turn.user for turn in found.turns] == [tenant]
     await store.close()
+
+
+def examined(url):
+    """What `doctor` finds out about the database."""
+    told = CliRunner().invoke(app, ["doctor", "--json", "--db", url])
+    assert told.exit_code == 0, told.output
+    (check,) = [one for one in json.loads(told.stdout)["checks"] if one["name"] == "database"]
+    return check
+
+
+class TestDoctor:
+    """`pagefile doctor` says whether the wall holds for the role of the URL."""
+
+    def test_a_plain_role_is_well(self):
+        """Also as the owner of the tables, since they are forced."""
+        check = examined(walled_url())
+        assert (check["state"], check["advice"]) == ("ok", "")
+        assert "role walled, row_security on" in check["found"]
+
+    @pytest.mark.parametrize(("privilege", "told"), [("SUPERUSER", "superuser"), ("BYPASSRLS", "BYPASSRLS")])
+    def test_a_role_that_sees_past_it_is_named_with_the_sql_for_a_better_one(self, privilege, told):
+        """The SQL works as it stands: with the new role everything works, and doctor is content."""
+        psql(f"DROP ROLE IF EXISTS mighty; CREATE ROLE mighty LOGIN PASSWORD 'mighty' {privilege}")
+        psql("GRANT CREATE ON DATABASE postgres TO mighty")
+        url = as_role(fresh_url(), "mighty")
+        check = examined(url)
+        assert check["state"] == "note"
+        assert f"row_security bypassed by {told}" in check["found"]
+        statements = check["advice"].partition("upgrade`: ")[2]
+        psql("DROP ROLE IF EXISTS pagefile_service")
+        psql(statements.replace("…", "pagefile_service"))
+        service = as_role(url, "pagefile_service")
+        assert examined(service)["state"] == "ok"
+        with BlockingMemory.open(service) as memory:
+            memory.conversation("c1", user_id="ada", tenant="clinic").record(user="Hi.", assistant="Hello.")
+            memory.remember("Ada likes tea.", user_id="ada", tenant="clinic")
+            assert memory.recall("tea", user_id="ada", tenant="shop") == []
+            assert len(memory.facts(user_id="ada", tenant="clinic")) == 1
+        psql("DROP OWNED BY pagefile_service, mighty; DROP ROLE pagefile_service, mighty")
+
+    def test_an_owner_whom_nothing_holds_is_named_with_the_tables(self):
+        """Where somebody took FORCE away, the owner is past the wall; the SQL puts it back."""
+        url = walled_url()
+        assert examined(url)["state"] == "ok"
+        schema = Place.of(url).schema
+        psql(f'ALTER TABLE "{schema}".facts NO FORCE ROW LEVEL SECURITY')
+        psql(f'ALTER TABLE "{schema}".items DISABLE ROW LEVEL SECURITY')
+        check = examined(url)
+        assert check["state"] == "note"
+        assert "row_security off for facts, items" in check["found"]
+        psql(check["advice"].partition("run: ")[2])
+        assert examined(url)["state"] == "ok"
+
+
+def test_the_copy_that_upgrade_names_holds_everybody_s_rows(tmp_path, monkeypatch):
+    """`pg_dump` refuses the owner of walled tables, unless it is told what the command that is printed tells it."""
+    monkeypatch.setenv("PATH", f"{installed() / 'bin'}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("PGPASSWORD", "walled")
+    url, copy = walled_url(), tmp_path / "the copy"
+    with BlockingMemory.open(url) as memory:
+        for tenant in TENANTS:
+            memory.conversation("c", user_id="ada", tenant=tenant).record(user=tenant, assistant="Hi.")
+    subprocess.run(dump_command(url, copy), shell=True, check=True)
+    told = subprocess.run(
+        ["pg_restore", "--file=-", "--table=ai_message", copy], check=True, capture_output=True
+    )
+    assert all(tenant.encode() in told.stdout for tenant in TENANTS)

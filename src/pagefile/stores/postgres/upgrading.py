@@ -27,11 +27,22 @@ async def revision_of(url: str) -> str | None:
 
 
 def dump_command(url: str, copy: Path) -> str:
-    """What a shell runs to copy the database as it is. Of a password it has nothing: pg_dump asks for it, or finds it."""
+    """What a shell runs to copy the database as it is, the rows of all tenants, whatever the role of the URL.
+
+    Of a password it has nothing: pg_dump asks for it, or finds it.
+    """
     place = Place.of(url)
     parts = urlsplit(place.dsn)
     user, at, host = parts.netloc.rpartition("@")
     query = [(name, value) for name, value in parse_qsl(parts.query) if name != "password"]
     address = parts._replace(netloc=f"{user.partition(':')[0]}{at}{host}", query=urlencode(query))
     only = [] if place.schema is None else [f"--schema={quoted(place.schema)}"]
-    return shlex.join(["pg_dump", "--format=custom", f"--file={copy}", *only, urlunsplit(address)])
+    dump = [
+        "pg_dump",
+        "--enable-row-security",
+        "--format=custom",
+        f"--file={copy}",
+        *only,
+        urlunsplit(address),
+    ]
+    return f"PGOPTIONS='-c pagefile.tenants=all' {shlex.join(dump)}"
