@@ -63,6 +63,46 @@ def test_a_key_is_printed_once():
     assert secret.encode() not in b"".join(file.read_bytes() for file in files)
 
 
+def test_a_rotated_key_is_printed_once_and_both_are_listed():
+    """The new one opens what the old one opens, which ends with the overlap; a name means the newest of that name."""
+    first, _ = made("backend", "--tenant", "clinic")
+    said = pagefile("keys", "rotate", "backend", "--overlap", "12h")
+    assert 0 == said.code, said.err
+    assert "It opens tenant clinic." in said.words
+    assert f"The old one, {first['id']}, works until" in said.words
+    old, second = pagefile("keys", "list", "--json").json
+    assert (old["id"], second["name"], second["tenant"]) == (first["id"], "backend", "clinic")
+    left = datetime.fromisoformat(old["expires"]) - datetime.fromisoformat(second["created"])
+    assert (left, second["expires"]) == (timedelta(hours=12), None)
+    assert said.out.split()[0].rpartition("_")[2] not in pagefile("keys", "list").out
+    told = pagefile("keys", "rotate", "backend", "--json").json
+    assert (told["replaces"]["id"], told["key"].split("_")[1]) == (second["id"], told["id"])
+    # Whatever is left of the overlap.
+    assert 0 == pagefile("keys", "revoke", first["id"]).code
+    assert pagefile("keys", "list", "--json").json[0]["revoked"]
+
+
+def test_which_key_is_rotated_is_never_guessed():
+    """Unknown and closed ones are told, so are two of a name that open different things, and a key that ends."""
+    one, _ = made("twin", "--tenant", "clinic")
+    made("twin", "--tenant", "shop")
+    ending, _ = made("phone", "--user", "ada", "--expires", "90")
+    before = pagefile("keys", "list", "--json").json
+    unknown, several, ends = (pagefile("keys", "rotate", name) for name in ("nope", "twin", "phone"))
+    assert (3, True) == (unknown.code, "`pagefile keys list`" in unknown.err)
+    assert (1, True) == (several.code, one["id"] in several.err)
+    assert (1, True) == (ends.code, "--expires DAYS" in ends.err)
+    assert 2 == pagefile("keys", "rotate", one["id"], "--overlap", "soon").code
+    assert pagefile("keys", "list", "--json").json == before
+    assert 0 == pagefile("keys", "rotate", one["id"]).code
+    said = pagefile("keys", "rotate", "phone", "--expires", "30", "--overlap", "365d", "--json")
+    assert said.json["replaces"]["expires"] == ending["expires"]
+    assert said.json["user_id"] == "ada"
+    pagefile("keys", "revoke", one["id"])
+    closed = pagefile("keys", "rotate", one["id"])
+    assert (1, True) == (closed.code, "`pagefile keys add`" in closed.err)
+
+
 def test_what_cannot_be_done_is_explained():
     """Nothing to list is 3, an unknown id is 3, an empty name is 1, a bad time is 2."""
     assert 3 == pagefile("keys", "list").code
@@ -258,6 +298,32 @@ async def test_a_key_that_is_shown_is_always_checked(require):
         assert 1 == len(told)
         assert 200 == (await client.get(path, headers=bearer)).status_code
         assert (401 if require else 200) == (await client.get(path)).status_code
+
+
+async def test_a_rotated_key_and_its_successor_open_the_same_until_the_overlap_is_over():
+    """Then the old one is refused as any unknown key is; without an overlap at once."""
+    _, old = await anyio.to_thread.run_sync(made, "backend", "--tenant", "诊所")
+
+    def rotated(overlap):
+        said = pagefile("keys", "rotate", "backend", "--overlap", overlap, "--json").json
+        return {"Authorization": f"Bearer {said['key']}"}, datetime.fromisoformat(said["replaces"]["expires"])
+
+    async with serving(settings(require_keys=True)) as client:
+        path = "/v1/turns"
+        assert (
+            201 == (await client.post(path, json={"conversation_id": "c", **WORDS}, headers=old)).status_code
+        )
+        new, end = await anyio.to_thread.run_sync(rotated, "5s")
+        asked = {"params": {"conversation_id": "c"}}
+        seen = [(await client.get(path, **asked, headers=headers)).json() for headers in (old, new)]
+        if datetime.now(UTC) < end:
+            assert seen[0] == seen[1]
+        assert len(seen[1]["items"]) == 1
+        await anyio.sleep(max(0, (end - datetime.now(UTC)).total_seconds()))
+        check(await client.get(path, **asked, headers=old), 401, "unauthorized")
+        newest, _ = await anyio.to_thread.run_sync(rotated, "0s")
+        check(await client.get(path, **asked, headers=new), 401, "unauthorized")
+        assert 200 == (await client.get(path, **asked, headers=newest)).status_code
 
 
 async def test_without_a_key_a_stranger_sees_only_what_the_service_is():

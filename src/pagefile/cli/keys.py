@@ -1,24 +1,30 @@
 """`keys`: who may use the service, for which tenant and which user."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
 import typer
 
+from pagefile.cli.measures import span
 from pagefile.cli.opening import AsJson, ConfigFile, Db, Tenant, loaded, run
 from pagefile.cli.output import clipped, moment, nothing, print_json, print_table, say, table, visible
 from pagefile.engine import Memory
+from pagefile.errors import NotFoundError, SettingsError
 from pagefile.records import DEFAULT_TENANT, ApiKey, Scope
 from pagefile.stores.secrets import new_key
 
 _MOST_DAYS = 36_500
+_EXPIRES = typer.Option(
+    min=0.001, max=_MOST_DAYS, metavar="DAYS", help="It opens nothing after so many days."
+)
 
 app = typer.Typer(no_args_is_help=True)
 
 
 @app.callback()
 def keys() -> None:
-    """Make, list and revoke the keys of the HTTP service."""
+    """Make, list, rotate and revoke the keys of the HTTP service."""
 
 
 @app.command("add")
@@ -31,19 +37,15 @@ def add(
         str | None,
         typer.Option("--user-id", "--user", help="Only this user's memory, else the whole tenant's."),
     ] = None,
-    expires: Annotated[
-        float | None,
-        typer.Option(min=0.001, max=_MOST_DAYS, metavar="DAYS", help="It opens nothing after so many days."),
-    ] = None,
+    expires: Annotated[float | None, _EXPIRES] = None,
     as_json: AsJson = False,
     db: Db = None,
     config: ConfigFile = None,
 ) -> None:
     """Make a key and print it: this once, for only a hash of it is kept."""
     now = datetime.now(UTC)
-    ends = None if expires is None else now + timedelta(days=expires)
     scope = Scope(DEFAULT_TENANT if tenant is None else tenant, user_id)
-    key, text = new_key(name, scope, created=now, expires=ends)
+    key, text = new_key(name, scope, created=now, expires=_end(now, expires))
     run(loaded(ctx, db, config).settings, lambda memory: memory.engine.store.keys.add(key), must_exist=False)
     if as_json:
         print_json({**_told(key), "key": text})
@@ -74,6 +76,48 @@ def list_keys(
     print_table(made)
 
 
+@app.command("rotate")
+def rotate(
+    ctx: typer.Context,
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="Its name or its id, as `keys list` shows them.")
+    ],
+    *,
+    overlap: Annotated[
+        timedelta,
+        typer.Option(
+            parser=span, metavar="1d|12h|…", help="How long the old one still works; 0s: no longer."
+        ),
+    ] = "1d",  # pyright: ignore[reportArgumentType] - Typer reads the default as it reads what is given
+    expires: Annotated[float | None, _EXPIRES] = None,
+    as_json: AsJson = False,
+    db: Db = None,
+    config: ConfigFile = None,
+) -> None:
+    """Make a key that takes another's place, and print it: this once. The old one works until the overlap is over."""
+    now = datetime.now(UTC)
+
+    async def work(memory: Memory) -> tuple[ApiKey, ApiKey, str]:
+        store = memory.engine.store.keys
+        key = _named(await store.list(), name, now)
+        if expires is None and key.expires is not None and key.usable_at(now):
+            raise SettingsError(
+                f"The key {key.id!r} ends {moment(key.expires)}: say with --expires DAYS when the new one is to end."
+            )
+        new, text = new_key(key.name, key.scope, created=now, expires=_end(now, expires))
+        return await store.rotate(key.id, new, now + overlap), new, text
+
+    old, new, text = run(loaded(ctx, db, config).settings, work)
+    if as_json:
+        print_json({**_told(new), "key": text, "replaces": _told(old)})
+        return
+    say(text)
+    say(
+        f"\nIt opens {_whose(new)}{_until(new)}. Keep it now: it is not shown again."
+        f"\nThe old one, {old.id}, works{_until(old)}; `pagefile keys revoke {old.id}` ends it at once."
+    )
+
+
 @app.command("revoke")
 def revoke(
     ctx: typer.Context,
@@ -93,6 +137,26 @@ def revoke(
         print_json(_told(key))
     else:
         say(f"Revoked {key.id} ({clipped(key.name)}): it opens nothing any more.")
+
+
+def _named(known: Sequence[ApiKey], name: str, now: datetime) -> ApiKey:
+    """The key of an id, or the newest open one of a name."""
+    of_id = [key for key in known if key.id == name]
+    found = of_id or [key for key in known if key.name == name and key.usable_at(now)]
+    if not found:
+        raise NotFoundError(
+            f"There is no open key called {name!r}, nor one of that id: `pagefile keys list` shows those there are."
+        )
+    if len({key.scope for key in found}) > 1:
+        ids = ", ".join(key.id for key in found)
+        raise SettingsError(
+            f"Several keys are called {name!r} and open different things: give one's id ({ids})."
+        )
+    return found[-1]
+
+
+def _end(now: datetime, days: float | None) -> datetime | None:
+    return None if days is None else now + timedelta(days=days)
 
 
 def _told(key: ApiKey) -> dict[str, object]:

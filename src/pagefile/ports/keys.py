@@ -22,6 +22,14 @@ class KeyStore(ABC):
         """Every key, oldest first, those of one moment by id."""
 
     @abstractmethod
+    async def rotate(self, key_id: str, successor: ApiKey, until: datetime) -> ApiKey:
+        """Write the key that takes another's place, and let the old one in until then, or until it ends by itself. Returns the old one.
+
+        All or nothing. `ConflictError` when the old one opens nothing any more or the successor's id is taken; an unknown one raises
+        `NotFoundError`.
+        """
+
+    @abstractmethod
     async def revoke(self, key_id: str, at: datetime) -> ApiKey:
         """No longer let a key in. The first time counts; an unknown one raises `NotFoundError`."""
 

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import pairwise
 
@@ -25,7 +25,20 @@ from pagefile.ports import (
     TurnChange,
     TurnDraft,
 )
-from pagefile.records import NEVER, Checkpoint, Entry, Fact, Head, Page, Scope, Step, Turn, plain_layout
+from pagefile.records import (
+    NEVER,
+    ApiKey,
+    Checkpoint,
+    Entry,
+    Fact,
+    Head,
+    Page,
+    Scope,
+    Step,
+    Turn,
+    plain_layout,
+    utc,
+)
 from pagefile.stores.encoding import steps_text, stored_layout
 
 _TICK = timedelta(microseconds=1)
@@ -100,6 +113,16 @@ def no_key(key_id: str) -> NotFoundError:
 def key_taken(key_id: str) -> ConflictError:
     """The error for a second key with the id of the first."""
     return ConflictError(f"There is a key {key_id!r} already: make one with a new id.")
+
+
+def rotated(key: ApiKey, successor: ApiKey, until: datetime) -> ApiKey:
+    """A key whose successor has come: it ends then, or earlier if it was to end earlier."""
+    if not key.usable_at(successor.created):
+        raise ConflictError(
+            f"The key {key.id!r} was revoked or has expired: make a new one with `pagefile keys add`."
+        )
+    ends = utc(until)
+    return replace(key, expires=ends if key.expires is None else min(key.expires, ends))
 
 
 # -- pages ------------------------------------------------------------------------------------------------------------

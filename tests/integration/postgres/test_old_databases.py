@@ -363,7 +363,9 @@ class TestUpgrade:
         monkeypatch.setenv("PGPASSWORD", server().password)
         anyio.run(made, url, "0005")
         copy = tmp_path / "the copy"
-        (command,) = re.findall("`(PGOPTIONS=.*? pg_dump .*?)`", self.upgraded(url, "--backup", str(copy)).output)
+        (command,) = re.findall(
+            "`(PGOPTIONS=.*? pg_dump .*?)`", self.upgraded(url, "--backup", str(copy)).output
+        )
         run(command, shell=True)
         assert self.upgraded(url, "--no-backup").exit_code == 0
         restored = f"restored_{os.getpid()}"

@@ -1,11 +1,14 @@
 """Several workers give what one gives: nothing acknowledged is lost, nothing is done twice."""
 
+import json
 import os
 import re
 import signal
 import subprocess
 import sys
 import threading
+import time
+from datetime import UTC, datetime
 
 import anyio
 import numpy as np
@@ -17,7 +20,7 @@ from pagefile.records import Scope
 from pagefile.settings import EmbedderSettings
 from pagefile.testing.postgres import PostgresServer
 from pagefile.testing.valkey import ValkeyServer
-from tests.integration.postgres.serving import fresh_url
+from tests.integration.postgres.serving import fresh_url, walled_url
 from tests.waiting import until_so
 
 from .serving import exists, served
@@ -197,6 +200,33 @@ def test_vectors_are_made_once(tmp_path):
     ((_, vectors),), near = anyio.run(shelves)
     assert vectors == 12
     assert near == sorted(ids)
+
+
+def test_a_rotated_key_ends_for_every_worker(tmp_path):
+    """Keys are looked up with each request: old and new work for all until the overlap is over, then the new one only."""
+    url = walled_url()
+    command = [sys.executable, "-m", "pagefile", "keys", "{}", "backend", "--db", url, "--json"]
+
+    def told(verb, *more):
+        asked = [part.format(verb) if part == "{}" else part for part in command]
+        return json.loads(subprocess.run([*asked, *more], check=True, capture_output=True).stdout)
+
+    old = told("add")["key"]
+    with served(tmp_path, url, "--workers", "3", service__require_keys="true", **PLAIN) as service:
+
+        def codes(key):
+            headers = {"Authorization": f"Bearer {key}"}
+            return {service.call("GET", "/v1/conversations", headers=headers).status_code for _ in range(12)}
+
+        assert len(service.started()) == 3
+        assert codes(old) == {200}
+        said = told("rotate", "--overlap", "20s")
+        end = datetime.fromisoformat(said["replaces"]["expires"])
+        both = codes(old), codes(said["key"])
+        assert datetime.now(UTC) < end, "the machine is too slow for this overlap"
+        assert both == ({200}, {200})
+        time.sleep(max(0, (end - datetime.now(UTC)).total_seconds()))
+        assert (codes(old), codes(said["key"])) == ({401}, {200})
 
 
 def test_workers_end_with_their_supervisor(tmp_path):

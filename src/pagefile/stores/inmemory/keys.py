@@ -27,6 +27,16 @@ class InMemoryKeys(KeyStore):
         self._room.check_open()
         return sorted(self._room.keys.values(), key=lambda key: (key.created, key.id))
 
+    async def rotate(self, key_id: str, successor: ApiKey, until: datetime) -> ApiKey:
+        self._room.check_open()
+        key = self._room.keys.get(key_id)
+        if key is None:
+            raise rules.no_key(key_id)
+        old = rules.rotated(key, successor, until)
+        await self.add(successor)
+        self._room.keys[key_id] = old
+        return old
+
     async def revoke(self, key_id: str, at: datetime) -> ApiKey:
         self._room.check_open()
         key = self._room.keys.get(key_id)

@@ -6,7 +6,7 @@ from pagefile.ports import KeyStore
 from pagefile.records import ApiKey, Scope, utc
 from pagefile.stores import rules
 from pagefile.stores.postgres.database import Database
-from pagefile.stores.postgres.driver import Row, Values
+from pagefile.stores.postgres.driver import Connection, Row, Values
 from pagefile.stores.postgres.queries import ALL_TENANTS
 
 
@@ -17,13 +17,8 @@ class PostgresKeys(KeyStore):
         self._database = database
 
     async def add(self, key: ApiKey) -> None:
-        values = _key_values(key)
         # A key that was already added would be found to be taken.
-        added = await self._database.write(
-            lambda connection: connection.count("key_add", values), again=False
-        )
-        if not added:
-            raise rules.key_taken(key.id)
+        await self._database.write(lambda connection: _add(connection, key), again=False)
 
     async def get(self, key_id: str) -> ApiKey | None:
         row = await self._database.row("key_get", {**ALL_TENANTS, "id": key_id})
@@ -31,6 +26,18 @@ class PostgresKeys(KeyStore):
 
     async def list(self) -> list[ApiKey]:
         return [_key(row) for row in await self._database.rows("keys_all", ALL_TENANTS)]
+
+    async def rotate(self, key_id: str, successor: ApiKey, until: datetime) -> ApiKey:
+        async def write(connection: Connection) -> ApiKey:
+            row = await connection.row("key_locked", {**ALL_TENANTS, "id": key_id})
+            if row is None:
+                raise rules.no_key(key_id)
+            old = rules.rotated(_key(row), successor, until)
+            await _add(connection, successor)
+            await connection.count("key_expire", {**ALL_TENANTS, "id": key_id, "expires": old.expires})
+            return old
+
+        return await self._database.write(write, again=False)
 
     async def revoke(self, key_id: str, at: datetime) -> ApiKey:
         values = {**ALL_TENANTS, "id": key_id, "at": utc(at)}
@@ -42,6 +49,11 @@ class PostgresKeys(KeyStore):
     async def used(self, key_id: str, at: datetime) -> None:
         values = {**ALL_TENANTS, "id": key_id, "at": utc(at)}
         await self._database.write(lambda connection: connection.count("key_used", values))
+
+
+async def _add(connection: Connection, key: ApiKey) -> None:
+    if not await connection.count("key_add", _key_values(key)):
+        raise rules.key_taken(key.id)
 
 
 def _key_values(key: ApiKey) -> Values:

@@ -21,14 +21,7 @@ class SqliteKeys(KeyStore):
         self._readers = readers
 
     async def add(self, key: ApiKey) -> None:
-        values = _key_values(key)
-
-        def write(connection: Connection) -> None:
-            connection.execute(sql("key_add"), values)
-            if not connection.changes():
-                raise rules.key_taken(key.id)
-
-        await self._writer.run(write)
+        await self._writer.run(lambda connection: _add(connection, key))
 
     async def get(self, key_id: str) -> ApiKey | None:
         return await self._readers.run(lambda connection: _found(connection, key_id))
@@ -37,6 +30,18 @@ class SqliteKeys(KeyStore):
         return await self._readers.run(
             lambda connection: [_key(row) for row in connection.execute(sql("keys_all"))]
         )
+
+    async def rotate(self, key_id: str, successor: ApiKey, until: datetime) -> ApiKey:
+        def write(connection: Connection) -> ApiKey:
+            key = _found(connection, key_id)
+            if key is None:
+                raise rules.no_key(key_id)
+            old = rules.rotated(key, successor, until)
+            _add(connection, successor)
+            connection.execute(sql("key_expire"), {"id": key_id, "expires": time_text(old.expires or until)})
+            return old
+
+        return await self._writer.run(write)
 
     async def revoke(self, key_id: str, at: datetime) -> ApiKey:
         def write(connection: Connection) -> ApiKey:
@@ -51,6 +56,12 @@ class SqliteKeys(KeyStore):
     async def used(self, key_id: str, at: datetime) -> None:
         values = {"id": key_id, "at": time_text(at)}
         await self._writer.run(lambda connection: connection.execute(sql("key_used"), values).close())
+
+
+def _add(connection: Connection, key: ApiKey) -> None:
+    connection.execute(sql("key_add"), _key_values(key))
+    if not connection.changes():
+        raise rules.key_taken(key.id)
 
 
 def _found(connection: Connection, key_id: str) -> ApiKey | None:

@@ -53,6 +53,47 @@ class KeyStoreContract(Contract):
         with pytest.raises(NotFoundError):
             await store.keys.revoke("nobody", AT)
 
+    async def test_a_key_is_rotated_with_an_overlap(self, store: Store) -> None:
+        """Both open the same until the old one's time is over; another key stays as it was."""
+        for key_id in ("old", "other"):
+            await store.keys.add(api_key(key_id))
+        new = api_key("new", created=_LATER)
+        until = _LATER + timedelta(days=1)
+        old = await store.keys.rotate("old", new, until)
+        assert old == replace(api_key("old"), expires=until) == await store.keys.get("old")
+        assert await store.keys.list() == [old, api_key("other"), new]
+        assert old.usable_at(until - timedelta(microseconds=1))
+        assert not old.usable_at(until)
+
+    async def test_an_overlap_lengthens_no_key(self, store: Store) -> None:
+        """One that ends earlier ends when it was to end."""
+        ends = AT + timedelta(hours=3)
+        await store.keys.add(replace(api_key("old"), expires=ends))
+        old = await store.keys.rotate("old", api_key("new", created=_LATER), AT + timedelta(days=9))
+        assert old.expires == ends
+
+    async def test_only_a_key_that_opens_something_is_rotated(self, store: Store) -> None:
+        """A revoked or expired one is a `ConflictError`, so is an id that is taken; an unknown one is not found. Nothing is written."""
+        await store.keys.add(api_key("revoked"))
+        await store.keys.revoke("revoked", AT)
+        await store.keys.add(replace(api_key("expired"), expires=AT))
+        await store.keys.add(api_key("open"))
+        before = await store.keys.list()
+        new = api_key("new", created=_LATER)
+        for key_id, successor in (("revoked", new), ("expired", new), ("open", api_key("expired"))):
+            with pytest.raises(ConflictError):
+                await store.keys.rotate(key_id, successor, _LATER)
+        with pytest.raises(NotFoundError):
+            await store.keys.rotate("nobody", new, _LATER)
+        assert await store.keys.list() == before
+
+    async def test_a_rotated_key_is_revoked_at_once(self, store: Store) -> None:
+        """Whatever is left of the overlap; its successor goes on."""
+        await store.keys.add(api_key("old"))
+        await store.keys.rotate("old", api_key("new"), AT + timedelta(days=1))
+        assert not (await store.keys.revoke("old", AT)).usable_at(AT)
+        assert await store.keys.get("new") == api_key("new")
+
     async def test_the_last_use_only_rises(self, store: Store) -> None:
         """Whoever notes an earlier one changes nothing, and an unknown key is passed over."""
         await store.keys.add(api_key("k"))
@@ -75,6 +116,7 @@ class KeyStoreContract(Contract):
             store.keys.add(api_key("k")),
             store.keys.get("k"),
             store.keys.list(),
+            store.keys.rotate("k", api_key("new"), AT),
             store.keys.revoke("k", AT),
             store.keys.used("k", AT),
         ):

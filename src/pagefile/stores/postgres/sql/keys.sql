@@ -11,6 +11,12 @@ ON CONFLICT DO NOTHING
 -- name: key_get
 SELECT {api_key} FROM api_keys AS k WHERE k.id = :id AND :tenants IS NULL
 
+-- name: key_locked
+SELECT {api_key} FROM api_keys AS k WHERE k.id = :id AND :tenants IS NULL FOR UPDATE
+
+-- name: key_expire
+UPDATE api_keys SET expires = :expires WHERE id = :id AND :tenants IS NULL
+
 -- name: keys_all
 SELECT {api_key} FROM api_keys AS k WHERE :tenants IS NULL ORDER BY k.created, k.id
 

@@ -14,6 +14,9 @@ SELECT {api_key} FROM api_keys AS k WHERE k.id = :id
 -- name: keys_all
 SELECT {api_key} FROM api_keys AS k ORDER BY k.created, k.id
 
+-- name: key_expire
+UPDATE api_keys SET expires = :expires WHERE id = :id
+
 -- name: key_revoke
 UPDATE api_keys SET revoked = coalesce(revoked, :at) WHERE id = :id
 
