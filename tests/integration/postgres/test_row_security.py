@@ -32,6 +32,7 @@ from pagefile.testing.drafts import (
     view,
 )
 from pagefile.testing.postgres import installed
+from tests.integration.sqlite.test_schema import CHECKPOINTS, DOCUMENT, SEGMENT
 
 from .serving import as_role, fresh_url, opened, psql, server, walled_url
 
@@ -291,7 +292,13 @@ async def test_equal_bytes_of_another_tenant_stay(filled, master):
 
 
 async def test_another_program_says_whose_rows_it_wants(url, filled):
-    """A role of its own that may only read: one tenant or all of them, said once for the role or for a session."""
+    """A role of its own that may only read: one tenant or all of them, said once for the role or for a session.
+
+    The document's statements, which know of no tenants, then run verbatim.
+    """
+    for number in range(2):
+        await filled.log.append(done(f"m{number}", scope=DOCUMENT))
+    await filled.log.mark(checkpoint("checkpoint-message-id", 1, scope=DOCUMENT))
     place = Place.of(url)
     psql(
         "DROP ROLE IF EXISTS reporter; CREATE ROLE reporter LOGIN PASSWORD 'reporter';"
@@ -302,6 +309,11 @@ async def test_another_program_says_whose_rows_it_wants(url, filled):
         Place.of(as_role(url, "reporter")).dsn, server_settings={"search_path": f'"{place.schema}"'}
     )
     tenants = "SELECT DISTINCT tenant FROM ai_message ORDER BY 1"
+    assert await reader.fetch(CHECKPOINTS) == await reader.fetch(SEGMENT) == []
+    await reader.execute(f"SET pagefile.tenant = '{DOCUMENT.tenant}'")
+    assert [row[0] for row in await reader.fetch(CHECKPOINTS)] == ["checkpoint-message-id"]
+    assert [row[0] for row in await reader.fetch(SEGMENT)] == ["m1"]
+    await reader.execute("RESET pagefile.tenant")
     assert [row[0] for row in await reader.fetch(tenants)] == ["mine"]
     await reader.execute("SET pagefile.tenant = 'theirs'")
     assert [row[0] for row in await reader.fetch(tenants)] == ["theirs"]

@@ -14,7 +14,7 @@ from pagefile.records import Scope
 from pagefile.settings import EmbedderSettings
 from pagefile.stores.secrets import new_key
 from pagefile.testing.postgres import installed
-from tests.integration.postgres.serving import server
+from tests.integration.postgres.serving import as_role, server, walled_role
 
 PLAIN = EmbedderSettings(name="none")
 
@@ -42,24 +42,28 @@ async def everything(url):
 def run(name, *arguments):
     command = [str(installed() / "bin" / name), *arguments]
     done = subprocess.run(
-        command, capture_output=True, text=True, check=False, env={**os.environ, "LC_ALL": "C"}
+        command,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "LC_ALL": "C", "PGOPTIONS": "-c pagefile.tenants=all"},
     )
     assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.slow
 def test_a_dump_of_postgresql_is_all_there_is(tmp_path):
-    """Dumped while it is open, restored into another database: the same lines, the same keys."""
-    base = server().url()
-    maintenance = f"--maintenance-db={base}"
+    """Dumped while it is open, by a role that row-level security holds, restored into another database: the same lines and keys."""
+    base = as_role(server().url(), walled_role())
+    maintenance, owner = f"--maintenance-db={server().url()}", f"--owner={walled_role()}"
     old, new = (f"backup_{os.getpid()}_{name}" for name in ("old", "new"))
-    run("createdb", maintenance, "--encoding=UTF8", "--template=template0", old)
-    run("createdb", maintenance, "--encoding=UTF8", "--template=template0", new)
+    run("createdb", maintenance, owner, "--encoding=UTF8", "--template=template0", old)
+    run("createdb", maintenance, owner, "--encoding=UTF8", "--template=template0", new)
     source, target = (f"{base.rpartition('/')[0]}/{name}" for name in (old, new))
     before = anyio.run(written, source)
     assert len(before[0]) > 4
     dump = str(tmp_path / "pagefile.dump")
-    run("pg_dump", "--format=custom", f"--file={dump}", source)
+    run("pg_dump", "--enable-row-security", "--format=custom", f"--file={dump}", source)
     run("pg_restore", "--no-owner", f"--dbname={target}", dump)
     assert before == anyio.run(everything, target)
 
