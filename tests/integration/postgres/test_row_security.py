@@ -392,7 +392,7 @@ class TestDoctor:
         check = examined(url)
         assert check["state"] == "note"
         assert "row_security off for facts, items" in check["found"]
-        psql(check["advice"].partition("run: ")[2])
+        psql(check["advice"].partition("Put it back: ")[2])
         assert examined(url)["state"] == "ok"
 
 

@@ -24,7 +24,7 @@ from pagefile.stores.postgres.scrubbing import FREED, LOGGED, scrub
 from pagefile.stores.postgres.sessions import PostgresSessions
 from pagefile.stores.postgres.shelves import PostgresCalls
 from pagefile.stores.postgres.vectors import PostgresVectors
-from pagefile.stores.postgres.walls import WALLED, advice, row_security
+from pagefile.stores.postgres.walls import walls
 
 
 class PostgresStore(Store):
@@ -71,8 +71,8 @@ class PostgresStore(Store):
 
     async def describe(self) -> JsonObject:
         place = self._database.place
-        row: Any = await self._database.row("describe", {"names": list(WALLED)})
-        version, revision, read_only, size, role, schema, privilege, open_tables = row
+        row: Any = await self._database.row("describe", {})
+        version, revision, read_only, size = row
         return {
             "backend": "postgresql",
             "version": version,
@@ -82,9 +82,7 @@ class PostgresStore(Store):
             "bytes": size,
             "read_only": read_only,
             "synchronous": place.synchronous,
-            "role": role,
-            "row_security": row_security(privilege, open_tables),
-            "advice": advice(schema, privilege, open_tables),
+            **await walls(self._database),
         }
 
     async def close(self) -> None:

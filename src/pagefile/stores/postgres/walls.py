@@ -1,6 +1,10 @@
 """The tables that row-level security keeps apart by tenant (decision 0034), and whether it does so for the role of the URL."""
 
 from collections.abc import Sequence
+from typing import Any
+
+from pagefile.records import JsonObject
+from pagefile.stores.postgres.database import Database
 
 #: Every table that has a column `tenant`.
 WALLED = (
@@ -20,34 +24,24 @@ WALLED = (
     "api_keys",
     "conversation_episodes",
 )
+_TO_DO = (
+    "Row-level security does not hold this role. Give the service one that it holds, and keep this one for `pagefile upgrade`",
+    "Somebody took row-level security away from tables. Put it back",
+)
 
 
-def row_security(privilege: str | None, open_tables: Sequence[str]) -> str:
-    """`on`, or why it does not hold: a privilege of the role that sees past it, or tables where somebody took it away."""
+async def walls(database: Database) -> JsonObject:
+    """Whether it holds the role of the URL, for `describe`."""
+    row: Any = await database.row("describe_walls", {"names": list(WALLED)})
+    role, privilege, open_tables, mended = row
+    return {
+        "role": role,
+        "row_security": _found(privilege, open_tables),
+        "advice": None if mended is None else f"{_TO_DO[privilege is None]}: {mended}",
+    }
+
+
+def _found(privilege: str | None, open_tables: Sequence[str]) -> str:
     if privilege is not None:
         return f"bypassed by {privilege}"
     return f"off for {', '.join(open_tables)}" if open_tables else "on"
-
-
-def advice(schema: str, privilege: str | None, open_tables: Sequence[str]) -> str | None:
-    """The SQL that makes it hold, None where it does; `schema` is quoted where it has to be."""
-    if privilege is not None:
-        return _plain_role(schema)
-    if open_tables:
-        return "Row-level security was taken away from tables, run: " + " ".join(
-            f"ALTER TABLE {schema}.{table} ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;"
-            for table in open_tables
-        )
-    return None
-
-
-def _plain_role(schema: str) -> str:
-    """What a role needs that only uses the tables."""
-    whom = f"IN SCHEMA {schema} TO pagefile_service;"
-    return (
-        "Row-level security does not hold this role. Give the service one that it holds, and keep this one for `pagefile upgrade`: "
-        "CREATE ROLE pagefile_service LOGIN PASSWORD '…' NOSUPERUSER NOBYPASSRLS; "
-        f"GRANT USAGE ON SCHEMA {schema} TO pagefile_service; "
-        f"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES {whom} "
-        f"GRANT USAGE ON ALL SEQUENCES {whom}"
-    )
