@@ -34,6 +34,7 @@ from pagefile.testing.drafts import (
 from pagefile.testing.postgres import installed
 from tests.integration.sqlite.test_schema import CHECKPOINTS, DOCUMENT, SEGMENT
 
+from . import test_schema
 from .serving import as_role, fresh_url, opened, psql, server, walled_url
 
 MAKER = Maker("m", 2)
@@ -258,6 +259,11 @@ async def test_no_verb_takes_a_round_trip_more(filled):
     await filled.log.append(done("d", scope=scope))
     await filled.reader.view(view(scope=scope))
     assert seen == [sql("append").text, sql("view").text]
+
+
+async def test_statements_read_what_they_return_behind_the_wall_too(store, plain):
+    """The policy is a filter beside the index, and keeps no index from being used."""
+    await test_schema.test_statements_read_what_they_return(store, plain)
 
 
 async def test_all_tenants_are_seen_by_who_says_so(database, filled):
