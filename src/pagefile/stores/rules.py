@@ -164,6 +164,10 @@ def check_terms(uuid: str, passages: int, terms: int) -> None:
 
 def check_repeat(stored: Entry | None, draft: TurnDraft | Turn) -> Turn:
     """What is stored under the draft's id, provided that it says the same; whoever begins a turn says only the question."""
+    if isinstance(stored, Turn) and stored.erased and not _same_words(stored, draft):
+        raise ConflictError(
+            f"Turn {draft.id!r} was erased here and is not written again: give a new turn a new id."
+        )
     if not isinstance(stored, Turn) or not _same_words(stored, draft):
         raise ConflictError(
             f"Turn {draft.id!r} is there already with another text: give a new turn a new id, and repeat an old one unchanged."
@@ -303,9 +307,8 @@ def check_ended(turn: Turn, change: TurnChange) -> Turn:
     else:
         same = isinstance(change, Abort) and turn.status == "aborted"
     if not same:
-        raise ConflictError(
-            f"Turn {turn.id!r} is {turn.status} and cannot change any more: begin a new turn."
-        )
+        status = "erased" if turn.erased else turn.status
+        raise ConflictError(f"Turn {turn.id!r} is {status} and cannot change any more: begin a new turn.")
     return turn
 
 

@@ -3,11 +3,12 @@
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import apsw
 
-from pagefile.ports import Clock, Store, VectorHome
+from pagefile.ports import Clock, Part, Store, VectorHome
 from pagefile.records import ErasureReceipt, JsonObject, Scope, utc
 from pagefile.stores.sqlite.auditing import SqliteAuditor
 from pagefile.stores.sqlite.connecting import Place, open_connections, rewrite
@@ -22,6 +23,7 @@ from pagefile.stores.sqlite.lanes import Readers, Writer
 from pagefile.stores.sqlite.log import SqliteTurnLog
 from pagefile.stores.sqlite.media import SqliteMedia
 from pagefile.stores.sqlite.pages import SqlitePages
+from pagefile.stores.sqlite.parts import erase_part
 from pagefile.stores.sqlite.passages import SqlitePageIndex
 from pagefile.stores.sqlite.reader import SqliteReader
 from pagefile.stores.sqlite.shelves import SqliteCalls, SqliteSessions
@@ -73,8 +75,12 @@ class SqliteStore(Store):
         size = CACHE_BYTES if cache_bytes is None else cache_bytes
         return SqliteVectors(self._parts.writer, self._parts.readers, cache_bytes=size)
 
-    async def erase(self, scope: Scope) -> ErasureReceipt:
+    async def erase(self, scope: Scope, part: Part | None = None) -> ErasureReceipt:
         clock, writer = self._parts.clock, self._parts.writer
+        if part is not None:
+            work = partial(erase_part, scope=scope, part=part)
+            counts, places = await writer.run(work, purge=True)
+            return ErasureReceipt(scope, utc(clock.now()), counts, (), part.turn_id, part.page, places)
         counts = await writer.run(lambda connection: erase(connection, scope), purge=True)
         return ErasureReceipt(scope, utc(clock.now()), counts)
 
