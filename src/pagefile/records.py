@@ -423,7 +423,7 @@ class ErasureReceipt:
     #: The turn or the page, where one was erased alone.
     turn_id: str | None = None
     page: str | None = None
-    #: Where the turn stood: its conversation and those of its copies in forks, each with its place in the log (0: it was open).
+    #: The conversations it stood in, forks with copies too, each with the turn's place in the log; 0 for an open turn, and for a page.
     places: tuple[tuple[str, int], ...] = ()
 
     @property

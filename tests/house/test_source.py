@@ -38,6 +38,7 @@ BROAD_EXCEPTS: dict[str, str] = {
     "engine/engine.py::Engine.absorb": "the same, without a coroutine more for every turn that is recorded",
     "engine/engine.py::Engine._asked": "the same for the verbs of a tier that are not awaited",
     "engine/engine.py::Engine._forget_outside": "everything else is erased first, then a TierError names the tier",
+    "engine/engine.py::Engine._forget_part": "whatever a tier raises, the rows are erased, and the receipt says what is left",
     "service/chatting.py::ChatRun.run": "half an answer is out already: it logs where, and the stream ends with a problem",
     "service/gates.py::LastHandler.__call__": "the service's last handler: it logs and answers with a problem document",
     "stores/postgres/database.py::_Work._all_or_nothing": "a rollback that fails must not hide why there was one",

@@ -8,7 +8,7 @@ from pagefile.records import ERASED, Checkpoint, Entry, JsonValue, Page, Reset, 
 from pagefile.stores.encoding import own_json
 
 #: The tables that an erasure counts.
-TABLES = (
+TABLES: tuple[str, ...] = (
     "facts",
     "fact_revisions",
     "context_calls",
@@ -126,9 +126,7 @@ def without_refs(checkpoint: Checkpoint, uuids: Collection[str]) -> Checkpoint:
 
 def words_of(turn: Turn) -> list[str]:
     """What was said in a turn, text by text."""
-    texts = [turn.user, turn.assistant]
-    for message in turn.layout or ():
-        texts.append(message.text)
+    texts = [turn.user, turn.assistant, *(message.text for message in turn.layout or ())]
     return list(dict.fromkeys(text for text in texts if text))
 
 

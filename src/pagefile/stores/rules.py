@@ -88,7 +88,7 @@ def no_call(call_id: str) -> NotFoundError:
     """The error for a recorded window that is not there, or is somebody else's."""
     return NotFoundError(
         f"There is no recorded call {call_id!r}: `chat.calls()`, or `pagefile calls CONVERSATION`, lists those that "
-        "are kept (setting `calls_kept`)."
+        "are kept (setting `calls_kept`). One that showed something that was erased went with it."
     )
 
 

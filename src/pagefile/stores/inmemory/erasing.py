@@ -129,7 +129,7 @@ class _One:
         if shelved is None or not rules.reaches_page(self._scope, shelved.page.scope):
             return ()
         self._pages(self._with_copies(shelved.page), shelved.page.scope.user)
-        return ()
+        return tuple((name, 0) for name in sorted(filter(None, self.touched)))
 
     def _with_copies(self, page: Page) -> set[str]:
         tenant = [one.page for (name, _), one in self._room.pages.items() if name == self._scope.tenant]

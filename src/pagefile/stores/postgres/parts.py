@@ -144,7 +144,7 @@ class _One:
         if row is not None:
             named = page_of(row, self._scope.tenant)
             await self._pages(await self._with_copies(named), named.scope.user)
-        return ()
+        return tuple((name, 0) for name in sorted(filter(None, self.touched)))
 
     async def _with_copies(self, page: Page) -> set[str]:
         values = {"owner": page.scope.user, "created": page.created, "content_hash": page.content_hash}

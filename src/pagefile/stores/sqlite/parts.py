@@ -137,7 +137,7 @@ class _One:
         if row is not None:
             named = page_of(row, self._scope.tenant)
             self._pages(self._with_copies(named), named.scope.user)
-        return ()
+        return tuple((name, 0) for name in sorted(filter(None, self.touched)))
 
     def _with_copies(self, page: Page) -> set[str]:
         values = {

@@ -27,7 +27,7 @@ from pagefile.testing.drafts import (
 ADA = Scope("tenant", "ada")
 FORK = Scope("tenant", "ada", "fork")
 _LOADS = frozenset({"load"})
-SECRET = "the passport number is X4711-88"
+MARKER = "the passport number is X4711-88"
 
 
 def turn(turn_id: str = "a") -> Part:
@@ -77,12 +77,12 @@ class PartContract(Contract):
     async def test_a_turn_leaves_its_place_and_nothing_else(self, store: Store, clock: FakeClock) -> None:
         """Every trace of it is counted and goes; the log has no gap, and the others are as they were."""
         await store.log.append(done("before"))
-        await store.log.append(replace(picturing("a"), user=SECRET, assistant=f"Noted: {SECRET}"))
+        await store.log.append(replace(picturing("a"), user=MARKER, assistant=f"Noted: {MARKER}"))
         await store.log.append(done("after", assistant="last"))
-        await store.facts.put(replace(fact("f", SECRET), source_turn="a", source_quote=SECRET))
+        await store.facts.put(replace(fact("f", MARKER), source_turn="a", source_quote=MARKER))
         await store.facts.put(replace(fact("g"), source_turn="before"))
-        await store.terms.write(CHAT, [TurnTerms("chat", 2, "a", AT, SECRET, "")], "v1")
-        await store.calls.add([shown("w", "a"), shown("v", "before"), shown("u", query=SECRET)], keep=9)
+        await store.terms.write(CHAT, [TurnTerms("chat", 2, "a", AT, MARKER, "")], "v1")
+        await store.calls.add([shown("w", "a"), shown("v", "before"), shown("u", query=MARKER)], keep=9)
         before = await everything(store)
         receipt = await store.erase(CHAT, turn())
         assert (receipt.turn_id, receipt.places, receipt.at) == ("a", (("chat", 2),), clock.now())
@@ -95,7 +95,7 @@ class PartContract(Contract):
             "facts": 1,
             "turn_terms": 1,
         }
-        assert SECRET not in await words_left(store)
+        assert MARKER not in await words_left(store)
         left = await everything(store)
         assert [left[0], left[2]] == [before[0], before[2]]
         gone = left[1]
@@ -111,19 +111,19 @@ class PartContract(Contract):
 
     async def test_an_erased_turn_is_not_written_again(self, store: Store) -> None:
         """Neither by whoever records it once more, nor from a backup; erasing it twice is the same as once."""
-        await store.log.append(done("a", SECRET))
+        await store.log.append(done("a", MARKER))
         old = await everything(store)
         await store.erase(CHAT, turn())
-        for write in (store.log.append(done("a", SECRET)), store.log.restore(old)):
+        for write in (store.log.append(done("a", MARKER)), store.log.restore(old)):
             with pytest.raises(ConflictError, match="erased"):
                 await write
         again = await store.erase(CHAT, turn())
         assert (again.total, again.places) == (0, (("chat", 1),))
-        assert SECRET not in await words_left(store)
+        assert MARKER not in await words_left(store)
 
     async def test_an_open_turn_is_gone(self, store: Store) -> None:
         """It has no place yet: whoever answers finds it not."""
-        await store.log.append(opened("a", SECRET))
+        await store.log.append(opened("a", MARKER))
         receipt = await store.erase(CHAT, turn())
         assert (receipt.counts["ai_message"], receipt.places) == (1, (("chat", 0),))
         assert await everything(store) == []
@@ -157,13 +157,13 @@ class PartContract(Contract):
         """The turns they covered are live again, and the one before them is in force; the next one is made from that."""
         await store.log.append(done("x", "early"))
         await store.log.mark(checkpoint("k1", 1, summary="early words"))
-        await store.log.append(done("a", SECRET))
-        await store.log.mark(checkpoint("k2", 3, 1, summary=SECRET))
+        await store.log.append(done("a", MARKER))
+        await store.log.mark(checkpoint("k2", 3, 1, summary=MARKER))
         await store.log.append(done("b"))
-        await store.log.mark(checkpoint("k3", 5, 2, summary=f"{SECRET} and more"))
+        await store.log.mark(checkpoint("k3", 5, 2, summary=f"{MARKER} and more"))
         receipt = await store.erase(CHAT, turn())
         assert (receipt.counts["ai_message"], receipt.counts["conversation_summaries"]) == (3, 1)
-        assert SECRET not in await words_left(store)
+        assert MARKER not in await words_left(store)
         entries = await everything(store)
         assert [isinstance(one, Turn) and one.erased for one in entries] == [
             False,
@@ -204,13 +204,13 @@ class PartContract(Contract):
 
     async def test_a_summary_from_after_a_reset_stays(self, store: Store) -> None:
         """It never read what came before."""
-        await store.log.append(done("a", SECRET))
-        await store.log.mark(checkpoint("k1", 1, summary=SECRET))
+        await store.log.append(done("a", MARKER))
+        await store.log.mark(checkpoint("k1", 1, summary=MARKER))
         await store.log.mark(reset("r"))
         await store.log.append(done("b"))
         await store.log.mark(checkpoint("k2", 4, summary="of b"))
         await store.erase(CHAT, turn())
-        assert SECRET not in await words_left(store)
+        assert MARKER not in await words_left(store)
         seen = await store.reader.view(view())
         assert seen.checkpoint is not None
         assert (seen.checkpoint.id, seen.head.reset_seq, seen.head.turns) == ("k2", 3, 1)
@@ -218,9 +218,9 @@ class PartContract(Contract):
 
     async def test_what_an_application_kept_in_the_session_loses_the_words(self, store: Store) -> None:
         """Messages that repeat them are left out, and everything else is as it was."""
-        await store.log.append(done("a", SECRET, "ok"))
+        await store.log.append(done("a", MARKER, "ok"))
         kept = {
-            "message_context": {"window_messages": [{"text": SECRET}, {"text": "other"}]},
+            "message_context": {"window_messages": [{"text": MARKER}, {"text": "other"}]},
             "mine": ["ok?"],
         }
         await store.sessions.put(CHAT, kept)  # pyright: ignore[reportArgumentType]
@@ -233,15 +233,15 @@ class PartContract(Contract):
     async def test_copies_in_forks_go_too(self, store: Store) -> None:
         """They are the same words; a turn of that id that says something else is another one."""
         for scope in (CHAT, FORK):
-            await store.log.append(done("a", SECRET, scope=scope))
-            await store.log.mark(checkpoint("k", 1, scope=scope, summary=SECRET))
+            await store.log.append(done("a", MARKER, scope=scope))
+            await store.log.mark(checkpoint("k", 1, scope=scope, summary=MARKER))
         other, bob = Scope("tenant", "ada", "other"), Scope("tenant", "bob", "his")
         await store.log.append(done("a", "other words", scope=other))
-        await store.log.append(done("a", SECRET, scope=bob))
+        await store.log.append(done("a", MARKER, scope=bob))
         receipt = await store.erase(CHAT, turn())
         assert sorted(receipt.places) == [("chat", 1), ("fork", 1)]
         for scope in (CHAT, FORK):
-            assert SECRET not in await words_left(store, scope)
+            assert MARKER not in await words_left(store, scope)
         for scope in (other, bob):
             assert (await head_of(store, scope)).live_turns == 1
 
@@ -266,11 +266,11 @@ class PartContract(Contract):
 
     async def test_a_page_leaves_a_note(self, store: Store) -> None:
         """Wherever a turn showed it; windows that show it and its copies in forks go, and equal texts of others stay."""
-        await store.pages.put(page("p", SECRET, spans=((0, 4),)))
-        await store.pages.put(page("copy", SECRET, scope=FORK))
-        await store.pages.put(page("equal", SECRET, minutes=5))
+        await store.pages.put(page("p", MARKER, spans=((0, 4),)))
+        await store.pages.put(page("copy", MARKER, scope=FORK))
+        await store.pages.put(page("equal", MARKER, minutes=5))
         await store.log.append(done("a", steps=[paged("p"), paged("equal")], tokens=20))
-        await store.log.append(done("b", steps=[replace(paged("p", "load", f"p: {SECRET}"), page=None)]))
+        await store.log.append(done("b", steps=[replace(paged("p", "load", f"p: {MARKER}"), page=None)]))
         await store.log.append(done("f", scope=FORK, steps=[paged("copy")]))
         await store.log.mark(replace(checkpoint("k", 2), archive_refs=("p", "equal")))
         await store.calls.add([shown("w", "page:p"), shown("v", "equal")], keep=9)
@@ -294,7 +294,7 @@ class PartContract(Contract):
         for uuid in ("p", "copy"):
             with pytest.raises(HandleNotFoundError):
                 await store.pages.load(ADA, uuid)
-        assert (await store.pages.load(ADA, "equal"))[1] == SECRET
+        assert (await store.pages.load(ADA, "equal"))[1] == MARKER
 
     @pytest.mark.parametrize("part", [turn(), of_page()], ids=["turn", "page"])
     async def test_what_was_read_before_is_not_written_behind_it(self, store: Store, part: Part) -> None:
@@ -315,7 +315,7 @@ class PartContract(Contract):
     async def test_a_log_with_an_erased_turn_can_be_restored(self, store: Store) -> None:
         """Into an empty conversation it comes as it is."""
         await store.log.append(done("x"))
-        await store.log.append(done("a", SECRET))
+        await store.log.append(done("a", MARKER))
         await store.erase(CHAT, turn())
         entries = await everything(store)
         await store.erase(CHAT)
