@@ -116,7 +116,7 @@ class _One:
             return
         value = value_of(row[2:], turn.scope)
         last = await self._connection.row("part_last_answer", keys(turn.scope))
-        session.put_erased(value, turn, last and last[0], counted=counted)
+        session.put_erased(value, turn, last[0] if last else None, counted=counted)
         if stale:
             session.put_in_force(value, current)
         await self._connection.row("session_put", {**session_values(turn.scope, value), "now": self._now})

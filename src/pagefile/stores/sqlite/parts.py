@@ -79,7 +79,7 @@ class _One:
         row = _row(turn)
         reset_seq: Any = self._connection.execute(sql("part_reset_seq"), row).get
         counted = turn.status == "done" and (turn.seq or 0) > reset_seq
-        stale = covering(self._markers(turn.scope), turn.seq) if turn.seq is not None else []
+        stale = covering(markers(self._connection, turn.scope), turn.seq) if turn.seq is not None else []
         if turn.seq is None:
             self._run("part_drop", row)
         for entry in (turn, *stale) if turn.seq is not None else ():
@@ -93,7 +93,7 @@ class _One:
         self.counts["attachments"] += self._run("part_attachments", row)
         self.counts["turn_terms"] += self._run("part_terms", row)
         self._vectors(row)
-        current = self._recount(turn.scope)
+        current = recount(self._connection, turn.scope)
         self._session(turn, current, counted=counted, stale=bool(stale))
         return [mark.id for mark in stale]
 
@@ -178,36 +178,12 @@ class _One:
             changed.append(entry.scope)
         for scope in dict.fromkeys(changed):
             self.touched.add(scope.conversation)
-            self._recount(scope)
+            recount(self._connection, scope)
 
     def _naming(self, uuids: Collection[str]) -> list[Entry]:
         return self._entries("part_naming", uuids=to_json(sorted(uuids))) if uuids else []
 
     # -- what both leave behind ---------------------------------------------------------------------------------------
-
-    def _recount(self, scope: Scope) -> Checkpoint | None:
-        """Count again what the conversation's row counts; gives the checkpoint in force."""
-        marks = [one for one in self._markers(scope) if isinstance(one, Checkpoint)]
-        reset_seq: Any = self._connection.execute(sql("part_reset_seq"), keys(scope)).get
-        current = in_force(marks, reset_seq)
-        covered = current.covered_through_seq if current else 0
-        asked = {**keys(scope), "covered": max(covered, reset_seq), "reset_seq": reset_seq}
-        coverage: Any = self._connection.execute(sql("coverage"), asked).fetchone()
-        values = {
-            **keys(scope),
-            "covered": covered,
-            "turns": coverage[0] + coverage[2],
-            "live_turns": coverage[2],
-            "live_tokens": coverage[3],
-            "checkpoint": current and current.id,
-            "version": max((mark.version for mark in marks), default=0),
-        }
-        self._run("part_recount", values)
-        self._run("summary_drop", values)
-        if current is not None:
-            summary = {**keys(scope), **summary_values(current), "covered_messages": coverage[1]}
-            self._run("summary_put", {**summary, "create_time": time_text(current.created)})
-        return current
 
     def _calls(
         self, owner: str | None, names: Sequence[str], words: Sequence[str] = (), turn_id: str | None = None
@@ -227,9 +203,6 @@ class _One:
     def _gone(self) -> Values:
         return {**self._tenant, "gone": to_json(sorted(name for name in self.touched if name is not None))}
 
-    def _markers(self, scope: Scope) -> list[Entry]:
-        return self._entries("part_markers", conversation=scope.conversation)
-
     def _entries(self, statement: str, **values: object) -> list[Entry]:
         rows = self._rows(statement, {**self._tenant, **values})
         return [entry_of(row[2:], Scope(self._scope.tenant, row[0], row[1])) for row in rows]
@@ -243,6 +216,37 @@ class _One:
     def _run(self, statement: str, values: Values) -> int:
         self._connection.execute(sql(statement), values)
         return self._connection.changes()
+
+
+def recount(connection: Connection, scope: Scope) -> Checkpoint | None:
+    """Count again what a conversation's row counts; gives the checkpoint in force."""
+    marks = [one for one in markers(connection, scope) if isinstance(one, Checkpoint)]
+    reset_seq: Any = connection.execute(sql("part_reset_seq"), keys(scope)).get
+    current = in_force(marks, reset_seq)
+    covered = current.covered_through_seq if current else 0
+    asked = {**keys(scope), "covered": max(covered, reset_seq), "reset_seq": reset_seq}
+    coverage: Any = connection.execute(sql("coverage"), asked).fetchone()
+    values = {
+        **keys(scope),
+        "covered": covered,
+        "turns": coverage[0] + coverage[2],
+        "live_turns": coverage[2],
+        "live_tokens": coverage[3],
+        "checkpoint": current and current.id,
+        "version": max((mark.version for mark in marks), default=0),
+    }
+    connection.execute(sql("part_recount"), values)
+    connection.execute(sql("summary_drop"), values)
+    if current is not None:
+        summary = {**keys(scope), **summary_values(current), "covered_messages": coverage[1]}
+        connection.execute(sql("summary_put"), {**summary, "create_time": time_text(current.created)})
+    return current
+
+
+def markers(connection: Connection, scope: Scope) -> list[Entry]:
+    """The checkpoints and resets of a conversation, in order."""
+    rows: Any = connection.execute(sql("part_markers"), keys(scope)).fetchall()
+    return [entry_of(row[2:], Scope(scope.tenant, row[0], row[1])) for row in rows]
 
 
 def _row(entry: Entry) -> Values:

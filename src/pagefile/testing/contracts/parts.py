@@ -181,7 +181,8 @@ class PartContract(Contract):
         assert session is not None
         assert session["message_context"]["summary"] == "early words"  # pyright: ignore[reportIndexIssue, reportCallIssue, reportArgumentType, reportOptionalSubscript]
         mark = await store.log.mark(checkpoint("k4", 5, 1, summary="anew"))
-        assert (mark.seq, mark.version) == (7, 2)  # pyright: ignore[reportAttributeAccessIssue]
+        assert isinstance(mark, Checkpoint)
+        assert (mark.seq, mark.version) == (7, 2)
 
     async def test_without_a_summary_before_it_everything_is_live(self, store: Store) -> None:
         """And the session says so."""
@@ -195,7 +196,7 @@ class PartContract(Contract):
         assert (seen.checkpoint, [one.id for one in seen.turns]) == (None, ["b"])
         session = await store.sessions.get(CHAT)
         assert session is not None
-        assert session["flow_context"] == {  # pyright: ignore[reportIndexIssue]
+        assert session["flow_context"] == {
             "current_agent_key": "",
             "last_bot_message": "answer b",
             "turn_count": 1,
@@ -223,7 +224,7 @@ class PartContract(Contract):
             "message_context": {"window_messages": [{"text": MARKER}, {"text": "other"}]},
             "mine": ["ok?"],
         }
-        await store.sessions.put(CHAT, kept)  # pyright: ignore[reportArgumentType]
+        await store.sessions.put(CHAT, kept)
         await store.erase(CHAT, turn())
         session = await store.sessions.get(CHAT)
         assert session is not None
