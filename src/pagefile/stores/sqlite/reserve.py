@@ -48,10 +48,15 @@ class Reserve:
             return
         try:
             with self.path.open("ab") as file:
-                # Not zeros: there are file systems that keep none.
-                file.write(os.urandom(wanted - has))
-                file.flush()
-                os.fsync(file.fileno())
+                _take(file.fileno(), has, wanted - has)
         except OSError:
             os.truncate(self.path, has)
             raise
+
+
+def _take(file: int, start: int, size: int) -> None:
+    """Blocks of the disk without anything in them; where a system has no word for that, something that cannot be compressed."""
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(file, start, size)
+    else:
+        os.write(file, os.urandom(size))
