@@ -29,7 +29,7 @@ T = TypeVar("T")
 #: Keeps one commit, and what waits for it, short.
 _MOST_IN_A_GROUP = 256
 _TRUNCATE_PATIENCE_MS = 1000
-_OFTEN = 500
+_OFTEN = 50
 #: What was read within this time is read in place the next time. A window's turns take a quarter of a millisecond; the rest is
 #: for moments in which another thread has the interpreter, which can take five.
 _QUICK_S = 0.01

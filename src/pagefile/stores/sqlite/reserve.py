@@ -16,7 +16,7 @@ _LEAST_BYTES = 2**19
 
 
 class Reserve:
-    """As large as the database, which is the most that an erasure writes, up to a few megabytes."""
+    """As large as the database and its log, which is the most that an erasure writes, up to a few megabytes."""
 
     def __init__(self, database: Path) -> None:
         self._database = database
@@ -39,10 +39,11 @@ class Reserve:
         self.path.unlink(missing_ok=True)
 
     def _grow(self) -> None:
-        wanted = _LEAST_BYTES
-        while wanted < min(MOST_BYTES, self._database.stat().st_size):
+        wanted, has = _LEAST_BYTES, _size(self.path)
+        # What stands in the write-ahead log makes the database larger before that log becomes smaller.
+        most = _size(self._database) + _size(self._database.with_name(f"{self._database.name}-wal"))
+        while wanted < min(MOST_BYTES, most):
             wanted *= 2
-        has = self.path.stat().st_size if self.path.exists() else 0
         wanted = min(MOST_BYTES, wanted)
         if has >= wanted:
             return
@@ -52,6 +53,10 @@ class Reserve:
         except OSError:
             os.truncate(self.path, has)
             raise
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0
 
 
 def _take(file: int, start: int, size: int) -> None:
