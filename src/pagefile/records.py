@@ -23,6 +23,9 @@ CHECKPOINT_QUERY = "[MEMORY_CHECKPOINT]"
 #: The `query` of a reset's row.
 RESET_QUERY = "[MEMORY_RESET]"
 
+#: What stands where something was erased alone: the `query` of a turn's row, or the result of a tool.
+ERASED = "[MEMORY_ERASED]"
+
 #: Both times of a conversation that nobody wrote to.
 NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -154,6 +157,11 @@ class Turn:
             if self.layout is None
             else self.layout
         )
+
+    @property
+    def erased(self) -> bool:
+        """Whether this is only the place of something that was erased from the log."""
+        return self.status == "aborted" and self.user == ERASED and not self.counter
 
     @property
     def said(self) -> str:
@@ -412,6 +420,11 @@ class ErasureReceipt:
     counts: Mapping[str, int]
     #: What is still to be erased elsewhere, and until when; empty when everything is gone.
     pending: tuple[str, ...] = ()
+    #: The turn or the page, where one was erased alone.
+    turn_id: str | None = None
+    page: str | None = None
+    #: The conversations it stood in, forks with copies too, each with the turn's place in the log; 0 for an open turn, and for a page.
+    places: tuple[tuple[str, int], ...] = ()
 
     @property
     def total(self) -> int:

@@ -430,3 +430,31 @@ async def test_other_origins_are_let_in_by_name():
     async with serving(settings()) as client:
         assert allowed not in (await client.get("/v1/tools", headers=ours)).headers
         assert 405 == (await client.options("/v1/turns", headers={**ours, **asks})).status_code
+
+
+async def test_a_key_erases_no_turn_and_no_page_of_another_user():
+    """A turn of theirs is refused as their conversation is; of a page nobody is told that it is there."""
+    _, tenant = await anyio.to_thread.run_sync(made, "tenant")
+    _, ada = await anyio.to_thread.run_sync(made, "ada", "--user", "ada")
+    async with serving(settings()) as client:
+        bobs = {"conversation_id": "bobs", "user_id": "bob"}
+        steps = [{"tool": "search", "result": "bulky " * 2000}]
+        kept = await client.post(
+            "/v1/turns", headers=tenant, json={**bobs, **WORDS, "id": "t", "steps": steps}
+        )
+        uuid = kept.json()["steps"][0]["page"]
+        refused = {"conversation_id": "bobs", "turn_id": "t"}
+        check(await client.post("/v1/forget", headers=ada, json=refused), 403, "forbidden")
+        for named in ({"page": uuid}, {"page": uuid, "conversation_id": "adas"}):
+            answer = await client.post("/v1/forget", headers=ada, json=named)
+            assert (200, 0) == (answer.status_code, answer.json()["total"])
+        check(await client.post("/v1/forget", headers=ada, json={"turn_id": "t"}), 422, "validation")
+        check(
+            await client.post("/v1/forget", headers=ada, json={"page": uuid, "user_id": "bob"}),
+            403,
+            "forbidden",
+        )
+        left = await client.get("/v1/pages", headers=tenant, params={"user_id": "bob"})
+        assert [uuid] == [page["uuid"] for page in left.json()["items"]]
+        done = await client.post("/v1/forget", headers=tenant, json={"page": uuid})
+        assert 1 == done.json()["counts"]["tool_result_archive"]

@@ -380,6 +380,19 @@ async def test_erasing_asks_for_the_name_and_gives_a_receipt(client):
     ]
 
 
+async def test_one_turn_is_erased_alone(client):
+    """Where its id is given; the rest of the conversation stays."""
+    for turn in ("slip", "kept"):
+        words = {"conversation_id": "mine", "id": turn, "user": turn, "assistant": "ok"}
+        await client.post("/v1/turns", json=words)
+    done = await sent(
+        client, f"{places.ERASE}?conversation_id=mine", {"confirm": "mine", "turn_id": "slip", "page": ""}
+    )
+    assert 200 == done.status_code
+    turns = (await client.get("/v1/turns", params={"conversation_id": "mine"})).json()["items"]
+    assert [("slip", "aborted"), ("kept", "done")] == [(one["id"], one["status"]) for one in turns]
+
+
 @pytest.mark.parametrize(
     ("token", "headers"),
     [

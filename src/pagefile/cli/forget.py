@@ -1,4 +1,4 @@
-"""`forget`: erases a conversation, a user or a tenant, and says what went."""
+"""`forget`: erases a conversation, a user or a tenant, or one turn or page alone, and says what went."""
 
 from typing import Annotated
 
@@ -7,6 +7,8 @@ import typer
 from pagefile.cli.asking import ask
 from pagefile.cli.opening import AsJson, ConfigFile, Db, loaded, run
 from pagefile.cli.output import nothing, number, print_json, print_table, say, table, visible
+from pagefile.engine.asking import check_erased
+from pagefile.errors import PagefileError
 from pagefile.records import DEFAULT_TENANT, ErasureReceipt, Scope
 
 
@@ -16,24 +18,30 @@ def forget(
     *,
     user_id: Annotated[str | None, typer.Option(help="A user: all conversations, facts and pages.")] = None,
     tenant: Annotated[str | None, typer.Option(help="A tenant; alone, everything it has.")] = None,
+    turn: Annotated[str | None, typer.Option(help="Only this turn of the conversation, by its id.")] = None,
+    page: Annotated[str | None, typer.Option(help="Only this archived page, by its uuid.")] = None,
     scrub: Annotated[bool, typer.Option(help="Rewrite the database's files too: takes a while.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     as_json: AsJson = False,
     db: Db = None,
     config: ConfigFile = None,
 ) -> None:
-    """Erase a conversation, a user or a whole tenant, for good."""
-    named = {"conversation": conversation, "user": user_id, "tenant": tenant}
+    """Erase a conversation, a user or a whole tenant, or one turn or page alone, for good."""
+    named = {"turn": turn, "page": page, "conversation": conversation, "user": user_id, "tenant": tenant}
     what = " of ".join(f"{kind} {name!r}" for kind, name in named.items() if name is not None)
     if not what:
-        raise typer.BadParameter("say what to forget: a conversation, --user-id or --tenant")
+        raise typer.BadParameter("say what to forget: a conversation, --user-id, --page or --tenant")
+    try:
+        uuid = check_erased(user_id, conversation, tenant, turn_id=turn, page=page)
+    except PagefileError as error:
+        raise typer.BadParameter(str(error)) from error
     settings = loaded(ctx, db, config).settings
     if not yes:
         ask(f"erase {what} for good", otherwise="nothing was erased.")
     receipt = run(
         settings,
         lambda memory: memory.engine.erase(
-            Scope(tenant or DEFAULT_TENANT, user_id, conversation), scrub=scrub
+            Scope(tenant or DEFAULT_TENANT, user_id, conversation), turn_id=turn, page=uuid, scrub=scrub
         ),
     )
     # Files are rewritten also where the rows were erased before.
@@ -54,6 +62,9 @@ def _receipt_json(receipt: ErasureReceipt) -> dict[str, object]:
         "counts": receipt.counts,
         "total": receipt.total,
         "pending": receipt.pending,
+        "turn_id": receipt.turn_id,
+        "page": receipt.page,
+        "places": receipt.places,
     }
 
 

@@ -17,7 +17,7 @@ from pagefile.client.calling import Caller
 from pagefile.client.conversation import ClientConversation
 from pagefile.client.streaming import lines_in
 from pagefile.engine import Memory
-from pagefile.engine.asking import at_least, moment
+from pagefile.engine.asking import at_least, check_erased, moment
 from pagefile.engine.drafts import checked_labels
 from pagefile.engine.fact_import import read_memory
 from pagefile.engine.transfer import FORMAT
@@ -339,13 +339,17 @@ class Client:
             pass
 
     async def forget(
-        self, *, user_id: str | None = None, conversation_id: str | None = None, tenant: str | None = None
+        self,
+        *,
+        user_id: str | None = None,
+        conversation_id: str | None = None,
+        tenant: str | None = None,
+        turn_id: str | None = None,
+        page: str | None = None,
     ) -> ErasureReceipt:
-        if user_id is None and conversation_id is None and tenant is None:
-            raise InvalidTurnError(
-                "forget() erases what you name: give a user_id, a conversation_id or a tenant."
-            )
-        body = {**_whose(user_id, tenant), "conversation_id": conversation_id}
+        uuid = check_erased(user_id, conversation_id, tenant, turn_id=turn_id, page=page)
+        named: JsonObject = {"conversation_id": conversation_id, "turn_id": turn_id, "page": uuid}
+        body = {**_whose(user_id, tenant), **named}
         return (await self._caller.change("/v1/forget", body, ErasureOut)).record()
 
     async def export(

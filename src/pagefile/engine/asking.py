@@ -173,6 +173,30 @@ def moment(value: object) -> datetime:
         ) from error
 
 
+def check_erased(
+    user_id: str | None,
+    conversation_id: str | None,
+    tenant: str | None,
+    *,
+    turn_id: str | None,
+    page: str | None,
+) -> str | None:
+    """Whoever erases says what: nothing is guessed. Gives the uuid of the page as it is written."""
+    if turn_id is not None and page is not None:
+        raise InvalidTurnError("forget() erases one turn or one page alone, not both: call it twice.")
+    if turn_id is not None:
+        checked_id(turn_id, "turn_id")
+        if conversation_id is None:
+            raise InvalidTurnError(
+                "A turn's id is known in its conversation only: give the conversation_id with it."
+            )
+    if page is None and user_id is None and conversation_id is None and tenant is None:
+        raise InvalidTurnError(
+            "forget() erases what you name: give a user_id, a conversation_id, a page or a tenant."
+        )
+    return None if page is None else checked_uuid(page)
+
+
 def at_least(least: int, value: object, name: str) -> int:
     """A whole number that is large enough."""
     if not isinstance(value, int) or isinstance(value, bool):

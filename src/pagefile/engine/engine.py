@@ -17,13 +17,14 @@ from pagefile.engine.ledger import Ledger
 from pagefile.engine.metering import MemoryChanges, MeteredSessions
 from pagefile.engine.worker import Jobs, Worker
 from pagefile.errors import ClosedError, InvalidTurnError, SettingsError, TierError
-from pagefile.ports import Clock, HeadQuery, Meter, SessionCache, SessionStore, Store
-from pagefile.records import ErasureReceipt, JsonObject, JsonValue, Scope, Step, Turn, checked_text
+from pagefile.ports import Clock, HeadQuery, Meter, Part, SessionCache, SessionStore, Store
+from pagefile.records import ERASED, ErasureReceipt, JsonObject, JsonValue, Scope, Step, Turn, checked_text
 from pagefile.settings import Settings
 from pagefile.shapes import cleaned
 from pagefile.stores import CachedSessions, versions_in
 from pagefile.stores.caching import SESSION_TTL_S, erased_version
-from pagefile.tiers.base import FAILED, Admit, Counter, Counts, Note, Occasion, Tier
+from pagefile.tiers.base import FAILED, Admit, Counter, Counts, Note, Occasion, Tier, homes
+from pagefile.tiers.page_text import LOADING_TOOLS
 from pagefile.window.beside import Beside
 from pagefile.window.budget import Budget
 from pagefile.window.candidates import Block, Candidate
@@ -296,9 +297,16 @@ class Engine:
 
     # -- erasing ------------------------------------------------------------------------------------------------------
 
-    async def erase(self, scope: Scope, *, scrub: bool = False) -> ErasureReceipt:
-        """Erase a scope through every tier and the store, and count what went; `scrub` rewrites the files of the store too."""
+    async def erase(
+        self, scope: Scope, *, turn_id: str | None = None, page: str | None = None, scrub: bool = False
+    ) -> ErasureReceipt:
+        """Erase a scope, or one turn or page of it, through every tier and the store, and count what went.
+
+        `scrub` rewrites the files of the store too.
+        """
         await self.calls.flush()
+        if turn_id is not None or page is not None:
+            return await self._erase_part(scope, turn_id, page, scrub=scrub)
         cached = await self._cached(scope)
         # What fails now is asked once more: a tier that others wrote does not keep our own rows from being erased.
         before = await self._forget(scope, {}, outside.ERASING_S)
@@ -315,6 +323,45 @@ class Engine:
         if failed:
             raise _unforgotten(receipt, failed) from next(iter(failed.values()))
         return receipt
+
+    async def _erase_part(
+        self, scope: Scope, turn_id: str | None, page: str | None, *, scrub: bool
+    ) -> ErasureReceipt:
+        part = Part(turn_id, page, self.counter.count(ERASED), LOADING_TOOLS)
+        receipt = await self.store.erase(scope, part)
+        owned = [await self._owned(home) for home in homes(receipt)]
+        left = [*await self._erase_sessions(owned, receipt.at), *await self._forget_part(receipt)]
+        of_store = await self.store.scrub() if scrub else receipt.pending
+        self.ledger.forget()
+        self.changes.forget()
+        for home in owned:
+            # What was in the making when it was refused is made again, without the turn.
+            for tier in self.active:
+                self.worker.wake(tier.name, home)
+        return replace(receipt, pending=(*of_store, *left))
+
+    async def _owned(self, scope: Scope) -> Scope:
+        """The conversation with its owner, as those know it who look after it."""
+        heads = await self.store.reader.heads(HeadQuery(scope, 1))
+        return heads[0].scope if heads else scope
+
+    async def _forget_part(self, receipt: ErasureReceipt) -> list[str]:
+        """What tiers hold of a turn or a page outside the store; says what is left there."""
+        left: list[str] = []
+        for tier in self.tiers:
+            if tier.name in self.outside and type(tier).forget_part is Tier.forget_part:
+                left.append(
+                    f"what the tier {tier.name!r} made of it: it has no `forget_part`, so forget the conversation"
+                )
+                continue
+            try:
+                await outside.answered("forget_part", partial(tier.forget_part, receipt), outside.ERASING_S)
+            except Exception as error:
+                self.failed(tier.name, error)
+                left.append(
+                    f"what the tier {tier.name!r} made of it, which failed ({error}): erase it once more"
+                )
+        return left
 
     async def _forget(
         self, scope: Scope, failed: dict[str, Exception], timeout_s: float | None = None

@@ -8,7 +8,7 @@ from typing import cast
 
 import anyio
 
-from pagefile.engine.asking import at_least, cursor, moment, sized
+from pagefile.engine.asking import at_least, check_erased, cursor, moment, sized
 from pagefile.engine.conversation import Conversation
 from pagefile.engine.drafts import checked_labels
 from pagefile.engine.engine import Engine
@@ -346,19 +346,26 @@ class Memory:
         await self.engine.settle()
 
     async def forget(
-        self, *, user_id: str | None = None, conversation_id: str | None = None, tenant: str | None = None
+        self,
+        *,
+        user_id: str | None = None,
+        conversation_id: str | None = None,
+        tenant: str | None = None,
+        turn_id: str | None = None,
+        page: str | None = None,
     ) -> ErasureReceipt:
-        """Erase a conversation, a user or a whole tenant through every tier, and count what went.
+        """Erase a conversation, a user or a whole tenant through every tier, and count what went; or one turn or one page alone.
 
         Raises `TierError` when a tier of your own could not erase what it holds; everything else is erased then.
+
+        Args:
+            turn_id: only this turn of the conversation, and what was made of it: its pages, facts, summaries, recorded windows, copies in forks.
+            page: only this archived page, by its uuid; turns that showed it keep a note.
         """
         self.engine.check_open()
-        if user_id is None and conversation_id is None and tenant is None:
-            raise InvalidTurnError(
-                "forget() erases what you name: give a user_id, a conversation_id or a tenant."
-            )
+        uuid = check_erased(user_id, conversation_id, tenant, turn_id=turn_id, page=page)
         scope = Scope(_tenant(tenant), user_id, conversation_id)
-        return await self.engine.erase(scope)
+        return await self.engine.erase(scope, turn_id=turn_id, page=uuid)
 
     async def call(self, call_id: str, *, user_id: str | None = None, tenant: str | None = None) -> Call:
         """A recorded call of whatever conversation of the tenant, or of one of its users; `call.scope` says which."""

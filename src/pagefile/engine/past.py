@@ -22,6 +22,7 @@ from pagefile.ports import (
     LogView,
     Neighbourhood,
     PageKeeper,
+    Part,
     PurgeRequest,
     SinceRequest,
     Store,
@@ -84,7 +85,7 @@ class PastStore(Store):
         self.items = store.items
         self.media = store.media
 
-    async def erase(self, scope: Scope) -> ErasureReceipt:
+    async def erase(self, scope: Scope, part: Part | None = None) -> ErasureReceipt:
         raise StoreError("What was cannot be erased: erase what is, with `memory.forget()`.")
 
     async def describe(self) -> JsonObject:

@@ -59,7 +59,13 @@ async def erase(memory: Memory, asked: Asked) -> ErasureReceipt:
     name = scope.conversation or scope.user
     if asked.text("confirm") != (name or "").strip():
         raise InvalidTurnError("Nothing is erased: type the name exactly as it is shown, to confirm.")
-    return await memory.forget(user_id=scope.user, conversation_id=scope.conversation, tenant=scope.tenant)
+    return await memory.forget(
+        user_id=scope.user,
+        conversation_id=scope.conversation,
+        tenant=scope.tenant,
+        turn_id=asked.text("turn_id"),
+        page=asked.text("page"),
+    )
 
 
 def show(data: Erasing, reader: Reader) -> View:
@@ -87,12 +93,22 @@ def show(data: Erasing, reader: Reader) -> View:
         reader,
         asked.here(places.ERASE),
         el("p", say("erase.confirm"), " ", el("code", name)),
+        *(_alone(reader) if scope.conversation else ()),
         field_of(say("erase.name"), "confirm", required=True, autocomplete="off"),
         el("button", say("erase.go"), class_="danger"),
         class_="stacked-form",
     )
     body: list[Content] = [notice([counted, " ", say("erase.final")], "bad"), card(asked_again, title=what)]
     return View(say("erase.title"), body, lead=say("erase.lead"), tabs=asked.conversation_id is not None)
+
+
+def _alone(reader: Reader) -> tuple[Element, Element]:
+    """Less than the conversation: one turn, or one page."""
+    say = reader.say
+    return (
+        field_of(say("erase.turn"), "turn_id", autocomplete="off"),
+        field_of(say("erase.page"), "page", autocomplete="off"),
+    )
 
 
 def _choose(reader: Reader) -> Element:

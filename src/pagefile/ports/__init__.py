@@ -61,6 +61,7 @@ from pagefile.ports.shelves import (
     SessionStore,
 )
 from pagefile.ports.store import (
+    Part,
     Store,
 )
 from pagefile.ports.verifying import (
@@ -133,6 +134,7 @@ __all__ = [
     "PageKeeper",
     "PageStore",
     "PageTerms",
+    "Part",
     "Proposal",
     "PurgeRequest",
     "Recount",

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from pagefile.ports.derived import TermStore, VectorHome, Watermarks
 from pagefile.ports.items import ItemStore
@@ -12,6 +13,18 @@ from pagefile.ports.pages import PageIndex, PageKeeper, PageStore
 from pagefile.ports.shelves import CallLog, FactStore, SessionStore
 from pagefile.ports.verifying import Auditor
 from pagefile.records import ErasureReceipt, JsonObject, Scope
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One turn of a conversation, or one page, to be erased alone."""
+
+    turn_id: str | None = None
+    page: str | None = None
+    #: Tokens of the note that stands in the place of a tool result.
+    note_tokens: int = 0
+    #: Tools that only bring pages back: theirs are of other turns.
+    loading_tools: frozenset[str] = frozenset()
 
 
 class Store(ABC):
@@ -42,11 +55,17 @@ class Store(ABC):
         return None
 
     @abstractmethod
-    async def erase(self, scope: Scope) -> ErasureReceipt:
+    async def erase(self, scope: Scope, part: Part | None = None) -> ErasureReceipt:
         """Remove everything of a conversation, a user (all conversations, facts, pages) or a tenant, in one transaction.
 
         A conversation of another user raises `ConflictError`. What was read before and is written later, naming the epoch it was
         read in, raises `ErasedError` from then on.
+
+        With a `part`, only that turn of the scope's conversation or that page. A turn that ended leaves its place in the log, with
+        `ERASED` for its words and the status `aborted`, and so do the checkpoints that cover it: the turns before them are live
+        again. With it go what it attached, its terms, facts whose source it is, recorded windows that name it, its pages that no
+        other turn made too, and its copies in forks. A page goes with its passages and its copies in forks; steps that showed it
+        have `ERASED` for their result. What is not there is passed over.
         """
 
     async def scrub(self) -> Sequence[str]:

@@ -101,7 +101,7 @@ def no_call(call_id: str) -> NotFoundError:
     """The error for a recorded window that is not there, or is somebody else's."""
     return NotFoundError(
         f"There is no recorded call {call_id!r}: `chat.calls()`, or `pagefile calls CONVERSATION`, lists those that "
-        "are kept (setting `calls_kept`)."
+        "are kept (setting `calls_kept`). One that showed something that was erased went with it."
     )
 
 
@@ -187,6 +187,10 @@ def check_terms(uuid: str, passages: int, terms: int) -> None:
 
 def check_repeat(stored: Entry | None, draft: TurnDraft | Turn) -> Turn:
     """What is stored under the draft's id, provided that it says the same; whoever begins a turn says only the question."""
+    if isinstance(stored, Turn) and stored.erased and not _same_words(stored, draft):
+        raise ConflictError(
+            f"Turn {draft.id!r} was erased here and is not written again: give a new turn a new id."
+        )
     if not isinstance(stored, Turn) or not _same_words(stored, draft):
         raise ConflictError(
             f"Turn {draft.id!r} is there already with another text: give a new turn a new id, and repeat an old one unchanged."
@@ -326,9 +330,8 @@ def check_ended(turn: Turn, change: TurnChange) -> Turn:
     else:
         same = isinstance(change, Abort) and turn.status == "aborted"
     if not same:
-        raise ConflictError(
-            f"Turn {turn.id!r} is {turn.status} and cannot change any more: begin a new turn."
-        )
+        status = "erased" if turn.erased else turn.status
+        raise ConflictError(f"Turn {turn.id!r} is {status} and cannot change any more: begin a new turn.")
     return turn
 
 

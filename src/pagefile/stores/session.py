@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, cast
 
-from pagefile.records import JsonValue, Scope
+from pagefile.records import Checkpoint, JsonValue, Scope, Turn
+from pagefile.stores.erasing import without_words, words_of
 
 FULL_HISTORY = "FULL_HISTORY"
 SUMMARY_N = "SUMMARY_N"
@@ -88,6 +89,25 @@ def put_reset(value: SessionValue, at: datetime) -> None:
     _put(value, "message_context.summary", "")
     _put(value, "message_context.mode", FULL_HISTORY)
     _put(value, "message_context.checkpoint_message_id", "")
+
+
+def put_erased(value: SessionValue, turn: Turn, answer: str | None, *, counted: bool) -> None:
+    """A turn was erased: nothing here says its words, and `answer` is the last one of those that stay."""
+    flow: object = value.get("flow_context")
+    fields = cast("dict[str, object]", flow) if isinstance(flow, dict) else {}
+    last, count = fields.get("last_bot_message"), fields.get("turn_count")
+    value |= cast("SessionValue", without_words(value, words_of(turn)))
+    if turn.assistant and last == turn.assistant:
+        _put(value, "flow_context.last_bot_message", answer or "")
+    if counted and type(count) is int and count > 0:
+        _put(value, "flow_context.turn_count", count - 1)
+
+
+def put_in_force(value: SessionValue, checkpoint: Checkpoint | None) -> None:
+    """The summary in force is another one, or none."""
+    _put(value, "message_context.summary", checkpoint.summary if checkpoint else "")
+    _put(value, "message_context.mode", SUMMARY_N if checkpoint else FULL_HISTORY)
+    _put(value, "message_context.checkpoint_message_id", checkpoint.id if checkpoint else "")
 
 
 def _put_given(value: SessionValue, paths: Sequence[str], new: JsonValue) -> None:

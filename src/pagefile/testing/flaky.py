@@ -14,6 +14,7 @@ from pagefile.ports import (
     PageIndex,
     PageKeeper,
     PageStore,
+    Part,
     SessionStore,
     Store,
     TermStore,
@@ -78,9 +79,9 @@ class FlakyStore(Store):
             self._left -= 1
         raise self._error
 
-    async def erase(self, scope: Scope) -> ErasureReceipt:
+    async def erase(self, scope: Scope, part: Part | None = None) -> ErasureReceipt:
         self.check("erase")
-        return await self._store.erase(scope)
+        return await self._store.erase(scope, part)
 
     async def describe(self) -> JsonObject:
         self.check("describe")

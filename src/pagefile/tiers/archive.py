@@ -4,6 +4,7 @@ import hashlib
 import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from uuid import UUID, uuid5
@@ -11,9 +12,9 @@ from uuid import UUID, uuid5
 import anyio
 import anyio.to_thread
 
-from pagefile.errors import HandleNotFoundError, StoreError
+from pagefile.errors import ErasedError, HandleNotFoundError, StoreError
 from pagefile.ports import Clock, Meter, PageDraft, PurgeRequest, Store
-from pagefile.records import JsonObject, JsonValue, Page, PageHit, Scope, Step
+from pagefile.records import ErasureReceipt, JsonObject, JsonValue, Page, PageHit, Scope, Step
 from pagefile.text.clip import clip
 from pagefile.text.passages import split
 from pagefile.text.sources import sources
@@ -38,6 +39,8 @@ from pagefile.window.wording import ZH, Wording
 
 logger = logging.getLogger("pagefile")
 
+#: How often a page is tried again because something of its conversation was erased meanwhile.
+_MOST_ATTEMPTS = 3
 #: Document 000's columns: a query of at most 500 characters, a summary of 200 to 500.
 QUERY_CHARS = 500
 SUMMARY_CHARS = 500
@@ -153,6 +156,9 @@ class Archive(Tier):
         self._search.forget()
         return {}
 
+    async def forget_part(self, receipt: ErasureReceipt) -> None:
+        await self.forget(Scope(receipt.scope.tenant))
+
     def trace(self, offered: Sequence[Candidate]) -> JsonValue:
         """The log tells everything but what was pinned, which is written down apart."""
         return None
@@ -174,8 +180,7 @@ class Archive(Tier):
         if len(step.result) <= self._kept_chars(step):
             return measured_step(step, self._counter.count)
         try:
-            epoch = None if admit is None else await admit()
-            page = await self.store(scope, step, turn_id, epoch=epoch)
+            page = await self._admitted(scope, step, turn_id, admit)
         except StoreError as error:
             return self._cut(step, error)
         if len(step.result) <= self._rules.threshold:
@@ -186,6 +191,13 @@ class Archive(Tier):
             whole=False,
         )
         return measured_step(short, self._counter.count)
+
+    async def _admitted(self, scope: Scope, step: Step, turn_id: str, admit: Admit | None) -> Page:
+        """Its page. What was erased of the conversation meanwhile may be another turn: then this one is still admitted."""
+        for _ in range(_MOST_ATTEMPTS):
+            with suppress(ErasedError):
+                return await self.store(scope, step, turn_id, epoch=None if admit is None else await admit())
+        raise ErasedError
 
     async def store(
         self, scope: Scope, step: Step, turn_id: str, *, thread: str | None = None, epoch: int | None = None

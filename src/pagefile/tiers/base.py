@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from pagefile.ports import LogView
-from pagefile.records import JsonObject, JsonValue, Scope, Step, Turn
+from pagefile.records import ErasureReceipt, JsonObject, JsonValue, Scope, Step, Turn
 from pagefile.tiers.past import PastWindow
 from pagefile.window.budget import EXTRA_TOKENS, share_of
 from pagefile.window.candidates import Block, Candidate, Form, candidate_from, candidate_json
@@ -222,6 +222,13 @@ class Tier(ABC):
         """
         return _NOTHING
 
+    async def forget_part(self, receipt: ErasureReceipt) -> None:
+        """Erase what this tier holds of one turn or one page outside the store, which has erased it.
+
+        `receipt` names it, and every conversation and place in which a turn stood. A tier that holds nothing of single turns lets
+        it be; of a tier from outside that has no such verb the receipt says that it may hold something.
+        """
+
     # -- made again ---------------------------------------------------------------------------------------------------
 
     def trace(self, offered: Sequence[Candidate]) -> JsonValue:
@@ -267,6 +274,11 @@ def within(home: Scope, scope: Scope) -> bool:
         and (scope.user is None or home.user in {None, scope.user})
         and (scope.conversation is None or home.conversation == scope.conversation)
     )
+
+
+def homes(receipt: ErasureReceipt) -> list[Scope]:
+    """The conversations in which a turn or a page was erased, whoever owns them."""
+    return [Scope(receipt.scope.tenant, None, name) for name, _ in receipt.places]
 
 
 def traced(trace: JsonValue) -> list[Candidate]:

@@ -10,10 +10,11 @@ from time import monotonic
 
 import anyio
 import anyio.lowlevel
+import numpy as np
 
 from pagefile.errors import PagefileError
-from pagefile.ports import Behind, Meter, VectorHome, Watermarks
-from pagefile.records import JsonObject, Scope
+from pagefile.ports import Behind, Meter, VectorHome, VectorRow, Watermarks
+from pagefile.records import ErasureReceipt, JsonObject, Scope
 from pagefile.tiers.base import Backlog, RetryLater
 from pagefile.tiers.indexing import Derived, Plan, Reader, Terms, TurnVectors, tier_of
 from pagefile.tiers.meaning import Health
@@ -181,6 +182,23 @@ class Derivation:
             gone = 0 if self._home is None else await self._home.erase(scope)
             self.reader.erased()
         return gone
+
+    async def erase_turn(self, receipt: ErasureReceipt) -> None:
+        """Erase the vectors of one turn, of every maker: those of zeros take away what was there."""
+        if receipt.turn_id is None or self._home is None:
+            return
+        async with self.reader.lock:
+            for shelf in await self._home.shelves():
+                nothing = np.zeros(shelf.maker.dimension, np.float32)
+                rows = [
+                    VectorRow(
+                        Scope(receipt.scope.tenant, None, name), seq, receipt.turn_id, receipt.at, nothing
+                    )
+                    for name, seq in receipt.places
+                    if seq
+                ]
+                await self._home.put(shelf.maker, rows)
+            self.reader.erased()
 
     async def examine(self) -> JsonObject:
         """The same, after finding out whether the embedder and the home work."""

@@ -26,7 +26,7 @@ from pagefile.ports import (
     TurnSource,
     TurnTerms,
 )
-from pagefile.records import Hit, JsonObject, JsonValue, Scope, Turn
+from pagefile.records import ErasureReceipt, Hit, JsonObject, JsonValue, Scope, Turn
 from pagefile.text.gate import Gate, answers, asking, passes
 from pagefile.text.speech import in_first_person
 from pagefile.text.turns import Found, Placed, TurnIndex
@@ -182,6 +182,13 @@ class Episodes(Tier):
         if self.derivation.vectors is not None:
             self.derivation.vectors.forget()
         return {"conversation_episodes": gone} if gone else {}
+
+    async def forget_part(self, receipt: ErasureReceipt) -> None:
+        await self.derivation.erase_turn(receipt)
+        self._drop(Scope(receipt.scope.tenant))
+        forget_words()
+        if self.derivation.vectors is not None:
+            self.derivation.vectors.forget()
 
     def _drop(self, scope: Scope) -> None:
         """Drop every index that may hold something of the scope."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from pagefile.errors import ErasedError, ModelError
 from pagefile.ports import Embedder
-from pagefile.records import Fact, JsonValue, Scope, Turn
+from pagefile.records import ErasureReceipt, Fact, JsonValue, Scope, Turn
 from pagefile.text.clip import clip
 from pagefile.text.facts import Floats, blended, diverse, forget_facts, scores
 from pagefile.tiers.base import FAILED, Counter, Counts, Note, Occasion, Pace, Remembered, Tier, within
@@ -99,6 +99,9 @@ class Facts(Tier):
         for key in [key for key in self._vectors if within(key[0], scope)]:
             del self._vectors[key]
         return {}
+
+    async def forget_part(self, receipt: ErasureReceipt) -> None:
+        await self.forget(Scope(receipt.scope.tenant))
 
     # -- choosing those for a window ----------------------------------------------------------------------------------
 

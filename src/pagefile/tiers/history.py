@@ -6,10 +6,10 @@ from functools import lru_cache
 from typing import Any, Literal, cast
 
 from pagefile.ports import CallLog, LogView, Watermarks
-from pagefile.records import Checkpoint, JsonObject, JsonValue, Reset, Scope, Step, Turn
+from pagefile.records import Checkpoint, ErasureReceipt, JsonObject, JsonValue, Reset, Scope, Step, Turn
 from pagefile.shapes import waiting_steps
 from pagefile.text.tokens import MESSAGE_OVERHEAD
-from pagefile.tiers.base import Counter, Counts, Occasion, Pace, Tier
+from pagefile.tiers.base import Counter, Counts, Occasion, Pace, Tier, homes
 from pagefile.tiers.checkpoints import Checkpoints, WindowRules
 from pagefile.tiers.filling import Filling
 from pagefile.tiers.past import PastWindow
@@ -131,6 +131,10 @@ class History(Tier):
         self.checkpoints.forget(scope)
         self.filling.forget()
         return {}
+
+    async def forget_part(self, receipt: ErasureReceipt) -> None:
+        for home in homes(receipt):
+            await self.forget(home)
 
     def trace(self, offered: Sequence[Candidate]) -> JsonValue:
         """The log tells everything."""

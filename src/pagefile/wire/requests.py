@@ -435,16 +435,18 @@ class RetractFact(Body):
 
 
 class Forget(Body):
-    """What to erase: a conversation, a user, or (with a tenant alone) everything of a tenant."""
+    """What to erase: a conversation, a user, or (with a tenant alone) everything of a tenant; or one turn or page alone."""
 
     user_id: UserId = None
     conversation_id: ConversationId | None = None
     tenant: Tenant = None
+    turn_id: Annotated[Id | None, Field(description="Only this turn of the conversation.")] = None
+    page: Annotated[Uuid | None, Field(description="Only this archived page.")] = None
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"user_id": USER, "conversation_id": CHAT}]})
 
     @model_validator(mode="after")
     def _names_something(self) -> "Forget":
-        if self.conversation_id is None and self.user_id is None and self.tenant is None:
-            raise ValueError("say what to erase: give a user_id, a conversation_id or a tenant")
+        if (self.conversation_id, self.user_id, self.tenant, self.page) == (None, None, None, None):
+            raise ValueError("say what to erase: give a user_id, a conversation_id, a page or a tenant")
         return self

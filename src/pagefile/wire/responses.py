@@ -605,6 +605,12 @@ class ErasureOut(Answer):
     pending: Annotated[
         tuple[str, ...], Field(description="What is still to be erased elsewhere, and until when.")
     ] = ()
+    turn_id: Annotated[str | None, Field(description="The turn that was erased alone.")] = None
+    page: Annotated[str | None, Field(description="The page that was erased alone.")] = None
+    places: Annotated[
+        tuple[tuple[str, int], ...],
+        Field(description="The conversations it stood in, forks too, and the turn's place in each log."),
+    ] = ()
 
     @classmethod
     def of(cls, receipt: ErasureReceipt) -> "ErasureOut":
@@ -616,11 +622,15 @@ class ErasureOut(Answer):
             counts=dict(receipt.counts),
             total=receipt.total,
             pending=receipt.pending,
+            turn_id=receipt.turn_id,
+            page=receipt.page,
+            places=receipt.places,
         )
 
     def record(self) -> ErasureReceipt:
         scope = Scope(self.tenant, self.user_id, self.conversation_id)
-        return ErasureReceipt(scope, self.at, self.counts, self.pending)
+        part = self.turn_id, self.page, self.places
+        return ErasureReceipt(scope, self.at, self.counts, self.pending, *part)
 
 
 class SettledOut(Answer):

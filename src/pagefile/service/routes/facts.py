@@ -75,8 +75,12 @@ async def retract(memory: MemoryOf, body: RetractFact) -> FactOut:
 
 @routes.post("/forget")
 async def forget(memory: MemoryOf, body: Forget) -> ErasureOut:
-    """Erase a conversation, a user or a whole tenant through every tier, and count what went."""
+    """Erase a conversation, a user or a whole tenant through every tier, and count what went; or one turn or one page alone."""
     erased = await memory.forget(
-        user_id=body.user_id, conversation_id=body.conversation_id, tenant=body.tenant
+        user_id=body.user_id,
+        conversation_id=body.conversation_id,
+        tenant=body.tenant,
+        turn_id=body.turn_id,
+        page=body.page,
     )
     return ErasureOut.of(erased)

@@ -1,10 +1,8 @@
 """The store that is gone with its process."""
 
-from collections.abc import Callable
-from typing import TypeVar
-
 from pagefile.ports import (
     Clock,
+    Part,
     Store,
     VectorHome,
 )
@@ -16,6 +14,7 @@ from pagefile.records import (
 from pagefile.stores.epochs import erased_keys
 from pagefile.stores.inmemory.auditing import InMemoryAuditor
 from pagefile.stores.inmemory.derived import InMemoryTerms, InMemoryWatermarks
+from pagefile.stores.inmemory.erasing import drop, erase_part
 from pagefile.stores.inmemory.facts import InMemoryFacts
 from pagefile.stores.inmemory.items import InMemoryItems
 from pagefile.stores.inmemory.keys import InMemoryKeys
@@ -26,9 +25,6 @@ from pagefile.stores.inmemory.reader import InMemoryReader
 from pagefile.stores.inmemory.room import Room
 from pagefile.stores.inmemory.shelves import InMemoryCalls, InMemorySessions
 from pagefile.stores.inmemory.vectors import InMemoryVectors
-
-K = TypeVar("K")
-T = TypeVar("T")
 
 
 class InMemoryStore(Store):
@@ -54,9 +50,12 @@ class InMemoryStore(Store):
     def vectors(self, *, cache_bytes: int | None = None) -> VectorHome:
         return InMemoryVectors(self._room)
 
-    async def erase(self, scope: Scope) -> ErasureReceipt:
+    async def erase(self, scope: Scope, part: Part | None = None) -> ErasureReceipt:
         room = self._room
         room.check_open()
+        if part is not None:
+            counts, places = erase_part(room, scope, part)
+            return ErasureReceipt(scope, room.now(), counts, (), part.turn_id, part.page, places)
         goes = scope
         if scope.conversation is not None:
             # Whoever wrote to the conversation, all of it goes.
@@ -73,18 +72,18 @@ class InMemoryStore(Store):
         counts = {
             "ai_message": len(entries),
             "conversation_summaries": len(summaries),
-            "facts": _drop(room.facts, lambda key: hit(room.facts[key].scope)),
+            "facts": drop(room.facts, lambda key: hit(room.facts[key].scope)),
             "fact_revisions": room.drop_fact_revisions(hit),
-            "tool_result_archive": _drop(room.pages, lambda key: hit(room.pages[key].page.scope)),
-            "context_calls": _drop(room.calls, lambda key: hit(room.calls[key].scope)),
+            "tool_result_archive": drop(room.pages, lambda key: hit(room.pages[key].page.scope)),
+            "context_calls": drop(room.calls, lambda key: hit(room.calls[key].scope)),
             "sessions": sum(room.sessions.pop(key, None) is not None for key in gone),
-            "watermarks": _drop(room.watermarks, lambda key: key[:2] in gone),
-            "turn_terms": _drop(room.terms, lambda key: key[:2] in gone),
-            "attachments": _drop(room.attachments, lambda key: key[:2] in gone),
+            "watermarks": drop(room.watermarks, lambda key: key[:2] in gone),
+            "turn_terms": drop(room.terms, lambda key: key[:2] in gone),
+            "attachments": drop(room.attachments, lambda key: key[:2] in gone),
         }
         counts["items"] = sum(len(room.items.pop(key)) for key in _owners(room, scope))
         left = room.hashes()
-        _drop(room.blobs, lambda key: key not in left)
+        drop(room.blobs, lambda key: key not in left)
         counts["blobs"] = len(hashes - left)
         counts["archive_passage"] = spans - room.spans()
         counts["conversations"] = sum(room.conversations.pop(key, None) is not None for key in gone)
@@ -105,10 +104,3 @@ def _owners(room: Room, scope: Scope) -> list[tuple[str, str]]:
     if scope.conversation is not None:
         return []
     return [key for key in room.items if key[0] == scope.tenant and scope.user in (None, key[1])]
-
-
-def _drop(table: dict[K, T], goes: Callable[[K], bool]) -> int:
-    keys = [key for key in table if goes(key)]
-    for key in keys:
-        del table[key]
-    return len(keys)

@@ -30,7 +30,7 @@ _NAMES_BY_TYPE = {
     "double precision": "confidence ratio ttl_s",
     "json": "anchors archive_refs input messages metadata options receipt snapshot sources steps value",
     "bytea": "data",
-    "text[]": "answered_all codecs gone hashes ids kinds media_types names said_all statuses terms uuids",
+    "text[]": "answered_all codecs fact_ids gone hashes ids kinds media_types names said_all statuses terms uuids words",
     "bytea[]": "files",
     "bigint[]": "ends seqs starts",
 }

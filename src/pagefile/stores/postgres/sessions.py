@@ -26,7 +26,7 @@ class PostgresSessions(SessionStore):
         if row is None:
             return None
         rules.check_owner(scope, row[0])
-        return _value(row[2:], scope) if row[1] else None
+        return value_of(row[2:], scope) if row[1] else None
 
     async def put(self, scope: Scope, value: JsonObject, *, epoch: int | None = None) -> None:
         rules.conversation_of(scope)
@@ -48,7 +48,9 @@ def session_values(scope: Scope, value: JsonObject) -> Values:
     return {**keys(scope), "value": to_json(value), "snapshot": snapshot}
 
 
-def _value(row: Row, scope: Scope) -> session.SessionValue:
+def value_of(row: Row, scope: Scope) -> session.SessionValue:
+    """A session as it is now: the columns of the statement `session_get` behind the first two."""
+    """The value as it is now, from the columns of the statement `session_get` behind the first two."""
     put, changed, turns, anew, user, agent, answer, checkpoint_id, summary = row
     value: session.SessionValue = (
         session.blank(Scope(scope.tenant, user, scope.conversation)) if put is None else from_json(put)

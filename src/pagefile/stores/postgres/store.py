@@ -1,9 +1,10 @@
 """A Pagefile database in PostgreSQL."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
-from pagefile.ports import Clock, Store, VectorHome
+from pagefile.ports import Clock, Part, Store, VectorHome
 from pagefile.records import ErasureReceipt, JsonObject, Scope, utc
 from pagefile.stores.postgres.auditing import PostgresAuditor
 from pagefile.stores.postgres.database import Database
@@ -17,6 +18,7 @@ from pagefile.stores.postgres.log import PostgresTurnLog
 from pagefile.stores.postgres.media import PostgresMedia
 from pagefile.stores.postgres.migrating import migrate
 from pagefile.stores.postgres.pages import PostgresPages
+from pagefile.stores.postgres.parts import erase_part
 from pagefile.stores.postgres.passages import PostgresPageIndex
 from pagefile.stores.postgres.place import Place
 from pagefile.stores.postgres.reader import PostgresReader
@@ -62,7 +64,14 @@ class PostgresStore(Store):
     def vectors(self, *, cache_bytes: int | None = None) -> VectorHome:
         return PostgresVectors(self._database)
 
-    async def erase(self, scope: Scope) -> ErasureReceipt:
+    async def erase(self, scope: Scope, part: Part | None = None) -> ErasureReceipt:
+        if part is not None:
+            work = partial(erase_part, scope=scope, part=part, now=utc(self._clock.now()))
+            counts, places = await self._database.write(work, again=False)
+            pending = (FREED, LOGGED)
+            return ErasureReceipt(
+                scope, utc(self._clock.now()), counts, pending, part.turn_id, part.page, places
+            )
         counts = await self._database.write(lambda connection: erase(connection, scope), again=False)
         return ErasureReceipt(scope, utc(self._clock.now()), counts, (FREED, LOGGED))
 

@@ -27,7 +27,7 @@ _OF_OWNERS = ("facts", "fact_revisions", "context_calls", "archive_passage", "to
 def erase(connection: Connection, scope: Scope) -> dict[str, int]:
     """How many rows went, table by table."""
     whole_tenant = scope.user is None and scope.conversation is None
-    gone = _conversations(connection, scope)
+    gone = going_conversations(connection, scope)
     values: Values = {**keys(scope), "gone": to_json(gone)}
     if scope.conversation is not None:
         values["user"] = None
@@ -43,7 +43,8 @@ def erase(connection: Connection, scope: Scope) -> dict[str, int]:
     return counts
 
 
-def _conversations(connection: Connection, scope: Scope) -> list[str]:
+def going_conversations(connection: Connection, scope: Scope) -> list[str]:
+    """The conversations that go; one of another user raises `ConflictError`."""
     if scope.conversation is not None:
         rules.check_owner(scope, connection.execute(sql("owner"), keys(scope)).get)
         return [scope.conversation]

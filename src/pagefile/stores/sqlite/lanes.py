@@ -29,6 +29,7 @@ T = TypeVar("T")
 #: Keeps one commit, and what waits for it, short.
 _MOST_IN_A_GROUP = 256
 _TRUNCATE_PATIENCE_MS = 1000
+_OFTEN = 50
 #: What was read within this time is read in place the next time. A window's turns take a quarter of a millisecond; the rest is
 #: for moments in which another thread has the interpreter, which can take five.
 _QUICK_S = 0.01
@@ -38,11 +39,14 @@ _MOST_QUICK = 4096
 class _Job:
     """A function, and who waits for its result."""
 
-    __slots__ = ("cancelled", "error", "function", "future", "loop", "purge", "result")
+    __slots__ = ("alone", "cancelled", "error", "function", "future", "loop", "purge", "result")
 
-    def __init__(self, function: Callable[[Connection], Any], *, purge: bool = False) -> None:
+    def __init__(
+        self, function: Callable[[Connection], Any], *, purge: bool = False, alone: bool = False
+    ) -> None:
         self.function = function
         self.purge = purge
+        self.alone = alone
         self.loop = asyncio.get_running_loop()
         self.future: asyncio.Future[Any] = self.loop.create_future()
         self.cancelled = False
@@ -99,8 +103,13 @@ class _Lane(ABC):
 class Writer(_Lane):
     """The one thread that writes."""
 
-    def __init__(self, connection: Connection, place: str) -> None:
+    def __init__(
+        self, connection: Connection, place: str, *, now_and_then: Callable[[], None] | None = None
+    ) -> None:
         super().__init__(place, "pagefile-writer")
+        #: Done after every so many groups.
+        self._now_and_then = now_and_then
+        self._groups = 0
         self._connection = connection
         self._running: Sequence[_Job] = ()
         #: Erased text may still stand in the write-ahead log.
@@ -110,6 +119,10 @@ class Writer(_Lane):
     async def run(self, function: Callable[[Connection], T], *, purge: bool = False) -> T:
         """The function's result, once it is durable; `purge` empties the write-ahead log after it."""
         return cast("T", await self._run(_Job(function, purge=purge)))
+
+    async def run_alone(self, function: Callable[[Connection], T]) -> T:
+        """The result of a function that begins and ends its own transactions; everybody else waits for it."""
+        return cast("T", await self._run(_Job(function, alone=True)))
 
     def _cancel(self, job: _Job) -> None:
         with self._lock:
@@ -125,6 +138,9 @@ class Writer(_Lane):
             going = len(jobs) == len(group)
             self._settle(jobs)
             _deliver(jobs)
+            self._groups += 1
+            if self._now_and_then is not None and self._groups % _OFTEN == 0:
+                self._now_and_then()
         connection.close()
 
     def _next_group(self) -> list[_Job | None]:
@@ -135,7 +151,10 @@ class Writer(_Lane):
         return group
 
     def _settle(self, jobs: Sequence[_Job]) -> None:
-        waiting: Sequence[_Job] = jobs
+        waiting: Sequence[_Job] = [job for job in jobs if not job.alone]
+        for job in jobs:
+            if job.alone and not job.cancelled:
+                self._do_alone(job)
         while waiting:
             with self._lock:
                 self._running = waiting = [job for job in waiting if not job.cancelled]
@@ -145,6 +164,15 @@ class Writer(_Lane):
                 self._running = ()
         if self._purge_owed or any(job.purge for job in jobs):
             self._purge_owed = not self._truncated()
+
+    def _do_alone(self, job: _Job) -> None:
+        try:
+            with translating(self._place):
+                job.result = job.function(self._connection)
+        except Exception as error:
+            # As in `_play`.
+            job.error = error
+            self._roll_back()
 
     def _transact(self, group: Sequence[_Job]) -> Sequence[_Job]:
         """Run a group in one transaction; returns those that must be run again."""

@@ -3,12 +3,15 @@
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import apsw
 
-from pagefile.ports import Clock, Store, VectorHome
+from pagefile.errors import StoreFullError, StoreUnavailableError
+from pagefile.ports import Clock, Part, Store, VectorHome
 from pagefile.records import ErasureReceipt, JsonObject, Scope, utc
+from pagefile.stores.erasing import Places
 from pagefile.stores.sqlite.auditing import SqliteAuditor
 from pagefile.stores.sqlite.connecting import Place, open_connections, rewrite
 from pagefile.stores.sqlite.derived import SqliteTerms, SqliteWatermarks
@@ -22,9 +25,12 @@ from pagefile.stores.sqlite.lanes import Readers, Writer
 from pagefile.stores.sqlite.log import SqliteTurnLog
 from pagefile.stores.sqlite.media import SqliteMedia
 from pagefile.stores.sqlite.pages import SqlitePages
+from pagefile.stores.sqlite.parts import erase_part
 from pagefile.stores.sqlite.passages import SqlitePageIndex
 from pagefile.stores.sqlite.reader import SqliteReader
+from pagefile.stores.sqlite.reserve import Reserve
 from pagefile.stores.sqlite.shelves import SqliteCalls, SqliteSessions
+from pagefile.stores.sqlite.thinning import erased_on_full_disk
 from pagefile.stores.sqlite.vectors import CACHE_BYTES, SqliteVectors
 
 
@@ -37,6 +43,7 @@ class Parts:
     clock: Clock
     place: Place
     read_only: bool
+    reserve: Reserve
 
 
 class SqliteStore(Store):
@@ -64,19 +71,40 @@ class SqliteStore(Store):
     async def open(cls, place: Place, *, clock: Clock, readers: int = 2) -> "SqliteStore":
         """Open the file, make or migrate its schema, and start the threads."""
         opened = await asyncio.to_thread(open_connections, place, readers=readers + 1)
-        name = str(place.path)
-        return cls(
-            Parts(Writer(opened.writer, name), Readers(opened.readers, name), clock, place, opened.read_only)
-        )
+        name, reserve = str(place.path), Reserve(place.path)
+        if not opened.read_only:
+            await asyncio.to_thread(reserve.keep)
+        writer = Writer(opened.writer, name, now_and_then=None if opened.read_only else reserve.keep)
+        readers_ = Readers(opened.readers, name)
+        return cls(Parts(writer, readers_, clock, place, opened.read_only, reserve))
 
     def vectors(self, *, cache_bytes: int | None = None) -> VectorHome:
         size = CACHE_BYTES if cache_bytes is None else cache_bytes
         return SqliteVectors(self._parts.writer, self._parts.readers, cache_bytes=size)
 
-    async def erase(self, scope: Scope) -> ErasureReceipt:
-        clock, writer = self._parts.clock, self._parts.writer
-        counts = await writer.run(lambda connection: erase(connection, scope), purge=True)
-        return ErasureReceipt(scope, utc(clock.now()), counts)
+    async def erase(self, scope: Scope, part: Part | None = None) -> ErasureReceipt:
+        counts, places = await self._erased(scope, part)
+        one = (None, None) if part is None else (part.turn_id, part.page)
+        return ErasureReceipt(scope, utc(self._parts.clock.now()), counts, (), *one, places)
+
+    async def _erased(self, scope: Scope, part: Part | None) -> tuple[dict[str, int], Places]:
+        writer, reserve = self._parts.writer, self._parts.reserve
+
+        def work(connection: Connection) -> tuple[dict[str, int], Places]:
+            return (erase(connection, scope), ()) if part is None else erase_part(connection, scope, part)
+
+        try:
+            return await writer.run(work, purge=True)
+        except (StoreFullError, StoreUnavailableError) as error:
+            if not isinstance(error.__cause__, apsw.FullError | apsw.IOError):
+                raise
+        full = partial(erased_on_full_disk, place=str(self._parts.place.path), reserve=reserve, scope=scope)
+        try:
+            return await writer.run_alone(
+                lambda connection: full(connection, work, part=part, of_pieces=lambda counts: (counts, ()))
+            )
+        finally:
+            await asyncio.to_thread(reserve.keep)
 
     async def scrub(self) -> Sequence[str]:
         await asyncio.to_thread(rewrite, self._parts.place)

@@ -22,6 +22,7 @@ from pagefile.testing.contracts.log import TurnLogContract
 from pagefile.testing.contracts.markers import MarkerContract
 from pagefile.testing.contracts.messages import MediaStoreContract, MessagesContract
 from pagefile.testing.contracts.pages import PageStoreContract
+from pagefile.testing.contracts.parts import PartContract
 from pagefile.testing.contracts.reader import LogReaderContract
 from pagefile.testing.contracts.restoring import RestoreContract
 from pagefile.testing.contracts.session_cache import SessionCacheContract
@@ -47,6 +48,7 @@ __all__ = [
     "PageIndexContract",
     "PageKeeperContract",
     "PageStoreContract",
+    "PartContract",
     "RestoreContract",
     "SessionCacheContract",
     "SessionStoreContract",

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias, TypeVar
 
 from pagefile.ports import Clock
-from pagefile.records import Scope, Step, Turn
+from pagefile.records import ErasureReceipt, Scope, Step, Turn
 from pagefile.tiers.archive import Archive
-from pagefile.tiers.base import Admit, Counter, Counts, Occasion, Remembered, Tier, traced, within
+from pagefile.tiers.base import Admit, Counter, Counts, Occasion, Remembered, Tier, homes, traced, within
 from pagefile.tiers.past import PastWindow
 from pagefile.tiers.workspace.run import Parts, Workspace, WorkspaceRules
 from pagefile.window.budget import share_of
@@ -103,6 +103,10 @@ class Workspaces(Tier):
         for key in [key for key in self._asked if within(key[0], scope)]:
             self._asked.pop(key)
         return {}
+
+    async def forget_part(self, receipt: ErasureReceipt) -> None:
+        for home in homes(receipt):
+            await self.forget(home)
 
     def _keep(self, shelf: OrderedDict[_Run, _Kept], key: _Run, value: _Kept) -> None:
         shelf[key] = value

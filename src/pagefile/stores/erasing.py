@@ -1,0 +1,162 @@
+"""What goes when one turn or one page is erased alone: decisions without a database."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from pagefile.ports import Part
+from pagefile.records import ERASED, Checkpoint, Entry, JsonValue, Page, Reset, Step, Turn
+from pagefile.stores.encoding import own_json
+
+#: The tables that an erasure counts.
+TABLES: tuple[str, ...] = (
+    "facts",
+    "fact_revisions",
+    "context_calls",
+    "archive_passage",
+    "tool_result_archive",
+    "items",
+    "attachments",
+    "ai_message",
+    "conversation_summaries",
+    "sessions",
+    "watermarks",
+    "turn_terms",
+    "conversations",
+    "blobs",
+)
+#: Conversations and places in their logs.
+Places = tuple[tuple[str, int], ...]
+#: Shorter texts stand inside of others by chance.
+_TELLING_CHARS = 12
+
+
+def tombstone(entry: Entry) -> Turn:
+    """What stays in the log: an id, a place and its times, so that no place is missing and nobody writes under that id again."""
+    at = entry.at if isinstance(entry, Turn) else entry.created
+    return Turn(entry.id, entry.scope, entry.seq, "aborted", ERASED, None, (), at, entry.created, 0, 0, 0, "")
+
+
+def is_copy(turn: Turn, other: Turn) -> bool:
+    """Whether a turn is this one, or its copy in a fork: callers choose ids, so it must say the same too."""
+    return (turn.id, turn.at, turn.user, turn.assistant, turn.scope.user) == (
+        other.id,
+        other.at,
+        other.user,
+        other.assistant,
+        other.scope.user,
+    )
+
+
+def places_of(copies: Sequence[Turn]) -> Places:
+    """Where a turn and its copies stand; 0 for one that is open."""
+    return tuple((copy.scope.conversation or "", copy.seq or 0) for copy in copies)
+
+
+def covering(entries: Sequence[Entry], seq: int) -> list[Checkpoint]:
+    """The checkpoints that may say what was said at a place; `entries` are in order. A reset forgets the summary too."""
+    found: list[Checkpoint] = []
+    for entry in entries:
+        if (entry.seq or 0) <= seq:
+            continue
+        if isinstance(entry, Reset):
+            break
+        if isinstance(entry, Checkpoint) and entry.covered_through_seq >= seq:
+            found.append(entry)
+    return found
+
+
+def in_force(checkpoints: Sequence[Checkpoint], reset_seq: int) -> Checkpoint | None:
+    """The newest checkpoint since the reset; they are in order."""
+    return next((one for one in reversed(checkpoints) if one.seq > reset_seq), None)
+
+
+# -- pages ------------------------------------------------------------------------------------------------------------
+
+
+def made_pages(turn: Turn, part: Part) -> set[str]:
+    """The pages that a turn's tools made; those it only loaded are of other turns."""
+    return {step.page for step in turn.steps if step.page and step.tool not in part.loading_tools}
+
+
+def is_page_copy(page: Page, other: Page) -> bool:
+    """Whether a page is the copy that a fork made of this one."""
+    return (page.created, page.content_hash, page.call_hash, page.tool, page.scope.user) == (
+        other.created,
+        other.content_hash,
+        other.call_hash,
+        other.tool,
+        other.scope.user,
+    )
+
+
+def without_pages(turn: Turn, uuids: Collection[str], part: Part) -> Turn:
+    """The turn with a note in the place of every result that showed one of the pages."""
+    steps = tuple(_noted(step, part) if _shows(step, uuids, part) else step for step in turn.steps)
+    less = sum(step.result_tokens for step in turn.steps) - sum(step.result_tokens for step in steps)
+    return replace(turn, steps=steps, tokens=turn.tokens - less)
+
+
+def _shows(step: Step, uuids: Collection[str], part: Part) -> bool:
+    if step.page in uuids:
+        return True
+    # What a search over pages found is quoted beside the uuid.
+    return step.tool in part.loading_tools and any(uuid in step.result for uuid in uuids)
+
+
+def _noted(step: Step, part: Part) -> Step:
+    return replace(
+        step,
+        result=ERASED,
+        result_tokens=part.note_tokens,
+        page=None,
+        whole=True,
+        page_tokens=0,
+        page_chars=0,
+        lost_chars=0,
+    )
+
+
+def without_refs(checkpoint: Checkpoint, uuids: Collection[str]) -> Checkpoint:
+    """The checkpoint as it is without these pages: its summary is made of what was said, not of what tools returned."""
+    return replace(checkpoint, archive_refs=tuple(ref for ref in checkpoint.archive_refs if ref not in uuids))
+
+
+# -- words ------------------------------------------------------------------------------------------------------------
+
+
+def words_of(turn: Turn) -> list[str]:
+    """What was said in a turn, text by text."""
+    texts = [turn.user, turn.assistant, *(message.text for message in turn.layout or ())]
+    return list(dict.fromkeys(text for text in texts if text))
+
+
+def without_words(value: JsonValue, words: Collection[str]) -> JsonValue:
+    """The value with an empty text in the place of each that says these words; elements of a list are left out."""
+    if isinstance(value, str):
+        return "" if _says(value, words) else value
+    if isinstance(value, Mapping):
+        return {key: without_words(inner, words) for key, inner in value.items()}
+    if isinstance(value, Sequence):
+        return [without_words(inner, words) for inner in value if not _holds(inner, words)]
+    return value
+
+
+def _holds(value: JsonValue, words: Collection[str]) -> bool:
+    if isinstance(value, str):
+        return _says(value, words)
+    return isinstance(value, Mapping) and any(_holds(inner, words) for inner in value.values())
+
+
+def _says(text: str, words: Collection[str]) -> bool:
+    return any(text == word or (len(word) >= _TELLING_CHARS and word in text) for word in words)
+
+
+def names_in_windows(turn_id: str | None, checkpoints: Iterable[str], facts: Iterable[str]) -> list[str]:
+    """How recorded windows name a turn, checkpoints and facts in their JSON."""
+    turns = [] if turn_id is None else [turn_id, f"episode:{turn_id}"]
+    return [own_json(name) for name in (*turns, *checkpoints, *(f"fact:{fact}" for fact in facts))]
+
+
+def telling(words: Iterable[str]) -> list[str]:
+    """Words that are found only where they were meant, as they stand inside of JSON."""
+    return [own_json(word)[1:-1] for word in words if len(word) >= _TELLING_CHARS]

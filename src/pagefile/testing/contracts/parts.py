@@ -1,0 +1,326 @@
+"""One turn or one page erased alone."""
+
+from dataclasses import replace
+
+import pytest
+
+from pagefile.errors import ConflictError, ErasedError, HandleNotFoundError, NotFoundError
+from pagefile.ports import EntryQuery, Part, SinceRequest, Store, TurnTerms
+from pagefile.records import ERASED, Call, Checkpoint, Scope, Step, Turn
+from pagefile.testing.clock import FakeClock
+from pagefile.testing.contracts.base import Contract, everything, head_of
+from pagefile.testing.drafts import (
+    AT,
+    CHAT,
+    call,
+    checkpoint,
+    completed,
+    done,
+    fact,
+    opened,
+    page,
+    picturing,
+    reset,
+    view,
+)
+
+ADA = Scope("tenant", "ada")
+FORK = Scope("tenant", "ada", "fork")
+_LOADS = frozenset({"load"})
+MARKER = "the passport number is X4711-88"
+
+
+def turn(turn_id: str = "a") -> Part:
+    """One turn."""
+    return Part(turn_id, None, 2, _LOADS)
+
+
+def of_page(uuid: str = "p") -> Part:
+    """One page."""
+    return Part(None, uuid, 2, _LOADS)
+
+
+def paged(uuid: str = "p", tool: str = "search", result: str = "see p") -> Step:
+    """A step whose result is a page."""
+    return Step(
+        tool, {"q": "?"}, result, f"call-{uuid}", 2, 3, uuid, whole=False, page_tokens=9, page_chars=16
+    )
+
+
+def shown(call_id: str, *names: str, scope: Scope = CHAT, query: str = "why?") -> Call:
+    """A recorded window that names candidates."""
+    return replace(
+        call(call_id, scope=scope), query=query, receipt={"verdicts": [{"id": name} for name in names]}
+    )
+
+
+async def words_left(store: Store, scope: Scope = CHAT) -> str:
+    """Everything that can be read of a conversation, as one text."""
+    return "\n".join(
+        str(one)
+        for one in (
+            await everything(store, scope),
+            await store.facts.list(scope, retracted=True),
+            await store.facts.revisions(ADA),
+            await store.pages.list(ADA),
+            await store.calls.list(ADA),
+            await store.sessions.get(scope),
+            await store.terms.since(SinceRequest(ADA, {}), "v1"),
+            (await store.reader.view(view(scope=scope))).checkpoint,
+        )
+    )
+
+
+class PartContract(Contract):
+    """`Store.erase` with a part."""
+
+    async def test_a_turn_leaves_its_place_and_nothing_else(self, store: Store, clock: FakeClock) -> None:
+        """Every trace of it is counted and goes; the log has no gap, and the others are as they were."""
+        await store.log.append(done("before"))
+        await store.log.append(replace(picturing("a"), user=MARKER, assistant=f"Noted: {MARKER}"))
+        await store.log.append(done("after", assistant="last"))
+        await store.facts.put(replace(fact("f", MARKER), source_turn="a", source_quote=MARKER))
+        await store.facts.put(replace(fact("g"), source_turn="before"))
+        await store.terms.write(CHAT, [TurnTerms("chat", 2, "a", AT, MARKER, "")], "v1")
+        await store.calls.add([shown("w", "a"), shown("v", "before"), shown("u", query=MARKER)], keep=9)
+        before = await everything(store)
+        receipt = await store.erase(CHAT, turn())
+        assert (receipt.turn_id, receipt.places, receipt.at) == ("a", (("chat", 2),), clock.now())
+        assert {name: count for name, count in receipt.counts.items() if count} == {
+            "ai_message": 1,
+            "attachments": 1,
+            "blobs": 1,
+            "context_calls": 2,
+            "fact_revisions": 1,
+            "facts": 1,
+            "turn_terms": 1,
+        }
+        assert MARKER not in await words_left(store)
+        left = await everything(store)
+        assert [left[0], left[2]] == [before[0], before[2]]
+        gone = left[1]
+        assert isinstance(gone, Turn)
+        assert gone.erased
+        assert (gone.seq, gone.status, gone.user, gone.text) == (2, "aborted", ERASED, ERASED)
+        assert [gone.created, gone.at] == [before[1].created, AT]
+        head = await head_of(store)
+        assert (head.last_seq, head.turns, head.live_turns, head.live_tokens) == (3, 2, 2, 20)
+        assert [one.id for one in (await store.reader.view(view())).turns] == ["before", "after"]
+        assert [one.id for one in await store.source.since(SinceRequest(ADA, {}))] == ["before", "after"]
+        assert (await store.log.append(done("next"))).seq == 4
+
+    async def test_an_erased_turn_is_not_written_again(self, store: Store) -> None:
+        """Neither by whoever records it once more, nor from a backup; erasing it twice is the same as once."""
+        await store.log.append(done("a", MARKER))
+        old = await everything(store)
+        await store.erase(CHAT, turn())
+        for write in (store.log.append(done("a", MARKER)), store.log.restore(old)):
+            with pytest.raises(ConflictError, match="erased"):
+                await write
+        again = await store.erase(CHAT, turn())
+        assert (again.total, again.places) == (0, (("chat", 1),))
+        assert MARKER not in await words_left(store)
+
+    async def test_an_open_turn_is_gone(self, store: Store) -> None:
+        """It has no place yet: whoever answers finds it not."""
+        await store.log.append(opened("a", MARKER))
+        receipt = await store.erase(CHAT, turn())
+        assert (receipt.counts["ai_message"], receipt.places) == (1, (("chat", 0),))
+        assert await everything(store) == []
+        with pytest.raises(NotFoundError):
+            await store.log.advance(completed("a"))
+
+    async def test_what_is_not_there_is_passed_over(self, store: Store) -> None:
+        """A turn and a page that nobody knows, and a conversation that nobody wrote to."""
+        await store.log.append(done("a"))
+        for scope, part in (
+            (CHAT, turn("x")),
+            (CHAT, of_page("x")),
+            (Scope("tenant", "ada", "else"), turn()),
+            (Scope("firm", "ada", "chat"), turn()),
+        ):
+            receipt = await store.erase(scope, part)
+            assert (receipt.total, receipt.places) == (0, ())
+        assert len(await everything(store)) == 1
+
+    async def test_a_turn_of_another_user_is_not_erased(self, store: Store) -> None:
+        """`ConflictError`, and nothing goes; of a page, nobody is told that it is there."""
+        await store.log.append(done("a"))
+        await store.pages.put(page("p"))
+        with pytest.raises(ConflictError):
+            await store.erase(Scope("tenant", "bob", "chat"), turn())
+        assert (await store.erase(Scope("tenant", "bob"), of_page())).total == 0
+        assert len(await everything(store)) == 1
+        assert (await store.pages.load(CHAT, "p"))[1] == "the whole result"
+
+    async def test_summaries_that_may_say_it_go_too(self, store: Store) -> None:
+        """The turns they covered are live again, and the one before them is in force; the next one is made from that."""
+        await store.log.append(done("x", "early"))
+        await store.log.mark(checkpoint("k1", 1, summary="early words"))
+        await store.log.append(done("a", MARKER))
+        await store.log.mark(checkpoint("k2", 3, 1, summary=MARKER))
+        await store.log.append(done("b"))
+        await store.log.mark(checkpoint("k3", 5, 2, summary=f"{MARKER} and more"))
+        receipt = await store.erase(CHAT, turn())
+        assert (receipt.counts["ai_message"], receipt.counts["conversation_summaries"]) == (3, 1)
+        assert MARKER not in await words_left(store)
+        entries = await everything(store)
+        assert [isinstance(one, Turn) and one.erased for one in entries] == [
+            False,
+            False,
+            True,
+            True,
+            False,
+            True,
+        ]
+        seen = await store.reader.view(view())
+        assert isinstance(seen.checkpoint, Checkpoint)
+        assert (seen.checkpoint.id, [one.id for one in seen.turns]) == ("k1", ["b"])
+        assert (seen.head.covered_through_seq, seen.head.turns, seen.head.live_turns) == (1, 2, 1)
+        session = await store.sessions.get(CHAT)
+        assert session is not None
+        assert session["message_context"]["summary"] == "early words"  # pyright: ignore[reportIndexIssue, reportCallIssue, reportArgumentType, reportOptionalSubscript]
+        mark = await store.log.mark(checkpoint("k4", 5, 1, summary="anew"))
+        assert isinstance(mark, Checkpoint)
+        assert (mark.seq, mark.version) == (7, 2)
+
+    async def test_without_a_summary_before_it_everything_is_live(self, store: Store) -> None:
+        """And the session says so."""
+        for name in ("a", "b", "c"):
+            await store.log.append(done(name, assistant=f"answer {name}"))
+        await store.log.mark(checkpoint("k", 2))
+        await store.erase(CHAT, turn("c"))
+        assert (await head_of(store)).live_turns == 0
+        await store.erase(CHAT, turn("a"))
+        seen = await store.reader.view(view())
+        assert (seen.checkpoint, [one.id for one in seen.turns]) == (None, ["b"])
+        session = await store.sessions.get(CHAT)
+        assert session is not None
+        assert session["flow_context"] == {
+            "current_agent_key": "",
+            "last_bot_message": "answer b",
+            "turn_count": 1,
+        }
+        assert session["message_context"]["mode"] == "FULL_HISTORY"  # pyright: ignore[reportIndexIssue, reportCallIssue, reportArgumentType, reportOptionalSubscript]
+
+    async def test_a_summary_from_after_a_reset_stays(self, store: Store) -> None:
+        """It never read what came before."""
+        await store.log.append(done("a", MARKER))
+        await store.log.mark(checkpoint("k1", 1, summary=MARKER))
+        await store.log.mark(reset("r"))
+        await store.log.append(done("b"))
+        await store.log.mark(checkpoint("k2", 4, summary="of b"))
+        await store.erase(CHAT, turn())
+        assert MARKER not in await words_left(store)
+        seen = await store.reader.view(view())
+        assert seen.checkpoint is not None
+        assert (seen.checkpoint.id, seen.head.reset_seq, seen.head.turns) == ("k2", 3, 1)
+        assert (await store.log.mark(checkpoint("k3", 4, 2))).seq == 6
+
+    async def test_what_an_application_kept_in_the_session_loses_the_words(self, store: Store) -> None:
+        """Messages that repeat them are left out, and everything else is as it was."""
+        await store.log.append(done("a", MARKER, "ok"))
+        kept = {
+            "message_context": {"window_messages": [{"text": MARKER}, {"text": "other"}]},
+            "mine": ["ok?"],
+        }
+        await store.sessions.put(CHAT, kept)
+        await store.erase(CHAT, turn())
+        session = await store.sessions.get(CHAT)
+        assert session is not None
+        assert session["message_context"]["window_messages"] == [{"text": "other"}]  # pyright: ignore[reportIndexIssue, reportCallIssue, reportArgumentType, reportOptionalSubscript]
+        assert session["mine"] == ["ok?"]
+
+    async def test_copies_in_forks_go_too(self, store: Store) -> None:
+        """They are the same words; a turn of that id that says something else is another one."""
+        for scope in (CHAT, FORK):
+            await store.log.append(done("a", MARKER, scope=scope))
+            await store.log.mark(checkpoint("k", 1, scope=scope, summary=MARKER))
+        other, bob = Scope("tenant", "ada", "other"), Scope("tenant", "bob", "his")
+        await store.log.append(done("a", "other words", scope=other))
+        await store.log.append(done("a", MARKER, scope=bob))
+        receipt = await store.erase(CHAT, turn())
+        assert sorted(receipt.places) == [("chat", 1), ("fork", 1)]
+        for scope in (CHAT, FORK):
+            assert MARKER not in await words_left(store, scope)
+        for scope in (other, bob):
+            assert (await head_of(store, scope)).live_turns == 1
+
+    async def test_the_pages_of_a_turn_go_with_it(self, store: Store) -> None:
+        """But not those that another turn made too, by an equal call, nor one that it only loaded."""
+        for uuid in ("p", "q", "r"):
+            await store.pages.put(page(uuid, f"text of {uuid}", spans=((0, 4),)))
+        loaded = paged("r", "load")
+        await store.log.append(done("a", steps=[paged("p"), paged("q"), loaded]))
+        await store.log.append(done("b", steps=[paged("q"), paged("p", "load", "text of p")], tokens=30))
+        receipt = await store.erase(CHAT, turn())
+        assert [receipt.counts[name] for name in ("tool_result_archive", "archive_passage", "blobs")] == [
+            1,
+            1,
+            1,
+        ]
+        assert {one.uuid for one in await store.pages.list(CHAT)} == {"q", "r"}
+        left = (await everything(store))[1]
+        assert isinstance(left, Turn)
+        assert [(one.page, one.result) for one in left.steps] == [("q", "see p"), (None, ERASED)]
+        assert (left.tokens, (await head_of(store)).live_tokens) == (29, 29)
+
+    async def test_a_page_leaves_a_note(self, store: Store) -> None:
+        """Wherever a turn showed it; windows that show it and its copies in forks go, and equal texts of others stay."""
+        await store.pages.put(page("p", MARKER, spans=((0, 4),)))
+        await store.pages.put(page("copy", MARKER, scope=FORK))
+        await store.pages.put(page("equal", MARKER, minutes=5))
+        await store.log.append(done("a", steps=[paged("p"), paged("equal")], tokens=20))
+        await store.log.append(done("b", steps=[replace(paged("p", "load", f"p: {MARKER}"), page=None)]))
+        await store.log.append(done("f", scope=FORK, steps=[paged("copy")]))
+        await store.log.mark(replace(checkpoint("k", 2), archive_refs=("p", "equal")))
+        await store.calls.add([shown("w", "page:p"), shown("v", "equal")], keep=9)
+        receipt = await store.erase(ADA, of_page())
+        assert (receipt.page, receipt.counts["tool_result_archive"], receipt.counts["blobs"]) == ("p", 2, 0)
+        assert (receipt.counts["ai_message"], receipt.counts["context_calls"]) == (3, 1)
+        first, second, mark = await everything(store)
+        assert isinstance(first, Turn)
+        assert isinstance(second, Turn)
+        assert isinstance(mark, Checkpoint)
+        assert [(one.page, one.whole, one.result) for one in first.steps] == [
+            (None, True, ERASED),
+            ("equal", False, "see p"),
+        ]
+        assert (first.status, first.user, first.tokens) == ("done", "question", 19)
+        assert second.steps[0].result == ERASED
+        assert mark.archive_refs == ("equal",)
+        seen = await store.reader.view(view())
+        assert seen.checkpoint is not None
+        assert seen.checkpoint.archive_refs == ("equal",)
+        for uuid in ("p", "copy"):
+            with pytest.raises(HandleNotFoundError):
+                await store.pages.load(ADA, uuid)
+        assert (await store.pages.load(ADA, "equal"))[1] == MARKER
+
+    @pytest.mark.parametrize("part", [turn(), of_page()], ids=["turn", "page"])
+    async def test_what_was_read_before_is_not_written_behind_it(self, store: Store, part: Part) -> None:
+        """In its conversation; elsewhere nothing is refused."""
+        other = Scope("tenant", "ada", "else")
+        await store.log.append(done("a"))
+        await store.log.append(done("b", scope=other))
+        await store.pages.put(page("p"))
+        epoch = (await head_of(store)).epoch
+        await store.erase(CHAT, part)
+        with pytest.raises(ErasedError):
+            await store.log.mark(replace(checkpoint("k", 1), epoch=epoch))
+        with pytest.raises(ErasedError):
+            await store.sessions.put(CHAT, {}, epoch=epoch)
+        await store.log.mark(replace(checkpoint("k", 1, scope=other), epoch=epoch))
+        await store.log.mark(replace(checkpoint("k", 1), epoch=(await head_of(store)).epoch))
+
+    async def test_a_log_with_an_erased_turn_can_be_restored(self, store: Store) -> None:
+        """Into an empty conversation it comes as it is."""
+        await store.log.append(done("x"))
+        await store.log.append(done("a", MARKER))
+        await store.erase(CHAT, turn())
+        entries = await everything(store)
+        await store.erase(CHAT)
+        assert await store.log.restore(entries) == 2
+        assert await everything(store) == entries
+        query = EntryQuery(CHAT, statuses=frozenset({"done"}))
+        assert [one.id for one in await store.reader.entries(query)] == ["x"]

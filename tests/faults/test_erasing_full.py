@@ -1,0 +1,117 @@
+"""Erasing on a disk that is full: it works, in pieces if it must, and what does not fit is said."""
+
+import subprocess
+import sys
+from contextlib import suppress
+
+import pytest
+
+from pagefile import BlockingMemory, Settings
+from pagefile.errors import StoreError, StoreFullError
+from pagefile.settings import ArchiveSettings, EmbedderSettings
+from pagefile.stores.sqlite.reserve import MOST_BYTES
+from tests.findings.security.looking import files_with
+
+from .test_disk_full import fill_the_rest
+
+pytestmark = [
+    pytest.mark.timeout(300),
+    pytest.mark.skipif(sys.platform != "linux", reason="mounts a file system of its own"),
+]
+MARKER = "XMARKER4711"
+SETTINGS = Settings(
+    embedder=EmbedderSettings(name="none"), archive=ArchiveSettings(threshold=400), checkpoints="manual"
+)
+
+
+@pytest.fixture
+def disk(tmp_path):
+    """A file system of 40 MB."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=40m", "tmpfs", str(folder)], capture_output=True, check=False
+    )
+    if mounted.returncode:
+        pytest.skip(f"no file system can be mounted here: {mounted.stderr.decode().strip()}")
+    yield folder
+    subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+def told(memory, turns, chars=400):
+    """Users ada and bob in turn, with words that do not compress."""
+    for number in range(turns):
+        for user in ("ada", "bob"):
+            words = f"{MARKER if user == 'ada' else 'kept'} {number} " + random_words(number, chars)
+            chat = memory.conversation(f"{user}-{number % 3}", user_id=user)
+            chat.record(words, words[::-1], steps=[{"tool": "t", "result": words * 2}], id=f"t{number}")
+
+
+def random_words(number, chars):
+    state = number * 2654435761 + 1
+    letters = []
+    for _ in range(chars):
+        state = (state * 6364136223846793005 + 1442695040888963407) % 2**64
+        letters.append("abcdefghijklmnopqrstuvwxyz 0123456789"[(state >> 33) % 37])
+    return "".join(letters)
+
+
+def filled(folder, memory):
+    """No room is left, and turns are refused."""
+    fill_the_rest(folder / "rest")
+    with pytest.raises(StoreError):
+        for number in range(2000):
+            memory.conversation("more", user_id="bob").record(f"{number} " * 400, "x " * 400)
+    with suppress(OSError):
+        fill_the_rest(folder / "rest2")
+
+
+@pytest.mark.parametrize(("turns", "larger"), [(60, False), pytest.param(1300, True, marks=pytest.mark.slow)])
+def test_a_user_is_erased_on_a_full_disk(disk, turns, larger):
+    """However much of it there is; nothing of theirs is left in any file, and the others keep everything."""
+    with BlockingMemory.open(f"sqlite:///{disk}/a.db", settings=SETTINGS) as memory:
+        told(memory, turns, 1000 if larger else 400)
+    with BlockingMemory.open(f"sqlite:///{disk}/a.db", settings=SETTINGS) as memory:
+        assert larger == ((disk / "a.db").stat().st_size > 2 * MOST_BYTES)
+        filled(disk, memory)
+        receipt = memory.forget(user_id="ada")
+        assert (turns, 3, turns) == tuple(
+            receipt.counts[name] for name in ("ai_message", "conversations", "tool_result_archive")
+        )
+        assert [] == files_with(disk, MARKER)
+        assert [] == list(memory.conversations(user_id="ada"))
+        assert turns == sum(
+            head.turns for head in memory.conversations(user_id="bob") if head.scope.conversation != "more"
+        )
+        for name in ("rest", "rest2"):
+            (disk / name).unlink(missing_ok=True)
+        memory.conversation("ada-0", user_id="ada").record("new words", "ok")
+    with BlockingMemory.open(f"sqlite:///{disk}/a.db", settings=SETTINGS) as memory:
+        assert (disk / "a.db-reserve").exists()
+        assert 1 == memory.conversation("ada-0", user_id="ada").head().turns
+
+
+def test_a_turn_is_erased_on_a_full_disk(disk):
+    """Alone, with its page."""
+    with BlockingMemory.open(f"sqlite:///{disk}/a.db", settings=SETTINGS) as memory:
+        told(memory, 60)
+        filled(disk, memory)
+        receipt = memory.forget(conversation_id="ada-0", turn_id="t0")
+        assert (1, 1) == (receipt.counts["ai_message"], receipt.counts["tool_result_archive"])
+        assert [] == files_with(disk, f"{MARKER} 0 ")
+
+
+def test_without_a_reserve_it_is_said_what_to_do(disk):
+    """Nothing is half erased by a refusal, and it works once there is room."""
+    with BlockingMemory.open(f"sqlite:///{disk}/a.db", settings=SETTINGS) as memory:
+        told(memory, 60)
+        filled(disk, memory)
+        (disk / "a.db-reserve").unlink()
+        memory.forget(user_id="nobody")  # empties the write-ahead log
+        with suppress(OSError):
+            fill_the_rest(disk / "rest3")
+        with pytest.raises(StoreFullError, match="free some"):
+            memory.forget(user_id="ada")
+        assert 60 == sum(head.turns for head in memory.conversations(user_id="ada"))
+        (disk / "rest").unlink()
+        assert 60 == memory.forget(user_id="ada").counts["ai_message"]
