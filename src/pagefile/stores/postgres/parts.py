@@ -30,6 +30,7 @@ from pagefile.stores.erasing import (
 )
 from pagefile.stores.postgres.driver import Connection, Values
 from pagefile.stores.postgres.epochs import raise_epoch
+from pagefile.stores.postgres.erasing import erase_blobs
 from pagefile.stores.postgres.rows import entry_of, keys, page_of
 from pagefile.stores.postgres.sessions import session_values, value_of
 
@@ -194,7 +195,7 @@ class _One:
 
     async def erase_blobs(self) -> None:
         """Bytes that nobody uses any more."""
-        self.counts["blobs"] += await self._connection.count("erase_blobs", {"hashes": sorted(self._hashes)})
+        self.counts["blobs"] += await erase_blobs(self._connection, self._hashes)
 
     async def _recount(self, scope: Scope) -> Checkpoint | None:
         """Count again what the conversation's row counts; gives the checkpoint in force."""
