@@ -11,7 +11,7 @@ from uuid import UUID, uuid5
 import anyio
 import anyio.to_thread
 
-from pagefile.errors import HandleNotFoundError, StoreError
+from pagefile.errors import ConflictError, HandleNotFoundError, StoreError
 from pagefile.ports import Clock, Meter, PageDraft, PurgeRequest, Store
 from pagefile.records import JsonObject, JsonValue, Page, PageHit, Scope, Step
 from pagefile.text.clip import clip
@@ -177,6 +177,9 @@ class Archive(Tier):
             epoch = None if admit is None else await admit()
             page = await self.store(scope, step, turn_id, epoch=epoch)
         except StoreError as error:
+            if type(error) is ConflictError:
+                # The conversation is another's: nothing has failed, and the log refuses the turn as well.
+                raise
             return self._cut(step, error)
         if len(step.result) <= self._rules.threshold:
             return measured_step(_with_page(step, page), self._counter.count)
