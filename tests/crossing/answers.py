@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 
-from .owners import Viewer, found_in
+from .owners import OWNERSHIP, Viewer, found_in
 from .world import Owner, World
 
 #: A dictionary with all of these keys is a record of that kind, and the first one is its id.
@@ -67,9 +67,11 @@ def learn(world: World, answer: Answer, viewer: Viewer, sent: str) -> None:
         return
     owner = Owner(viewer.tenant, viewer.user)
     known = found_in(sent)
+    # Until decision 0033 holds, what comes to a user may be nobody's.
+    owners = {owner} if OWNERSHIP else {owner, Owner(owner.tenant, None)}
     for name in found_in(answer.text) - known:
         if name not in world.names.owners:
-            world.names.owners[name].add(owner)
+            world.names.owners[name] |= owners
     for kind, name in _ids(answer.data):
         if name not in known:
             world.learn(kind, name, owner)

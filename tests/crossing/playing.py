@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
+from time import monotonic
 from urllib.parse import unquote_plus
 
 import httpx
@@ -35,6 +36,7 @@ PLANTED = 60
 PLANTING = {"POST /v1/turns": 4, "Conversation.record": 2, "POST /v1/facts": 2, "POST /v1/turns/begin": 1}
 #: Every so many calls, the metrics are searched.
 MEASURED = 100
+SHORTENING_S = 60.0
 LIBRARY = Caller("the library")
 #: What may write to a conversation that nobody has begun, without beginning it. See OWNERSHIP.
 LOOSE = frozenset({"POST /v1/context", "Conversation.context"})
@@ -72,7 +74,7 @@ class Crossing(Exception):
 
 
 def _cut(line: str) -> str:
-    return line if len(line) < 700 else f"{line[:500]} … {line[-150:]}"
+    return line if len(line) < 500 else f"{line[:400]} … {line[-60:]}"
 
 
 class Lines(logging.Handler):
@@ -114,9 +116,12 @@ class Player:
 
     async def round(self, seed: str, calls: Sequence[int]) -> None:
         """Play these calls of a round, by their numbers; raises `Crossing` with the calls so far."""
+        # The only tenant that rounds share: what an earlier one left there would not be there when this one is played again.
+        await self.memory.forget(tenant=DEFAULT_TENANT)
         world = await new_world(self.names, self.memory.engine.store.keys)
         trace: list[str] = []
         for number in calls:
+            world.begin(number)
             try:
                 await self._call(world, Random(f"{seed} {number}"), trace, PLANTING if number < PLANTED else self._weights)
             except Crossing as found:
@@ -308,14 +313,13 @@ async def play(player: Player, seed: int, calls: int, tell=lambda line: None) ->
     return None
 
 
-async def shortened(player: Player, name: str, calls: Sequence[int], found: Crossing, tries: int = 60) -> Crossing:
-    """The same crossing with fewer calls, as far as so many tries get: parts are left out, ever smaller ones."""
-    kept, size = list(calls), max(1, len(calls) // 2)
-    while tries > 0:
+async def shortened(player: Player, name: str, calls: Sequence[int], found: Crossing) -> Crossing:
+    """The same crossing with fewer calls, as far as a minute gets: parts are left out, ever smaller ones."""
+    kept, size, end = list(calls), max(1, len(calls) // 2), monotonic() + SHORTENING_S
+    while monotonic() < end:
         at, before = 0, len(kept)
-        while at < len(kept) - 1 and tries > 0:
+        while at < len(kept) - 1 and monotonic() < end:
             less = kept[:at] + kept[min(at + size, len(kept) - 1) :]
-            tries -= 1
             smaller = await _crossing(player, name, less)
             kept, found, at = (less, smaller, at) if smaller else (kept, found, at + size)
         if size == 1 and len(kept) == before:

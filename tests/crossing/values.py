@@ -252,6 +252,7 @@ FIELDS: dict[str, Callable[[Ask], object]] = {
     "Conversation.fork id": lambda ask: OUT if ask.chance(0.4) else conversation(ask),
     "Conversation.step call_id": one_of(OUT, "call_1", "call_2"),
     "Conversation.begin messages": opening,
+    "Conversation.call_tool turn": one_of(OUT),
     "Conversation.extend messages": lambda ask: messages(ask)[1:],
     "Memory.import_facts source": deer_flow,
     "Memory.purge older_than": one_of(OUT, timedelta(days=9000)),

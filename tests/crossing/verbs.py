@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from traceback import format_exc
 from typing import Any
 
 from pagefile import Conversation, Memory
@@ -185,5 +186,7 @@ async def returned(deed: Deed) -> Answer:
         result = await deed.make()
     except PagefileError as error:
         return Answer(type(error).__name__, f"{error} {error.__cause__}")
+    except Exception:
+        return Answer(500, format_exc())
     data = plain({"id": result.id, "scope": result.scope}) if isinstance(result, Conversation) else plain(result)
     return Answer(200, json.dumps(data, ensure_ascii=False, default=str), [data])

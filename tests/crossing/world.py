@@ -1,10 +1,12 @@
 """Who there is in a round: tenants, users, their keys, and the ids that everybody knows or guesses."""
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from random import Random
 from typing import Literal
+from zlib import crc32
 
 from pagefile.records import DEFAULT_TENANT, Scope
 from pagefile.stores.secrets import new_key
@@ -39,6 +41,16 @@ class Caller:
     known: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class Id:
+    """An id that somebody was given."""
+
+    name: str
+    owner: Owner
+    #: Where it came from, which is the same when a round is played again.
+    origin: str
+
+
 @dataclass
 class World:
     """One round: nobody else has these names. Calls add the ids that they were given."""
@@ -47,8 +59,11 @@ class World:
     tenants: list[str]
     people: list[Owner]
     callers: list[Caller]
-    #: Ids of every kind, and whose they are.
-    ids: dict[str, list[tuple[str, Owner]]] = field(default_factory=lambda: defaultdict(list))
+    #: Ids of every kind: whose they are, and which call brought them.
+    ids: dict[str, list[Id]] = field(default_factory=lambda: defaultdict(list))
+    #: The number of the call that is played, and how many ids it has brought.
+    call: int = 0
+    _brought: int = 0
     #: The lines of each owner's last export.
     exports: dict[Owner, list[str]] = field(default_factory=dict)
     #: Conversations that their owners have written to.
@@ -56,8 +71,13 @@ class World:
 
     def learn(self, kind: str, name: str, owner: Owner) -> None:
         """An id that its owner was given."""
-        if (name, owner) not in self.ids[kind][-200:]:
-            self.ids[kind].append((name, owner))
+        if any(one.name == name and one.owner == owner for one in self.ids[kind]):
+            return
+        self._brought += 1
+        self.ids[kind].append(Id(name, owner, f"{self.call} {self._brought}"))
+
+    def begin(self, call: int) -> None:
+        self.call, self._brought = call, 0
 
     def users_of(self, tenant: str) -> list[str]:
         return [one.user for one in self.people if one.tenant == tenant and one.user is not None]
@@ -146,10 +166,14 @@ class Ask:
         if self.chance(0.2) and kind in SHARED:
             return self.dice.choice(SHARED[kind])
         pool = self.world.ids[kind]
-        own = [name for name, owner in pool if owner == self.speaker]
-        if own and not self.chance(GUESSES):
-            return self.dice.choice(own[-LATEST:])
-        return self.dice.choice(pool)[0] if pool else None
+        own = [one for one in pool if one.owner == self.speaker][-LATEST:]
+        return self._picked(own if own and not self.chance(GUESSES) else pool)
+
+    def _picked(self, pool: Sequence[Id]) -> str | None:
+        """One of them. With others left out it is still the same one, so that a crossing can be shown with fewer calls."""
+        draw = self.dice.random()
+        found = min(pool, key=lambda one: crc32(f"{draw} {one.origin}".encode()), default=None)
+        return found and found.name
 
     def made(self, kind: str) -> str:
         """A new name of the speaker's."""
