@@ -41,7 +41,9 @@ def _played(engine: str, calls: int, seed: int) -> str | None:
 async def _play(settings, folder: Path, calls: int, seed: int) -> str | None:
     began = time.monotonic()
     async with playing(settings, folder) as player:
-        found = await play(player, seed, calls, lambda line: print(f"{time.monotonic() - began:6.0f} s  {line}", flush=True))
+        found = await play(
+            player, seed, calls, lambda line: print(f"{time.monotonic() - began:6.0f} s  {line}", flush=True)
+        )
         for place, count in sorted(player.counts.items()):
             print(f"{count:8} {place}")
         verdict = f"CROSSED: {found}" if found else "NO CROSSING"

@@ -61,7 +61,7 @@ def plain(value: object) -> object:
     return value.decode("latin-1") if isinstance(value, bytes) else value
 
 
-def learn(world: World, answer: Answer, viewer: Viewer, sent: str) -> None:
+def learn(world: World, answer: Answer, viewer: Viewer, sent: str, conversation: str | None) -> None:
     """Take up the ids that somebody was given: from now on others guess them."""
     if answer.refused or viewer.tenant is None or viewer.whole:
         return
@@ -72,22 +72,26 @@ def learn(world: World, answer: Answer, viewer: Viewer, sent: str) -> None:
     for name in found_in(answer.text) - known:
         if name not in world.names.owners:
             world.names.owners[name] |= owners
-    for kind, name in _ids(answer.data):
-        if name not in known:
-            world.learn(kind, name, owner)
+    for kind, name, where in _ids(answer.data, conversation):
+        if name not in known or kind == "open":
+            world.learn(kind, name, owner, where)
 
 
-def _ids(value: object) -> Iterator[tuple[str, str]]:
+def _ids(value: object, where: str | None) -> Iterator[tuple[str, str, str | None]]:
+    """Kind and id of what is in an answer, and the conversation it is of."""
     if isinstance(value, list):
         for one in value:
-            yield from _ids(one)
+            yield from _ids(one, where)
     if not isinstance(value, dict):
         return
+    where = value.get("conversation_id") or where
+    if value.get("status") == "open":
+        yield "open", value["id"], where
     for kind, keys in SHAPES.items():
         if all(key in value for key in keys) and isinstance(value[keys[0]], str):
-            yield kind, value[keys[0]]
+            yield kind, value[keys[0]], where
     for key, kind in _MORE.items():
         if isinstance(value.get(key), str):
-            yield kind, value[key]
+            yield kind, value[key], where
     for one in value.values():
-        yield from _ids(one)
+        yield from _ids(one, where)

@@ -30,7 +30,7 @@ from .verbs import Verb
 from .world import Ask, Caller, Named, World, new_world, speaker_of, viewer_of
 
 #: Calls in a round; the next one has other people, so that memories stay small and what is found can be played again quickly.
-ROUND = 500
+ROUND = 1000
 #: A round begins with so many calls that leave something to be found.
 PLANTED = 60
 PLANTING = {"POST /v1/turns": 4, "Conversation.record": 2, "POST /v1/facts": 2, "POST /v1/turns/begin": 1}
@@ -40,6 +40,9 @@ SHORTENING_S = 60.0
 LIBRARY = Caller("the library")
 #: What may write to a conversation that nobody has begun, without beginning it. See OWNERSHIP.
 LOOSE = frozenset({"POST /v1/context", "Conversation.context"})
+#: What an id of a call is about, and the verbs that want a turn that is still open.
+ABOUT = {"turn_id": "turn", "turn": "turn", "call_id": "call", "uuid": "page"}
+CHANGING = ("step", "extend", "complete", "abort")
 FORGETTING = frozenset({"POST /v1/forget", "Memory.forget", "POST /inspector/erase"})
 
 
@@ -50,7 +53,9 @@ class Echo(ChatModel):
         shown = sorted(name for name in found_in(json.dumps(messages, ensure_ascii=False)) if is_text(name))
         return f"I saw {' '.join(shown[:20])}"
 
-    async def stream(self, messages: Sequence[Mapping], *, tools: Sequence[Mapping] = ()) -> AsyncGenerator[Spoken]:
+    async def stream(
+        self, messages: Sequence[Mapping], *, tools: Sequence[Mapping] = ()
+    ) -> AsyncGenerator[Spoken]:
         asked = str(messages[-1].get("content"))
         pages = [name for name in found_in(asked) if "-" in name] if "load_tool_history" in asked else []
         if pages and messages[-1].get("role") == "user":
@@ -62,7 +67,7 @@ class Echo(ChatModel):
 
 
 @dataclass
-class Crossing(Exception):
+class CrossingError(Exception):
     """Somebody was told what is another's."""
 
     what: str
@@ -107,7 +112,9 @@ class Player:
 
     def __post_init__(self) -> None:
         self.routes = routes.routes_of(self.app)
-        self.verbs = {name: one for name, one in verbs.verbs_of(Memory, Conversation).items() if name in verbs.WEIGHTS}
+        self.verbs = {
+            name: one for name, one in verbs.verbs_of(Memory, Conversation).items() if name in verbs.WEIGHTS
+        }
         self._weights = {**routes.WEIGHTS, **verbs.WEIGHTS}
 
     @property
@@ -115,7 +122,7 @@ class Player:
         return self.app.state.memory
 
     async def round(self, seed: str, calls: Sequence[int]) -> None:
-        """Play these calls of a round, by their numbers; raises `Crossing` with the calls so far."""
+        """Play these calls of a round, by their numbers; raises `CrossingError` with the calls so far."""
         # The only tenant that rounds share: what an earlier one left there would not be there when this one is played again.
         await self.memory.forget(tenant=DEFAULT_TENANT)
         world = await new_world(self.names, self.memory.engine.store.keys)
@@ -123,13 +130,15 @@ class Player:
         for number in calls:
             world.begin(number)
             try:
-                await self._call(world, Random(f"{seed} {number}"), trace, PLANTING if number < PLANTED else self._weights)
-            except Crossing as found:
-                raise Crossing(found.what, number, trace) from None
+                await self._call(
+                    world, Random(f"{seed} {number}"), trace, PLANTING if number < PLANTED else self._weights
+                )
+            except CrossingError as found:
+                raise CrossingError(found.what, number, trace) from None
         try:
             await self._exports(world)
-        except Crossing as found:
-            raise Crossing(found.what, calls[-1], trace) from None
+        except CrossingError as found:
+            raise CrossingError(found.what, calls[-1], trace) from None
 
     # -- one call -------------------------------------------------------------------------------------------------------
 
@@ -158,8 +167,10 @@ class Player:
         told = NOBODY if target.names_nobody else viewer
         await self._search(target, answer, told, sent)
         if viewer is NOBODY and not (answer.refused or target.names_nobody):
-            raise Crossing(f"{place} was answered ({answer.status}), but {caller.called} may not name {named}.")
-        self._take_up(target, world, answer, told, ask.speaker, sent)
+            raise Crossing(
+                f"{place} was answered ({answer.status}), but {caller.called} may not name {named}."
+            )
+        self._take_up(target, world, answer, told, ask.speaker, sent, named)
 
     def _caller(self, target: Route | Verb, world: World, dice: Random) -> Caller:
         if isinstance(target, Verb):
@@ -171,9 +182,11 @@ class Player:
     async def _search(self, target: Route | Verb, answer: Answer, viewer: Viewer, sent: str) -> None:
         found = self.names.crossed(answer.text, viewer, sent)
         if found:
-            raise Crossing(f"{target.name} told {viewer} of {_told(found)}:\n{_around(answer.text, next(iter(found)))}")
+            raise Crossing(
+                f"{target.name} told {viewer} of {_told(found)}:\n{_around(answer.text, next(iter(found)))}"
+            )
         if answer.status == 500:
-            raise Crossing(f"{target.name} failed: {answer.text[:500]}\n{self.log.taken()}")
+            raise CrossingError(f"{target.name} failed: {answer.text[:500]}\n{self.log.taken()}")
         self._search_quiet("the log", self.log.taken())
         if self.played % MEASURED == 0:
             self._search_quiet("the metrics", (await self.client.get("/metrics")).text)
@@ -182,9 +195,11 @@ class Player:
         """What an operator collects names nobody."""
         found = self.names.crossed(text, NOBODY)
         if found:
-            raise Crossing(f"{what} tells of {_told(found)}:\n{_around(text, next(iter(found)))}")
+            raise CrossingError(f"{what} tells of {_told(found)}:\n{_around(text, next(iter(found)))}")
 
-    def _take_up(self, target, world: World, answer: Answer, viewer: Viewer, speaker: Owner, sent: str) -> None:
+    def _take_up(
+        self, target, world: World, answer: Answer, viewer: Viewer, speaker: Owner, sent: str, named: Named
+    ) -> None:
         if answer.refused or viewer is NOBODY:
             return
         ids = {name for name in found_in(sent) if not is_text(name)}
@@ -196,10 +211,14 @@ class Player:
         if target.name in FORGETTING:
             world.forgot(speaker.tenant)
         if target.name.endswith("export") and not viewer.whole:
-            world.exports[speaker] = [json.dumps(one) for one in answer.data if isinstance(one, dict) and "type" in one]
+            world.exports[speaker] = [
+                json.dumps(one) for one in answer.data if isinstance(one, dict) and "type" in one
+            ]
         if target.name in {"POST /v1/turns", "Conversation.record"}:
-            world.begun[speaker] += [one["conversation_id"] for one in answer.data if "conversation_id" in one]
-        learn(world, answer, viewer, sent)
+            world.begun[speaker] += [
+                one["conversation_id"] for one in answer.data if "conversation_id" in one
+            ]
+        learn(world, answer, viewer, sent, named.conversation)
 
     async def _exports(self, world: World) -> None:
         """Everything that is kept of each user, at the end."""
@@ -210,7 +229,9 @@ class Player:
             params = {"tenant": owner.tenant, "user_id": owner.user}
             response = await self.client.get("/v1/export", params=params)
             viewer = Viewer(owner.tenant, owner.user)
-            await self._search(self.routes["GET /v1/export"], Answer(response.status_code, response.text), viewer, "")
+            await self._search(
+                self.routes["GET /v1/export"], Answer(response.status_code, response.text), viewer, ""
+            )
 
 
 def _named(target: Route | Verb, caller: Caller, world: World, dice: Random) -> Named:
@@ -219,13 +240,23 @@ def _named(target: Route | Verb, caller: Caller, world: World, dice: Random) -> 
         return Named()
     person = dice.choice([one for one in world.people if caller.tenant in {None, one.tenant}])
     if caller.tenant is None:
-        named = Named(None if person.tenant == DEFAULT_TENANT and dice.random() < 0.5 else person.tenant, person.user)
+        named = Named(
+            None if person.tenant == DEFAULT_TENANT and dice.random() < 0.5 else person.tenant, person.user
+        )
     else:
-        named = Named(dice.choice([None, None, caller.tenant]), caller.user and dice.choice([None, caller.user]))
+        named = Named(
+            dice.choice([None, None, caller.tenant]), caller.user and dice.choice([None, caller.user])
+        )
         named.user = person.user if caller.user is None else named.user
         if dice.random() < 0.15:
             other = dice.choice(world.people)
-            named = dice.choice([Named(other.tenant, named.user), Named(named.tenant, other.user), Named(other.tenant, other.user)])
+            named = dice.choice(
+                [
+                    Named(other.tenant, named.user),
+                    Named(named.tenant, other.user),
+                    Named(other.tenant, other.user),
+                ]
+            )
     fields = target.fields
     if fields.get("user_id") and caller.user is None and named.user is None:
         named.user = dice.choice(world.users_of(person.tenant))
@@ -235,7 +266,9 @@ def _named(target: Route | Verb, caller: Caller, world: World, dice: Random) -> 
 
 
 def _name_conversation(target: Route | Verb, named: Named, ask: Ask) -> None:
-    required = target.of_conversation if isinstance(target, Verb) else target.fields.get("conversation_id", False)
+    required = (
+        target.of_conversation if isinstance(target, Verb) else target.fields.get("conversation_id", False)
+    )
     may = required or "conversation_id" in target.fields or (isinstance(target, Route) and target.is_page)
     if not may or not (required or ask.chance(0.5)):
         return
@@ -243,12 +276,27 @@ def _name_conversation(target: Route | Verb, named: Named, ask: Ask) -> None:
     if target.name in LOOSE and not OWNERSHIP and begun:
         named.conversation = ask.dice.choice(begun)
     else:
-        named.conversation = conversation(ask)
+        named.conversation = _of_its_id(target, ask) or conversation(ask)
+    ask.conversation = named.conversation
+
+
+def _of_its_id(target: Route | Verb, ask: Ask) -> str | None:
+    """Where something is that the call can be about: a call with any conversation and any id would mostly find nothing."""
+    changing = target.name.endswith(CHANGING)
+    kind = "open" if changing else next((kind for name, kind in ABOUT.items() if name in target.fields), None)
+    here = [one for one in ask.world.ids[kind or ""] if one.owner == ask.speaker and one.conversation]
+    return ask.dice.choice(here).conversation if here and ask.chance(0.8) else None
 
 
 def _sent(request: httpx.Request) -> str:
-    keyless = [f"{name}: {one}" for name, one in request.headers.items() if "key=" not in one and name in {"idempotency-key", "accept"}]
-    return " ".join([unquote_plus(str(request.url.raw_path, "ascii")), *keyless, unquote_plus(request.content.decode())])
+    keyless = [
+        f"{name}: {one}"
+        for name, one in request.headers.items()
+        if "key=" not in one and name in {"idempotency-key", "accept"}
+    ]
+    return " ".join(
+        [unquote_plus(str(request.url.raw_path, "ascii")), *keyless, unquote_plus(request.content.decode())]
+    )
 
 
 def _told(found: Mapping[str, set[Owner]]) -> str:
@@ -313,7 +361,7 @@ async def play(player: Player, seed: int, calls: int, tell=lambda line: None) ->
     return None
 
 
-async def shortened(player: Player, name: str, calls: Sequence[int], found: Crossing) -> Crossing:
+async def shortened(player: Player, name: str, calls: Sequence[int], found: CrossingError) -> CrossingError:
     """The same crossing with fewer calls, as far as a minute gets: parts are left out, ever smaller ones."""
     kept, size, end = list(calls), max(1, len(calls) // 2), monotonic() + SHORTENING_S
     while monotonic() < end:
@@ -328,9 +376,9 @@ async def shortened(player: Player, name: str, calls: Sequence[int], found: Cros
     return found
 
 
-async def _crossing(player: Player, name: str, calls: Sequence[int]) -> Crossing | None:
+async def _crossing(player: Player, name: str, calls: Sequence[int]) -> CrossingError | None:
     try:
         await player.round(name, calls)
-    except Crossing as found:
+    except CrossingError as found:
         return found
     return None

@@ -103,7 +103,9 @@ def routes_of(app: FastAPI) -> dict[str, Route]:
 
 
 def _query(told: dict) -> dict[str, bool]:
-    return {one["name"]: one.get("required", False) for one in told.get("parameters", []) if one["in"] == "query"}
+    return {
+        one["name"]: one.get("required", False) for one in told.get("parameters", []) if one["in"] == "query"
+    }
 
 
 def _body(told: dict, document: dict) -> dict[str, bool] | None:
@@ -131,7 +133,11 @@ def request_of(route: Route, ask: Ask, caller: Caller, named: Named) -> httpx.Re
 
 def _whose(route: Route, named: Named) -> dict[str, object]:
     said_ = {"tenant": named.tenant, "user_id": named.user, "conversation_id": named.conversation}
-    return {name: one for name, one in said_.items() if one is not None and (route.is_page or name in route.fields)}
+    return {
+        name: one
+        for name, one in said_.items()
+        if one is not None and (route.is_page or name in route.fields)
+    }
 
 
 def _headers(route: Route, ask: Ask, caller: Caller) -> dict[str, str]:

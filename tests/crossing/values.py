@@ -22,7 +22,14 @@ TOPICS = (
     "每天早晚各测一次血压",
 )
 #: Without a word of the speaker's own: these find whatever there is.
-PLAIN = (*TOPICS, "what do I like", "where do I live", "as before, what did you find earlier?", "weather", "*")
+PLAIN = (
+    *TOPICS,
+    "what do I like",
+    "where do I live",
+    "as before, what did you find earlier?",
+    "weather",
+    "*",
+)
 #: The same calls for everybody, so that an answer of another's could be taken for one's own.
 TOOL_CALLS = (("lookup", {"city": "X"}), ("list_files", {"folder": "/"}), ("read_file", {"path": "a.txt"}))
 
@@ -31,7 +38,12 @@ def said(ask: Ask) -> str:
     """A sentence with a new name of the speaker's in it."""
     name, topic = ask.made("t"), ask.dice.choice(TOPICS)
     return ask.dice.choice(
-        [f"About {topic} {name}", f"I live in {name}.", f"I am allergic to {name}.", f"{topic}: {name} 一直如此。"]
+        [
+            f"About {topic} {name}",
+            f"I live in {name}.",
+            f"I am allergic to {name}.",
+            f"{topic}: {name} 一直如此。",
+        ]
     )
 
 
@@ -68,7 +80,10 @@ def messages(ask: Ask) -> list:
     """A turn as a provider's client has it: an image, a file, a tool call with its result, an answer."""
     tool, given = ask.dice.choice(TOOL_CALLS)
     call = {"id": "call_1", "type": "function", "function": {"name": tool, "arguments": json.dumps(given)}}
-    file = {"filename": f"{ask.made('t')}.pdf", "file_data": image(ask).replace("image/png", "application/pdf")}
+    file = {
+        "filename": f"{ask.made('t')}.pdf",
+        "file_data": image(ask).replace("image/png", "application/pdf"),
+    }
     parts = [
         {"type": "text", "text": said(ask)},
         {"type": "image_url", "image_url": {"url": image(ask)}},
@@ -94,7 +109,7 @@ def new_conversation(ask: Ask) -> str:
 
 
 def conversation(ask: Ask) -> str:
-    if ask.chance(0.1):
+    if ask.chance(0.05):
         return new_conversation(ask)
     return ask.some("conversation") or new_conversation(ask)
 
@@ -228,6 +243,9 @@ FIELDS: dict[str, Callable[[Ask], object]] = {
     "tools": tools,
     "turn": some("turn"),
     "turn_id": some("turn"),
+    "POST /v1/context turn_id": lambda ask: OUT if ask.chance(0.7) else some("open")(ask),
+    "Conversation.context turn": lambda ask: OUT if ask.chance(0.7) else some("open")(ask),
+    "POST /v1/tools/call turn_id": lambda ask: OUT if ask.chance(0.7) else some("open")(ask),
     "user": said,
     "uuid": some("page"),
     "uuids": several("page"),
@@ -252,6 +270,14 @@ FIELDS: dict[str, Callable[[Ask], object]] = {
     "Conversation.fork id": lambda ask: OUT if ask.chance(0.4) else conversation(ask),
     "Conversation.step call_id": one_of(OUT, "call_1", "call_2"),
     "Conversation.begin messages": opening,
+    "POST /v1/turns/step turn_id": some("open"),
+    "Conversation.step turn": some("open"),
+    "POST /v1/turns/extend turn_id": some("open"),
+    "Conversation.extend turn": some("open"),
+    "POST /v1/turns/complete turn_id": some("open"),
+    "Conversation.complete turn": some("open"),
+    "POST /v1/turns/abort turn_id": some("open"),
+    "Conversation.abort turn": some("open"),
     "Conversation.call_tool turn": one_of(OUT),
     "Conversation.extend messages": lambda ask: messages(ask)[1:],
     "Memory.import_facts source": deer_flow,
@@ -268,7 +294,9 @@ def value(place: str, name: str, ask: Ask) -> object:
     """A value for a field; raises `LookupError` for one that has no recipe."""
     recipe = FIELDS.get(f"{place} {name}") or FIELDS.get(name)
     if recipe is None:
-        raise LookupError(f"{place}: nobody has said what to send as {name!r}: add it to tests/crossing/values.py")
+        raise LookupError(
+            f"{place}: nobody has said what to send as {name!r}: add it to tests/crossing/values.py"
+        )
     return recipe(ask)
 
 

@@ -75,7 +75,12 @@ class Verb:
 
 def verbs_of(*faces: type) -> dict[str, Verb]:
     """All there are."""
-    found = [Verb(face, name, _fields(face, name)) for face in faces for name in dir(face) if not name.startswith("_")]
+    found = [
+        Verb(face, name, _fields(face, name))
+        for face in faces
+        for name in dir(face)
+        if not name.startswith("_")
+    ]
     return {verb.name: verb for verb in found}
 
 
@@ -100,8 +105,8 @@ class Deed:
 
 def deed_of(verb: Verb, ask: Ask, memory: Memory, named: Named, folder: Path) -> Deed:
     """One call of a verb."""
-    if verb.name in _SPECIAL:
-        return _SPECIAL[verb.name](ask, memory, named, folder)
+    if verb.name in SPECIAL:
+        return SPECIAL[verb.name](ask, memory, named, folder)
     given = _timed(filled(verb.name, verb.fields, ask))
     if verb.of_conversation:
         handle, told = _handle(ask, memory, named)
@@ -116,7 +121,11 @@ def _timed(given: dict) -> dict:
 
 def _whose(verb: Verb, named: Named) -> dict[str, Any]:
     said = {"tenant": named.tenant, "user_id": named.user, "conversation_id": named.conversation}
-    return {name: one for name, one in said.items() if name in verb.fields and (one is not None or verb.fields[name])}
+    return {
+        name: one
+        for name, one in said.items()
+        if name in verb.fields and (one is not None or verb.fields[name])
+    }
 
 
 def _handle(ask: Ask, memory: Memory, named: Named) -> tuple[Conversation, dict]:
@@ -154,7 +163,10 @@ def _rebuild(ask: Ask, memory: Memory, named: Named, folder: Path) -> Deed:
 
 def _replay(ask: Ask, memory: Memory, named: Named, folder: Path) -> Deed:
     handle, told = _handle(ask, memory, named)
-    call, changes = str(value("Conversation.replay", "call_id", ask)), value("Conversation.replay", "changes", ask)
+    call, changes = (
+        str(value("Conversation.replay", "call_id", ask)),
+        value("Conversation.replay", "changes", ask),
+    )
     return Deed(told | {"call_id": call, "changes": changes}, lambda: handle.replay(call, **changes))
 
 
@@ -171,7 +183,7 @@ def _workspace(ask: Ask, memory: Memory, named: Named, folder: Path) -> Deed:
     return Deed(told | {"run": str(run), "result": result}, make)
 
 
-_SPECIAL = {
+SPECIAL = {
     "Memory.export": _export,
     "Memory.import_": _import,
     "Memory.rebuild": _rebuild,
@@ -188,5 +200,7 @@ async def returned(deed: Deed) -> Answer:
         return Answer(type(error).__name__, f"{error} {error.__cause__}")
     except Exception:
         return Answer(500, format_exc())
-    data = plain({"id": result.id, "scope": result.scope}) if isinstance(result, Conversation) else plain(result)
+    data = (
+        plain({"id": result.id, "scope": result.scope}) if isinstance(result, Conversation) else plain(result)
+    )
     return Answer(200, json.dumps(data, ensure_ascii=False, default=str), [data])

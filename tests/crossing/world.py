@@ -22,7 +22,7 @@ SHARED = {
 NAMESAKE = "ada"
 WRONG_KEY = f"pf_{'0' * 12}_{'0' * 43}"
 #: The share of ids that are guessed, and how many of the speaker's own are still thought of.
-GUESSES, LATEST = 0.3, 12
+GUESSES, LATEST = 0.25, 8
 
 
 #: How far a call reaches that names a conversation and no user: nobody's conversation alone, or, as an operator's does, all of the
@@ -47,6 +47,7 @@ class Id:
 
     name: str
     owner: Owner
+    conversation: str | None
     #: Where it came from, which is the same when a round is played again.
     origin: str
 
@@ -69,12 +70,12 @@ class World:
     #: Conversations that their owners have written to.
     begun: dict[Owner, list[str]] = field(default_factory=lambda: defaultdict(list))
 
-    def learn(self, kind: str, name: str, owner: Owner) -> None:
+    def learn(self, kind: str, name: str, owner: Owner, conversation: str | None = None) -> None:
         """An id that its owner was given."""
         if any(one.name == name and one.owner == owner for one in self.ids[kind]):
             return
         self._brought += 1
-        self.ids[kind].append(Id(name, owner, f"{self.call} {self._brought}"))
+        self.ids[kind].append(Id(name, owner, conversation, f"{self.call} {self._brought}"))
 
     def begin(self, call: int) -> None:
         self.call, self._brought = call, 0
@@ -122,10 +123,15 @@ def speaker_of(caller: Caller, viewer: Viewer) -> Owner:
 async def new_world(names: Names, keys) -> World:
     """A round's people, with keys for those of its own tenants; the default tenant is for callers without a key."""
     tenants = [_new_tenant(names), _new_tenant(names)]
-    people = [_new_person(names, tenant) for tenant in [*tenants, DEFAULT_TENANT] for _ in range(2)]
+    people = [_new_person(names, tenant) for tenant in [*tenants, DEFAULT_TENANT]]
     people += [Owner(tenant, NAMESAKE) for tenant in tenants]
     people += [Owner(tenant, None) for tenant in [*tenants, DEFAULT_TENANT]]
-    world = World(names, tenants, people, [Caller("no key"), Caller("no key"), Caller("a wrong key", WRONG_KEY, known=False)])
+    world = World(
+        names,
+        tenants,
+        people,
+        [Caller("no key"), Caller("no key"), Caller("a wrong key", WRONG_KEY, known=False)],
+    )
     for owner in people:
         if owner.tenant in tenants:
             world.callers.append(await _with_key(owner, keys))
@@ -157,16 +163,20 @@ class Ask:
     world: World
     dice: Random
     speaker: Owner
+    #: The conversation that is named, if one is: most ids are of that one.
+    conversation: str | None = None
 
     def chance(self, share: float) -> bool:
         return self.dice.random() < share
 
     def some(self, kind: str) -> str | None:
         """An id: mostly the speaker's own, else one that everybody uses, else another's."""
-        if self.chance(0.2) and kind in SHARED:
+        if kind in SHARED and self.chance(0.15):
             return self.dice.choice(SHARED[kind])
         pool = self.world.ids[kind]
-        own = [one for one in pool if one.owner == self.speaker][-LATEST:]
+        own = [one for one in pool if one.owner == self.speaker]
+        here = [one for one in own if one.conversation == self.conversation]
+        own = (here if self.conversation and here and kind != "conversation" else own)[-LATEST:]
         return self._picked(own if own and not self.chance(GUESSES) else pool)
 
     def _picked(self, pool: Sequence[Id]) -> str | None:

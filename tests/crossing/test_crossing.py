@@ -1,0 +1,150 @@
+"""No call of anybody tells what is another's: not a word, not an id, in no answer, refusal, log or metric."""
+
+import os
+
+import pytest
+
+from pagefile import Conversation, Memory, Settings
+from pagefile.records import Scope
+from pagefile.service import auth
+from pagefile.service.app import create_app
+from pagefile.testing.valkey import ValkeyServer
+from tests.faults.moods import Endpoint
+from tests.integration.postgres.serving import fresh_url
+
+from . import routes, verbs
+from .owners import NOBODY, Names, Owner, Viewer
+from .playing import play, playing, settings_of
+from .values import FIELDS, WHOSE
+
+#: `make soak` plays a hundred times as many; another seed plays others: `CROSSING_SEED=7 make test ARGS=tests/crossing`.
+CALLS = 2000
+SEED = int(os.environ.get("CROSSING_SEED", "1"))
+
+
+@pytest.fixture
+def embedder():
+    with Endpoint() as endpoint:
+        yield endpoint.url
+
+
+@pytest.mark.slow
+async def test_nothing_crosses_on_sqlite(tmp_path, embedder):
+    """Random calls over every verb and every route, by users of two tenants who use the same ids and guess each other's."""
+    settings = settings_of(f"sqlite:///{tmp_path}/crossing.db", embedder)
+    async with playing(settings, tmp_path) as player:
+        found = await play(player, SEED, CALLS)
+    assert found is None, found
+
+
+@pytest.mark.slow
+async def test_nothing_crosses_on_postgres_and_valkey(tmp_path, embedder):
+    """The same where the database and the cache are servers."""
+    with ValkeyServer() as cache:
+        async with playing(settings_of(fresh_url(), embedder, cache.url), tmp_path) as player:
+            found = await play(player, SEED, CALLS)
+    assert found is None, found
+
+
+# -- that it plays everything -------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def service():
+    return create_app(Settings(url="memory://"))
+
+
+def test_every_route_has_a_recipe(service):
+    """A new one is played, or this fails by its name."""
+    known = routes.routes_of(service)
+    assert set(known) == set(routes.WEIGHTS)
+    lacking = [
+        f"{route.name} {name}"
+        for route in known.values()
+        for name in route.fields
+        if not _has_recipe(route.name, name)
+    ]
+    assert [] == lacking
+
+
+def test_every_verb_has_a_recipe():
+    """A new one is played, or this fails by its name."""
+    known = verbs.verbs_of(Memory, Conversation)
+    assert set(known) == set(verbs.WEIGHTS) | set(verbs.LEFT_OUT)
+    played = [verb for name, verb in known.items() if name in verbs.WEIGHTS and name not in verbs.SPECIAL]
+    lacking = [
+        f"{verb.name} {name}" for verb in played for name in verb.fields if not _has_recipe(verb.name, name)
+    ]
+    assert [] == lacking
+
+
+def _has_recipe(place: str, field: str) -> bool:
+    return field in WHOSE or field in FIELDS or f"{place} {field}" in FIELDS
+
+
+# -- that it can fail ---------------------------------------------------------------------------------------------------------
+
+
+async def test_a_guard_that_forgets_to_look_is_found(tmp_path, embedder, monkeypatch):
+    """Whose conversation it is, the service no longer asks; and what is said is still refused below, but no longer in words of ours."""
+
+    async def _looks_away(value, principal, request):
+        return value
+
+    monkeypatch.setattr(auth, "_narrowed", _looks_away)
+    async with playing(settings_of("memory://", embedder), tmp_path) as player:
+        found = await play(player, SEED, 400)
+    assert found is not None
+    assert f"seed {SEED}" in found
+
+
+async def test_a_listing_that_forgets_its_user_is_found(tmp_path, embedder, monkeypatch):
+    """One of all verbs reads the whole tenant for whoever asks."""
+    own = Memory.pages
+
+    async def everybodys(self, *, user_id=None, **given):
+        return await own(self, **given)
+
+    monkeypatch.setattr(Memory, "pages", everybodys)
+    async with playing(settings_of("memory://", embedder), tmp_path) as player:
+        found = await play(player, SEED, CALLS)
+    assert found is not None
+    assert "pages" in found.splitlines()[0]
+
+
+def test_who_may_read_what():
+    """A user reads their own, a tenant's key all of the tenant, and nobody what is another tenant's."""
+    names = Names()
+    ada, bob, other = Owner("t", "ada"), Owner("t", "bob"), Owner("other", "ada")
+    said, told, far = (names.make("t", owner) for owner in (ada, bob, other))
+    text = f"{said.upper()} {told} {far}"
+    assert {told, far} == set(names.crossed(text, Viewer("t", "ada")))
+    assert {far} == set(names.crossed(text, Viewer("t", whole=True)))
+    assert {said, told, far} == set(names.crossed(text, NOBODY))
+    assert {told} == set(names.crossed(text, Viewer("t", "ada"), sent=far))
+    assert Scope("t", "ada").user == ada.user
+
+
+def test_names_are_found_inside_of_images():
+    """A picture is sent as base 64."""
+    names = Names()
+    hidden = names.make("t", Owner("t", "ada"))
+    from base64 import b64encode
+
+    data = b64encode(f"some bytes before {hidden} and behind it".encode()).decode()
+    assert {hidden} == set(names.crossed(f'{{"url":"data:image/png;base64,{data}"}}', NOBODY))
+
+
+async def test_the_shortest_trace_is_told(tmp_path, embedder, monkeypatch):
+    """What is left of hundreds of calls are the few that show it: somebody says something, another is told."""
+    own = Memory.facts
+
+    async def of_all(self, user_id, tenant=None, **given):
+        users = [head.scope.user for head in await self.conversations(tenant=tenant) if head.scope.user]
+        return [fact for user in {user_id, *users} for fact in await own(self, user, tenant, **given)]
+
+    monkeypatch.setattr(Memory, "facts", of_all)
+    async with playing(settings_of("memory://", embedder), tmp_path) as player:
+        found = await play(player, SEED, CALLS)
+    assert found is not None
+    assert len(found.splitlines()) < 20
