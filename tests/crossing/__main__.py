@@ -10,7 +10,6 @@ import anyio
 
 from pagefile.testing.postgres import PostgresServer
 from pagefile.testing.valkey import ValkeyServer
-from tests.faults.moods import Endpoint
 
 from .playing import play, playing, settings_of
 
@@ -28,13 +27,13 @@ def main() -> int:
 
 
 def _played(engine: str, calls: int, seed: int) -> str | None:
-    with tempfile.TemporaryDirectory(prefix="pagefile-crossing-") as name, Endpoint() as endpoint:
+    with tempfile.TemporaryDirectory(prefix="pagefile-crossing-") as name:
         folder = Path(name)
         if engine == "sqlite":
-            settings = settings_of(f"sqlite:///{folder}/crossing.db", endpoint.url)
+            settings = settings_of(f"sqlite:///{folder}/crossing.db")
             return anyio.run(_play, settings, folder, calls, seed)
         with PostgresServer() as server, ValkeyServer() as cache:
-            settings = settings_of(server.url("crossing"), endpoint.url, cache.url)
+            settings = settings_of(server.url("crossing"), cache.url)
             return anyio.run(_play, settings, folder, calls, seed)
 
 

@@ -3,8 +3,8 @@
 import json
 import logging
 from collections import Counter
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -15,11 +15,12 @@ import httpx
 from fastapi import FastAPI
 
 from pagefile import Conversation, Memory, Settings
+from pagefile.inspector.filling import filling
 from pagefile.ports import ChatModel, Spoken, ToolCall
 from pagefile.records import DEFAULT_TENANT
 from pagefile.service.app import create_app
-from pagefile.settings import ArchiveSettings, EmbedderSettings, MemorySettings
-from tests.faults.moods import DIMENSION
+from pagefile.settings import ArchiveSettings, MemorySettings
+from pagefile.testing import HashingEmbedder
 
 from . import routes, verbs
 from .answers import Answer, learn
@@ -92,6 +93,19 @@ class Lines(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         self._lines.append(self._formatter.format(record))
+
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        """Hear everything that Pagefile has to say."""
+        logger = logging.getLogger("pagefile")
+        before = logger.level
+        logger.addHandler(self)
+        logger.setLevel(logging.DEBUG)
+        try:
+            yield
+        finally:
+            logger.removeHandler(self)
+            logger.setLevel(before)
 
     def taken(self) -> str:
         lines, self._lines = self._lines, []
@@ -167,7 +181,7 @@ class Player:
         told = NOBODY if target.names_nobody else viewer
         await self._search(target, answer, told, sent)
         if viewer is NOBODY and not (answer.refused or target.names_nobody):
-            raise Crossing(
+            raise CrossingError(
                 f"{place} was answered ({answer.status}), but {caller.called} may not name {named}."
             )
         self._take_up(target, world, answer, told, ask.speaker, sent, named)
@@ -182,7 +196,7 @@ class Player:
     async def _search(self, target: Route | Verb, answer: Answer, viewer: Viewer, sent: str) -> None:
         found = self.names.crossed(answer.text, viewer, sent)
         if found:
-            raise Crossing(
+            raise CrossingError(
                 f"{target.name} told {viewer} of {_told(found)}:\n{_around(answer.text, next(iter(found)))}"
             )
         if answer.status == 500:
@@ -311,7 +325,7 @@ def _around(text: str, name: str) -> str:
 # -- services and rounds --------------------------------------------------------------------------------------------------------
 
 
-def settings_of(url: str, embedder: str, sessions: str | None = None) -> Settings:
+def settings_of(url: str, sessions: str | None = None) -> Settings:
     """Everything that brings texts back is on, and with little text already."""
     return Settings(
         url=url,
@@ -322,30 +336,25 @@ def settings_of(url: str, embedder: str, sessions: str | None = None) -> Setting
         window_tokens=6000,
         recent_turns=2,
         archive=ArchiveSettings(threshold=400, page_from=200, reuse_s=9999.0, strategy="hybrid"),
-        memory=MemorySettings(extract="rules"),
-        embedder=EmbedderSettings(name="stub", base_url=embedder, api_key="none", dimension=DIMENSION),
+        memory=MemorySettings(extract="rules", embeddings=True),
     )
 
 
 @asynccontextmanager
 async def playing(settings: Settings, folder: Path) -> AsyncGenerator[Player]:
-    """A service in this process, and whoever plays on it."""
+    """A service in this process, and whoever plays on it. It is opened here, with an embedder and a model that need no network."""
     app, log = create_app(settings), Lines()
     transport = httpx.ASGITransport(app=app, raise_app_exceptions=False)
-    logger = logging.getLogger("pagefile")
-    before = logger.level
-    logger.addHandler(log)
-    logger.setLevel(logging.DEBUG)
-    try:
+    with log.listening():
         async with (
-            app.router.lifespan_context(app),
+            Memory.open(
+                settings=settings, embedder=HashingEmbedder(), meter=app.state.meter
+            ) as app.state.memory,
+            filling() as app.state.filling,
             httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8780") as client,
         ):
             app.state.model = Echo()
             yield Player(app, client, folder, log)
-    finally:
-        logger.removeHandler(log)
-        logger.setLevel(before)
 
 
 async def play(player: Player, seed: int, calls: int, tell=lambda line: None) -> str | None:

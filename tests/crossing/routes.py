@@ -28,7 +28,7 @@ WEIGHTS = {
     "POST /v1/checkpoints": 3, "GET /v1/checkpoints": 2, "GET /v1/resets": 1, "POST /v1/reset": 1, "POST /v1/facts": 5,
     "GET /v1/facts": 4, "GET /v1/facts/revisions": 3, "POST /v1/facts/undo": 2, "POST /v1/facts/import": 2,
     "POST /v1/facts/retract": 3, "POST /v1/forget": 1, "GET /v1/export": 3, "POST /v1/import": 4, "POST /v1/settle": 1,
-    "GET /healthz": 1, "GET /readyz": 1, "GET /metrics": 1, "GET /openapi.json": 1, "GET /docs": 1, "GET /problems/{code}": 1,
+    "GET /healthz": 1, "GET /readyz": 1, "GET /metrics": 1, "GET /openapi.json": 1, "GET /docs": 0.2, "GET /problems/{code}": 1,
     "GET /style.css": 1, "GET /": 2, "GET /index.json": 2, "GET /inspector": 1,
     "GET /inspector/conversations": 1, "GET /inspector/conversations.json": 1, "GET /inspector/conversation": 1,
     "GET /inspector/conversation.json": 1, "GET /inspector/calls": 1, "GET /inspector/calls.json": 1, "GET /inspector/call": 1,

@@ -9,7 +9,6 @@ from pagefile.records import Scope
 from pagefile.service import auth
 from pagefile.service.app import create_app
 from pagefile.testing.valkey import ValkeyServer
-from tests.faults.moods import Endpoint
 from tests.integration.postgres.serving import fresh_url
 
 from . import routes, verbs
@@ -22,26 +21,20 @@ CALLS = 2000
 SEED = int(os.environ.get("CROSSING_SEED", "1"))
 
 
-@pytest.fixture
-def embedder():
-    with Endpoint() as endpoint:
-        yield endpoint.url
-
-
 @pytest.mark.slow
-async def test_nothing_crosses_on_sqlite(tmp_path, embedder):
+async def test_nothing_crosses_on_sqlite(tmp_path):
     """Random calls over every verb and every route, by users of two tenants who use the same ids and guess each other's."""
-    settings = settings_of(f"sqlite:///{tmp_path}/crossing.db", embedder)
+    settings = settings_of(f"sqlite:///{tmp_path}/crossing.db")
     async with playing(settings, tmp_path) as player:
         found = await play(player, SEED, CALLS)
     assert found is None, found
 
 
 @pytest.mark.slow
-async def test_nothing_crosses_on_postgres_and_valkey(tmp_path, embedder):
+async def test_nothing_crosses_on_postgres_and_valkey(tmp_path):
     """The same where the database and the cache are servers."""
     with ValkeyServer() as cache:
-        async with playing(settings_of(fresh_url(), embedder, cache.url), tmp_path) as player:
+        async with playing(settings_of(fresh_url(), cache.url), tmp_path) as player:
             found = await play(player, SEED, CALLS)
     assert found is None, found
 
@@ -85,20 +78,20 @@ def _has_recipe(place: str, field: str) -> bool:
 # -- that it can fail ---------------------------------------------------------------------------------------------------------
 
 
-async def test_a_guard_that_forgets_to_look_is_found(tmp_path, embedder, monkeypatch):
+async def test_a_guard_that_forgets_to_look_is_found(tmp_path, monkeypatch):
     """Whose conversation it is, the service no longer asks; and what is said is still refused below, but no longer in words of ours."""
 
     async def _looks_away(value, principal, request):
         return value
 
     monkeypatch.setattr(auth, "_narrowed", _looks_away)
-    async with playing(settings_of("memory://", embedder), tmp_path) as player:
+    async with playing(settings_of("memory://"), tmp_path) as player:
         found = await play(player, SEED, 400)
     assert found is not None
     assert f"seed {SEED}" in found
 
 
-async def test_a_listing_that_forgets_its_user_is_found(tmp_path, embedder, monkeypatch):
+async def test_a_listing_that_forgets_its_user_is_found(tmp_path, monkeypatch):
     """One of all verbs reads the whole tenant for whoever asks."""
     own = Memory.pages
 
@@ -106,7 +99,7 @@ async def test_a_listing_that_forgets_its_user_is_found(tmp_path, embedder, monk
         return await own(self, **given)
 
     monkeypatch.setattr(Memory, "pages", everybodys)
-    async with playing(settings_of("memory://", embedder), tmp_path) as player:
+    async with playing(settings_of("memory://"), tmp_path) as player:
         found = await play(player, SEED, CALLS)
     assert found is not None
     assert "pages" in found.splitlines()[0]
@@ -135,7 +128,7 @@ def test_names_are_found_inside_of_images():
     assert {hidden} == set(names.crossed(f'{{"url":"data:image/png;base64,{data}"}}', NOBODY))
 
 
-async def test_the_shortest_trace_is_told(tmp_path, embedder, monkeypatch):
+async def test_the_shortest_trace_is_told(tmp_path, monkeypatch):
     """What is left of hundreds of calls are the few that show it: somebody says something, another is told."""
     own = Memory.facts
 
@@ -144,7 +137,7 @@ async def test_the_shortest_trace_is_told(tmp_path, embedder, monkeypatch):
         return [fact for user in {user_id, *users} for fact in await own(self, user, tenant, **given)]
 
     monkeypatch.setattr(Memory, "facts", of_all)
-    async with playing(settings_of("memory://", embedder), tmp_path) as player:
+    async with playing(settings_of("memory://"), tmp_path) as player:
         found = await play(player, SEED, CALLS)
     assert found is not None
     assert len(found.splitlines()) < 20
