@@ -180,7 +180,7 @@ def _workspace(ask: Ask, memory: Memory, named: Named, folder: Path) -> Deed:
         before = await space.lookup(tool, given)
         return [before, await space.absorb(tool, given, result), space.text(), space.notes.get_stats()]
 
-    return Deed(told | {"run": str(run), "result": result}, make)
+    return Deed(told | {"run": None if run is OUT else run, "result": result}, make)
 
 
 SPECIAL = {
