@@ -3,9 +3,10 @@
 import json
 import logging
 from collections import Counter
-from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from random import Random
 from time import monotonic
@@ -38,6 +39,8 @@ PLANTING = {"POST /v1/turns": 4, "Conversation.record": 2, "POST /v1/facts": 2, 
 #: Every so many calls, the metrics are searched.
 MEASURED = 100
 SHORTENING_S = 60.0
+#: The share of calls that send again what another has sent, with the same idempotency key.
+REPEATED = 0.25
 LIBRARY = Caller("the library")
 #: What may write to a conversation that nobody has begun, without beginning it. See OWNERSHIP.
 LOOSE = frozenset({"POST /v1/context", "Conversation.context"})
@@ -156,25 +159,20 @@ class Player:
 
     # -- one call -------------------------------------------------------------------------------------------------------
 
-    async def _call(self, world: World, dice: Random, trace: list[str], weights: Mapping[str, int]) -> None:
+    async def _call(self, world: World, dice: Random, trace: list[str], weights: Mapping[str, float]) -> None:
         place = dice.choices(list(weights), list(weights.values()))[0]
         target = self.routes.get(place) or self.verbs[place]
         caller = self._caller(target, world, dice)
-        named = _named(target, caller, world, dice)
+        again = _again(target, world, dice)
+        named = replace(again[0]) if again else _named(target, caller, world, dice)
         viewer = viewer_of(caller, named, reach=target.reach)
         ask = Ask(world, dice, speaker_of(caller, viewer))
-        _name_conversation(target, named, ask)
-        viewer = viewer_of(caller, named, reach=target.reach)
-        if isinstance(target, Route):
-            request = routes.request_of(target, ask, caller, named)
-            sent = _sent(request)
-            trace.append(f"{place} by {caller.called}: {sent}")
-            answer = await routes.answered(self.client, request)
-        else:
-            deed = verbs.deed_of(target, ask, self.memory, named, self.folder)
-            sent = json.dumps(deed.says, ensure_ascii=False, default=str)
-            trace.append(f"{place}: {sent}")
-            answer = await verbs.returned(deed)
+        if again is None:
+            _name_conversation(target, named, ask)
+            viewer = viewer_of(caller, named, reach=target.reach)
+        sent, making = self._made(target, ask, caller, named, again and again[1])
+        trace.append(f"{place} by {caller.called}: {sent}")
+        answer = await making()
         trace[-1] += f" -> {answer.status}"
         self.played += 1
         self.counts[f"{place} {'refused' if answer.refused else 'answered'}"] += 1
@@ -185,6 +183,22 @@ class Player:
                 f"{place} was answered ({answer.status}), but {caller.called} may not name {named}."
             )
         self._take_up(target, world, answer, told, ask.speaker, sent, named)
+
+    def _made(
+        self, target: Route | Verb, ask: Ask, caller: Caller, named: Named, again: httpx.Request | None
+    ) -> tuple[str, Callable[[], Awaitable[Answer]]]:
+        """What a call says, and how it is made."""
+        if isinstance(target, Verb):
+            deed = verbs.deed_of(target, ask, self.memory, named, self.folder)
+            return json.dumps(deed.says, ensure_ascii=False, default=str), partial(verbs.returned, deed)
+        if again is not None:
+            request = routes.sent_by(caller, again)
+        else:
+            request = routes.request_of(target, ask, caller, named)
+        sent = _sent(request)
+        if "idempotency-key" in request.headers and not any(map(is_text, found_in(sent))):
+            ask.world.once.setdefault(target.name, []).append((named, request))
+        return sent, partial(routes.answered, self.client, request)
 
     def _caller(self, target: Route | Verb, world: World, dice: Random) -> Caller:
         if isinstance(target, Verb):
@@ -246,6 +260,12 @@ class Player:
             await self._search(
                 self.routes["GET /v1/export"], Answer(response.status_code, response.text), viewer, ""
             )
+
+
+def _again(target: Route | Verb, world: World, dice: Random) -> tuple[Named, httpx.Request] | None:
+    """What somebody sent before with an idempotency key, and no words of their own in it: another sends the very same."""
+    earlier = world.once.get(target.name, [])
+    return dice.choice(earlier) if earlier and dice.random() < REPEATED else None
 
 
 def _named(target: Route | Verb, caller: Caller, world: World, dice: Random) -> Named:
@@ -357,22 +377,26 @@ async def playing(settings: Settings, folder: Path) -> AsyncGenerator[Player]:
             yield Player(app, client, folder, log)
 
 
-async def play(player: Player, seed: int, calls: int, tell=lambda line: None) -> str | None:
+async def play(
+    player: Player, seed: int, calls: int, tell=lambda line: None, *, shorten_s: float = SHORTENING_S
+) -> str | None:
     """So many calls, in rounds; returns what crossed, with the seed and the fewest calls that show it, or None."""
     for number in range(0, calls, ROUND):
         name, asked = f"{seed} {number}", range(min(ROUND, calls - number))
         found = await _crossing(player, name, asked)
         if found is not None:
             tell(f"found at call {found.at} of round {number}, looking for fewer calls")
-            shortest = await shortened(player, name, range(found.at + 1), found)
+            shortest = await shortened(player, name, range(found.at + 1), found, shorten_s)
             return f"seed {seed}, round {number}, call {found.at}: {shortest}"
         tell(f"{number + len(asked)} calls")
     return None
 
 
-async def shortened(player: Player, name: str, calls: Sequence[int], found: CrossingError) -> CrossingError:
-    """The same crossing with fewer calls, as far as a minute gets: parts are left out, ever smaller ones."""
-    kept, size, end = list(calls), max(1, len(calls) // 2), monotonic() + SHORTENING_S
+async def shortened(
+    player: Player, name: str, calls: Sequence[int], found: CrossingError, most_s: float
+) -> CrossingError:
+    """The same crossing with fewer calls, as far as so many seconds get: parts are left out, ever smaller ones."""
+    kept, size, end = list(calls), max(1, len(calls) // 2), monotonic() + most_s
     while monotonic() < end:
         at, before = 0, len(kept)
         while at < len(kept) - 1 and monotonic() < end:

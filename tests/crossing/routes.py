@@ -50,7 +50,7 @@ FORM_FIELDS = {"what": one_of("add", "edit", "retract", "undo"), "fact_id": some
                "pinned": one_of("yes", "no"), "revision": one_of("0", "1"), "category": label, "attribute": label, "message": asked,
                "sample": one_of(OUT, OUT, "1"), "next": one_of("/inspector/conversations", "//elsewhere")}  # fmt: skip
 #: Keys that everybody sends: an answer that is kept for one must not be given to another.
-ONCE_KEYS = ("same-0", "same-1", "same-2")
+ONCE_KEYS = tuple(f"same-{number}" for number in range(40))
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +131,17 @@ def request_of(route: Route, ask: Ask, caller: Caller, named: Named) -> httpx.Re
     return _request(route, headers, whose | given)
 
 
+def sent_by(caller: Caller, earlier: httpx.Request) -> httpx.Request:
+    """The same request once more, by another."""
+    kept = {
+        name: one
+        for name, one in earlier.headers.items()
+        if name in {"content-type", "accept", "idempotency-key"}
+    }
+    shown = {"Authorization": f"Bearer {caller.key}"} if caller.key else {}
+    return httpx.Request(earlier.method, earlier.url, headers=kept | shown, content=earlier.content)
+
+
 def _whose(route: Route, named: Named) -> dict[str, object]:
     said_ = {"tenant": named.tenant, "user_id": named.user, "conversation_id": named.conversation}
     return {
@@ -146,7 +157,7 @@ def _headers(route: Route, ask: Ask, caller: Caller) -> dict[str, str]:
         headers["Cookie"] = f"{KEY}={caller.key}"
     elif caller.key is not None:
         headers |= ask.dice.choice([{"Authorization": f"Bearer {caller.key}"}, {"X-API-Key": caller.key}])
-    if route.method == "POST" and ask.chance(0.15):
+    if route.method == "POST" and ask.chance(0.2):
         headers["Idempotency-Key"] = ask.dice.choice(ONCE_KEYS)
     if ask.chance(0.05):
         headers["If-None-Match"] = "*"

@@ -8,6 +8,8 @@ from random import Random
 from typing import Literal
 from zlib import crc32
 
+import httpx
+
 from pagefile.records import DEFAULT_TENANT, Scope
 from pagefile.stores.secrets import new_key
 
@@ -53,6 +55,15 @@ class Id:
 
 
 @dataclass
+class Named:
+    """What a call says of whose memory it means."""
+
+    tenant: str | None = None
+    user: str | None = None
+    conversation: str | None = None
+
+
+@dataclass
 class World:
     """One round: nobody else has these names. Calls add the ids that they were given."""
 
@@ -67,6 +78,8 @@ class World:
     _brought: int = 0
     #: The lines of each owner's last export.
     exports: dict[Owner, list[str]] = field(default_factory=dict)
+    #: Requests with idempotency keys, and whose memory they mean.
+    once: dict[str, list[tuple[Named, httpx.Request]]] = field(default_factory=dict)
     #: Conversations that their owners have written to.
     begun: dict[Owner, list[str]] = field(default_factory=lambda: defaultdict(list))
 
@@ -88,15 +101,6 @@ class World:
         for owner in self.begun:
             if owner.tenant == tenant:
                 self.begun[owner].clear()
-
-
-@dataclass
-class Named:
-    """What a call says of whose memory it means."""
-
-    tenant: str | None = None
-    user: str | None = None
-    conversation: str | None = None
 
 
 def viewer_of(caller: Caller, named: Named, *, reach: Reach) -> Viewer:
