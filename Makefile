@@ -14,8 +14,9 @@ DB ?=
 ARGS ?=
 # How many test files run at once.
 WORKERS ?= 2
-# `make soak SOAK_MINUTES=6`.
+# `make soak SOAK_MINUTES=6 CROSSING_CALLS=20000`.
 SOAK_MINUTES ?= 30
+CROSSING_CALLS ?= 200000
 
 # pyright's wheel brings the checker itself: use that one, and ask nobody whether there is a newer one.
 unexport PYRIGHT_PYTHON_FORCE_VERSION
@@ -72,8 +73,9 @@ fuzz: $(READY) ## Fuzz the readers of text and files, guided by coverage (ARGS='
 findings: $(READY) ## Run what strangers found, with the races and loads, and print what is still open (ARGS=… goes to pytest)
 	$(BIN)/python scripts/findings.py $(ARGS)
 
-soak: $(READY) ## Load the service for SOAK_MINUTES=30: memory, files, threads and tasks must stay flat
+soak: $(READY) ## Load the service for SOAK_MINUTES=30, which must stay flat; then CROSSING_CALLS=200000 calls, of which none may cross
 	$(BIN)/python -m tests.faults.soak --minutes $(SOAK_MINUTES)
+	$(BIN)/python -m tests.crossing --calls $(CROSSING_CALLS)
 
 format: $(READY) ## Format the code and mend what ruff can mend
 	$(BIN)/ruff format

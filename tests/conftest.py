@@ -25,7 +25,7 @@ settings.load_profile("default")
 
 
 #: Folders with the longest files; what is long and begins last is waited for alone.
-_LONGEST_FIRST = ("faults", "integration", "property", "acceptance")
+_LONGEST_FIRST = ("faults", "crossing", "integration", "property", "acceptance")
 
 
 def pytest_collection_modifyitems(items):

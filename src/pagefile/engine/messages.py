@@ -21,7 +21,6 @@ from pagefile.shapes import (
     answered_steps,
     calls_of,
     given_back,
-    note,
     parsed,
     prepared,
     question,
@@ -251,10 +250,9 @@ class Desk:
             try:
                 found[media.blob] = await self._engine.store.media.load(self._scope, media.blob)
             except NotFoundError:
+                # Its name is what somebody wrote, and whose it is the log does not tell: `pagefile verify` does.
                 logger.warning(
-                    "%s of turn %s is only named: its bytes are not in the store any more",
-                    note(media),
-                    turn.id,
+                    "media is only named, because its bytes are gone: %s %s", media.kind, media.blob
                 )
         return found
 

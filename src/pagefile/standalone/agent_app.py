@@ -180,7 +180,7 @@ class AgentApp:
             session.message_context.mode = FULL_HISTORY
             await self._save(scope, session)
         except PagefileError as error:
-            logger.warning("could not save the mode %s of %r: %s", FULL_HISTORY, scope.conversation, error)
+            logger.warning("could not save the mode %s: %s", FULL_HISTORY, error)
 
     # -- sessions -------------------------------------------------------------------------------------------------------
 

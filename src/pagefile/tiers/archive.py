@@ -12,7 +12,7 @@ from uuid import UUID, uuid5
 import anyio
 import anyio.to_thread
 
-from pagefile.errors import ErasedError, HandleNotFoundError, StoreError
+from pagefile.errors import ConflictError, ErasedError, HandleNotFoundError, StoreError
 from pagefile.ports import Clock, Meter, PageDraft, PurgeRequest, Store
 from pagefile.records import ErasureReceipt, JsonObject, JsonValue, Page, PageHit, Scope, Step
 from pagefile.text.clip import clip
@@ -182,6 +182,9 @@ class Archive(Tier):
         try:
             page = await self._admitted(scope, step, turn_id, admit)
         except StoreError as error:
+            if type(error) is ConflictError:
+                # The conversation is another's: nothing has failed, and the log refuses the turn as well.
+                raise
             return self._cut(step, error)
         if len(step.result) <= self._rules.threshold:
             return measured_step(_with_page(step, page), self._counter.count)

@@ -187,7 +187,7 @@ class Checkpoints:
             await self._apply_patiently(prepared.draft)
         except ConflictError:
             # Another process was faster, or the conversation was reset: its view of things holds.
-            logger.info("a checkpoint of %r was superseded before it took effect", scope.conversation)
+            logger.info("a checkpoint was superseded before it took effect")
         return (await self._view(scope)).head.live_tokens
 
     async def _prepare(self, scope: Scope, view: LogView, rules: WindowRules) -> _Prepared | None:

@@ -146,7 +146,7 @@ class FactLearner:
 
     async def _kept(self, proposal: Proposal, turn: Turn, later: frozenset[str], epoch: int) -> bool:
         if proposal.quote.strip() == "" or proposal.quote not in own_words(turn.user or ""):
-            logger.info("a proposed fact was refused: its quote is not in turn %r", turn.id)
+            logger.info("a proposed fact was refused: its quote is not in its turn")
             self._meter.count("pagefile_facts_total", outcome="rejected")
             return False
         draft = Draft(

@@ -578,7 +578,8 @@ async def test_one_missing_picture_costs_only_itself(memory, monkeypatch, caplog
         assert [*LOOKED, *SEEN, *SAID, *more] == back[1:]
         named = [{"type": "text", "text": "[image: image/png, 8 bytes]"}, ASKED[0]["content"][1]]
         assert [{"role": "user", "content": named}] == back[:1]
-    assert f"[image: image/png, 8 bytes] of turn {turn.id} is only named" in caplog.text
+    assert f"media is only named, because its bytes are gone: image {gone}" in caplog.text
+    assert turn.id not in caplog.text
 
 
 async def test_a_file_by_its_id_is_in_the_window_of_its_provider_and_told_in_the_receipt(memory):

@@ -10,7 +10,7 @@ from typing import Literal
 
 import anyio.to_thread
 
-from pagefile.errors import HandleNotFoundError, PagefileError
+from pagefile.errors import ConflictError, HandleNotFoundError, PagefileError
 from pagefile.ports import Clock
 from pagefile.records import JsonValue, Page, Scope, Step
 from pagefile.text.clip import clip, cut
@@ -273,6 +273,9 @@ class Workspace:
         try:
             return await self._parts.archive.store(self._scope, step, f"workspace {self.run}")
         except PagefileError as error:
+            if type(error) is ConflictError:
+                # The conversation is another's: nothing has failed, and nothing is kept of it.
+                raise
             self._failed(error)
             return None
 

@@ -1,0 +1,190 @@
+"""Every route of the service, read from its own description, and how a call of it is put together."""
+
+import json
+from dataclasses import dataclass, field
+from urllib.parse import urlencode
+
+import httpx
+from fastapi import FastAPI
+from fastapi.routing import iter_route_contexts
+
+from pagefile.service.auth import FOR_EVERYBODY, is_public
+from pagefile.service.inspector_door import KEY, TOKEN
+
+from .answers import Answer, parsed
+from .uploads import upload
+from .values import OUT, asked, filled, label, one_of, said, some
+from .world import Ask, Caller, Named, Reach
+
+#: How often each is played, beside the others. A route that is not here has no recipe.
+WEIGHTS = {
+    "POST /v1/context": 8, "POST /v1/recall": 5, "GET /v1/calls": 3, "POST /v1/turns": 14, "POST /v1/turns/begin": 5,
+    "POST /v1/turns/extend": 4, "POST /v1/turns/step": 5, "POST /v1/turns/complete": 4, "POST /v1/turns/abort": 2,
+    "GET /v1/turns/messages": 5, "GET /v1/turns": 3, "GET /v1/turns/done": 3, "GET /v1/calls/call": 3, "GET /v1/explain": 4,
+    "POST /v1/replay": 4, "GET /v1/costs": 2, "POST /v1/chat/stream": 3, "POST /v1/load": 4, "GET /v1/load": 3, "GET /v1/pages": 3,
+    "GET /v1/pages/page": 3, "GET /v1/pages/text": 4, "POST /v1/pages/search": 4, "POST /v1/pages/fetched": 4, "POST /v1/pages/pin": 3,
+    "POST /v1/pages/purge": 1, "GET /v1/tools": 1, "POST /v1/tools/call": 5, "POST /v1/conversations/fork": 3,
+    "GET /v1/conversations": 3, "GET /v1/conversations/conversation": 3, "GET /v1/session": 3, "GET /v1/log": 3,
+    "POST /v1/checkpoints": 3, "GET /v1/checkpoints": 2, "GET /v1/resets": 1, "POST /v1/reset": 1, "POST /v1/facts": 5,
+    "GET /v1/facts": 4, "GET /v1/facts/revisions": 3, "POST /v1/facts/undo": 2, "POST /v1/facts/import": 2,
+    "POST /v1/facts/retract": 3, "POST /v1/forget": 1, "GET /v1/export": 3, "POST /v1/import": 4, "POST /v1/settle": 1,
+    "GET /healthz": 1, "GET /readyz": 1, "GET /metrics": 1, "GET /openapi.json": 1, "GET /docs": 0.2, "GET /problems/{code}": 1,
+    "GET /style.css": 1, "GET /": 2, "GET /index.json": 2, "GET /inspector": 1,
+    "GET /inspector/conversations": 1, "GET /inspector/conversations.json": 1, "GET /inspector/conversation": 1,
+    "GET /inspector/conversation.json": 1, "GET /inspector/calls": 1, "GET /inspector/calls.json": 1, "GET /inspector/call": 1,
+    "GET /inspector/call.json": 1, "GET /inspector/replay": 1, "GET /inspector/replay.json": 1, "GET /inspector/recall": 1,
+    "GET /inspector/recall.json": 1, "GET /inspector/archive": 1, "GET /inspector/archive.json": 1, "GET /inspector/page": 1,
+    "GET /inspector/page.json": 1, "GET /inspector/facts": 1, "GET /inspector/facts.json": 1, "GET /inspector/sessions": 1,
+    "GET /inspector/sessions.json": 1, "GET /inspector/chat": 1, "GET /inspector/chat.json": 1, "GET /inspector/erase": 1,
+    "GET /inspector/erase.json": 1, "GET /inspector/metrics": 1, "GET /inspector/metrics.json": 1, "GET /inspector/login": 1,
+    "GET /inspector/inspector.css": 1, "GET /inspector/inspector.js": 1, "GET /inspector/icon.svg": 1,
+    "POST /inspector/page": 2, "POST /inspector/facts": 2, "POST /inspector/erase": 1, "POST /inspector/demo": 1,
+    "POST /inspector/login": 1, "POST /inspector/logout": 1, "POST /inspector/chat": 1, "POST /inspector/chat/stream": 1,
+}  # fmt: skip
+#: What an operator asks of a tenant, also where a conversation is named without its user.
+TENANT_WIDE = frozenset({"GET /v1/turns/done", "GET /v1/export", "POST /v1/forget", "POST /v1/pages/purge"})
+#: What the pages of the inspector read from the query string and from their forms; no description lists it.
+PAGE_FIELDS = {"q": asked, "uuid": some("page"), "call_id": some("call"), "open": some("page"), "set.window_tokens": one_of(OUT, 500),
+               "history": one_of(OUT, "1"), "after": some("page"), "lang": one_of(OUT, "zh"), "show": one_of(OUT, "dropped")}  # fmt: skip
+FORM_FIELDS = {"what": one_of("add", "edit", "retract", "undo"), "fact_id": some("fact"), "uuid": some("page"), "text": said,
+               "pinned": one_of("yes", "no"), "revision": one_of("0", "1"), "category": label, "attribute": label, "message": asked,
+               "sample": one_of(OUT, OUT, "1"), "next": one_of("/inspector/conversations", "//elsewhere")}  # fmt: skip
+#: Keys that everybody sends: an answer that is kept for one must not be given to another.
+ONCE_KEYS = tuple(f"same-{number}" for number in range(40))
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """A method and a path, and the fields of its request by whether they are required."""
+
+    method: str
+    path: str
+    query: dict[str, bool] = field(default_factory=dict)
+    body: dict[str, bool] | None = None
+
+    @property
+    def name(self) -> str:
+        return f"{self.method} {self.path}"
+
+    @property
+    def fields(self) -> dict[str, bool]:
+        return {**self.query, **(self.body or {})}
+
+    @property
+    def is_page(self) -> bool:
+        return self.path in {"/", "/index.json"} or self.path.startswith("/inspector")
+
+    @property
+    def names_nobody(self) -> bool:
+        """It is the same for everybody, so there is nothing of anybody in it."""
+        return (is_public(self.path) and self.path != "/") or self.path in FOR_EVERYBODY
+
+    @property
+    def reach(self) -> Reach:
+        return "page" if self.is_page else "tenant" if self.name in TENANT_WIDE else "conversation"
+
+
+def routes_of(app: FastAPI) -> dict[str, Route]:
+    """All there are: those of the OpenAPI document with their fields, and the pages."""
+    document = app.openapi()
+    found = [
+        Route(method.upper(), path, _query(told), _body(told, document))
+        for path, methods in document["paths"].items()
+        for method, told in methods.items()
+    ]
+    known = {route.name for route in found}
+    others = [
+        Route(method, one.path or "")
+        for one in iter_route_contexts(app.routes)
+        for method in sorted((one.methods or set()) - {"HEAD"})
+    ]
+    found += [route for route in others if route.name not in known]
+    return {route.name: route for route in found}
+
+
+def _query(told: dict) -> dict[str, bool]:
+    return {
+        one["name"]: one.get("required", False) for one in told.get("parameters", []) if one["in"] == "query"
+    }
+
+
+def _body(told: dict, document: dict) -> dict[str, bool] | None:
+    shape = told.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema")
+    if shape is None:
+        return None
+    schema = document["components"]["schemas"][shape["$ref"].rsplit("/", 1)[1]]
+    return {name: name in schema.get("required", ()) for name in schema["properties"]}
+
+
+def request_of(route: Route, ask: Ask, caller: Caller, named: Named) -> httpx.Request:
+    """One call of a route."""
+    headers, whose = _headers(route, ask, caller), _whose(route, named)
+    if route.is_page:
+        return _page_request(route, ask, caller, headers, whose)
+    if route.name == "POST /v1/import":
+        text = upload(ask, of_user=caller.user is not None)
+        return _request(route, headers | {"Content-Type": "application/x-ndjson"}, whose, text.encode())
+    given = filled(route.name, route.fields, ask)
+    if route.body is not None:
+        body = json.dumps({**whose, **given}, ensure_ascii=False).encode()
+        return _request(route, headers | {"Content-Type": "application/json"}, {}, body)
+    return _request(route, headers, whose | given)
+
+
+def sent_by(caller: Caller, earlier: httpx.Request) -> httpx.Request:
+    """The same request once more, by another."""
+    kept = {
+        name: one
+        for name, one in earlier.headers.items()
+        if name in {"content-type", "accept", "idempotency-key"}
+    }
+    shown = {"Authorization": f"Bearer {caller.key}"} if caller.key else {}
+    return httpx.Request(earlier.method, earlier.url, headers=kept | shown, content=earlier.content)
+
+
+def _whose(route: Route, named: Named) -> dict[str, object]:
+    said_ = {"tenant": named.tenant, "user_id": named.user, "conversation_id": named.conversation}
+    return {
+        name: one
+        for name, one in said_.items()
+        if one is not None and (route.is_page or name in route.fields)
+    }
+
+
+def _headers(route: Route, ask: Ask, caller: Caller) -> dict[str, str]:
+    headers = {"Accept": ask.dice.choice(["text/html", "application/json"])}
+    if caller.key is not None and route.is_page and ask.chance(0.5):
+        headers["Cookie"] = f"{KEY}={caller.key}"
+    elif caller.key is not None:
+        headers |= ask.dice.choice([{"Authorization": f"Bearer {caller.key}"}, {"X-API-Key": caller.key}])
+    if route.method == "POST" and ask.chance(0.2):
+        headers["Idempotency-Key"] = ask.dice.choice(ONCE_KEYS)
+    if ask.chance(0.05):
+        headers["If-None-Match"] = "*"
+    return headers
+
+
+def _page_request(route: Route, ask: Ask, caller: Caller, headers: dict, whose: dict) -> httpx.Request:
+    recipes = PAGE_FIELDS if route.method == "GET" else FORM_FIELDS
+    given = {name: recipe(ask) for name, recipe in recipes.items() if ask.chance(0.5)}
+    given = {name: one for name, one in given.items() if one is not OUT}
+    if route.method == "GET":
+        return _request(route, headers, whose | given)
+    given |= {"token": "crossing", "confirm": whose.get("conversation_id") or whose.get("user_id") or ""}
+    headers["Cookie"] = "; ".join([*filter(None, [headers.get("Cookie")]), f"{TOKEN}=crossing"])
+    headers["Content-Type"] = "application/x-www-form-urlencoded"
+    return _request(route, headers, whose, urlencode(given).encode())
+
+
+def _request(route: Route, headers: dict, query: dict, body: bytes | None = None) -> httpx.Request:
+    path = route.path.replace("{code}", "not-found")
+    told = {name: str(one).lower() if isinstance(one, bool) else one for name, one in query.items()}
+    url = f"http://127.0.0.1:8780{path}" + (f"?{urlencode(told, doseq=True)}" if told else "")
+    return httpx.Request(route.method, url, headers=headers, content=body)
+
+
+async def answered(client: httpx.AsyncClient, request: httpx.Request) -> Answer:
+    """What comes back, headers and all."""
+    response = await client.send(request, follow_redirects=False)
+    told = "\n".join(f"{name}: {one}" for name, one in response.headers.multi_items())
+    return Answer(response.status_code, f"{told}\n\n{response.text}", parsed(response.text))
