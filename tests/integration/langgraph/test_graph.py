@@ -43,10 +43,10 @@ async def events_of(chat, asked):
         return [event async for event in events]
 
 
-async def the_log(memory, conversation):
+async def the_log(memory, conversation, user=USER):
     return [
         (turn.status, turn.user, turn.assistant)
-        for turn in await memory.conversation(conversation, user_id=USER).turns()
+        for turn in await memory.conversation(conversation, user_id=user).turns()
     ]
 
 
@@ -96,7 +96,7 @@ async def test_after_one_turn_there_are_two_messages(memory, model):
         (message.type, message.text) for message in state["messages"]
     ]
     assert ORDER == [trace["node"] for trace in state["trace"]]
-    assert [("done", "你好", "答：你好")] == await the_log(memory, "c")
+    assert [("done", "你好", "答：你好")] == await the_log(memory, "c", user=None)
 
 
 async def test_a_checkpointer_keeps_the_thread_and_repeats_nothing(memory, model):
@@ -280,7 +280,7 @@ async def test_a_field_of_ones_own_is_said_in_one_place(memory):
         {"messages": [HumanMessage("你好", id="t1")], "conversation_id": "c"}
     )
     assert (ORDER, "温和") == ([trace["node"] for trace in state["trace"]], state["tone"])
-    assert [("done", "你好", "温和：答：你好")] == await the_log(memory, "c")
+    assert [("done", "你好", "温和：答：你好")] == await the_log(memory, "c", user=None)
 
 
 # -- the budget --------------------------------------------------------------------------------------------------------
