@@ -324,7 +324,7 @@ async def test_what_a_tool_returned_is_stored_as_a_memory_would(app):
 
 @pytest.mark.anyio
 async def test_a_fork_is_its_owners_and_has_its_labels(app):
-    """As with a memory: also where nothing was copied, and where the handle named nobody."""
+    """As with a memory: also where nothing was copied; a handle that names nobody is refused."""
     async with Client(BASE, transport=Breaking(app)) as client, Memory.open("memory://") as memory:
         for opened in (client, memory):
             chat = opened.conversation("c", user_id="ada", project="P", language="en")
@@ -333,4 +333,5 @@ async def test_a_fork_is_its_owners_and_has_its_labels(app):
             await empty.record("z", "y")
             head = await empty.head()
             assert ("P", "en", "ada") == (head.project, head.language, head.scope.user)
-            assert "ada" == (await opened.conversation("c").fork(turn)).scope.user
+            with pytest.raises(ConflictError, match="name the user"):
+                await opened.conversation("c").fork(turn)

@@ -153,7 +153,7 @@ async def test_somebody_who_has_the_same_name_is_left_alone(settings):
     with pytest.raises(ConflictError, match="not the demo's"):
         await fill_demo(settings, people=ONE)
     async with Memory.open(settings=settings) as memory:
-        assert len(await memory.conversation("my own").turns()) == 1
+        assert len(await memory.conversation("my own", user_id="demo-wei").turns()) == 1
 
 
 @pytest.mark.parametrize("url", ["memory://", "sqlite://"])

@@ -493,7 +493,7 @@ async def test_calls_are_listed_before_anything_is_written(recorded):
         window = await memory.conversation("空的", user_id="李雷").context("在吗？")
     for named in ((), ("--user-id", "李雷")):
         assert [call["id"] for call in (await said("calls", "空的", "--json", *named)).json] == [window.id]
-    assert (await said("calls", "空的", "--user-id", "nobody")).code == 3
+    assert (await said("calls", "空的", "--user-id", "nobody")).code == 1
     assert (await said("explain", window.id, "--json")).json["exact"] is True
 
 

@@ -109,12 +109,15 @@ async def test_pages_are_listed(client):
         return [page["uuid"] for page in (await got(client, "/v1/pages", **params))["items"]]
 
     assert [other, second, first] == await uuids()
-    assert [second, first] == await uuids(user_id="王芳") == await uuids(conversation_id="门诊/1")
-    assert [] == await uuids(conversation_id="门诊/1", user_id="ann") == await uuids(tenant="elsewhere")
+    assert [second, first] == await uuids(user_id="王芳")
+    assert [second, first] == await uuids(conversation_id="门诊/1", user_id="王芳")
+    for stranger in ({}, {"user_id": "ann"}):
+        await got(client, "/v1/pages", 409, conversation_id="门诊/1", **stranger)
+    assert [] == await uuids(tenant="elsewhere")
     slice_ = await got(client, "/v1/pages", limit=2)
     assert second == slice_["next"]
     assert [first] == await uuids(after=slice_["next"])
-    chat = await got(client, "/v1/pages", conversation_id="门诊/1", limit=1)
+    chat = await got(client, "/v1/pages", conversation_id="门诊/1", user_id="王芳", limit=1)
     assert (second, second) == (chat["items"][0]["uuid"], chat["next"])
 
 
@@ -276,6 +279,8 @@ async def test_a_strangers_page_is_not_there(client):
     """Known by its uuid or not: for another user a page does not exist, in every verb."""
     uuid = (await archived(client))["page"]
     stranger = {"conversation_id": "门诊/1", "user_id": "eve"}
+    assert "conflict" == (await told(client, "/v1/load", 409, **stranger, uuid=uuid))["code"]
+    stranger["conversation_id"] = "hers"
     assert "handle-not-found" == (await told(client, "/v1/load", 404, **stranger, uuid=uuid))["code"]
     await got(client, "/v1/pages/page", 404, **stranger, uuid=uuid)
     await told(client, "/v1/pages/pin", 404, **stranger, uuid=uuid)

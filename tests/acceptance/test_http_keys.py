@@ -140,7 +140,8 @@ async def test_a_key_is_bound_to_its_tenant_and_user():
     async with serving(settings()) as client:
         turn = await client.post("/v1/turns", headers=ada, json={"conversation_id": "c", **WORDS})
         assert ("clinic", "ada") == (turn.json()["tenant"], turn.json()["user_id"])
-        seen = await client.get("/v1/turns", headers=clinic, params={"conversation_id": "c"})
+        hers = {"conversation_id": "c", "user_id": "ada"}
+        seen = await client.get("/v1/turns", headers=clinic, params=hers)
         assert [turn.json()] == seen.json()["items"]
         assert [] == (await client.get("/v1/turns", params={"conversation_id": "c"})).json()["items"]
         for foreign in ({"tenant": "other"}, {"tenant": "default"}, {"tenant": "clinic", "user_id": "bob"}):

@@ -274,7 +274,7 @@ async def test_the_documents_statements_run_word_for_word(tmp_path):
         await say(app, 13, 14)
         newest = (await app.get_short_memory("conv-123")).message_context.checkpoint_message_id
         segment = await app.query_message_by_conversation_id_asc_from_checkpoint("conv-123", newest)
-        checkpoints = await memory.conversation("conv-123").checkpoints()
+        checkpoints = await memory.conversation("conv-123", user_id="user-456").checkpoints()
     with sqlite3.connect(path) as database:
         columns = [row[1] for row in database.execute("PRAGMA table_info(ai_message)")]
         found = database.execute(ALL_CHECKPOINTS).fetchall()

@@ -9,6 +9,7 @@ import pytest
 from pagefile import BlockingMemory, ConflictError, Memory, NotFoundError, Settings, TransferError
 from pagefile.engine.transfer_lines import FORMAT
 from pagefile.engine.verifying import verify
+from pagefile.records import Scope
 from pagefile.settings import ArchiveSettings, MemorySettings
 from pagefile.testing import FakeClock
 from pagefile.wire.transfer import LINE
@@ -71,7 +72,7 @@ async def told(memory, tenant=None):
     """What can be asked of the past: every window, what facts were held when, and what undoing would find."""
     found = {}
     for user in ("甲", "b/2"):
-        for name in (f"c:{user}", "asked only"):
+        for name in (f"c:{user}", "asked only") if user == "甲" else (f"c:{user}",):
             chat = memory.conversation(name, user_id=user, tenant=tenant)
             for call in await chat.calls(limit=50):
                 seen = await chat.explain(call.id)
@@ -109,7 +110,7 @@ async def test_everything_moves_to_another_database(tmp_path, urls):
         before, past = await lines(memory, file), await told(memory)
     async with opened(urls[1], clock) as memory:
         counts = await memory.import_(file, tenant="firm")
-        assert counts == {"conversation": 3, "page": 4, "entry": 10, "session": 3, "call": 11, "fact": 4, "revision": 8}  # fmt: skip
+        assert counts == {"conversation": 4, "page": 4, "entry": 10, "session": 3, "call": 11, "fact": 4, "revision": 8}  # fmt: skip
         for _ in range(2):
             assert await lines(memory, tmp_path / "again.jsonl", tenant="firm") == before
             report = await verify(memory.engine, full=True)
@@ -137,7 +138,7 @@ async def test_an_export_holds_only_what_was_asked_for(tmp_path):
     assert {"conversation", "session", "page", "turn", "checkpoint", "reset", "call", "fact", "revision"} == {
         line["type"] for line in mine
     }
-    assert ["call"] == [json.loads(line)["type"] for line in asked]
+    assert ["conversation", "call"] == [json.loads(line)["type"] for line in asked]
     assert set(chat) < set(rest)
     assert not any("甲" in line for line in rest)
     async with opened("memory://", clock) as memory:
@@ -148,11 +149,16 @@ async def test_an_export_holds_only_what_was_asked_for(tmp_path):
 
 
 async def test_what_was_said_without_a_name_is_the_owners(tmp_path):
-    """A handle that names nobody works for the owner: an export of that user has its windows too."""
+    """A handle that named nobody once worked for the owner: an export of that user has its windows too."""
     clock = FakeClock()
     async with opened(f"sqlite:///{tmp_path}/from.db", clock) as memory:
-        await memory.conversation("c", user_id="u").record("你好", "您好")
-        await memory.conversation("c").context("谁？")
+        chat = memory.conversation("c", user_id="u")
+        await chat.record("你好", "您好")
+        await chat.context("谁？")
+        (call,) = await chat.calls()
+        await memory.engine.store.calls.add(
+            [replace(call, id="old", scope=replace(call.scope, user=None))], keep=1
+        )
         told = [json.loads(line) for line in await lines(memory, tmp_path / "u.jsonl", user_id="u")]
     assert ["u"] == [line["user_id"] for line in told if line["type"] == "call"]
     async with opened("memory://", clock) as memory:
@@ -242,16 +248,25 @@ async def test_a_window_that_is_newer_than_the_log_in_the_file_is_passed_over(tm
 
 
 async def test_nobody_puts_windows_into_a_conversation_of_somebody_else(tmp_path):
-    """A window that nobody's log belongs to is taken only where the conversation is nobody's, or one's own."""
+    """One that somebody only asked in is theirs alone; windows of before that was so are taken only where nobody else is the owner."""
     clock, file = FakeClock(), tmp_path / "all.jsonl"
     async with opened(f"sqlite:///{tmp_path}/from.db", clock) as memory:
         await memory.conversation("c", user_id="eve").context("mine?")
-        assert await memory.export(file) == {"call": 1}
+        assert await memory.export(file) == {"conversation": 1, "call": 1}
+    head, _, call = file.read_text(encoding="utf-8").splitlines()
+    loose = tmp_path / "loose.jsonl"
+    loose.write_text(f"{head}\n{call}\n", encoding="utf-8")
     async with opened("memory://", clock) as memory:
         chat = memory.conversation("c", user_id="ada")
         await chat.record("你好", "您好")
-        assert await memory.import_(file) == {}
-        assert [] == await memory.engine.store.calls.list(replace(chat.scope, user=None))
+        with pytest.raises(ConflictError):
+            await memory.import_(file)
+        assert await memory.import_(loose) == {}
+        assert [] == await memory.engine.store.calls.list(Scope())
+    async with opened("memory://", clock) as memory:
+        assert await memory.import_(loose) == {"call": 1}
+        with pytest.raises(ConflictError):
+            await memory.conversation("c", user_id="ada").record("你好", "您好")
 
 
 HEAD = json.dumps({"type": FORMAT, "version": 1})
@@ -411,10 +426,13 @@ def test_windows_of_nothing_are_looked_at_too(tmp_path):
         for number in range(2):
             memory.conversation(f"c{number}", user_id="林").context("有人吗？")
         memory.conversation("c", tenant="诊所").context("有人吗？")
-    assert "Looked at 3 recorded windows" in pagefile("--db", db, "verify").words
+    assert "Looked at 3 conversations, 3 recorded windows" in pagefile("--db", db, "verify").words
     pagefile("--db", db, "export", file)
     pagefile("--db", other, "import", file)
     told = pagefile("--db", other, "verify").words
-    assert "Looked at 2 recorded windows" in told
+    assert "Looked at 2 conversations, 2 recorded windows" in told
     assert "Everything recorded is there." in told
-    assert "Looked at 1 recorded window" in pagefile("--db", db, "verify", "--tenant", "诊所").words
+    assert (
+        "Looked at 1 conversation, 1 recorded window"
+        in pagefile("--db", db, "verify", "--tenant", "诊所").words
+    )

@@ -8,7 +8,7 @@ import typer
 from pagefile.cli.archive_tables import Totals, show_hits, show_page, show_pages, show_purged, totals_json
 from pagefile.cli.asking import ask
 from pagefile.cli.measures import size, span
-from pagefile.cli.opening import AsJson, ConfigFile, Db, Full, Tenant, loaded, run
+from pagefile.cli.opening import AsJson, ConfigFile, Db, Full, Tenant, loaded, run, whose
 from pagefile.cli.output import nothing, print_json, say
 from pagefile.cli.pages import every_page, everybody, page_named
 from pagefile.cli.purging import Wish
@@ -116,7 +116,7 @@ def search(
     ] = None,
     conversation: Annotated[
         str | None,
-        typer.Option("--conversation", "-c", help="Search a conversation that belongs to no user."),
+        typer.Option("--conversation", "-c", help="Search one conversation, whoever its user."),
     ] = None,
     limit: Annotated[int, typer.Option(min=1, help="How many to find.")] = 5,
     full: Full = False,
@@ -134,8 +134,8 @@ def search(
     async def work(memory: Memory) -> list[PageHit]:
         if conversation is None:
             return await memory.search_tool_history(query, user_id=user_id or "", tenant=tenant, limit=limit)
-        chat = memory.conversation(conversation, user_id=user_id, tenant=tenant)
-        return await chat.search_tool_history(query, limit)
+        chat = await whose(memory, conversation, user_id, tenant)
+        return await chat.search_tool_history(query, limit, here=user_id is None)
 
     hits = run(loaded(ctx, db, config).settings, work)
     if not hits:

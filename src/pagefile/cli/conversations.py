@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from pagefile.cli.measures import when
-from pagefile.cli.opening import AsJson, ConfigFile, Db, Full, Tenant, UserId, existing, loaded, run
+from pagefile.cli.opening import AsJson, ConfigFile, Db, Full, Tenant, UserId, existing, loaded, run, whose
 from pagefile.cli.output import (
     clipped,
     moment,
@@ -54,7 +54,7 @@ def record(
     """Write one turn; when this returns, it is on disk."""
 
     async def work(memory: Memory) -> Turn:
-        chat = memory.conversation(conversation, user_id=user_id, tenant=tenant)
+        chat = await whose(memory, conversation, user_id, tenant)
         return await chat.record(user, assistant, id=turn_id, at=at)
 
     turn = run(loaded(ctx, db, config).settings, work, must_exist=False)

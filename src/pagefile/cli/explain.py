@@ -8,7 +8,7 @@ from rich.text import Text
 
 from pagefile.cli.context import show_messages, show_receipt
 from pagefile.cli.ids import LEAST_CHARS, telling_chars
-from pagefile.cli.opening import AsJson, ConfigFile, Db, Full, Tenant, UserId, existing, loaded, run
+from pagefile.cli.opening import AsJson, ConfigFile, Db, Full, Tenant, UserId, existing, loaded, run, whose
 from pagefile.cli.output import (
     bar,
     clipped,
@@ -59,7 +59,7 @@ def calls(
 
     async def work(memory: Memory) -> Listing[Call]:
         # A window may have been asked for before anything was written: then there are calls, and no conversation.
-        listed = await memory.conversation(conversation, user_id=user_id, tenant=tenant).calls(limit=limit)
+        listed = await (await whose(memory, conversation, user_id, tenant)).calls(limit=limit)
         if not listed:
             await existing(memory, conversation, user_id, tenant)
         return listed
@@ -107,7 +107,7 @@ def explain(
 
     async def work(memory: Memory) -> Explanation:
         one = await _named(memory, call, tenant)
-        return await _chat(memory, one).explain(one.id)
+        return await (await _chat(memory, one)).explain(one.id)
 
     found = run(loaded(ctx, db, config).settings, work)
     if as_json:
@@ -142,7 +142,7 @@ def replay(
 
     async def work(memory: Memory) -> Replay:
         one = await _named(memory, call, tenant)
-        return await _chat(memory, one).replay(one.id, **wanted)
+        return await (await _chat(memory, one)).replay(one.id, **wanted)
 
     found = run(loaded(ctx, db, config).settings, work)
     if as_json:
@@ -185,9 +185,8 @@ async def _beginning(memory: Memory, name: str, tenant: str | None) -> list[Call
     return found[:2]
 
 
-def _chat(memory: Memory, call: Call) -> Conversation:
-    scope = call.scope
-    return memory.conversation(scope.conversation or "", user_id=scope.user, tenant=scope.tenant)
+async def _chat(memory: Memory, call: Call) -> Conversation:
+    return await whose(memory, call.scope.conversation or "", call.scope.user, call.scope.tenant)
 
 
 def _change(given: str) -> tuple[str, JsonValue]:

@@ -10,6 +10,7 @@ import anyio
 import typer
 
 from pagefile.engine import Conversation, Memory
+from pagefile.engine.owning import on_behalf
 from pagefile.errors import NotFoundError
 from pagefile.settings import Settings
 from pagefile.settings.sources import DEFAULT, Loaded, load
@@ -107,14 +108,20 @@ async def _worked(settings: Settings, work: Callable[[Memory], Awaitable[T]]) ->
         return await work(memory)
 
 
+async def whose(memory: Memory, conversation: str, user_id: str | None, tenant: str | None) -> Conversation:
+    """A conversation as its owner sees it, unless another user is named."""
+    named = memory.conversation(conversation, user_id=user_id, tenant=tenant).scope
+    owned = await on_behalf(memory.engine.store.reader, named)
+    return memory.conversation(conversation, user_id=owned.user, tenant=tenant)
+
+
 async def existing(
     memory: Memory, conversation: str, user_id: str | None, tenant: str | None
 ) -> Conversation:
-    """A conversation somebody wrote to, as its owner sees it unless another user is named."""
-    chat = memory.conversation(conversation, user_id=user_id, tenant=tenant)
-    newest = await chat.turns(limit=1, newest=True)
-    if not newest:
+    """The same of a conversation that somebody wrote to."""
+    chat = await whose(memory, conversation, user_id, tenant)
+    if not await chat.turns(limit=1, newest=True):
         raise NotFoundError(
             f"There is no conversation {conversation!r} here: `pagefile show` lists what there is."
         )
-    return memory.conversation(conversation, user_id=user_id or newest[0].scope.user, tenant=tenant)
+    return chat

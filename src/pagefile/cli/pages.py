@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 
+from pagefile.cli.opening import whose
 from pagefile.engine import Memory
 from pagefile.records import DEFAULT_TENANT, Page, Scope
 from pagefile.tiers.archive import Archive
@@ -29,7 +30,7 @@ async def every_page(
         if conversation is None:
             found = await memory.pages(user_id=user_id, tenant=tenant, limit=_BATCH, after=after)
         else:
-            chat = memory.conversation(conversation, user_id=user_id, tenant=tenant)
+            chat = await whose(memory, conversation, user_id, tenant)
             found = await chat.pages(limit=_BATCH, after=after)
         for page in found:
             yield page

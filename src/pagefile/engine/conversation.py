@@ -31,6 +31,7 @@ from pagefile.engine.engine import Engine
 from pagefile.engine.explaining import Cost, Explanation, costs_of, explained_call, found_call
 from pagefile.engine.forking import forked
 from pagefile.engine.messages import Content, Desk, as_of
+from pagefile.engine.owning import check_opens
 from pagefile.engine.pages import call_tool, load_text
 from pagefile.engine.reading import Kind, checked_kind, head_of, log_of, session_of
 from pagefile.engine.replaying import Replay, replayed
@@ -221,7 +222,7 @@ class Conversation:
         was purged comes as its placeholder, and an image or a file whose bytes are gone is named. What was loaded from a page is
         made again from it; where that gives another text than was recorded, the note that was kept of it comes instead.
         """
-        self._engine.check_open()
+        await self._check_opens()
         found = turn if isinstance(turn, Turn) else await self._desk.found(turn_id_of(turn))
         return await self._desk.given_back(found, checked_shape(shape))
 
@@ -293,7 +294,7 @@ class Conversation:
 
         `at` is when it is asked, now unless said otherwise: "last week" is seen from there.
         """
-        self._engine.check_open()
+        await self._check_opens()
         text = checked_text(query, "query")
         asked = None if at is None else moment(at)
         return await self._engine.tier(Episodes).recall(self._scope, text, at_least(1, limit, "limit"), asked)
@@ -320,24 +321,24 @@ class Conversation:
         that would be cut, so reading on from `offset + len(part)` tiles the text exactly. With a `query`, `limit` bounds the
         tokens of the passages.
         """
-        self._engine.check_open()
+        await self._check_opens()
         return await load_text(self._engine, self._scope, uuid, query=query, offset=offset, limit=limit)
 
     async def page(self, uuid: str) -> Page:
         """What is known of an archived page without its text."""
-        self._engine.check_open()
+        await self._check_opens()
         return await self._engine.tier(Archive).page(self._scope, uuid)
 
     async def pages(self, *, limit: int = 100, after: str | None = None) -> Listing[Page]:
         """The archived pages of this conversation, newest first."""
-        self._engine.check_open()
+        await self._check_opens()
         count = at_least(1, limit, "limit")
         found = await self._engine.store.pages.list(self._scope, limit=count + 1, after=cursor(after))
         return Listing(found[:count], found[count - 1].uuid if len(found) > count else None)
 
     async def search_tool_history(self, query: str, limit: int = 5, *, here: bool = False) -> list[PageHit]:
         """Archived pages of this user (of this conversation, when nobody is named, or with `here`) that answer a query, best first."""
-        self._engine.check_open()
+        await self._check_opens()
         scope = self._scope
         home = scope if here or scope.user is None else Scope(scope.tenant, scope.user)
         text = checked_text(query, "query")
@@ -345,13 +346,13 @@ class Conversation:
 
     async def fetched(self, tool: str, input: object = None) -> Page | None:  # noqa: A002 - the word users write
         """The page of an equal call of the same user that is fresh enough, when the setting `archive.reuse_s` allows it."""
-        self._engine.check_open()
+        await self._check_opens()
         value = checked_json(input, "input")
         return await self._engine.tier(Archive).equal_call(self._scope, checked_text(tool, "tool"), value)
 
     async def pin(self, uuid: str, *, pinned: bool = True) -> Page:
         """Keep a page in every window of its conversation and out of every purge, or stop doing so."""
-        self._engine.check_open()
+        await self._check_opens()
         return await self._engine.tier(Archive).pin(self._scope, uuid, pinned=pinned)
 
     async def call_tool(self, name: str, arguments: Mapping[str, object], *, turn: Turn | None = None) -> str:
@@ -361,7 +362,7 @@ class Conversation:
         that is too long for the window comes as the passages that answer the question. `turn` is the open turn that asks, unless it
         is the one this handle began last.
         """
-        self._engine.check_open()
+        await self._check_opens()
         return await call_tool(self._engine, self._scope, turn or self._open_turn, name, arguments)
 
     # -- checkpoints and listings -----------------------------------------------------------------------------------
@@ -408,7 +409,7 @@ class Conversation:
         )
 
     async def head(self) -> Head:
-        """This conversation in one row; raises `NotFoundError` when nobody wrote to it, or somebody else."""
+        """This conversation in one row; raises `NotFoundError` when nobody used it, or it is somebody else's."""
         self._engine.check_open()
         return await head_of(self._engine, self._scope)
 
@@ -426,7 +427,7 @@ class Conversation:
 
     async def calls(self, *, limit: int = 50, after: str | None = None) -> Listing[Call]:
         """The windows handed out lately, newest first."""
-        self._engine.check_open()
+        await self._check_opens()
         count = at_least(1, limit, "limit")
         await self._engine.catch_up_calls()
         found = await self._engine.store.calls.list(self._scope, limit=count + 1, after=cursor(after))
@@ -455,12 +456,17 @@ class Conversation:
 
     async def costs(self, *, limit: int = 50) -> list[Cost]:
         """What the newest calls cost, oldest first, each beside what it would have cost without Pagefile."""
-        self._engine.check_open()
+        await self._check_opens()
         count = at_least(1, limit, "limit")
         await self._engine.catch_up_calls()
         return await costs_of(self._engine, self._scope, count)
 
     # -- inside -------------------------------------------------------------------------------------------------------
+
+    async def _check_opens(self) -> None:
+        """For verbs that read what lies beside the log; those of the log look at its owner themselves."""
+        self._engine.check_open()
+        await check_opens(self._engine.store.reader, self._scope)
 
     async def _content(
         self,

@@ -15,6 +15,7 @@ from pagefile.engine.calls import CallRecorder
 from pagefile.engine.kit import Kit, standard_tiers
 from pagefile.engine.ledger import Ledger
 from pagefile.engine.metering import MemoryChanges, MeteredSessions
+from pagefile.engine.owning import on_behalf
 from pagefile.engine.worker import Jobs, Worker
 from pagefile.errors import ClosedError, InvalidTurnError, SettingsError, TierError
 from pagefile.ports import Clock, HeadQuery, Meter, Part, SessionCache, SessionStore, Store
@@ -305,13 +306,15 @@ class Engine:
         `scrub` rewrites the files of the store too.
         """
         await self.calls.flush()
+        scope = await on_behalf(self.store.reader, scope)
         if turn_id is not None or page is not None:
             return await self._erase_part(scope, turn_id, page, scrub=scrub)
         cached = await self._cached(scope)
         # What fails now is asked once more: a tier that others wrote does not keep our own rows from being erased.
         before = await self._forget(scope, {}, outside.ERASING_S)
         receipt = await self.store.erase(scope)
-        self.worker.drop(scope)
+        # Work that was asked for in the name of a conversation alone is of its owner too.
+        self.worker.drop(scope if scope.conversation is None else replace(scope, user=None))
         left = await self._erase_sessions(cached, receipt.at)
         of_store = await self.store.scrub() if scrub else receipt.pending
         receipt = replace(receipt, pending=(*of_store, *left))

@@ -93,7 +93,7 @@ async def explained_call(engine: Engine, scope: Scope, call: Call) -> Explanatio
         previous=before[0].id if before else None,
         shared_messages=shared,
         shared_tokens=sum(message_tokens(message, engine.counter.count) for message in messages),
-        tokens_without=None if moment is None else await _without(engine, call, moment, receipt),
+        tokens_without=None if moment is None else await _without(engine, scope, call, moment, receipt),
     )
 
 
@@ -113,7 +113,7 @@ async def costs_of(engine: Engine, scope: Scope, limit: int) -> list[Cost]:
     found: list[Cost] = []
     for call in calls:
         moment, receipt = moments[call.id], receipt_from(call.receipt)
-        without = None if moment is None else await _own(engine, call, moment, receipt)
+        without = None if moment is None else await _own(engine, scope, call, moment, receipt)
         if moment is not None and without is not None:
             without += sums[moment.last_seq] - sums[moment.reset_seq]
         seq = None if moment is None else moment.last_seq
@@ -121,17 +121,17 @@ async def costs_of(engine: Engine, scope: Scope, limit: int) -> list[Cost]:
     return found
 
 
-async def _without(engine: Engine, call: Call, moment: Moment, receipt: Receipt) -> int:
-    sums = await engine.ledger.sums(call.scope, moment.last_seq)
-    return await _own(engine, call, moment, receipt) + sums[moment.last_seq] - sums[moment.reset_seq]
+async def _without(engine: Engine, scope: Scope, call: Call, moment: Moment, receipt: Receipt) -> int:
+    sums = await engine.ledger.sums(scope, moment.last_seq)
+    return await _own(engine, scope, call, moment, receipt) + sums[moment.last_seq] - sums[moment.reset_seq]
 
 
-async def _own(engine: Engine, call: Call, moment: Moment, receipt: Receipt) -> int:
+async def _own(engine: Engine, scope: Scope, call: Call, moment: Moment, receipt: Receipt) -> int:
     """Instructions, and the running turn with its results."""
     given = [verdict.tokens for verdict in receipt if verdict.block == "instructions"]
     running = sum(verdict.tokens for verdict in receipt if verdict.block == "current")
     if call.turn_id is not None and moment.steps:
-        turn = await turn_then(engine.store.reader, call.scope, call.turn_id, moment)
+        turn = await turn_then(engine.store.reader, scope, call.turn_id, moment)
         running = running if turn is None else _running_tokens(turn, engine.counter.count)
     return REPLY_OVERHEAD + MESSAGE_OVERHEAD * bool(given) + sum(given) + running
 

@@ -8,7 +8,7 @@ from pagefile.engine.engine import Engine
 from pagefile.engine.messages import Desk, no_turn
 from pagefile.engine.reading import KINDS
 from pagefile.errors import ConflictError, HandleNotFoundError
-from pagefile.ports import EntryQuery, HeadQuery, ViewRequest, labels_of
+from pagefile.ports import EntryQuery, ViewRequest, labels_of
 from pagefile.records import Checkpoint, Entry, Scope, Step, Turn, checked_id
 from pagefile.tiers.archive import Archive
 from pagefile.window.measure import measured_step, step_tokens
@@ -48,7 +48,7 @@ async def forked(
 
 async def _check_free(engine: Engine, scope: Scope, name: str) -> None:
     """Before anything is copied; who writes there meanwhile is noticed when the log is written."""
-    if await engine.store.reader.heads(HeadQuery(Scope(scope.tenant, None, name), 1)):
+    if await engine.store.reader.owner(replace(scope, conversation=name)):
         raise ConflictError(f"There is a conversation {name!r} already: fork into a new one.")
 
 

@@ -122,7 +122,7 @@ def _learner(kit: Kit, book: FactBook, extractor: FactExtractor) -> FactLearner:
 def _episodes(kit: Kit) -> Episodes:
     store, settings = kit.store, kit.settings
     derivation = Derivation(
-        Reader(store.source, store.watermarks, store.reader.epoch),
+        Reader(store.source, store.watermarks, store.reader),
         store.watermarks,
         Terms(store.terms),
         kit.vectors,

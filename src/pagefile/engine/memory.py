@@ -16,6 +16,7 @@ from pagefile.engine.explaining import found_call
 from pagefile.engine.fact_import import import_memory
 from pagefile.engine.kit import Kit
 from pagefile.engine.metering import NoMeter
+from pagefile.engine.owning import on_behalf
 from pagefile.engine.pages import load_text
 from pagefile.engine.reading import done_turns
 from pagefile.engine.transfer import export_to, import_from
@@ -174,6 +175,9 @@ class Memory:
     ) -> Conversation:
         """A handle on a conversation; nothing is read or written until it is used.
 
+        Its first use decides for good whose it is: the user's who is named, or nobody's. Everybody else gets `ConflictError`, also who
+        names no user where there is one.
+
         What is named of the agent, the project, the user's language ("auto", "zh" or "en") and their time zone (such as
         "Asia/Shanghai") is kept with the conversation from the next turn on, until another is named; `head()` shows it.
 
@@ -215,7 +219,7 @@ class Memory:
         Those from before a reset are there too: they left the window, not the memory.
         """
         self.engine.check_open()
-        scope = Scope(_tenant(tenant), user_id, conversation_id)
+        scope = await self._on_behalf(tenant, user_id, conversation_id)
         return await done_turns(self.engine, scope, after=after, limit=at_least(1, limit, "limit"))
 
     async def recall(
@@ -446,7 +450,7 @@ class Memory:
             raise InvalidTurnError("purge() removes what you name: give uuids, older_than or max_bytes.")
         now = self.engine.clock.now()
         request = PurgeRequest(
-            Scope(_tenant(tenant), user_id, conversation_id),
+            await self._on_behalf(tenant, user_id, conversation_id),
             now,
             None if uuids is None else frozenset(checked_uuid(uuid) for uuid in _listed(uuids)),
             None if older_than is None else _before(now, older_than),
@@ -486,7 +490,7 @@ class Memory:
     ) -> dict[str, int]:
         """Write a tenant, a user or a conversation as JSON lines; returns how many of each kind."""
         self.engine.check_open()
-        scope = Scope(_tenant(tenant), user_id, conversation_id)
+        scope = await self._on_behalf(tenant, user_id, conversation_id)
         await self.engine.write_calls()
         return await export_to(self.engine.store, path, scope, clock=self.engine.clock)
 
@@ -514,6 +518,9 @@ class Memory:
             "tier_failures": dict(self.engine.failures),
             "calls_dropped": self.engine.calls.dropped,
         }
+
+    async def _on_behalf(self, tenant: str | None, user_id: str | None, conversation_id: str | None) -> Scope:
+        return await on_behalf(self.engine.store.reader, Scope(_tenant(tenant), user_id, conversation_id))
 
     def _incognito(self) -> Engine:
         """An engine of its own, in memory, in which nothing is looked up; only tiers that say so hear of it."""

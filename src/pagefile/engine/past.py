@@ -274,6 +274,9 @@ class _PastReader(LogReader):
     async def view(self, request: ViewRequest) -> LogView:
         return await self._past.view(request)
 
+    async def owner(self, scope: Scope) -> Scope | None:
+        return await self._now.owner(scope)
+
     async def entries(self, query: EntryQuery) -> list[Entry]:
         return await self._now.entries(query)
 

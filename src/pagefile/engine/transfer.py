@@ -154,9 +154,7 @@ async def _conversation_records(
             yield media
         yield dumped(type(entry).__name__.lower(), entry)
     for call in calls:
-        # A handle that named nobody worked for the conversation's owner.
-        owned = replace(call, scope=replace(call.scope, user=call.scope.user or scope.user))
-        yield dumped("call", owned)
+        yield dumped("call", replace(call, scope=scope))
     read = (await store.watermarks.known(scope, TIER)).get(scope.conversation or "", 0)
     if read and not alone:
         # Where facts were read before, they are not read again: one that was retracted would come back.
@@ -178,9 +176,8 @@ async def _media(store: Store, entry: Entry, shown: set[str]) -> AsyncIterator[d
 async def _beside(store: Store, scope: Scope) -> tuple[JsonObject | None, Sequence[Call]]:
     """What lies beside a log: its session, and its calls, oldest first. What others asked under the same id is not its owner's."""
     try:
-        calls = await store.calls.list(_anyones(scope), limit=_ALL)
-        own = [call for call in reversed(calls) if call.scope.user in (None, scope.user)]
-        return await store.sessions.get(scope), own
+        calls = await store.calls.list(scope, limit=_ALL)
+        return await store.sessions.get(scope), calls[::-1]
     except UNREADABLE as error:
         raise StoreCorruptError(
             f"What lies beside conversation {scope.conversation!r} cannot be read ({error!r}): `pagefile verify` says more."
@@ -237,12 +234,11 @@ async def _items(store: Store, scope: Scope, clock: Clock) -> AsyncIterator[dict
 
 
 async def _loose_calls(store: Store, scope: Scope) -> AsyncIterator[dict[str, JsonValue]]:
-    """Windows of conversations that nobody wrote to: asked for, and then the answer never came."""
+    """Windows of conversations that nobody owns: asked for before asking made somebody the owner."""
     for place in await store.calls.loose(scope.tenant):
-        if scope.conversation in (None, place.conversation):
+        if place.within(scope):
             for call in reversed(await store.calls.list(place, limit=_ALL)):
-                if scope.user in (None, call.scope.user):
-                    yield dumped("call", call)
+                yield dumped("call", call)
 
 
 async def _pages(store: Store, scope: Scope) -> AsyncIterator[tuple[Page, str]]:
@@ -255,11 +251,6 @@ async def _pages(store: Store, scope: Scope) -> AsyncIterator[tuple[Page, str]]:
         if len(pages) < _BATCH:
             return
         after = pages[-1].uuid
-
-
-def _anyones(scope: Scope) -> Scope:
-    """The same conversation, whoever asks."""
-    return Scope(scope.tenant, None, scope.conversation)
 
 
 # -- in -----------------------------------------------------------------------------------------------------------
@@ -300,7 +291,7 @@ class _Incoming:
     #: Items, and whose they are.
     owner: Scope | None = None
     items: list[KeptItem] = field(default_factory=list[KeptItem])
-    #: Calls of one conversation that nobody wrote to.
+    #: Calls of one conversation that nobody owned.
     loose: list[Call] = field(default_factory=list[Call])
     #: How far conversations were read for facts: told when the facts are there.
     marks: list[tuple[Scope, int]] = field(default_factory=list[tuple[Scope, int]])
@@ -514,11 +505,12 @@ async def _write_items(incoming: _Incoming) -> None:
 
 
 async def _write_loose(incoming: _Incoming) -> None:
-    """Windows of a conversation that nobody wrote to: here somebody may have done so, and then only they may have more of it."""
+    """Windows of a conversation that nobody owned: here somebody may, and then only they may have more of it."""
     if incoming.loose:
-        heads = await incoming.store.reader.heads(HeadQuery(_anyones(incoming.loose[0].scope), 1))
-        owner = heads[0].scope.user if heads else None
-        theirs = [call for call in incoming.loose if owner in (None, call.scope.user)]
+        owned = await incoming.store.reader.owner(incoming.loose[0].scope)
+        theirs = [call for call in incoming.loose if owned in (None, call.scope)]
+        if owned is None:
+            await incoming.store.log.claim(theirs[0].scope)
         incoming.count("call", await incoming.store.calls.restore(theirs))
     incoming.loose = []
 
@@ -529,7 +521,7 @@ async def _write_chat(incoming: _Incoming) -> None:
     if chat is None:
         return
     store, counts = incoming.store, incoming.counts
-    there = bool(await store.reader.heads(HeadQuery(_anyones(chat.scope), 1)))
+    there = await store.reader.owner(chat.scope) is not None
     session = None if there else chat.session
     if chat.entries:
         counts["conversation"] = counts.get("conversation", 0) + (not there)
@@ -540,6 +532,10 @@ async def _write_chat(incoming: _Incoming) -> None:
     elif session is not None:
         counts["conversation"] = counts.get("conversation", 0) + 1
         await store.sessions.put(chat.scope, session)
+    else:
+        # Somebody asked there and nothing was said: whose it is counts all the same.
+        await store.log.claim(chat.scope)
+        incoming.count("conversation", not there)
     incoming.count("session", session is not None)
     if (chat.calls or chat.read) and (not there or await _is_same_log(store, chat)):
         incoming.count("call", await store.calls.restore(_fitting(chat)))
@@ -554,16 +550,18 @@ def _fitting(chat: _Chat) -> list[Call]:
     """The calls whose windows were made of what is in the file: whoever went on while it was written left others behind it."""
     ids, last = {entry.id for entry in chat.entries}, _last(chat)
     return [
-        call
+        replace(call, scope=chat.scope)
         for call in chat.calls
-        if last_place(call) <= last and (call.turn_id is None or call.turn_id in ids)
+        if call.scope.user in (None, chat.scope.user)
+        and last_place(call) <= last
+        and (call.turn_id is None or call.turn_id in ids)
     ]
 
 
 async def _is_same_log(store: Store, chat: _Chat) -> bool:
     """Whether every entry has here the place that it has in the file: where it was added to others, calls would lead astray."""
     places = {entry.seq: entry.id for entry in chat.entries if entry.seq is not None}
-    async for entry in _entries(store, _anyones(chat.scope)):
+    async for entry in _entries(store, chat.scope):
         if entry.seq is None or not places:
             break
         if places.pop(entry.seq, None) != entry.id:

@@ -12,7 +12,7 @@ from pagefile.engine.asking import Request
 from pagefile.engine.engine import Engine
 from pagefile.engine.moments import KEY as MOMENT
 from pagefile.engine.moments import moment_of
-from pagefile.errors import ConflictError, NotFoundError, StoreError
+from pagefile.errors import ConflictError, ErasedError, NotFoundError, StoreError
 from pagefile.ports import LogView, ViewRequest
 from pagefile.records import NEVER, Call, Head, Scope, Turn
 from pagefile.shapes import cleaned, keeper, note
@@ -39,6 +39,7 @@ async def make_window(engine: Engine, scope: Scope, request: Request) -> Window:
     at = engine.clock.now()
     made = await assembled(engine, scope, request)
     notes: list[str] = []
+    await _claimed(engine, made.view.head, notes)
     if await engine.reconsidered(made.occasion, made.window, notes.append):
         at = engine.clock.now()
         made = await assembled(engine, scope, request)
@@ -47,6 +48,24 @@ async def make_window(engine: Engine, scope: Scope, request: Request) -> Window:
         made = made.with_notes(notes)
     _tell(engine, scope, request, made, at)
     return made.window
+
+
+async def _claimed(engine: Engine, head: Head, notes: list[str]) -> None:
+    """Asking is a use: who asks first in a conversation owns it, even before anything is written there."""
+    if head.exists or engine.incognito:
+        return
+    try:
+        await engine.store.log.claim(head.scope, epoch=head.epoch)
+    except ErasedError:
+        # Whoever was erased while they asked leaves nothing behind, not even a name.
+        return
+    except ConflictError:
+        raise
+    except StoreError as error:
+        if engine.settings.on_tier_error == "raise":
+            raise
+        engine.failed("store", error)
+        notes.append(f"the store failed, so this conversation is not yet anybody's: {error}")
 
 
 def _tell(engine: Engine, scope: Scope, request: Request, made: "Made", at: datetime) -> None:
@@ -96,10 +115,10 @@ async def assembled(engine: Engine, scope: Scope, request: Request) -> Made:
     budget = engine.budget(request.room, request.reserved, notes.append)
     view = await _read(engine, scope, request, notes)
     asked = view.open_turn.user if view.open_turn is not None else request.query
-    # A handle that names nobody still works for the conversation's owner.
-    owner = scope if scope.user is not None else view.head.scope
+    # The scope that asks, unless a call of before decision 0033 is made again: it may name nobody.
+    owned = view.head.scope
     occasion = Occasion(
-        owner,
+        owned,
         asked,
         view,
         budget.tokens,
@@ -113,7 +132,7 @@ async def assembled(engine: Engine, scope: Scope, request: Request) -> Made:
     offered = await engine.offers(occasion)
     candidates = [*_given(engine, request, occasion), *offered]
     layout = Layout(request.placement, language(asked or request.instructions or ""))
-    compiled = await _compiled(engine, scope, candidates, budget, layout, notes)
+    compiled = await _compiled(engine, owned, candidates, budget, layout, notes)
     return Made(_finished(engine, compiled, request, view, notes), occasion)
 
 

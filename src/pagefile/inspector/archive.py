@@ -6,6 +6,7 @@ Looking at a page here is no page fault: it is not counted as a load, because lo
 from dataclasses import dataclass
 
 from pagefile.engine import Memory
+from pagefile.engine.owning import on_behalf
 from pagefile.errors import InvalidTurnError, PagePurgedError
 from pagefile.inspector import places
 from pagefile.inspector.asking import Asked, chat_of
@@ -122,7 +123,8 @@ async def pin(memory: Memory, asked: Asked) -> str:
     page = await _page(memory, asked, uuid)
     if page.scope.conversation is None:
         raise InvalidTurnError("This page is in no conversation: there is no window to keep it in.")
-    chat = memory.conversation(page.scope.conversation, user_id=page.scope.user, tenant=page.scope.tenant)
+    scope = await on_behalf(memory.engine.store.reader, page.scope)
+    chat = memory.conversation(page.scope.conversation, user_id=scope.user, tenant=scope.tenant)
     await chat.pin(uuid, pinned=pinned)
     return asked.here(places.PAGE, uuid=uuid, done="pinned" if pinned else "unpinned")
 

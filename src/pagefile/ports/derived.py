@@ -164,8 +164,7 @@ class VectorHome(ABC):
         """Write vectors, each in place of the one its turn had, and prepare what was not prepared.
 
         A vector of another dimension, or one with what is no number, raises `VectorHomeError`, and nothing of the call is
-        written. One of zeros only takes away the one before. What was put is found by the next search of this process. A
-        conversation that got its owner late is that user's at the latest when the next vector is put for them.
+        written. One of zeros only takes away the one before. What was put is found by the next search of this process.
 
         `epoch` is checked where the home is the log's own database (`ErasedError`). A home elsewhere cannot: it is erased before
         the log, and what is put behind that belongs to no turn and is found by `verify`.

@@ -134,8 +134,8 @@ class TurnLog(ABC):
       writes from however many processes.
     * `created` is strictly increasing with `seq`, even when the clock is not.
     * What a call returned is durable.
-    * A conversation belongs to the first user who writes to it; another user gets `ConflictError`. A scope without a user
-      may write to any conversation of its tenant.
+    * Whose a conversation is, its first use decides for good: the user who is named then, or nobody when none is. A scope that
+      names another user, or none where there is one, or one where there is none, gets `ConflictError`.
     * The session value of document 001 is updated in the same transaction as the turn.
     """
 
@@ -173,6 +173,14 @@ class TurnLog(ABC):
         more than there is, or turns from before the last reset only, raises `ConflictError`. A reset forgets the checkpoint too:
         the next one is made from none (0), while the version goes on counting. The same marker with the same id returns
         what is stored. One made from a view that was erased since raises `ErasedError`.
+        """
+
+    @abstractmethod
+    async def claim(self, scope: Scope, *, epoch: int | None = None) -> None:
+        """A conversation that nobody used yet belongs to this scope's user from now on, or to nobody when it names none.
+
+        One that is used already stays as it is; where it is not this scope's, `ConflictError`. Where the scope was erased since
+        `epoch`, `ErasedError`.
         """
 
     @abstractmethod
@@ -267,17 +275,24 @@ class LogReader(ABC):
         """What a window needs, in at most two queries and reading no turn it does not return.
 
         Reading goes back from the newest done turn and stops before the turn that would exceed `budget_tokens`, once
-        `min_turns` are read. A conversation nobody wrote to gives an empty view. A conversation of another user raises
+        `min_turns` are read. A conversation nobody wrote to gives an empty view. A conversation that is not this scope's raises
         `ConflictError`; an `open_turn` that is not there raises `NotFoundError`.
         """
 
     @abstractmethod
+    async def owner(self, scope: Scope) -> Scope | None:
+        """The conversation that a scope names, with the user it belongs to, whoever asks; None while nobody used it.
+
+        For those who look after a whole tenant: every other verb refuses a conversation that is not the scope's.
+        """
+
+    @abstractmethod
     async def entries(self, query: EntryQuery) -> list[Entry]:
-        """A slice of one conversation; one of another user raises `ConflictError`."""
+        """A slice of one conversation; one that is not this scope's raises `ConflictError`."""
 
     @abstractmethod
     async def heads(self, query: HeadQuery) -> list[Head]:
-        """The conversations of a tenant, or of one of its users, or the one named.
+        """The conversations of a tenant, or of one of its users, or the one named, if it is this scope's.
 
         An `after` that is not in the list raises `NotFoundError`, here as in every list.
         """
@@ -317,7 +332,7 @@ class TurnSource(ABC):
     async def since(self, request: SinceRequest) -> list[Turn]:
         """Done turns after `known`, ordered by conversation id, then `seq`; at most `limit`.
 
-        A scope with a user gives that user's conversations, one with a conversation only that one. Turns before a reset are
+        A scope with a user gives that user's conversations, one with a conversation only that one, if it is this scope's. Turns before a reset are
         included: they left the window, not the memory.
         """
 

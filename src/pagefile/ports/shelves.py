@@ -88,7 +88,7 @@ class CallLog(ABC):
 
     @abstractmethod
     async def list(self, scope: Scope, *, limit: int = 100, after: str | None = None) -> list[Call]:
-        """Calls of a conversation, newest first; `after` continues behind a call id."""
+        """Calls of a tenant, a user, or a conversation that were made for this scope, newest first; `after` continues behind a call id."""
 
     @abstractmethod
     async def get(self, scope: Scope, call_id: str) -> Call:
@@ -96,9 +96,9 @@ class CallLog(ABC):
 
     @abstractmethod
     async def loose(self, tenant: str | None) -> Sequence[Scope]:
-        """Conversations of a tenant, or of all, that have calls and that nobody wrote to, by tenant and id.
+        """Conversations of a tenant, or of all, that have calls and that nobody owns, by tenant and id, with whose calls they are.
 
-        Whose the calls are is not told.
+        There are such from before asking made somebody the owner.
         """
 
     @abstractmethod

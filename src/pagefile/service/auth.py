@@ -27,7 +27,7 @@ from pagefile import records
 from pagefile.engine import Memory
 from pagefile.errors import AccessError, ClosedError, PagefileError, TooManyRequestsError, UnauthorizedError
 from pagefile.inspector import places
-from pagefile.ports import HeadQuery, KeyStore
+from pagefile.ports import KeyStore
 from pagefile.service.limits import RateLimit
 from pagefile.service.problems import Kind, answered, told
 from pagefile.stores.secrets import Presented, presented
@@ -348,9 +348,8 @@ async def _check_conversation(value: BaseModel, principal: Principal, request: R
     memory = memory_in(request.app)
     if conversation is None or memory is None:
         return
-    whole = records.Scope(cast("str", principal.tenant), None, conversation)
-    found = await memory.engine.store.reader.heads(HeadQuery(whole, limit=1))
-    if found and found[0].scope.user != principal.user:
+    own = records.Scope(cast("str", principal.tenant), principal.user, conversation)
+    if await memory.engine.store.reader.owner(own) not in {None, own}:
         raise AccessError("This key may not use this conversation: use an id of your own.")
 
 

@@ -10,13 +10,15 @@ from prometheus_client.parser import text_string_to_metric_families
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
 from pagefile.engine import Memory
+from pagefile.engine.owning import on_behalf
 from pagefile.errors import AccessError, InvalidTurnError
 from pagefile.inspector import erasing, metrics, places, scripted, site, start
 from pagefile.inspector.asking import Asked, chat_of
 from pagefile.inspector.filling import Filling
 from pagefile.inspector.metrics import Measure
 from pagefile.inspector.plain import plain
-from pagefile.service.auth import GuardedRouter, principal_of
+from pagefile.records import DEFAULT_TENANT, Scope
+from pagefile.service.auth import GuardedRouter, open_memory, principal_of
 from pagefile.service.chatting import ChatRun
 from pagefile.service.inspector_door import form_of, gone_to, reader_of, shown, with_key
 from pagefile.service.routes.common import VERSION, MemoryOf
@@ -56,13 +58,16 @@ class Named(BaseModel):
 NamedOf = Annotated[Named, Query()]
 
 
-def _asked(request: Request, named: Named, fields: Mapping[str, str] | None = None) -> Asked:
+async def _asked(request: Request, named: Named, fields: Mapping[str, str] | None = None) -> Asked:
     principal = principal_of(request)
     bound = {"tenant"} if principal.tenant is not None else set[str]()
     if principal.user is not None:
         bound.add("user_id")
     values = {**request.query_params, **(fields or {})}
-    return Asked(named.tenant, named.user_id, named.conversation_id, values, frozenset(bound))
+    scope = Scope(named.tenant or DEFAULT_TENANT, named.user_id, named.conversation_id)
+    # Whoever looks after a tenant looks at a conversation as its owner.
+    user = (await on_behalf(open_memory(request).engine.store.reader, scope)).user
+    return Asked(named.tenant, user, named.conversation_id, values, frozenset(bound))
 
 
 # -- pages -----------------------------------------------------------------------------------------------------------------
@@ -70,13 +75,13 @@ def _asked(request: Request, named: Named, fields: Mapping[str, str] | None = No
 
 def _mount(page: site.Page) -> None:
     async def html(request: Request, memory: MemoryOf, named: NamedOf) -> Response:
-        asked = _asked(request, named)
+        asked = await _asked(request, named)
         data = await page.gather(memory, asked)
         reader = reader_of(request, asked if page.about is None else page.about(data, asked))
         return shown(page.show(data, reader), reader, request)
 
     async def twin(request: Request, memory: MemoryOf, named: NamedOf) -> Response:
-        return JSONResponse(plain(await page.gather(memory, _asked(request, named))))
+        return JSONResponse(plain(await page.gather(memory, await _asked(request, named))))
 
     routes.add_api_route(page.path, html, methods=["GET"])
     routes.add_api_route(places.twin(page.path), twin, methods=["GET"])
@@ -84,7 +89,7 @@ def _mount(page: site.Page) -> None:
 
 def _mount_deed(deed: site.Deed) -> None:
     async def done(request: Request, memory: MemoryOf, named: NamedOf) -> Response:
-        return gone_to(await deed.do(memory, _asked(request, named, await form_of(request))))
+        return gone_to(await deed.do(memory, await _asked(request, named, await form_of(request))))
 
     routes.add_api_route(deed.path, done, methods=["POST"])
 
@@ -98,7 +103,7 @@ for _deed in site.DEEDS:
 @routes.get(places.HOME)
 async def home(request: Request, memory: MemoryOf, named: NamedOf) -> Response:
     """What this is and what is in it; for a stranger, where others show a key, what this is."""
-    asked = _asked(request, named)
+    asked = await _asked(request, named)
     reader = reader_of(request, asked)
     if not principal_of(request).is_known:
         return shown(start.sign_in(reader, onward=places.HOME), reader, request)
@@ -118,7 +123,7 @@ async def base(named: NamedOf) -> Response:
 @routes.get(places.twin(places.HOME))
 async def home_twin(request: Request, memory: MemoryOf, named: NamedOf) -> Response:
     """The same as JSON."""
-    return JSONResponse(plain(await _start(request, memory, _asked(request, named))))
+    return JSONResponse(plain(await _start(request, memory, await _asked(request, named))))
 
 
 async def _start(request: Request, memory: Memory, asked: Asked) -> start.Start:
@@ -133,7 +138,7 @@ def _filling(request: Request) -> Filling:
 @routes.get(places.METRICS)
 async def measured(request: Request, memory: MemoryOf, named: NamedOf) -> Response:
     """Measurements for people."""
-    reader = reader_of(request, _asked(request, named))
+    reader = reader_of(request, await _asked(request, named))
     return shown(metrics.show(await _metrics(request, memory), reader), reader, request)
 
 
@@ -185,7 +190,7 @@ def _measure(family: Any, labels: str, samples: list[Any]) -> Measure:
 @routes.post(places.ERASE)
 async def erase(request: Request, memory: MemoryOf, named: NamedOf) -> Response:
     """Erase, and show the receipt: it is kept nowhere else."""
-    asked = _asked(request, named, await form_of(request))
+    asked = await _asked(request, named, await form_of(request))
     receipt = await erasing.erase(memory, asked)
     reader = reader_of(request, Asked(asked.tenant, values={}, bound=asked.bound))
     return shown(erasing.show_receipt(receipt, reader), reader, request)
@@ -228,7 +233,7 @@ async def logout(request: Request, named: NamedOf) -> Response:
 
 
 async def _run(request: Request, memory: Memory, named: Named) -> tuple[ChatRun, Asked]:
-    asked = _asked(request, named, await form_of(request))
+    asked = await _asked(request, named, await form_of(request))
     message = asked.text("message")
     if message is None:
         raise InvalidTurnError("Say something: the message is empty.")

@@ -19,6 +19,7 @@ import anyio.to_thread
 
 from pagefile.engine import Conversation, Memory
 from pagefile.engine.engine import Engine
+from pagefile.engine.owning import on_behalf
 from pagefile.errors import ConflictError, InvalidTurnError, NotFoundError, PagefileError, StoreError
 from pagefile.ports import LogView, ViewRequest
 from pagefile.records import DEFAULT_TENANT, Scope, checked_id
@@ -84,8 +85,8 @@ class AgentApp:
         """
         with _told("QueryMemoryContext error: %s"):
             asked = Query.of(request, self._engine.settings.max_message_chars)
-            scope = self._scope(asked.conversation_id)
-            view, session = await self._read(scope, budget_tokens=_EVERYTHING)
+            view, session = await self._read(self._scope(asked.conversation_id), budget_tokens=_EVERYTHING)
+            scope = view.head.scope
             whole = await self._history(scope, view, session, asked)
             show = partial(asked.shown, whole, self._engine.counter.count)
             in_thread = len(whole.text) + len(asked.text) >= _THREAD_FROM_CHARS
@@ -117,7 +118,7 @@ class AgentApp:
                 raise InvalidTurnError(
                     "There is no request: give a MemoryWriteRequest with a conversation_id."
                 )
-            scope = self._scope(request.conversation_id, request.user_id)
+            scope = await self._owned(request.conversation_id, request.user_id)
             asked = self._asked.get(request.conversation_id)
             query = request.user_query or (asked.query if asked else "")
             chat = self._chat(scope, request.agent_code)
@@ -157,6 +158,7 @@ class AgentApp:
                     return
 
     async def _checkpoint(self, scope: Scope, summary: str, recent_turns: int) -> None:
+        scope = await on_behalf(self._engine.store.reader, scope)
         text = bounded(summary, "summary", MAX_SUMMARY_CHARS)
         wanted = int(or_default(recent_turns, defaultMemoryRecentTurns, "recent_turns"))
         asked = self._asked.get(scope.conversation or "") or Asked()
@@ -176,6 +178,7 @@ class AgentApp:
     async def _degrade(self, scope: Scope) -> None:
         """No summary can be kept: say so in the session."""
         try:
+            scope = await on_behalf(self._engine.store.reader, scope)
             session = await self._session(scope)
             session.message_context.mode = FULL_HISTORY
             await self._save(scope, session)
@@ -189,7 +192,7 @@ class AgentApp:
         with _told("CreateShortMemory error: %s"):
             if request is None:
                 raise InvalidTurnError("There is no request: give an AgentRequest with a conversation_id.")
-            scope = self._scope(request.conversation_id, request.user_id)
+            scope = await self._owned(request.conversation_id, request.user_id)
             async with self._alone(scope):
                 if (await self._view(scope)).head.turns:
                     await self._begin_anew(scope)
@@ -201,19 +204,19 @@ class AgentApp:
     async def get_short_memory(self, conversation_id: str) -> SessionValue:
         """获取短期记忆会话状态, checked against the log; raises `NotFoundError` when there is none."""
         with _told("GetShortMemory error: %s"):
-            return await self._session(self._scope(conversation_id))
+            return await self._session(await self._owned(conversation_id))
 
     async def set_short_memory(self, conversation_id: str, session: SessionValue) -> None:
         """Replace the session. What the log knows better stays: turns written since, and the checkpoint in force."""
         with _told("SetShortMemory error: %s"):
-            scope = self._scope(conversation_id, session.meta.user_id)
+            scope = await self._owned(conversation_id, session.meta.user_id)
             async with self._alone(scope):
                 await self._save(scope, session)
 
     async def delete_short_memory(self, conversation_id: str) -> None:
         """Begin anew: history and state leave the prompt, and the log keeps them. What is known of the user stays."""
         with _told("DeleteShortMemory error: %s"):
-            scope = self._scope(conversation_id)
+            scope = await self._owned(conversation_id)
             async with self._alone(scope):
                 if (await self._view(scope)).head.exists:
                     await self._begin_anew(scope)
@@ -247,19 +250,19 @@ class AgentApp:
 
     async def query_message_by_conversation_id_asc(self, conversation_id: str) -> list[AIMessage]:
         """Every done turn, oldest first."""
-        return await messages_after(self._engine.store.reader, self._scope(conversation_id), 0)
+        return await messages_after(self._engine.store.reader, await self._owned(conversation_id), 0)
 
     async def query_message_by_conversation_id_asc_with_limit(
         self, conversation_id: str, limit: int = 100
     ) -> list[AIMessage]:
         """The newest done turns, oldest first."""
-        return await newest_messages(self._engine.store.reader, self._scope(conversation_id), limit)
+        return await newest_messages(self._engine.store.reader, await self._owned(conversation_id), limit)
 
     async def query_message_by_conversation_id_asc_from_checkpoint(
         self, conversation_id: str, checkpoint_message_id: str
     ) -> list[AIMessage]:
         """Done turns written after a checkpoint, oldest first; all of them for an empty id."""
-        scope, reader = self._scope(conversation_id), self._engine.store.reader
+        scope, reader = await self._owned(conversation_id), self._engine.store.reader
         return await messages_after(reader, scope, await checkpoint_seq(reader, scope, checkpoint_message_id))
 
     # -- inside -----------------------------------------------------------------------------------------------------------
@@ -272,6 +275,10 @@ class AgentApp:
     def _scope(self, conversation_id: str, user_id: str | None = None) -> Scope:
         return Scope(self._tenant, user_id or None, checked_id(conversation_id, "conversation_id"))
 
+    async def _owned(self, conversation_id: str, user_id: str | None = None) -> Scope:
+        """A conversation and its user: where the document names none, it works for whoever the conversation belongs to."""
+        return await on_behalf(self._engine.store.reader, self._scope(conversation_id, user_id))
+
     def _chat(self, scope: Scope, agent: str | None = None) -> Conversation:
         return Conversation(self._engine.without(History), scope, agent=agent or None)
 
@@ -281,6 +288,14 @@ class AgentApp:
 
     async def _view(self, scope: Scope, *, budget_tokens: int = 0, min_turns: int = 0) -> LogView:
         return await self._engine.store.reader.view(ViewRequest(scope, budget_tokens, min_turns))
+
+    async def _view_of_owner(self, scope: Scope, budget_tokens: int) -> LogView:
+        """Most conversations here have no user: one is looked up where there is one, and costs the others nothing."""
+        try:
+            return await self._view(scope, budget_tokens=budget_tokens)
+        except ConflictError:
+            owned = await on_behalf(self._engine.store.reader, scope)
+            return await self._view(owned, budget_tokens=budget_tokens)
 
     async def _mode(self, scope: Scope) -> str:
         """The mode after a turn was written, which no failure undoes any more."""
@@ -292,8 +307,9 @@ class AgentApp:
         engine, view, stored = self._engine, LogView(no_head(scope), None, ()), None
         began = perf_counter()
         try:
-            view = await self._view(scope, budget_tokens=budget_tokens)
+            view = await self._view_of_owner(scope, budget_tokens)
             engine.meter.observe("pagefile_store_seconds", perf_counter() - began, verb="view")
+            scope = view.head.scope
             stored = await engine.sessions.get(scope)
         except StoreError as error:
             if engine.settings.on_tier_error == "raise":

@@ -15,6 +15,7 @@ from uuid import NAMESPACE_URL, uuid5
 
 from pagefile.engine import Conversation, Memory
 from pagefile.engine.engine import Engine
+from pagefile.engine.owning import on_behalf
 from pagefile.errors import InvalidTurnError
 from pagefile.ports import EntryQuery, LogView, ViewRequest
 from pagefile.records import (
@@ -114,8 +115,12 @@ class ConversationStore:
         return self._memory.engine
 
     def scope(self, conversation_id: str) -> Scope:
-        """Whose memory a conversation is, whoever its user."""
+        """Where a conversation is, whoever its user."""
         return Scope(self._tenant, None, checked_id(conversation_id, "conversation_id"))
+
+    async def owned(self, conversation_id: str) -> Scope:
+        """A conversation and its user: the document's calls name none, and work for whoever it belongs to."""
+        return await on_behalf(self.engine.store.reader, self.scope(conversation_id))
 
     def conversation(self, conversation_id: str, user_id: str | None = None) -> Conversation:
         """The engine's own handle on the conversation."""
@@ -149,6 +154,7 @@ class ConversationStore:
         that speaks first makes a turn of its own. The same call again changes nothing, provided that it names its turn.
         """
         side = _role(role)
+        user_id = user_id or (await self.owned(conversation_id)).user
         chat = self.conversation(conversation_id, user_id)
         if side == "user":
             turn = await chat.begin(content, id=turn_id, at=at, metadata=metadata)
@@ -160,7 +166,8 @@ class ConversationStore:
 
     async def abort_turn(self, conversation_id: str, turn_id: str) -> None:
         """The answer will not come (a stream broke off): the turn enters no window, summary or index."""
-        await self.conversation(conversation_id).abort(turn_id)
+        scope = await self.owned(conversation_id)
+        await self.conversation(conversation_id, scope.user).abort(turn_id)
 
     async def list_messages(
         self, conversation_id: str, limit: int | None = None, *, desc: bool = False
@@ -168,7 +175,7 @@ class ConversationStore:
         """Messages of done turns, oldest first, or newest first with `desc`; the first `limit` of them, or all."""
         if limit is not None and limit < 1:
             raise InvalidTurnError(f"limit is {limit}: it must be at least 1, or None for all.")
-        scope = self.scope(conversation_id)
+        scope = await self.owned(conversation_id)
         view = await self.view(scope)
         if limit is None or not desc:
             found = await self._oldest(scope, view.head.reset_seq, limit)
@@ -179,7 +186,7 @@ class ConversationStore:
 
     async def count_messages(self, conversation_id: str) -> int:
         """How many messages the conversation has, since it began (anew)."""
-        scope = self.scope(conversation_id)
+        scope = await self.owned(conversation_id)
         head = (await self.view(scope)).head
         return await self._count("all", scope, head, head.last_seq)
 
@@ -187,7 +194,7 @@ class ConversationStore:
 
     async def get_summary(self, conversation_id: str) -> ConversationSummary | None:
         """The summary in force; never makes one."""
-        scope = self.scope(conversation_id)
+        scope = await self.owned(conversation_id)
         view = await self.view(scope)
         if view.checkpoint is None:
             return None
@@ -207,7 +214,7 @@ class ConversationStore:
         A turn of which only the first half is covered stays out whole. With an `expected_version` (0: there is none yet), a
         summary that somebody else saved meanwhile is not overwritten: `ConflictError`, read again and try again.
         """
-        scope = self.scope(conversation_id)
+        scope = await self.owned(conversation_id)
         view = await self.view(scope)
         covered, through_seq = 0, 0
         async for batch in self.turns_after(scope, view.head.reset_seq):
@@ -288,7 +295,7 @@ class ConversationStore:
     async def turn_of(self, hit: Hit) -> Turn | None:
         """Both sides of a turn that was recalled, each by itself; None when it was erased meanwhile."""
         after = hit.before.seq or 0 if hit.before else 0
-        found = await self.turns_between(self.scope(hit.conversation_id), after, _NO_END, limit=1)
+        found = await self.turns_between(await self.owned(hit.conversation_id), after, _NO_END, limit=1)
         return found[0] if found and found[0].id == hit.id else None
 
     async def _oldest(self, scope: Scope, reset_seq: int, limit: int | None) -> list[ConversationMessage]:
@@ -300,7 +307,7 @@ class ConversationStore:
         return found[:limit]
 
     async def _newest_open(self, conversation_id: str) -> str | None:
-        query = EntryQuery(self.scope(conversation_id), statuses=_OPEN, limit=1, newest=True)
+        query = EntryQuery(await self.owned(conversation_id), statuses=_OPEN, limit=1, newest=True)
         found = await self.engine.store.reader.entries(query)
         return found[-1].id if found else None
 

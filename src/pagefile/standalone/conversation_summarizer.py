@@ -83,7 +83,7 @@ class ConversationSummarizer:
 
     async def get_summary(self, conversation_id: str) -> str | None:
         """The summary that is there."""
-        checkpoint = (await self.store.view(self.store.scope(conversation_id))).checkpoint
+        checkpoint = (await self.store.view(await self.store.owned(conversation_id))).checkpoint
         return checkpoint.summary if checkpoint else None
 
     async def get_or_generate_summary(self, conversation_id: str) -> str | None:
@@ -98,7 +98,7 @@ class ConversationSummarizer:
         """判断是否需要生成/更新摘要: enough messages in all, and enough of them neither in the window nor in the summary."""
         if await self.store.count_messages(conversation_id) < self.min_messages:
             return False
-        scope = self.store.scope(conversation_id)
+        scope = await self.store.owned(conversation_id)
         view = await self.store.view(scope)
         due = 1 if view.checkpoint is None else self.update_delta
         # A turn has a message at least: so many turns tell.
@@ -125,7 +125,7 @@ class ConversationSummarizer:
         Returns the summary, which is empty while there is nothing to summarise. When the model fails, sentences of the
         conversation take the place of its words, and the log says so.
         """
-        scope = self.store.scope(conversation_id)
+        scope = await self.store.owned(conversation_id)
         conflicts = 0
         while True:
             view = await self.store.view(scope)

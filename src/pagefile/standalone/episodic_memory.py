@@ -146,7 +146,8 @@ class _LogEpisodes(_Episodes):
         self._store.engine.check_open()
 
     async def recall(self, conversation_id: str, query: str, top_k: int) -> list[_Episode]:
-        chat = self._store.conversation(conversation_id)
+        scope = await self._store.owned(conversation_id)
+        chat = self._store.conversation(conversation_id, scope.user)
         hits = await chat.recall(query, _OVER_FETCH * top_k)
         how = asking(query)
         best = [hit for hit in hits if passes(hit.parts, "auto", how)][:top_k]

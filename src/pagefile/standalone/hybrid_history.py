@@ -73,7 +73,7 @@ class ConversationHistory:
         if self.summarizer is None:
             return {"summary": None, "recent_history": await self.get_recent_history(conversation_id)}
         # Before the summary: one that takes effect in between covers more, and nothing is missing.
-        view = await self.store.view(self.store.scope(conversation_id))
+        view = await self.store.view(await self.store.owned(conversation_id))
         summary = await self._tried("summary", self.summarizer.get_or_generate_summary(conversation_id))
         if view.checkpoint is None:
             count = await self.store.count_messages(conversation_id)

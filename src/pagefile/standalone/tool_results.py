@@ -17,7 +17,7 @@ from uuid import uuid4
 
 from pagefile.engine import Memory
 from pagefile.engine.drafts import checked_json, result_text
-from pagefile.errors import HandleNotFoundError, StoreError
+from pagefile.errors import ConflictError, HandleNotFoundError, StoreError
 from pagefile.records import DEFAULT_TENANT, JsonValue, Page, Scope, Step
 from pagefile.text.clip import clip
 from pagefile.tiers.archive import FALLBACK_CHARS, Archive
@@ -124,6 +124,9 @@ class ToolResultManager:
         step = Step(tool_name[:100], checked_json(tool_input, "tool_input"), result_text(text), call_id="")
         try:
             page = await engine.tier(Archive).store(scope, step, str(uuid4()), thread=thread_id)
+        except ConflictError:
+            # Somebody else's conversation: nothing of theirs is touched, and the caller must know.
+            raise
         except StoreError as error:
             engine.failed("archive", error)
             return clip(text, min(FALLBACK_CHARS, self.ARCHIVE_THRESHOLD))

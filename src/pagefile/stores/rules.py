@@ -5,6 +5,7 @@ from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import pairwise
+from typing import cast
 
 from pagefile.content import Message, ToolCall, ToolResult, media_in
 from pagefile.errors import (
@@ -28,6 +29,7 @@ from pagefile.ports import (
 from pagefile.records import (
     NEVER,
     ApiKey,
+    Call,
     Checkpoint,
     Entry,
     Fact,
@@ -64,16 +66,38 @@ def user_of(scope: Scope) -> str:
 
 
 def check_owner(scope: Scope, owner: str | None) -> None:
-    """A conversation belongs to the first user who writes to it."""
-    if scope.user is not None and owner is not None and scope.user != owner:
+    """A conversation is its owner's since its first use, or has none for good; whose it is instead is not told."""
+    if scope.user == owner:
+        return
+    if scope.user is None:
         raise ConflictError(
-            f"Conversation {scope.conversation!r} belongs to another user than {scope.user!r}: use another conversation id."
+            f"Conversation {scope.conversation!r} belongs to a user, and opens only for them: name the user (user_id), "
+            "or use another conversation id."
         )
+    raise ConflictError(
+        f"Conversation {scope.conversation!r} belongs to another user than {scope.user!r}, or to none: use another conversation id."
+    )
 
 
 def sees(scope: Scope, owner: str | None) -> bool:
-    """Whether a list for this scope shows what this user owns; what nobody owns is shown only when it is named."""
-    return scope.user is None or scope.user == owner or (owner is None and scope.conversation is not None)
+    """Whether a list for this scope shows what this user owns: a tenant's list shows everything, a conversation has one owner."""
+    return scope.user == owner or (scope.user is None and scope.conversation is None)
+
+
+def lists(scope: Scope, owned: Scope) -> bool:
+    """Whether a list for this scope shows what is kept in the other."""
+    return (
+        owned.tenant == scope.tenant
+        and scope.conversation in {None, owned.conversation}
+        and sees(scope, owned.user)
+    )
+
+
+def made_for(call: Call) -> Scope:
+    """Whose a recorded window is: a handle without a user used to work for the owner, whom the call names."""
+    if call.scope.user is not None or not isinstance(moment := call.options.get("moment"), Mapping):
+        return call.scope
+    return replace(call.scope, user=cast("Mapping[str, str | None]", moment).get("owner"))
 
 
 def no_head(scope: Scope, epoch: int = 0) -> Head:
@@ -130,21 +154,21 @@ def rotated(key: ApiKey, successor: ApiKey, until: datetime) -> ApiKey:
 
 def lists_page(scope: Scope, owned: Scope) -> bool:
     """Whether a page is one of a scope's own: what is listed, searched and purged for it."""
-    return (
-        owned.tenant == scope.tenant
-        and scope.conversation in {None, owned.conversation}
-        and sees(scope, owned.user)
-    )
+    return lists(scope, owned) or (owned.tenant == scope.tenant and _came_along(scope, owned))
 
 
 def reaches_page(scope: Scope, owned: Scope) -> bool:
     """Whether a scope may use a page whose uuid it knows: a user's page follows them into every conversation."""
     if owned.tenant != scope.tenant:
         return False
-    here = scope.conversation is not None and scope.conversation == owned.conversation
-    if scope.user is None:
-        return here or scope.conversation is None
-    return scope.user == owned.user or (owned.user is None and here)
+    if scope.user is None and scope.conversation is not None:
+        return owned.user is None and scope.conversation == owned.conversation
+    return scope.user in {None, owned.user} or _came_along(scope, owned)
+
+
+def _came_along(scope: Scope, owned: Scope) -> bool:
+    """A page without a user in a conversation that has one: until decision 0033 a user could take a conversation over."""
+    return owned.user is None and scope.conversation is not None and scope.conversation == owned.conversation
 
 
 def check_same_page(stored: Page, page: Page, *, same_text: bool) -> None:

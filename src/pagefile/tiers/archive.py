@@ -93,6 +93,7 @@ class Archive(Tier):
         *,
         describe: Describe | None = None,
     ) -> None:
+        self._log = store.log
         self._pages = store.pages
         self._keeper = store.page_keeper
         self._index = store.page_index
@@ -206,6 +207,9 @@ class Archive(Tier):
         self, scope: Scope, step: Step, turn_id: str, *, thread: str | None = None, epoch: int | None = None
     ) -> Page:
         """Make a page of a result, whatever its length; the same result of the same call makes one page."""
+        if epoch is None:
+            # No turn was let in with it: the page itself is the use that decides whose the conversation is.
+            await self._log.claim(scope)
         prepare = _Preparation(scope, step, turn_id, self._counter)
         if len(step.result) < THREAD_FROM_CHARS:
             draft = prepare()

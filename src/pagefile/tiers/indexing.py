@@ -6,7 +6,7 @@ watermark rises, so that a process that dies in between leaves work behind and n
 
 from abc import ABC, abstractmethod
 from collections import OrderedDict, deque
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -18,6 +18,7 @@ from pagefile.errors import ErasedError, PagefileError
 from pagefile.ports import (
     Behind,
     Embedder,
+    LogReader,
     Maker,
     Near,
     Shelf,
@@ -62,10 +63,10 @@ class Derived(ABC):
 class Reader:
     """Leads what is derived through the log, a bite at a time."""
 
-    def __init__(self, source: TurnSource, marks: Watermarks, epoch: Callable[[], Awaitable[int]]) -> None:
+    def __init__(self, source: TurnSource, marks: Watermarks, log: LogReader) -> None:
         self._source = source
         self._marks = marks
-        self._epoch = epoch
+        self._log = log
         #: Held while a bite is taken: whoever erases waits for it, or what is erased would come back.
         self.lock = anyio.Lock()
         self._erased = 0
@@ -92,7 +93,7 @@ class Reader:
         async with self.lock:
             if not self.holds(plan):
                 plan.clear()
-            epoch = await self._epoch()
+            epoch = await self._log.epoch()
             read: list[Turn] = []
             reached: dict[Scope, int] = {}
             begun: list[Behind] = []
@@ -128,10 +129,9 @@ class Reader:
     async def _give_up(self, derived: Derived, plan: "Plan", begun: Sequence[Behind]) -> None:
         """Another process erased one of the conversations: what is left of them is read again from the beginning."""
         for one in begun:
+            await derived.retract(replace(one.scope, user=None))
             # Somebody else may have begun it again.
-            scope = replace(one.scope, user=None)
-            await derived.retract(scope)
-            plan.take_back(Behind(scope, 0, one.last_seq))
+            plan.take_back(Behind(await self._log.owner(one.scope) or one.scope, 0, one.last_seq))
 
 
 class Plan:
@@ -158,7 +158,8 @@ class Plan:
 
     def take_back(self, one: Behind) -> None:
         """A conversation has to be read again."""
-        rest = [other for other in self.behind if replace(other.scope, user=None) != one.scope]
+        place = replace(one.scope, user=None)
+        rest = [other for other in self.behind if replace(other.scope, user=None) != place]
         self.behind = deque([one, *rest])
         self.left = sum(map(_entries, self.behind))
 

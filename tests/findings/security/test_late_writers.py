@@ -142,7 +142,7 @@ async def test_what_is_refused_is_not_stored(tmp_path, url, call):
             await call(ada, bob)
         given(await memory.pages(), "results become pages")
         pages = await memory.pages()
-        found = await memory.conversation("chat").search_tool_history("REFUSED", here=True)
+        found = await memory.search_tool_history("REFUSED", user_id=None)
         await memory.export(tmp_path / "export.jsonl")
     assert 1 == len(pages), "only what was accepted"
     assert [] == [hit.passage for hit in found if "REFUSED" in hit.passage]

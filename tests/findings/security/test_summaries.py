@@ -81,7 +81,7 @@ async def test_a_summary_of_an_erased_user_never_reaches_another_user(url):
         anyio.create_task_group() as group,
     ):
         await told(memory.conversation("main", user_id="ada"), "ERASED diagnosis", 10)
-        group.start_soon(by_hand, memory.conversation("main"))
+        group.start_soon(by_hand, memory.conversation("main", user_id="ada"))
         await waiting.asked.wait()
         await memory.forget(user_id="ada")
         bob = memory.conversation("main", user_id="bob")

@@ -211,7 +211,8 @@ async def test_an_answer_made_anew_is_a_turn_of_its_own(memory):
     agent = create_agent(model, [], middleware=[PagefileMiddleware(memory)], checkpointer=InMemorySaver())
     await agent.ainvoke(ask("Hello?", "m1"), THREAD)
     (before,) = [s async for s in agent.aget_state_history(THREAD) if s.next == ("model",)]
-    await agent.ainvoke(None, before.config)
+    # LangGraph's own config of a checkpoint does not name the user.
+    await agent.ainvoke(None, {"configurable": THREAD["configurable"] | before.config["configurable"]})
     await agent.ainvoke(ask("Bye", "m2"), THREAD)
     assert [
         ("Hello?", "First.", "done", 0),

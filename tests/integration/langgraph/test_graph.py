@@ -43,9 +43,10 @@ async def events_of(chat, asked):
         return [event async for event in events]
 
 
-async def the_log(memory, conversation):
+async def the_log(memory, conversation, user=USER):
     return [
-        (turn.status, turn.user, turn.assistant) for turn in await memory.conversation(conversation).turns()
+        (turn.status, turn.user, turn.assistant)
+        for turn in await memory.conversation(conversation, user_id=user).turns()
     ]
 
 
@@ -95,7 +96,7 @@ async def test_after_one_turn_there_are_two_messages(memory, model):
         (message.type, message.text) for message in state["messages"]
     ]
     assert ORDER == [trace["node"] for trace in state["trace"]]
-    assert [("done", "你好", "答：你好")] == await the_log(memory, "c")
+    assert [("done", "你好", "答：你好")] == await the_log(memory, "c", user=None)
 
 
 async def test_a_checkpointer_keeps_the_thread_and_repeats_nothing(memory, model):
@@ -185,7 +186,7 @@ async def test_who_leaves_after_the_answer_was_written_loses_nothing(memory, gra
             conversation = event.get("conversation_id") or conversation  # noqa: F821 - the first event has it
             if event.get("node") == "persist":
                 break
-    assert ["done"] == [turn.status for turn in await memory.conversation(conversation).turns()]
+    assert ["done"] == [turn.status for turn in await memory.conversation(conversation, user_id=USER).turns()]
 
 
 async def test_a_failing_router_aborts_the_turn_and_raises(memory):
@@ -198,7 +199,9 @@ async def test_a_failing_router_aborts_the_turn_and_raises(memory):
     with pytest.raises(LookupError, match="no route"):
         await events_of(chat, request())
     conversation = await chat.nodes.store.get_or_create_conversation_id(USER, SESSION)
-    assert ["aborted"] == [turn.status for turn in await memory.conversation(conversation).turns()]
+    assert ["aborted"] == [
+        turn.status for turn in await memory.conversation(conversation, user_id=USER).turns()
+    ]
 
 
 async def test_requests_of_one_session_may_overlap(memory):
@@ -247,7 +250,7 @@ async def test_a_graph_of_ones_own_may_loop(memory):
         {"messages": [HumanMessage("问", id="t1")], "conversation_id": "c", "user_id": USER}
     )
     assert ["recall", "generate", "generate", "persist"] == [trace["node"] for trace in state["trace"]]
-    (turn,) = await memory.conversation("c").turns()
+    (turn,) = await memory.conversation("c", user_id=USER).turns()
     assert ("done", "盗梦空间。", ["search"]) == (turn.status, turn.assistant, [s.tool for s in turn.steps])
     assert "tool" == model.prompts[1][-1].type
 
@@ -277,7 +280,7 @@ async def test_a_field_of_ones_own_is_said_in_one_place(memory):
         {"messages": [HumanMessage("你好", id="t1")], "conversation_id": "c"}
     )
     assert (ORDER, "温和") == ([trace["node"] for trace in state["trace"]], state["tone"])
-    assert [("done", "你好", "温和：答：你好")] == await the_log(memory, "c")
+    assert [("done", "你好", "温和：答：你好")] == await the_log(memory, "c", user=None)
 
 
 # -- the budget --------------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_core.runnables import RunnableLambda
 
-from pagefile import InvalidTurnError, ModelOutputError, SettingsError
+from pagefile import ConflictError, InvalidTurnError, ModelOutputError, SettingsError
 from pagefile.integrations.langgraph import (
     ConversationState,
     FactContext,
@@ -120,6 +120,14 @@ async def talked(memory):
         await chat.record(f"第{number}个问题：今天天气如何？", f"第{number}个回答：晴。")
     await ConversationSummarizer(store=ConversationStore(memory)).generate_summary("c")
     await memory.remember("喜欢科幻电影", user_id="u")
+
+
+@pytest.mark.parametrize("user", ["bob", "", None])
+async def test_a_run_reads_no_conversation_of_somebody_else(memory, user):
+    """Another user, or nobody: refused before anything is read."""
+    await talked(memory)
+    with pytest.raises(ConflictError):
+        await recall_node({**asking("谁？"), "user_id": user}, sources=sources(memory))
 
 
 async def test_recall_brings_facts_summary_episodes_and_recent_messages(memory):
@@ -377,7 +385,7 @@ async def test_tool_results_are_steps_of_the_turn(memory):
     state["messages"] += [call, ToolMessage("盗梦空间", tool_call_id="k"), AIMessage("答")]
     for _ in range(2):
         await persist_node(state, store=store)
-    (turn,) = await memory.conversation("c").turns()
+    (turn,) = await memory.conversation("c", user_id="u").turns()
     assert [("search", {"q": "诺兰"}, "盗梦空间", "k")] == [
         (step.tool, step.input, step.result, step.call_id) for step in turn.steps
     ]
@@ -406,7 +414,7 @@ async def test_an_index_that_fails_costs_no_turn(memory, caplog):
     state["messages"].append(AIMessage("答"))
     history = ConversationHistory(store, ConversationSummarizer(store=store), Episodes(store))
     await persist_node(state, store=store, history=history)
-    assert ["done"] == [turn.status for turn in await memory.conversation("c").turns()]
+    assert ["done"] == [turn.status for turn in await memory.conversation("c", user_id="u").turns()]
     await memory.settle()
     # Once or more: what failed is tried again.
     assert {("c", "问", "答", "t1")} == set(indexed)

@@ -43,7 +43,7 @@ async def other(path, store, clock):
 
 
 async def test_what_another_process_does_is_seen(store, other):
-    """New vectors, replaced ones, erased ones, a conversation that got its owner, one that went with the log."""
+    """New vectors, replaced ones, erased ones, another conversation, one that went with the log; nothing of nobody's."""
     mine, theirs = store.vectors(), other.vectors()
     user, query = Scope("tenant", "ada"), vector(1, 0, 0, 0)
     await theirs.put(MAKER, [await said(other, CHAT, seq, (1, seq, 0, 0)) for seq in (1, 2, 3)])
@@ -53,10 +53,11 @@ async def test_what_another_process_does_is_seen(store, other):
     await theirs.put(MAKER, [VectorRow(CHAT, 3, "turn-3", AT, vector(0, 0, 0, 0))])
     assert [1, 2] == seqs(await mine.search(MAKER, user, query, 10))
 
-    late = Scope("tenant", None, "late")
-    await theirs.put(MAKER, [await said(other, late, 1, (1, 0, 0, 0))])
+    nobodys = Scope("tenant", None, "nobody's")
+    await theirs.put(MAKER, [await said(other, nobodys, 1, (1, 0, 0, 0))])
     assert ["chat", "chat"] == [near.conversation for near in await mine.search(MAKER, user, query, 10)]
-    await other.log.append(done("claim", scope=Scope("tenant", "ada", "late")))
+    late = Scope("tenant", "ada", "late")
+    await theirs.put(MAKER, [await said(other, late, 1, (1, 0, 0, 0))])
     found = await mine.search(MAKER, user, query, 10)
     assert ["late", "chat", "chat"] == [near.conversation for near in found]
 
@@ -64,6 +65,8 @@ async def test_what_another_process_does_is_seen(store, other):
     assert ["late"] == [near.conversation for near in await mine.search(MAKER, user, query, 10)]
     await other.erase(user)
     assert [] == await mine.search(MAKER, user, query, 10)
+    assert 1 == (await mine.shelves())[0].vectors
+    await other.erase(nobodys)
     assert 0 == (await mine.shelves())[0].vectors
 
 

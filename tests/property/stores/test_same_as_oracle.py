@@ -175,6 +175,11 @@ class Twins(RuleBasedStateMachine):
                 change = replace(change, step=replace(change.step, result=result, page="again"))
             self.both(lambda store: store.log.advance(change))
 
+    @rule(scope=chats)
+    def claim(self, scope):
+        self.both(lambda store: store.log.claim(scope))
+        self.both(lambda store: store.reader.owner(scope))
+
     @rule(marker=markers)
     def mark(self, marker):
         self.both(lambda store: store.log.mark(marker))
@@ -360,7 +365,7 @@ async def everything(store, tenant):
         await store.page_index.read(Scope(tenant), await store.page_index.uuids(Scope(tenant))),
     ]
     for head in found[0]:
-        chat = Scope(tenant, None, head.scope.conversation)
+        chat = head.scope
         found += [
             await store.reader.view(ViewRequest(chat, 10**6, 0)),
             await store.reader.entries(EntryQuery(chat, EVERY_KIND, limit=1000)),

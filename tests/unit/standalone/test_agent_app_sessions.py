@@ -4,7 +4,7 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
-from pagefile import InvalidTurnError, Memory, NotFoundError
+from pagefile import ConflictError, InvalidTurnError, Memory, NotFoundError
 from pagefile.errors import StoreUnavailableError
 from pagefile.settings import Settings
 from pagefile.standalone import (
@@ -43,11 +43,12 @@ async def test_a_session_is_created_once(app, clock):
     assert session == await app.get_short_memory("c")
 
 
-async def test_a_user_may_come_later(app):
-    """S1-41."""
+async def test_a_user_who_comes_later_is_refused(app):
+    """S1-41: a conversation that began without a user stays without."""
     await app.create_short_memory(AgentRequest("c"))
-    await app.create_short_memory(AgentRequest("c", "user-456"))
-    assert "user-456" == (await app.get_short_memory("c")).meta.user_id
+    with pytest.raises(ConflictError):
+        await app.create_short_memory(AgentRequest("c", "user-456"))
+    assert "" == (await app.get_short_memory("c")).meta.user_id
 
 
 async def test_a_session_that_is_not_there_is_an_error(app):

@@ -10,7 +10,7 @@ from pagefile.content import Media, media_in
 from pagefile.engine.verifying.findings import Finding, Tally, at
 from pagefile.errors import NotFoundError, StoreCorruptError
 from pagefile.ports import MediaStore
-from pagefile.records import Scope, Turn
+from pagefile.records import Turn
 from pagefile.shapes import note
 
 
@@ -33,9 +33,8 @@ class Attachments:
     async def _one(self, turn: Turn, media: Media, blob: str) -> list[Finding]:
         told = partial(at, turn.scope, "damage", turn=turn.id, seq=turn.seq)
         what = f"{note(media)} in turn {turn.id!r}"
-        anyones = Scope(turn.scope.tenant, None, turn.scope.conversation)
         try:
-            data = await self._media.load(anyones, blob)
+            data = await self._media.load(turn.scope, blob)
         except NotFoundError:
             return [told("media-ref", f"the bytes of {what} are not there")]
         except StoreCorruptError as error:

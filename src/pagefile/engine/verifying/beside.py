@@ -61,9 +61,8 @@ class Calls:
         """What is wrong with a conversation's recorded calls: all of them, or the newest of the first conversations."""
         if not self._full and tally.checked["calls"] >= SAMPLED:
             return []
-        anyones = Scope(scope.tenant, None, scope.conversation)
         try:
-            calls = await self._engine.store.calls.list(anyones, limit=_ALL if self._full else 1)
+            calls = await self._engine.store.calls.list(scope, limit=_ALL if self._full else 1)
         except UNREADABLE as error:
             return [at(scope, "note", "call-unreadable", f"its recorded calls cannot be read: {error!r}")]
         tally.checked["calls"] += len(calls)

@@ -141,7 +141,7 @@ class _Counted:
 async def _complete(memory: Memory, person: Person) -> bool:
     """Whether the last turn of the person's last conversation is there: it is written last of all."""
     last = person.talks[-1]
-    newest = await memory.conversation(last.id).turns(limit=1, newest=True)
+    newest = await memory.conversation(last.id, user_id=person.user_id).turns(limit=1, newest=True)
     return bool(newest) and newest[0].id == _turn_id(last, len(last.turns()) - 1)
 
 

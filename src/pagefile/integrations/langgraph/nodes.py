@@ -5,7 +5,7 @@ They know nothing of LangGraph: what they work with is given to them, so that ea
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from inspect import isawaitable
 from typing import Any, Protocol, TypeAlias, cast
@@ -17,6 +17,7 @@ from langchain_core.messages import AIMessage
 from langchain_core.runnables import Runnable
 
 from pagefile.engine import Memory
+from pagefile.engine.owning import check_opens
 from pagefile.errors import InvalidTurnError, SettingsError
 from pagefile.integrations.langchain.blocks import asked as asked_of
 from pagefile.integrations.langchain.blocks import said
@@ -106,6 +107,10 @@ async def recall_node(state: ConversationState, *, sources: RecallSources) -> Co
     """记忆召回: facts, the summary, past turns and recent messages, all at once. What fails is noted in the trace."""
     asked, conversation, user = question(state), state.get("conversation_id", ""), state.get("user_id")
     history = sources.history
+    # The document's calls know no users: whose conversation it is, is looked at here.
+    await check_opens(
+        history.store.engine.store.reader, replace(history.store.scope(conversation), user=user or None)
+    )
     found: dict[str, Any] = {}
     notes: list[str] = []
 

@@ -49,13 +49,13 @@ async def conversations(
 
 @routes.get("/conversations/conversation")
 async def conversation(memory: MemoryOf, params: Annotated[ConversationParams, Query()]) -> ConversationOut:
-    """One conversation; 404 when nobody wrote to it, or somebody else."""
+    """One conversation; 404 when nobody used it, or it is somebody else's."""
     return ConversationOut.of(await chat_of(memory, params).head())
 
 
 @routes.get("/session")
 async def session(memory: MemoryOf, params: Annotated[ConversationParams, Query()]) -> SessionOut:
-    """The session value of a conversation (document 001); 404 when nobody wrote to it, or somebody else."""
+    """The session value of a conversation (document 001); 404 when nobody used it, or it is somebody else's."""
     chat = chat_of(memory, params)
     return SessionOut.of((await chat.head()).scope, await chat.session())
 

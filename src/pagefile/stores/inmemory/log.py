@@ -20,6 +20,7 @@ from pagefile.records import (
     Entry,
     JsonObject,
     Reset,
+    Scope,
     Turn,
     utc,
 )
@@ -86,6 +87,11 @@ class InMemoryTurnLog(TurnLog):
         head = known.head() if known else rules.no_head(marker.scope)
         rules.check_coverage(marker, head, current.version if current else 0)
         return self._checkpoint(marker)
+
+    async def claim(self, scope: Scope, *, epoch: int | None = None) -> None:
+        self._room.check_epoch(epoch, scope)
+        if self._room.found(scope) is None:
+            self._room.written(scope)
 
     async def restore(
         self,

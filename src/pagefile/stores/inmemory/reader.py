@@ -64,6 +64,11 @@ class InMemoryReader(LogReader, TurnSource):
         value = self._room.sessions.get((scope.tenant, rules.conversation_of(scope)))
         return None if value is None else plain(cast("JsonObject", value).get("user_snapshot"))
 
+    async def owner(self, scope: Scope) -> Scope | None:
+        self._room.check_open()
+        found = self._room.conversations.get((scope.tenant, rules.conversation_of(scope)))
+        return None if found is None else found.scope
+
     async def entries(self, query: EntryQuery) -> list[Entry]:
         conversation = self._room.found(query.scope)
         chosen = [

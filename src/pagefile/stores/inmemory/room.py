@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -81,11 +81,6 @@ class Conversation:
             epoch=epoch,
         )
 
-    def claim(self, user: str) -> None:
-        self.scope = replace(self.scope, user=user)
-        self.ended = [replace(entry, scope=self.scope) for entry in self.ended]
-        self.open = [replace(turn, scope=self.scope) for turn in self.open]
-
 
 @dataclass(frozen=True, slots=True)
 class Shelved:
@@ -159,13 +154,11 @@ class Room:
         ]
 
     def written(self, scope: Scope, agent: str | None = None, labels: Labels = NO_LABELS) -> Conversation:
-        """The conversation, about to be written to: it gets its owner and its times."""
+        """The conversation, about to be written to: it gets its times, and its owner with the first write."""
         now, conversation = self.now(), self.found(scope)
         if conversation is None:
             conversation = Conversation(scope, now, now)
             self.conversations[scope.tenant, rules.conversation_of(scope)] = conversation
-        if scope.user is not None and conversation.scope.user is None:
-            conversation.claim(scope.user)
         conversation.agent = agent or conversation.agent
         conversation.labels = _joined(conversation.labels, labels)
         conversation.updated = max(conversation.updated, now)

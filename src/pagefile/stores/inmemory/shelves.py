@@ -37,21 +37,26 @@ class InMemoryCalls(CallLog):
 
     async def list(self, scope: Scope, *, limit: int = 100, after: str | None = None) -> list[Call]:
         self._room.check_open()
-        newest = [call for call in reversed(self._room.calls.values()) if call.scope.within(scope)]
+        newest = [
+            call for call in reversed(self._room.calls.values()) if rules.lists(scope, rules.made_for(call))
+        ]
         return behind(newest, lambda call: call.id, after)[:limit]
 
     async def get(self, scope: Scope, call_id: str) -> Call:
         self._room.check_open()
         call = self._room.calls.get((scope.tenant, call_id))
-        if call is None or not call.scope.within(scope):
+        if call is None or not rules.lists(scope, rules.made_for(call)):
             raise rules.no_call(call_id)
         return call
 
     async def loose(self, tenant: str | None) -> Sequence[Scope]:
         self._room.check_open()
-        called = {(call.scope.tenant, call.scope.conversation or "") for call in self._room.calls.values()}
-        unwritten = {place for place in called if place[1] and place not in self._room.conversations}
-        return [Scope(of, None, name) for of, name in sorted(unwritten) if tenant in (None, of)]
+        called = {call.scope for call in self._room.calls.values() if call.scope.conversation is not None}
+        unused = [
+            scope for scope in called if (scope.tenant, scope.conversation) not in self._room.conversations
+        ]
+        unused.sort(key=lambda scope: (scope.tenant, scope.conversation or "", scope.user or ""))
+        return [scope for scope in unused if tenant in (None, scope.tenant)]
 
     async def restore(self, calls: Sequence[Call]) -> int:
         self._room.check_open()

@@ -19,6 +19,7 @@ from pagefile.stores.milvus.naming import (
     TEXTS,
     clipped,
     collection_of,
+    erased_with,
     filter_of,
     id_of,
     keys_of,
@@ -64,7 +65,7 @@ _OF_A_FILE = MilvusOptions(read_timeout_s=30.0, write_timeout_s=60.0)
 class MilvusVectors(VectorHome):
     """One collection a maker, with document 002's fields. What a row says of its turn is for other programs to read.
 
-    A conversation that gets its owner late is that user's from the first vector on that is put for them.
+    A conversation that got its owner late, as it once could, is that user's from the first vector on that is put for them.
     """
 
     name = "milvus"
@@ -172,7 +173,7 @@ class MilvusVectors(VectorHome):
         return count
 
     async def erase(self, scope: Scope) -> int:
-        text, within = filter_of(scope)
+        text, within = erased_with(scope)
         count = 0
         for name in await self._driver.run(self._collections):
             if await self._is_there(name):

@@ -79,25 +79,33 @@ def keys_of(scope: Scope) -> dict[str, str]:
 
 
 def filter_of(scope: Scope) -> tuple[str, Callable[[Mapping[str, str]], bool]]:
-    """What a row of this scope has, for the server and for us. What nobody owns belongs to it only where it is named."""
+    """What a row of this scope has, for the server and for us."""
     if scope.conversation is None and scope.user is None:
         return _equal("tenant_key", _digest("tenant", scope.tenant))
     if scope.conversation is None:
         return _equal("user_key", _digest("user", scope.tenant, scope.user or ""))
+    return _of_conversation(scope, keys_of(scope)["user_key"])
+
+
+def erased_with(scope: Scope) -> tuple[str, Callable[[Mapping[str, str]], bool]]:
+    """What goes with this scope: of a conversation also rows from before it had an owner, which once came late."""
+    if scope.conversation is None:
+        return filter_of(scope)
     keys = keys_of(scope)
-    text, within = _equal("conversation_key", keys["conversation_key"])
     if scope.user is None:
-        return text, within
-    owners = (keys["user_key"], NOBODY)
-    return (
-        f'{text} and user_key in ["{owners[0]}", "{NOBODY}"]',
-        lambda row: within(row) and row["user_key"] in owners,
-    )
+        return _equal("conversation_key", keys["conversation_key"])
+    return _of_conversation(scope, keys["user_key"], NOBODY)
 
 
 def clipped(text: str, size: int) -> str:
     """The text in so many bytes; the whole of it is in the log."""
     return text.encode("utf-8", "replace")[:size].decode("utf-8", "ignore")
+
+
+def _of_conversation(scope: Scope, *owners: str) -> tuple[str, Callable[[Mapping[str, str]], bool]]:
+    text, within = _equal("conversation_key", keys_of(scope)["conversation_key"])
+    quoted = ", ".join(f'"{owner}"' for owner in owners)
+    return f"{text} and user_key in [{quoted}]", lambda row: within(row) and row["user_key"] in owners
 
 
 def _equal(field: str, value: str) -> tuple[str, Callable[[Mapping[str, str]], bool]]:

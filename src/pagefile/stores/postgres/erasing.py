@@ -51,5 +51,6 @@ async def _conversations(connection: Connection, scope: Scope) -> list[str]:
     rows = await connection.rows(f"gone_{part_of(scope)}", keys(scope))
     if scope.conversation is None:
         return [row[0] for row in rows]
-    rules.check_owner(scope, rows[0][1] if rows else None)
+    if rows:
+        rules.check_owner(scope, rows[0][1])
     return [scope.conversation]

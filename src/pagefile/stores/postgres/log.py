@@ -23,7 +23,7 @@ from pagefile.stores.digests import turn_digest
 from pagefile.stores.encoding import label_values, stored_draft, to_json, turn_texts
 from pagefile.stores.postgres.database import Database
 from pagefile.stores.postgres.driver import TAKEN, Connection, Row, Values
-from pagefile.stores.postgres.marking import add_checkpoint, add_reset
+from pagefile.stores.postgres.marking import add_checkpoint, add_reset, check_owner, claim
 from pagefile.stores.postgres.media import media_values, packed_off
 from pagefile.stores.postgres.restoring import restore
 from pagefile.stores.postgres.rows import entry_of, keys, turn_of
@@ -58,6 +58,11 @@ class PostgresTurnLog(TurnLog):
             return await self._database.write(lambda connection: add_reset(connection, marker, now))
         return await self._database.write(lambda connection: add_checkpoint(connection, marker, now))
 
+    async def claim(self, scope: Scope, *, epoch: int | None = None) -> None:
+        rules.conversation_of(scope)
+        now = self._now()
+        await self._database.write(lambda connection: claim(connection, scope, epoch, now))
+
     async def restore(
         self,
         entries: Sequence[Entry],
@@ -91,12 +96,12 @@ async def _append(connection: Connection, draft: TurnDraft, values: Values) -> T
     except TAKEN:
         return rules.check_repeat(await _stored(connection, draft), draft)
     if told is None:
-        rules.check_owner(draft.scope, await _owner(connection, draft.scope))
-        raise ConflictError(f"Conversation {draft.scope.conversation!r} changed its owner: try again.")
-    owner, last_seq, created = told
+        await check_owner(connection, draft.scope)
+        raise ConflictError(f"Conversation {draft.scope.conversation!r} was erased meanwhile: try again.")
+    last_seq, created = told
     return Turn(
         draft.id,
-        _owned(draft.scope, owner),
+        draft.scope,
         last_seq if draft.status == "done" else None,
         draft.status,
         draft.user,
@@ -114,15 +119,9 @@ async def _append(connection: Connection, draft: TurnDraft, values: Values) -> T
 
 
 async def _stored(connection: Connection, draft: TurnDraft) -> Entry | None:
-    owner = await _owner(connection, draft.scope)
-    rules.check_owner(draft.scope, owner)
+    await check_owner(connection, draft.scope)
     row = await connection.row("entry_by_id", {**keys(draft.scope), "id": draft.id})
-    return None if row is None else entry_of(row, replace(draft.scope, user=owner))
-
-
-async def _owner(connection: Connection, scope: Scope) -> str | None:
-    row = await connection.row("owner", keys(scope))
-    return None if row is None else row[0]
+    return None if row is None else entry_of(row, draft.scope)
 
 
 async def _advance(connection: Connection, change: TurnChange, now: datetime, files: Values) -> Turn | None:
@@ -139,9 +138,9 @@ async def _advance(connection: Connection, change: TurnChange, now: datetime, fi
     told = await connection.row(statement, {**values, "row_version": found[0] if found else None})
     if told is None:
         return None
-    owner, last_seq, created = told
+    last_seq, created = told
     seq = None if turn.status == "open" else last_seq
-    return replace(turn, scope=_owned(change.scope, owner), seq=seq, created=created)
+    return replace(turn, seq=seq, created=created)
 
 
 async def _advance_alone(connection: Connection, change: TurnChange, now: datetime, files: Values) -> Turn:
@@ -158,11 +157,7 @@ def _found_turn(row: Row | None, change: TurnChange) -> Turn:
         rules.check_owner(change.scope, row[1])
     if row is None or row[0] is None:
         raise rules.no_turn(change.turn_id)
-    return turn_of(row[2:], _owned(change.scope, row[1]))
-
-
-def _owned(scope: Scope, owner: str | None) -> Scope:
-    return scope if scope.user == owner else Scope(scope.tenant, owner, scope.conversation)
+    return turn_of(row[2:], change.scope)
 
 
 def _draft_values(draft: TurnDraft, now: datetime) -> Values:

@@ -23,21 +23,30 @@ class State:
     versions: int
     #: The checkpoint in force, 0 when there is none.
     version: int
-    #: The scope as it will be once this write has claimed the conversation.
-    owned: Scope
 
 
 async def state_of(connection: Connection, scope: Scope) -> State:
     """The conversation, locked until the transaction ends."""
     row = await connection.row("state", keys(scope))
     if row is None:
-        return State(rules.no_head(scope), None, 0, 0, scope)
+        return State(rules.no_head(scope), None, 0, 0)
     rules.check_owner(scope, row[0])
     last_created, versions, in_force = row[HEAD_COLUMNS:]
-    owned = replace(scope, user=row[0] or scope.user)
-    return State(
-        head_of(row[:HEAD_COLUMNS], scope), last_created, versions, versions if in_force else 0, owned
-    )
+    return State(head_of(row[:HEAD_COLUMNS], scope), last_created, versions, versions if in_force else 0)
+
+
+async def check_owner(connection: Connection, scope: Scope) -> None:
+    """A conversation that is there is this scope's."""
+    row = await connection.row("owner", keys(scope))
+    if row is not None:
+        rules.check_owner(scope, row[0])
+
+
+async def claim(connection: Connection, scope: Scope, epoch: int | None, now: datetime) -> None:
+    """The conversation is this user's from now on, unless it is somebody's."""
+    await check_writable(connection, epoch, [scope])
+    await connection.count("conversation_begun", {**keys(scope), "now": now})
+    await check_owner(connection, scope)
 
 
 async def add_checkpoint(connection: Connection, draft: CheckpointDraft, now: datetime) -> Entry:
@@ -50,7 +59,7 @@ async def add_checkpoint(connection: Connection, draft: CheckpointDraft, now: da
     rules.check_coverage(draft, state.head, state.version)
     checkpoint = Checkpoint(
         id=draft.id,
-        scope=state.owned,
+        scope=state.head.scope,
         seq=state.head.last_seq + 1,
         version=state.versions + 1,
         summary=draft.summary,
@@ -73,7 +82,7 @@ async def add_reset(connection: Connection, draft: ResetDraft, now: datetime) ->
     if stored is not None:
         return rules.check_same_marker(stored, draft.id, same=isinstance(stored, Reset))
     created = rules.stamp(now, state.last_created)
-    reset = Reset(draft.id, state.owned, state.head.last_seq + 1, created)
+    reset = Reset(draft.id, state.head.scope, state.head.last_seq + 1, created)
     await write_reset(connection, reset, now)
     return reset
 

@@ -56,6 +56,11 @@ class PostgresReader(LogReader, TurnSource):
         # Where nothing was written there is no row that could tell; nothing was read, so nothing can be out of date.
         return _view(rows, request, 0 if rows else await self.epoch())
 
+    async def owner(self, scope: Scope) -> Scope | None:
+        rules.conversation_of(scope)
+        row = await self._database.row("owner", keys(scope))
+        return None if row is None else replace(scope, user=row[0])
+
     async def entries(self, query: EntryQuery) -> list[Entry]:
         rules.conversation_of(query.scope)
         values: Values = {
@@ -127,25 +132,24 @@ async def _heads(connection: Connection, query: HeadQuery) -> list[Head]:
     scope = query.scope
     updated = None
     if query.after is not None:
-        last = await _head(connection, replace(scope, conversation=query.after))
-        if (
-            last is None
-            or not rules.sees(scope, last.scope.user)
-            or scope.conversation not in {None, query.after}
-        ):
+        last = await _head(connection, scope, query.after)
+        if last is None or scope.conversation not in {None, query.after}:
             raise rules.nothing_behind(query.after)
         updated = last.updated
     if scope.conversation is not None:
-        head = None if query.after is not None else await _head(connection, scope)
+        head = None if query.after is not None else await _head(connection, scope, scope.conversation)
         return [head] if head is not None and query.limit > 0 else []
     values = {**keys(scope), "after": query.after, "updated": updated, "limit": max(0, query.limit)}
     rows = await connection.rows("heads_of_tenant" if scope.user is None else "heads_of_user", values)
     return [head_of(row[1:], replace(scope, conversation=row[0])) for row in rows]
 
 
-async def _head(connection: Connection, scope: Scope) -> Head | None:
-    row = await connection.row("head_of_conversation", keys(scope))
-    return None if row is None else head_of(row[1:], scope)
+async def _head(connection: Connection, scope: Scope, name: str) -> Head | None:
+    """A conversation, if a list for the scope shows it."""
+    place = replace(scope, conversation=name)
+    row = await connection.row("head_of_conversation", keys(place))
+    head = None if row is None else head_of(row[1:], place)
+    return head if head is not None and rules.sees(scope, head.scope.user) else None
 
 
 async def _since(connection: Connection, request: SinceRequest) -> list[Turn]:

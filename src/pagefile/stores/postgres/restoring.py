@@ -53,10 +53,10 @@ async def _attach(connection: Connection, turns: Sequence[Turn], blobs: Mapping[
 
 async def _restore_whole(connection: Connection, plan: rules.Restoration, state: State, now: datetime) -> int:
     reset_seq, entries = 0, (*plan.ended, *plan.open)
-    told = await connection.row("session_get", keys(state.owned))
+    told = await connection.row("session_get", keys(state.head.scope))
     blank = told is None or not told[1]
     for entry in entries:
-        owned = replace(entry, scope=state.owned, created=utc(entry.created))
+        owned = replace(entry, scope=state.head.scope, created=utc(entry.created))
         if isinstance(owned, Turn):
             await connection.row("append", _values(owned, now, owned.created, plan.agent))
         elif isinstance(owned, Reset):
@@ -66,11 +66,11 @@ async def _restore_whole(connection: Connection, plan: rules.Restoration, state:
             await write_checkpoint(connection, owned, f"历史摘要: {owned.summary}", now, reset_seq)
     if blank and plan.session is not None:
         await connection.row(
-            "session_put", {**session_values(state.owned, from_json(plan.session)), "now": now}
+            "session_put", {**session_values(state.head.scope, from_json(plan.session)), "now": now}
         )
     times = [utc(entry.created) for entry in entries]
     labels = label_values(plan.labels)
-    values = {**keys(state.owned), "created": min(times), "updated": max(times), **labels}
+    values = {**keys(state.head.scope), "created": min(times), "updated": max(times), **labels}
     await connection.count("conversation_times", values)
     return len(times)
 

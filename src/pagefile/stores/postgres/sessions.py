@@ -10,6 +10,7 @@ from pagefile.stores.encoding import from_json, to_json
 from pagefile.stores.postgres.database import Database
 from pagefile.stores.postgres.driver import Connection, Row, Values
 from pagefile.stores.postgres.epochs import check_writable
+from pagefile.stores.postgres.marking import check_owner
 from pagefile.stores.postgres.rows import keys
 
 
@@ -35,9 +36,8 @@ class PostgresSessions(SessionStore):
         async def write(connection: Connection) -> None:
             await check_writable(connection, epoch, [scope])
             if await connection.row("session_put", values) is None:
-                owner = await connection.row("owner", keys(scope))
-                rules.check_owner(scope, owner[0] if owner else None)
-                raise ConflictError(f"Conversation {scope.conversation!r} changed its owner: try again.")
+                await check_owner(connection, scope)
+                raise ConflictError(f"Conversation {scope.conversation!r} was erased meanwhile: try again.")
 
         await self._database.write(write)
 

@@ -38,13 +38,14 @@ class PostgresCalls(CallLog):
 
     async def get(self, scope: Scope, call_id: str) -> Call:
         row = await self._database.row("call_get", {"tenant": scope.tenant, "id": call_id})
-        if row is None or scope.user not in {None, row[1]} or scope.conversation not in {None, row[2]}:
+        call = None if row is None else _call(row, scope.tenant)
+        if call is None or not rules.lists(scope, rules.made_for(call)):
             raise rules.no_call(call_id)
-        return _call(row, scope.tenant)
+        return call
 
     async def loose(self, tenant: str | None) -> Sequence[Scope]:
         rows = await self._database.rows("calls_loose", {"tenants": tenant})
-        return [Scope(of, None, name) for of, name in rows]
+        return [Scope(*row) for row in rows]
 
     async def restore(self, calls: Sequence[Call]) -> int:
         return await self._database.write(lambda connection: _restore(connection, calls))
@@ -82,7 +83,7 @@ async def _calls(connection: Connection, scope: Scope, limit: int, after: str | 
     place: int | None = None
     if after is not None:
         row = await connection.row("call_place", {"tenant": scope.tenant, "after": after})
-        if row is None or scope.user not in {None, row[1]} or scope.conversation not in {None, row[2]}:
+        if row is None or not rules.lists(scope, Scope(scope.tenant, row[1], row[2])):
             raise rules.nothing_behind(after)
         place = row[0]
     values = {**keys(scope), "place": place, "limit": max(0, limit)}

@@ -3,13 +3,13 @@
 from typing import Any
 
 from pagefile.records import Scope
-from pagefile.stores import rules
 from pagefile.stores.encoding import to_json
 from pagefile.stores.epochs import erased_keys
 from pagefile.stores.sqlite.driver import Connection
 from pagefile.stores.sqlite.epochs import raise_epoch
 from pagefile.stores.sqlite.queries import sql
 from pagefile.stores.sqlite.rows import Values, keys
+from pagefile.stores.sqlite.writing import check_owner
 
 _OF_CONVERSATIONS = (
     "attachments",
@@ -46,7 +46,7 @@ def erase(connection: Connection, scope: Scope) -> dict[str, int]:
 def going_conversations(connection: Connection, scope: Scope) -> list[str]:
     """The conversations that go; one of another user raises `ConflictError`."""
     if scope.conversation is not None:
-        rules.check_owner(scope, connection.execute(sql("owner"), keys(scope)).get)
+        check_owner(connection, scope)
         return [scope.conversation]
     statement = "conversations_of_tenant" if scope.user is None else "conversations_of_user"
     rows: Any = connection.execute(sql(statement), keys(scope))

@@ -15,7 +15,7 @@ from pagefile.ports import (
     TurnDraft,
     TurnLog,
 )
-from pagefile.records import Checkpoint, Entry, JsonObject, Reset, Turn, utc
+from pagefile.records import Checkpoint, Entry, JsonObject, Reset, Scope, Turn, utc
 from pagefile.stores import rules
 from pagefile.stores.changing import changed
 from pagefile.stores.encoding import stored_draft, time_text, to_json
@@ -65,6 +65,10 @@ class SqliteTurnLog(TurnLog):
         if isinstance(marker, ResetDraft):
             return await self._writer.run(lambda connection: self._reset(connection, marker))
         return await self._writer.run(lambda connection: self._checkpoint(connection, marker))
+
+    async def claim(self, scope: Scope, *, epoch: int | None = None) -> None:
+        rules.conversation_of(scope)
+        await self._writer.run(lambda connection: self._claim(connection, scope, epoch))
 
     async def restore(
         self,
@@ -123,7 +127,7 @@ class SqliteTurnLog(TurnLog):
         turn = changed(turn, change)
         created = turn.created if turn.status == "open" else rules.stamp(now, state.last_created)
         seq = None if turn.status == "open" else state.next_seq
-        turn = replace(turn, scope=state.owned, seq=seq, created=created)
+        turn = replace(turn, scope=state.scope, seq=seq, created=created)
         values = turn_values(turn, now, texts_of(turn))
         connection.execute(sql("turn_update"), values)
         tell_conversation(connection, values, turn, state.agent)
@@ -142,7 +146,7 @@ class SqliteTurnLog(TurnLog):
         rules.check_coverage(draft, state.head, state.version)
         checkpoint = Checkpoint(
             id=draft.id,
-            scope=state.owned,
+            scope=state.scope,
             seq=state.next_seq,
             version=state.versions + 1,
             summary=draft.summary,
@@ -162,10 +166,16 @@ class SqliteTurnLog(TurnLog):
         if stored is not None:
             return rules.check_same_marker(stored, draft.id, same=isinstance(stored, Reset))
         created = rules.stamp(now, state.last_created)
-        reset = Reset(draft.id, state.owned, state.next_seq, created)
+        reset = Reset(draft.id, state.scope, state.next_seq, created)
         connection.execute(sql("conversation_touch"), touched(reset.scope, time_text(now)))
         write_reset(connection, reset, now)
         return reset
+
+    def _claim(self, connection: Connection, scope: Scope, epoch: int | None) -> None:
+        check_writable(connection, epoch, [scope])
+        if state_of(connection, scope).row is None:
+            now = time_text(utc(self._clock.now()))
+            connection.execute(sql("conversation_touch"), touched(scope, now))
 
     # -- restoring ----------------------------------------------------------------------------------------------------
 
@@ -175,7 +185,7 @@ class SqliteTurnLog(TurnLog):
         if connection.execute(sql("entry_any"), keys(plan.scope)).get is None:
             rules.check_whole(plan.ended)
             count = self._restore_whole(connection, plan, state, now)
-            attach_restored(connection, state.owned, plan.turns, blobs)
+            attach_restored(connection, state.scope, plan.turns, blobs)
             marks = [{**keys(plan.scope), "tier": tier, "seq": seq} for tier, seq in plan.marks.items()]
             connection.executemany(sql("watermark_advance"), marks)
             return count
@@ -189,16 +199,16 @@ class SqliteTurnLog(TurnLog):
             state = state_of(connection, plan.scope)
             seq = None if turn.status == "open" else state.next_seq
             created = rules.stamp(now, state.last_created)
-            placed = replace(turn, scope=state.owned, seq=seq, created=created)
+            placed = replace(turn, scope=state.scope, seq=seq, created=created)
             restore_turn(connection, placed, now, state.agent)
             new.append(turn)
-        attach_restored(connection, state.owned, new, blobs)
+        attach_restored(connection, state.scope, new, blobs)
         return len(new)
 
     def _restore_whole(
         self, connection: Connection, plan: rules.Restoration, state: State, now: datetime
     ) -> int:
-        scope, reset_seq, agent = state.owned, 0, plan.agent or state.agent
+        scope, reset_seq, agent = state.scope, 0, plan.agent or state.agent
         blank = connection.execute(sql("session_get"), keys(scope)).get is None
         connection.execute(sql("conversation_touch"), touched(scope, time_text(now), agent, plan.labels))
         for entry in (*plan.ended, *plan.open):

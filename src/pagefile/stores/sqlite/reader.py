@@ -49,6 +49,10 @@ class SqliteReader(LogReader, TurnSource):
             (request.scope, request.budget_tokens), lambda connection: _view(connection, request)
         )
 
+    async def owner(self, scope: Scope) -> Scope | None:
+        rules.conversation_of(scope)
+        return await self._readers.run(lambda connection: _owner(connection, scope))
+
     async def entries(self, query: EntryQuery) -> list[Entry]:
         rules.conversation_of(query.scope)
         return await self._readers.run(lambda connection: _entries(connection, query))
@@ -66,6 +70,11 @@ class SqliteReader(LogReader, TurnSource):
 def _epoch(connection: Connection) -> int:
     number: Any = connection.execute(sql("epoch_now")).get
     return number
+
+
+def _owner(connection: Connection, scope: Scope) -> Scope | None:
+    row: Any = connection.execute(sql("owner"), keys(scope)).fetchone()
+    return None if row is None else replace(scope, user=row[0])
 
 
 def _view(connection: Connection, request: ViewRequest) -> LogView:
@@ -105,11 +114,10 @@ def _live_turns(connection: Connection, head: Head, request: ViewRequest) -> tup
 
 
 def _entries(connection: Connection, query: EntryQuery) -> list[Entry]:
-    owner_row: Any = connection.execute(sql("owner"), keys(query.scope)).fetchone()
-    if owner_row is None:
+    scope = _owner(connection, query.scope)
+    if scope is None:
         return []
-    rules.check_owner(query.scope, owner_row[0])
-    scope = replace(query.scope, user=owner_row[0])
+    rules.check_owner(query.scope, scope.user)
     values = {
         **keys(scope),
         "kinds": " ".join(query.kinds),
@@ -130,16 +138,12 @@ def _heads(connection: Connection, query: HeadQuery) -> list[Head]:
     scope = query.scope
     behind: Values = {"after": query.after, "updated": None}
     if query.after is not None:
-        last = _head(connection, replace(scope, conversation=query.after))
-        if (
-            last is None
-            or not rules.sees(scope, last.scope.user)
-            or scope.conversation not in {None, query.after}
-        ):
+        last = _head(connection, scope, query.after)
+        if last is None or scope.conversation not in {None, query.after}:
             raise rules.nothing_behind(query.after)
         behind["updated"] = _updated_text(connection, scope, query.after)
     if scope.conversation is not None:
-        head = None if query.after is not None else _head(connection, scope)
+        head = None if query.after is not None else _head(connection, scope, scope.conversation)
         return [head] if head is not None and query.limit > 0 else []
     statement = "heads_of_tenant" if scope.user is None else "heads_of_user"
     values = {**keys(scope), **behind, "limit": max(0, query.limit)}
@@ -147,13 +151,16 @@ def _heads(connection: Connection, query: HeadQuery) -> list[Head]:
     return [head_of(row[1:], replace(scope, conversation=row[0])) for row in rows]
 
 
-def _head(connection: Connection, scope: Scope) -> Head | None:
-    row: Any = connection.execute(sql("head_of_conversation"), keys(scope)).fetchone()
-    return None if row is None else head_of(row[1:], scope)
+def _head(connection: Connection, scope: Scope, name: str) -> Head | None:
+    """A conversation, if a list for the scope shows it."""
+    place = replace(scope, conversation=name)
+    row: Any = connection.execute(sql("head_of_conversation"), keys(place)).fetchone()
+    head = None if row is None else head_of(row[1:], place)
+    return head if head is not None and rules.sees(scope, head.scope.user) else None
 
 
 def _updated_text(connection: Connection, scope: Scope, conversation: str) -> str:
-    values = {**keys(scope), "conversation": conversation, "user": None}
+    values = {**keys(scope), "conversation": conversation}
     row: Any = connection.execute(sql("head_of_conversation"), values).fetchone()
     return row[4]
 
@@ -173,7 +180,7 @@ def _since(connection: Connection, request: SinceRequest) -> list[Turn]:
 def seen(connection: Connection, scope: Scope) -> list[tuple[Scope, int]]:
     """The conversations of a scope with their owners, and how far their logs go."""
     if scope.conversation is not None:
-        head = _head(connection, scope)
+        head = _head(connection, scope, scope.conversation)
         return [] if head is None else [(head.scope, head.last_seq)]
     statement = "conversations_of_tenant" if scope.user is None else "conversations_of_user"
     rows: Any = connection.execute(sql(statement), keys(scope))
@@ -191,9 +198,8 @@ def _home(connection: Connection, scope: Scope, name: str) -> Scope | None:
     """A conversation with its owner; None where the scope does not see it."""
     if scope.conversation not in {None, name}:
         return None
-    home = replace(scope, conversation=name)
-    row: Any = connection.execute(sql("owner"), keys(home)).fetchone()
-    return None if row is None or not rules.sees(scope, row[0]) else replace(home, user=row[0])
+    home = _owner(connection, replace(scope, conversation=name))
+    return None if home is None or not rules.sees(scope, home.user) else home
 
 
 def _around_one(connection: Connection, home: Scope | None, ref: TurnRef) -> Neighbourhood | None:

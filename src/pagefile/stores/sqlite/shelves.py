@@ -12,6 +12,7 @@ from pagefile.stores.sqlite.epochs import check_writable
 from pagefile.stores.sqlite.lanes import Readers, Writer
 from pagefile.stores.sqlite.queries import sql
 from pagefile.stores.sqlite.rows import Row, Values, keys, part_of, touched
+from pagefile.stores.sqlite.writing import check_owner
 
 
 class SqliteCalls(CallLog):
@@ -43,7 +44,7 @@ class SqliteCalls(CallLog):
     async def loose(self, tenant: str | None) -> Sequence[Scope]:
         def read(connection: Connection) -> Sequence[Scope]:
             rows: Any = connection.execute(sql("calls_loose"), {"tenant": tenant})
-            return [Scope(of, None, name) for of, name in rows]
+            return [Scope(*row) for row in rows]
 
         return await self._readers.run(read)
 
@@ -73,7 +74,7 @@ class SqliteSessions(SessionStore):
         rules.conversation_of(scope)
 
         def read(connection: Connection) -> JsonObject | None:
-            _check_owner(connection, scope)
+            check_owner(connection, scope)
             return from_json(connection.execute(sql("session_get"), keys(scope)).get)
 
         return await self._readers.run(read)
@@ -84,16 +85,12 @@ class SqliteSessions(SessionStore):
 
         def write(connection: Connection) -> None:
             check_writable(connection, epoch, [scope])
-            _check_owner(connection, scope)
+            check_owner(connection, scope)
             now = time_text(utc(self._clock.now()))
             connection.execute(sql("conversation_touch"), touched(scope, now))
             connection.execute(sql("session_put"), {**keys(scope), "value": text})
 
         await self._writer.run(write)
-
-
-def _check_owner(connection: Connection, scope: Scope) -> None:
-    rules.check_owner(scope, connection.execute(sql("owner"), keys(scope)).get)
 
 
 def _has_calls(connection: Connection, tenant: str, conversation: str | None) -> bool:
@@ -121,7 +118,7 @@ def _calls(connection: Connection, scope: Scope, limit: int, after: str | None) 
     place: int | None = None
     if after is not None:
         row: Any = connection.execute(sql("call_place"), {"tenant": scope.tenant, "after": after}).fetchone()
-        if row is None or scope.user not in {None, row[1]} or scope.conversation not in {None, row[2]}:
+        if row is None or not rules.lists(scope, Scope(scope.tenant, row[1], row[2])):
             raise rules.nothing_behind(after)
         place = row[0]
     values = {**keys(scope), "place": place, "limit": max(0, limit)}
@@ -130,9 +127,10 @@ def _calls(connection: Connection, scope: Scope, limit: int, after: str | None) 
 
 def _found(connection: Connection, scope: Scope, call_id: str) -> Call:
     row: Any = connection.execute(sql("call_get"), {"tenant": scope.tenant, "id": call_id}).fetchone()
-    if row is None or scope.user not in {None, row[1]} or scope.conversation not in {None, row[2]}:
+    call = None if row is None else _call(row, scope.tenant)
+    if call is None or not rules.lists(scope, rules.made_for(call)):
         raise rules.no_call(call_id)
-    return _call(row, scope.tenant)
+    return call
 
 
 def _call(row: Row, tenant: str) -> Call:

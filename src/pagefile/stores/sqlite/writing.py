@@ -54,17 +54,9 @@ class State:
         return (
             row is not None
             and draft.status == "done"
-            and row[0] == draft.scope.user
             and draft.agent in (None, row[1])
             and draft.labels == NO_LABELS
         )
-
-    @property
-    def owned(self) -> Scope:
-        """The scope as it will be once this write has claimed the conversation."""
-        scope = self.scope
-        owner = scope.user if self.row is None else self.row[0] or scope.user
-        return scope if scope.user == owner else Scope(scope.tenant, owner, scope.conversation)
 
 
 def restore_turn(connection: Connection, turn: Turn, now: datetime, agent: str | None) -> None:
@@ -89,6 +81,13 @@ def state_of(connection: Connection, scope: Scope) -> State:
     return State(scope, row, row[4] + 1, None if last_created is None else text_time(last_created))
 
 
+def check_owner(connection: Connection, scope: Scope) -> None:
+    """A conversation that is there is this scope's."""
+    row: Any = connection.execute(sql("owner"), keys(scope)).fetchone()
+    if row is not None:
+        rules.check_owner(scope, row[0])
+
+
 def entry_by_id(connection: Connection, scope: Scope, entry_id: str, state: State) -> Entry | None:
     row: Any = connection.execute(sql("entry_by_id"), {**keys(scope), "id": entry_id}).fetchone()
     return None if row is None else entry_of(row, state.head.scope)
@@ -104,7 +103,7 @@ def turn_in_place(draft: TurnDraft, state: State, created: datetime) -> Turn:
     """The turn in its place. Named one by one: `record()` makes one, and `replace` would double what that costs."""
     return Turn(
         draft.id,
-        state.owned,
+        state.scope,
         state.next_seq if draft.status == "done" else None,
         draft.status,
         draft.user,

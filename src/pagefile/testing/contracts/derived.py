@@ -35,7 +35,8 @@ class WatermarksContract(Contract):
         assert await store.watermarks.known(Scope("tenant"), "t") == {"a": 1, "b": 2, "c": 4}
         assert await store.watermarks.known(Scope("tenant", "ada"), "t") == {"a": 1, "c": 4}
         assert await store.watermarks.known(Scope("tenant", "ada", "b"), "t") == {}
-        assert await store.watermarks.known(Scope("tenant", None, "b"), "t") == {"b": 2}
+        assert await store.watermarks.known(Scope("tenant", None, "b"), "t") == {}
+        assert await store.watermarks.known(B, "t") == {"b": 2}
         assert await store.watermarks.known(Scope("firm"), "t") == {}
 
     async def test_behind_is_what_was_written_since(self, store: Store) -> None:

@@ -106,7 +106,7 @@ class PageKeeperContract(Contract):
             (ELSE, "b"),
             (ADA, "ab"),
             (Scope("tenant", "bob", "chat"), "d"),
-            (ANYBODY, "ad"),
+            (ANYBODY, "d"),
             (TENANT, "abcd"),
             (Scope("firm"), ""),
         ):
@@ -125,7 +125,7 @@ class PageKeeperContract(Contract):
 
         assert (await equal(CHAT, "x"), await equal(ADA, "x"), await equal(BOB, "x")) == ("b", "b", "c")
         assert (await equal(ANYBODY, "x"), await equal(TENANT, "x"), await equal(CHAT, "y")) == (
-            "a",
+            None,
             "c",
             "d",
         )
@@ -224,7 +224,7 @@ class PageIndexContract(Contract):
     async def test_living_pages_of_a_scope_oldest_first(self, store: Store) -> None:
         """Of a conversation, a user or a tenant; not the purged ones."""
         await shelve(store)
-        for scope, uuids in ((CHAT, "ade"), (ADA, "abe"), (ANYBODY, "ade"), (TENANT, "abcde"), (BOB, "c")):
+        for scope, uuids in ((CHAT, "ade"), (ADA, "abe"), (ANYBODY, "d"), (TENANT, "abcde"), (BOB, "c")):
             assert await store.page_index.uuids(scope) == list(uuids)
         await purged(store, TENANT, uuids=frozenset("ac"))
         assert await store.page_index.uuids(TENANT) == ["b", "d", "e"]

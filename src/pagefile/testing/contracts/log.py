@@ -6,8 +6,18 @@ from datetime import UTC, datetime, timedelta, timezone
 import anyio
 import pytest
 
-from pagefile.errors import ConflictError, InvalidTurnError, NotFoundError
-from pagefile.ports import NO_LABELS, HeadQuery, Labels, Store, labels_of
+from pagefile.errors import ConflictError, ErasedError, InvalidTurnError, NotFoundError
+from pagefile.ports import (
+    NO_LABELS,
+    EntryQuery,
+    HeadQuery,
+    Labels,
+    SinceRequest,
+    Store,
+    TurnRef,
+    ViewRequest,
+    labels_of,
+)
 from pagefile.records import Scope, Step, Turn
 from pagefile.testing.clock import FakeClock
 from pagefile.testing.contracts.base import Contract, everything, head_of
@@ -27,6 +37,8 @@ from pagefile.testing.drafts import (
 
 ANYBODY = Scope("tenant", None, "chat")
 OTHER = Scope("tenant", "bob", "chat")
+#: Who owns a conversation, and who does not.
+_STRANGERS = [(CHAT, OTHER), (CHAT, ANYBODY), (ANYBODY, CHAT)]
 
 
 class TurnLogContract(Contract):
@@ -172,34 +184,80 @@ class TurnLogContract(Contract):
             assert (turn.seq, turn.scope) == (1, scope)
             assert await everything(store, scope) == [turn]
 
-    async def test_a_conversation_belongs_to_its_first_user(self, store: Store) -> None:
-        """Another user gets `ConflictError`, for every way of writing."""
-        await store.log.append(done("a"))
-        await store.log.append(opened("b"))
-        for write in (
-            store.log.append(done("c", scope=OTHER)),
-            store.log.append(done("a", scope=OTHER)),
-            store.log.advance(completed("b", scope=OTHER)),
-            store.log.mark(reset("d", scope=OTHER)),
-            store.log.mark(checkpoint("e", 1, scope=OTHER)),
+    @pytest.mark.parametrize(("owner", "stranger"), _STRANGERS)
+    async def test_a_conversation_belongs_to_who_used_it_first(
+        self, store: Store, owner: Scope, stranger: Scope
+    ) -> None:
+        """A user, or nobody for good: everybody else gets `ConflictError`, for every way of writing, reading and erasing."""
+        await store.log.append(done("a", scope=owner))
+        await store.log.append(opened("b", scope=owner))
+        for verb in (
+            store.log.append(done("c", scope=stranger)),
+            store.log.append(done("a", scope=stranger)),
+            store.log.advance(completed("b", scope=stranger)),
+            store.log.mark(reset("d", scope=stranger)),
+            store.log.mark(checkpoint("e", 1, scope=stranger)),
+            store.log.claim(stranger),
+            store.log.restore([replace(entry, scope=stranger) for entry in await everything(store, owner)]),
+            store.sessions.put(stranger, {"x": 1}),
+            store.sessions.get(stranger),
+            store.reader.view(ViewRequest(stranger, 100, 1)),
+            store.reader.entries(EntryQuery(stranger)),
+            store.erase(stranger),
         ):
             with pytest.raises(ConflictError):
-                await write
-        assert [entry.id for entry in await everything(store)] == ["a", "b"]
+                await verb
+        assert [entry.id for entry in await everything(store, owner)] == ["a", "b"]
+        assert await store.reader.owner(stranger) == owner
 
-    async def test_a_scope_without_a_user_may_write_to_any_conversation(self, store: Store) -> None:
-        """The conversation keeps its owner, and the turn is theirs."""
-        await store.log.append(done("a"))
-        turn = await store.log.append(done("b", scope=ANYBODY))
-        assert turn.scope == CHAT
+    @pytest.mark.parametrize(("owner", "stranger"), _STRANGERS)
+    async def test_a_list_shows_a_stranger_nothing(self, store: Store, owner: Scope, stranger: Scope) -> None:
+        """Whoever names somebody else's conversation finds nothing in it; the tenant's own list has it."""
+        await store.log.append(done("a", scope=owner))
+        await store.watermarks.advance(owner, "tier", 1)
+        ref = TurnRef("chat", 1)
+        assert await store.reader.heads(HeadQuery(stranger)) == []
+        assert await store.source.since(SinceRequest(stranger, {})) == []
+        assert await store.source.around(stranger, [ref]) == []
+        assert await store.terms.since(SinceRequest(stranger, {}), "v1") == []
+        assert await store.watermarks.known(stranger, "tier") == {}
+        everybody = Scope("tenant")
+        assert [head.scope for head in await store.reader.heads(HeadQuery(everybody))] == [owner]
+        assert [near.turn.scope for near in await store.source.around(everybody, [ref])] == [owner]
 
-    async def test_the_first_user_owns_what_nobody_owned(self, store: Store) -> None:
-        """A conversation begun without a user becomes the first user's, earlier turns included."""
-        assert (await store.log.append(done("a", scope=ANYBODY))).scope == ANYBODY
-        await store.log.append(done("b"))
-        assert {entry.scope for entry in await everything(store, ANYBODY)} == {CHAT}
-        with pytest.raises(ConflictError):
-            await store.log.append(done("c", scope=OTHER))
+    async def test_the_error_does_not_name_the_owner(self, store: Store) -> None:
+        """Nor does it tell a user whether a conversation is somebody else's or nobody's."""
+        await store.log.append(done("a", scope=CHAT))
+        await store.log.append(done("a", scope=Scope("tenant", None, "else")))
+        with pytest.raises(ConflictError) as refused:
+            await store.log.claim(OTHER)
+        assert "ada" not in str(refused.value)
+        with pytest.raises(ConflictError) as nobodys:
+            await store.log.claim(Scope("tenant", OTHER.user, "else"))
+        assert str(nobodys.value).replace("'else'", "'chat'") == str(refused.value)
+        with pytest.raises(ConflictError, match="name the user") as unnamed:
+            await store.log.claim(ANYBODY)
+        assert "ada" not in str(unnamed.value)
+
+    @pytest.mark.parametrize("owner", [CHAT, ANYBODY])
+    async def test_a_conversation_can_be_claimed(self, store: Store, owner: Scope) -> None:
+        """Before anything is written: it is there, empty, and stays whose it is. Again is the same as once."""
+        assert await store.reader.owner(owner) is None
+        await store.log.claim(owner)
+        head = await head_of(store, owner)
+        assert (head.scope, head.exists, head.last_seq) == (owner, True, 0)
+        await store.log.claim(owner)
+        assert await head_of(store, owner) == head
+        assert await store.reader.owner(OTHER) == owner
+        assert (await store.log.append(done("a", scope=owner))).scope == owner
+
+    async def test_a_claim_from_before_an_erasure_is_refused(self, store: Store) -> None:
+        """Whoever was erased meanwhile is not there again with an empty conversation."""
+        epoch = await store.reader.epoch()
+        await store.erase(Scope("tenant", "ada"))
+        with pytest.raises(ErasedError):
+            await store.log.claim(CHAT, epoch=epoch)
+        assert await store.reader.owner(CHAT) is None
 
     async def test_labels_stay_until_others_are_given(self, store: Store) -> None:
         """From the first turn on, also of an open one; each on its own; a list shows them too."""

@@ -73,7 +73,7 @@ class PageStoreContract(Contract):
             (Scope("tenant", "ada", "else"), {"hers"}),
             (BOB, set[str]()),
             (Scope("tenant", "bob", "chat"), {"nobody's"}),
-            (ANYBODY, {"hers", "nobody's"}),
+            (ANYBODY, {"nobody's"}),
             (Scope("tenant", None, "else"), set[str]()),
             (TENANT, {"hers", "nobody's"}),
         ):

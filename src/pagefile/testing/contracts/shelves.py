@@ -318,14 +318,38 @@ class CallLogContract(Contract):
         assert [found.id for found in await store.calls.list(ADA)] == ["o", "new"]
         assert await store.calls.get(CHAT, "new") == call("new")
 
-    async def test_loose_calls_are_of_conversations_that_nobody_wrote_to(self, store: Store) -> None:
-        """By id, of one tenant or of all."""
+    async def test_calls_are_those_that_were_made_for_the_scope(self, store: Store) -> None:
+        """Of a conversation its owner's only; one that names nobody is whose it says it was made for. A tenant's list has all."""
+        nobody, bob = replace(CHAT, user=None), replace(CHAT, user="bob")
+        await store.calls.add([call("hers"), call("his", scope=bob), call("none", scope=nobody)], keep=9)
+        for_her = replace(call("old", scope=nobody), options={"moment": {"owner": CHAT.user}})
+        await store.calls.add([for_her], keep=9)
+        for scope, ids in (
+            (CHAT, ["old", "hers"]),
+            (bob, ["his"]),
+            (nobody, ["none"]),
+            (Scope("tenant"), ["old", "none", "his", "hers"]),
+        ):
+            found = await store.calls.list(scope)
+            assert [one.id for one in found] == ids
+            assert [await store.calls.get(scope, one.id) for one in found] == found
+            behind = [one.id for one in await store.calls.list(scope, after=ids[0])]
+            assert behind == ids[1:]
+            for foreign in {"hers", "his", "none", "old"}.difference(ids):
+                with pytest.raises(NotFoundError):
+                    await store.calls.get(scope, foreign)
+                with pytest.raises(NotFoundError):
+                    await store.calls.list(scope, after=foreign)
+
+    async def test_loose_calls_are_of_conversations_that_nobody_owns(self, store: Store) -> None:
+        """By id, of one tenant or of all, with whose calls they are."""
         unwritten = Scope("tenant", "ada", "unwritten")
         await store.log.append(done("t"))
         for number, scope in enumerate(
             (CHAT, unwritten, replace(unwritten, user="bob"), Scope("firm", "eve", "x"))
         ):
             await store.calls.add([call(f"c{number}", scope=scope)], keep=10)
-        assert await store.calls.loose("tenant") == [Scope("tenant", None, "unwritten")]
-        assert await store.calls.loose("firm") == [Scope("firm", None, "x")]
-        assert await store.calls.loose(None) == [Scope("firm", None, "x"), Scope("tenant", None, "unwritten")]
+        theirs = [unwritten, replace(unwritten, user="bob")]
+        assert await store.calls.loose("tenant") == theirs
+        assert await store.calls.loose("firm") == [Scope("firm", "eve", "x")]
+        assert await store.calls.loose(None) == [Scope("firm", "eve", "x"), *theirs]

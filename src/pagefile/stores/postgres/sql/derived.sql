@@ -4,7 +4,7 @@
 SELECT w.conversation_id, w.seq FROM conversations AS c
 JOIN watermarks AS w ON w.tenant = c.tenant AND w.conversation_id = c.conversation_id AND w.tier = :tier
 WHERE c.tenant = :tenant AND (:conversation IS NULL OR c.conversation_id = :conversation)
-AND (:user IS NULL OR c.user_id = :user)
+AND (c.user_id = :user OR (:user IS NULL AND (:conversation IS NULL OR c.user_id IS NULL)))
 ORDER BY w.conversation_id
 
 -- name: watermark_advance

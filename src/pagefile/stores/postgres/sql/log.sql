@@ -13,7 +13,7 @@ c.turns, c.live_turns, c.live_tokens, c.project, c.language, c.timezone,
 c.tenant = :tenant AND c.conversation_id = :conversation
 
 -- fragment: owned
-(c.user_id IS NULL OR :user IS NULL OR c.user_id = :user)
+c.user_id IS NOT DISTINCT FROM :user
 
 -- fragment: session_told
 -- A turn was done: only columns change, the value itself stays as it was put.
@@ -39,8 +39,6 @@ WITH told AS (
     :ended::integer, :done::integer, :done::integer, CASE WHEN :done THEN :tokens ELSE 0 END,
     CASE WHEN :done THEN :tokens ELSE 0 END)
   ON CONFLICT (tenant, conversation_id) DO UPDATE SET
-    user_id = coalesce(c.user_id, excluded.user_id),
-    owner = coalesce(nullif(c.owner, ''), excluded.user_id, c.owner),
     agent = coalesce(excluded.agent, c.agent),
     project = coalesce(excluded.project, c.project),
     language = coalesce(excluded.language, c.language),
@@ -79,7 +77,7 @@ SELECT :conversation, :tenant, :id, f.hash, f.media_type FROM unnest(:hashes, :m
 
 -- name: append
 {appended}
-SELECT told.user_id, told.last_seq, told.create_time FROM told
+SELECT told.last_seq, told.create_time FROM told
 
 -- name: append_media
 -- The same with files, which are written where the turn is.
@@ -87,7 +85,7 @@ SELECT told.user_id, told.last_seq, told.create_time FROM told
 kept AS (
   INSERT INTO blobs (hash, codec, data) SELECT f.* FROM told, unnest(:hashes, :codecs, :files) AS f ON CONFLICT DO NOTHING),
 attached AS ({attached}, told ON CONFLICT DO NOTHING)
-SELECT told.user_id, told.last_seq, told.create_time FROM told
+SELECT told.last_seq, told.create_time FROM told
 
 -- name: media_put
 -- Files of a turn that is there.
@@ -113,8 +111,6 @@ WITH seen AS (
   FOR UPDATE OF c, m),
 told AS (
   UPDATE conversations AS c SET
-    user_id = coalesce(c.user_id, :user),
-    owner = coalesce(nullif(c.owner, ''), :user, c.owner),
     updated = greatest(c.updated, :now),
     last_create_time = CASE WHEN :ended
       THEN greatest(:now, c.last_create_time + interval '1 microsecond') ELSE c.last_create_time END,
@@ -139,14 +135,14 @@ session AS ({session_told})
 
 -- name: advance
 {advanced}
-SELECT told.user_id, told.last_seq, moved.create_time FROM told, moved
+SELECT told.last_seq, moved.create_time FROM told, moved
 
 -- name: advance_media
 {advanced},
 kept AS (
   INSERT INTO blobs (hash, codec, data) SELECT f.* FROM told, unnest(:hashes, :codecs, :files) AS f ON CONFLICT DO NOTHING),
 attached AS ({attached}, told ON CONFLICT DO NOTHING)
-SELECT told.user_id, told.last_seq, moved.create_time FROM told, moved
+SELECT told.last_seq, moved.create_time FROM told, moved
 
 -- name: conversation_begun
 INSERT INTO conversations (tenant, conversation_id, user_id, owner, created, updated)
@@ -207,8 +203,7 @@ session AS (
   ON CONFLICT (tenant, conversation_id) DO UPDATE SET
     changed = excluded.changed, checkpoint_id = excluded.checkpoint_id, summary = excluded.summary)
 UPDATE conversations AS c SET
-  updated = greatest(c.updated, :now), user_id = coalesce(c.user_id, :user),
-  owner = coalesce(nullif(c.owner, ''), :user, c.owner), last_create_time = :created, last_seq = :seq,
+  updated = greatest(c.updated, :now), last_create_time = :created, last_seq = :seq,
   covered_through_seq = :covered, live_turns = :live_turns, live_tokens = :live_tokens,
   checkpoint_id = :id, checkpoint_version = :version
 WHERE {here}
@@ -222,8 +217,7 @@ session AS (
   ON CONFLICT (tenant, conversation_id) DO UPDATE SET
     changed = excluded.changed, turns = 0, anew = TRUE, checkpoint_id = NULL, summary = NULL)
 UPDATE conversations AS c SET
-  updated = greatest(c.updated, :now), user_id = coalesce(c.user_id, :user),
-  owner = coalesce(nullif(c.owner, ''), :user, c.owner), last_create_time = :created, last_seq = :seq,
+  updated = greatest(c.updated, :now), last_create_time = :created, last_seq = :seq,
   reset_seq = :seq, covered_through_seq = 0, turns = 0, live_turns = 0, live_tokens = 0, checkpoint_id = NULL
 WHERE {here}
 
@@ -292,10 +286,10 @@ SELECT c.user_id, {entry} FROM conversations AS c LEFT JOIN (
 SELECT c.user_id FROM conversations AS c WHERE {here}
 
 -- fragment: visible
-(:user IS NULL OR c.user_id = :user OR (c.user_id IS NULL AND :conversation IS NOT NULL))
+(c.user_id = :user OR (:user IS NULL AND (:conversation IS NULL OR c.user_id IS NULL)))
 
 -- name: head_of_conversation
-SELECT c.conversation_id, {head} FROM conversations AS c WHERE {here} AND {owned}
+SELECT c.conversation_id, {head} FROM conversations AS c WHERE {here}
 
 -- fragment: heads_behind
 (:after IS NULL OR c.updated < :updated OR (c.updated = :updated AND c.conversation_id > :after))

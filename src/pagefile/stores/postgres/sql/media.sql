@@ -5,7 +5,7 @@ SELECT b.codec, b.data FROM blobs AS b WHERE b.hash = :hash AND EXISTS (
   SELECT 1 FROM attachments AS a
   JOIN conversations AS c ON c.tenant = a.tenant AND c.conversation_id = a.conversation_id
   WHERE a.hash = b.hash AND a.tenant = :tenant AND (:conversation IS NULL OR a.conversation_id = :conversation)
-  AND (:user IS NULL OR c.user_id = :user OR (c.user_id IS NULL AND :conversation IS NOT NULL)))
+  AND (c.user_id = :user OR (:user IS NULL AND (:conversation IS NULL OR c.user_id IS NULL))))
 
 -- name: epoch_shared
 -- Whoever writes on the strength of what they read keeps erasures of the tenant away until they are done.

@@ -8,7 +8,7 @@ p.last_access, p.purged, p.stored_bytes
 
 -- fragment: of_conversation
 p.conversation_id = :conversation AND p.tenant = :tenant
-AND (:user IS NULL OR p.user_id IS NULL OR p.user_id = :user)
+AND (p.user_id IS NULL OR p.user_id = :user)
 
 -- fragment: of_user
 p.tenant = :tenant AND p.user_id = :user
@@ -18,7 +18,7 @@ p.tenant = :tenant
 
 -- fragment: reached
 p.tenant = :tenant AND CASE WHEN :user IS NULL
-  THEN :conversation IS NULL OR p.conversation_id = :conversation
+  THEN :conversation IS NULL OR (p.user_id IS NULL AND p.conversation_id = :conversation)
   ELSE p.user_id = :user OR (p.user_id IS NULL AND p.conversation_id = :conversation) END
 
 -- name: blob_put

@@ -14,8 +14,8 @@ WITH told AS (
   INSERT INTO conversations AS c (tenant, conversation_id, user_id, owner, created, updated)
   VALUES (:tenant, :conversation, :user, coalesce(:user, ''), :now, :now)
   ON CONFLICT (tenant, conversation_id) DO UPDATE SET
-    user_id = coalesce(c.user_id, excluded.user_id), owner = coalesce(nullif(c.owner, ''), excluded.user_id, c.owner), updated = greatest(c.updated, excluded.updated)
-  WHERE c.user_id IS NULL OR :user IS NULL OR c.user_id = :user
+    updated = greatest(c.updated, excluded.updated)
+  WHERE c.user_id IS NOT DISTINCT FROM :user
   RETURNING c.conversation_id)
 INSERT INTO sessions (tenant, conversation_id, value, snapshot)
 SELECT :tenant, told.conversation_id, :value, :snapshot FROM told
@@ -46,27 +46,31 @@ DELETE FROM context_calls WHERE conversation_id IS NULL AND tenant = :tenant AND
 SELECT 1 FROM context_calls WHERE conversation_id IS NOT DISTINCT FROM :conversation AND tenant = :tenant LIMIT 1
 
 -- name: calls_loose
-SELECT DISTINCT k.tenant, k.conversation_id FROM context_calls AS k
+SELECT DISTINCT k.tenant, k.user_id, k.conversation_id FROM context_calls AS k
 WHERE (:tenants IS NULL OR k.tenant = :tenants) AND k.conversation_id IS NOT NULL AND NOT EXISTS (
   SELECT 1 FROM conversations AS c WHERE c.tenant = k.tenant AND c.conversation_id = k.conversation_id)
-ORDER BY k.tenant, k.conversation_id
+ORDER BY k.tenant, k.conversation_id, k.user_id NULLS FIRST
 
 -- fragment: call
 k.id, k.user_id, k.conversation_id, k.at, k.turn_id, k.query, k.options, k.tokens, k.ratio, k.mode, k.prefix_hash,
 k.receipt
 
+-- fragment: made_for
+-- A handle without a user used to work for the owner of the conversation, whom the call names.
+coalesce(k.user_id, k.options #>> '{moment,owner}')
+
 -- name: call_get
 SELECT {call} FROM context_calls AS k WHERE k.id = :id AND k.tenant = :tenant
 
 -- name: call_place
-SELECT k.place, k.user_id, k.conversation_id FROM context_calls AS k WHERE k.id = :after AND k.tenant = :tenant
+SELECT k.place, {made_for}, k.conversation_id FROM context_calls AS k WHERE k.id = :after AND k.tenant = :tenant
 
 -- fragment: calls_behind
 (:place IS NULL OR k.place < :place) ORDER BY k.place DESC LIMIT :limit
 
 -- name: calls_of_conversation
 SELECT {call} FROM context_calls AS k WHERE k.conversation_id = :conversation AND k.tenant = :tenant
-AND (:user IS NULL OR k.user_id = :user) AND {calls_behind}
+AND {made_for} IS NOT DISTINCT FROM :user AND {calls_behind}
 
 -- name: calls_of_user
 SELECT {call} FROM context_calls AS k WHERE k.tenant = :tenant AND k.user_id = :user AND {calls_behind}

@@ -75,8 +75,7 @@ ORDER BY distance, e.conversation_id, e.seq LIMIT :limit
 
 -- name: episodes_near_conversation
 {by_distance}
-WHERE c.tenant = :tenant AND c.conversation_id = :conversation
-AND (:user IS NULL OR c.user_id IS NULL OR c.user_id = :user)
+WHERE c.tenant = :tenant AND c.conversation_id = :conversation AND c.user_id IS NOT DISTINCT FROM :user
 ORDER BY distance, e.conversation_id, e.seq LIMIT :limit
 
 -- name: episodes_near_tenant

@@ -4,7 +4,7 @@
 SELECT w.conversation_id, w.seq FROM watermarks AS w
 JOIN conversations AS c ON c.tenant = w.tenant AND c.conversation_id = w.conversation_id
 WHERE w.tenant = :tenant AND w.tier = :tier
-AND (:conversation IS NULL OR c.conversation_id = :conversation) AND (:user IS NULL OR c.user_id = :user)
+AND (:conversation IS NULL OR (c.conversation_id = :conversation AND c.user_id IS NULL))
 ORDER BY w.conversation_id
 
 -- name: watermarks_known_of_user

@@ -16,10 +16,8 @@ c.turns, c.live_turns, c.live_tokens, c.project, c.language, c.timezone
 SELECT {counted}, c.last_create_time, c.checkpoint_version, c.checkpoint_id IS NOT NULL
 FROM conversations AS c WHERE c.tenant = :tenant AND c.conversation_id = :conversation
 
--- fragment: claimed
-user_id = coalesce(user_id, excluded.user_id),
-  owner = coalesce(nullif(owner, ''), excluded.user_id, owner),
-  agent = coalesce(excluded.agent, agent),
+-- fragment: relabelled
+agent = coalesce(excluded.agent, agent),
   project = coalesce(excluded.project, project),
   language = coalesce(excluded.language, language),
   timezone = coalesce(excluded.timezone, timezone)
@@ -30,7 +28,7 @@ INSERT INTO conversations (
   tenant, conversation_id, user_id, owner, agent, project, language, timezone, created, updated)
 VALUES (:tenant, :conversation, :user, coalesce(:user, ''), :agent, :project, :language, :timezone, :now, :now)
 ON CONFLICT DO UPDATE SET
-  {claimed},
+  {relabelled},
   updated = max(updated, excluded.updated)
 
 -- name: conversation_turn
@@ -42,7 +40,7 @@ VALUES (
   :tenant, :conversation, :user, coalesce(:user, ''), :agent, :project, :language, :timezone, :now, :now, :create_time, 1,
   :done, :done, :live_tokens)
 ON CONFLICT DO UPDATE SET
-  {claimed},
+  {relabelled},
   updated = max(updated, excluded.updated),
   last_create_time = excluded.last_create_time,
   last_seq = last_seq + 1,
@@ -93,7 +91,7 @@ WHERE conversation_id = :conversation AND tenant = :tenant AND seq > :reset_seq 
 
 -- name: conversation_checkpoint
 UPDATE conversations SET
-  updated = max(updated, :now), user_id = coalesce(user_id, :user), owner = coalesce(nullif(owner, ''), :user, owner),
+  updated = max(updated, :now),
   last_create_time = :create_time, last_seq = :seq, covered_through_seq = :covered, live_turns = :live_turns, live_tokens = :live_tokens,
   checkpoint_id = :id, checkpoint_version = :version
 WHERE tenant = :tenant AND conversation_id = :conversation
@@ -172,7 +170,7 @@ SELECT {entry} FROM ai_message AS m WHERE {asked_for} AND m.seq IS NULL ORDER BY
 
 -- name: head_of_conversation
 SELECT c.conversation_id, {head} FROM conversations AS c
-WHERE c.tenant = :tenant AND c.conversation_id = :conversation AND (:user IS NULL OR c.user_id IS NULL OR c.user_id = :user)
+WHERE c.tenant = :tenant AND c.conversation_id = :conversation
 
 -- name: heads_of_user
 SELECT c.conversation_id, {head} FROM conversations AS c WHERE c.tenant = :tenant AND c.user_id = :user

@@ -9,7 +9,7 @@ SELECT b.codec, b.data FROM blobs AS b WHERE b.hash = :hash AND EXISTS (
   SELECT 1 FROM attachments AS a
   JOIN conversations AS c ON c.tenant = a.tenant AND c.conversation_id = a.conversation_id
   WHERE a.hash = b.hash AND a.tenant = :tenant AND (:conversation IS NULL OR a.conversation_id = :conversation)
-  AND (:user IS NULL OR c.user_id = :user OR (c.user_id IS NULL AND :conversation IS NOT NULL)))
+  AND (c.user_id IS :user OR (:user IS NULL AND :conversation IS NULL)))
 
 -- name: epoch_now
 SELECT coalesce(max(epoch), 0) FROM scope_epochs

@@ -7,7 +7,7 @@ p.sources, p.created_at, p.tokens, p.counter, p.content_hash, p.call_hash, p.thr
 p.last_access, p.purged, p.stored_bytes
 
 -- fragment: of_conversation
-p.conversation_id = :conversation AND p.tenant = :tenant AND (:user IS NULL OR p.user_id IS NULL OR p.user_id = :user)
+p.conversation_id = :conversation AND p.tenant = :tenant AND (p.user_id IS NULL OR p.user_id = :user)
 
 -- fragment: of_user
 p.tenant = :tenant AND p.user_id = :user
@@ -17,7 +17,7 @@ p.tenant = :tenant
 
 -- fragment: reached
 p.tenant = :tenant AND iif(:user IS NULL,
-  :conversation IS NULL OR p.conversation_id = :conversation,
+  :conversation IS NULL OR (p.user_id IS NULL AND p.conversation_id = :conversation),
   p.user_id = :user OR (p.user_id IS NULL AND p.conversation_id = :conversation))
 
 -- name: blob_put

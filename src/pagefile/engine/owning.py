@@ -1,0 +1,23 @@
+"""Whose a conversation is: who may open it, and on whose behalf those look who look after all of a tenant."""
+
+from pagefile.ports import LogReader
+from pagefile.records import Scope
+from pagefile.stores.rules import check_owner
+
+
+async def check_opens(reader: LogReader, scope: Scope) -> None:
+    """Refuse a conversation that is another user's, or a user's where none is named; one that nobody used yet is open to all."""
+    owned = await reader.owner(scope)
+    if owned is not None:
+        check_owner(scope, owned.user)
+
+
+async def on_behalf(reader: LogReader, scope: Scope) -> Scope:
+    """The scope with the user whose conversation it names, for an operator who names none.
+
+    The one way around `check_opens`: for the inspector, the command line, exports, erasures and lists, which are about all of a tenant,
+    and for the documents' verbs, which know conversations and no users.
+    """
+    if scope.user is not None or scope.conversation is None:
+        return scope
+    return await reader.owner(scope) or scope
