@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 #: Decision 0033: a conversation belongs to its first user, or to no user for good. Everything that the test expects of it hangs on
 #: this one word; False plays the rest.
-OWNERSHIP = False
+OWNERSHIP = True
 
 #: A name that the test made, and an id that Pagefile made.
 NAME = re.compile(r"q([a-z])\d{5,}z|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
