@@ -412,6 +412,8 @@ class ErasureReceipt:
     counts: Mapping[str, int]
     #: What is still to be erased elsewhere, and until when; empty when everything is gone.
     pending: tuple[str, ...] = ()
+    #: The conversations that went, for whoever holds something of them elsewhere.
+    conversations: tuple[str, ...] = field(default=(), repr=False, compare=False)
 
     @property
     def total(self) -> int:

@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from functools import partial
 from time import monotonic
 from typing import TypeVar
@@ -17,7 +16,7 @@ from pagefile.engine.ledger import Ledger
 from pagefile.engine.metering import MemoryChanges, MeteredSessions
 from pagefile.engine.worker import Jobs, Worker
 from pagefile.errors import ClosedError, InvalidTurnError, SettingsError, TierError
-from pagefile.ports import Clock, HeadQuery, Meter, SessionCache, SessionStore, Store
+from pagefile.ports import Clock, Meter, SessionCache, SessionStore, Store
 from pagefile.records import ErasureReceipt, JsonObject, JsonValue, Scope, Step, Turn, checked_text
 from pagefile.settings import Settings
 from pagefile.shapes import cleaned
@@ -41,8 +40,6 @@ _LOOK_S = 0.05
 _CATCH_UP_S = 1.0
 #: Names that recorded calls and background work have for something else.
 _RESERVED = frozenset({CallRecorder.name, Jobs.name, "pinned"})
-#: Conversations looked at together.
-_BATCH = 500
 #: A process that only does background work looks for more of it this often.
 _POLL_S = 2.0
 
@@ -299,12 +296,11 @@ class Engine:
     async def erase(self, scope: Scope, *, scrub: bool = False) -> ErasureReceipt:
         """Erase a scope through every tier and the store, and count what went; `scrub` rewrites the files of the store too."""
         await self.calls.flush()
-        cached = await self._cached(scope)
         # What fails now is asked once more: a tier that others wrote does not keep our own rows from being erased.
         before = await self._forget(scope, {}, outside.ERASING_S)
         receipt = await self.store.erase(scope)
         self.worker.drop(scope)
-        left = await self._erase_sessions(cached, receipt.at)
+        left = await self._erase_sessions(receipt)
         of_store = await self.store.scrub() if scrub else receipt.pending
         receipt = replace(receipt, pending=(*of_store, *left))
         self.ledger.forget()
@@ -350,23 +346,11 @@ class Engine:
             self.failed(tier.name, error)
             return {}
 
-    async def _cached(self, scope: Scope) -> list[Scope]:
-        """The conversations of a scope whose sessions may be in the cache."""
-        found: list[Scope] = []
-        after: str | None = None
-        while self.cache is not None:
-            heads = await self.store.reader.heads(HeadQuery(scope, _BATCH, after))
-            found += [head.scope for head in heads]
-            if len(heads) < _BATCH:
-                break
-            after = heads[-1].scope.conversation
-        return found
-
-    async def _erase_sessions(self, scopes: Sequence[Scope], at: datetime) -> tuple[str, ...]:
-        """Erase them there too, now that nobody can read them from the store any more; says what could not be erased."""
-        version = erased_version(at)
-        for scope in scopes:
-            if self.cache is not None and not await self.cache.erase(scope, version=version):
+    async def _erase_sessions(self, receipt: ErasureReceipt) -> tuple[str, ...]:
+        """Erase the sessions in the cache too, now that nobody can read them from the store any more; says what is left there."""
+        version = erased_version(receipt.at)
+        for name in receipt.conversations if self.cache is not None else ():
+            if not await self.cache.erase(Scope(receipt.scope.tenant, None, name), version=version):
                 return (
                     f"session values in the cache, which cannot be reached: they are gone after {SESSION_TTL_S // 60} minutes",
                 )

@@ -11,7 +11,7 @@ from uuid import UUID, uuid5
 import anyio
 import anyio.to_thread
 
-from pagefile.errors import HandleNotFoundError, StoreError
+from pagefile.errors import ErasedError, HandleNotFoundError, StoreError
 from pagefile.ports import Clock, Meter, PageDraft, PurgeRequest, Store
 from pagefile.records import JsonObject, JsonValue, Page, PageHit, Scope, Step
 from pagefile.text.clip import clip
@@ -176,6 +176,9 @@ class Archive(Tier):
         try:
             epoch = None if admit is None else await admit()
             page = await self.store(scope, step, turn_id, epoch=epoch)
+        except ErasedError:
+            # No outage: whoever writes the turn begins again behind the erasure, or learns that the turn is gone.
+            raise
         except StoreError as error:
             return self._cut(step, error)
         if len(step.result) <= self._rules.threshold:

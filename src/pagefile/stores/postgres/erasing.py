@@ -20,8 +20,8 @@ _OF_CONVERSATIONS = (
 _OF_OWNERS = ("facts", "fact_revisions", "context_calls", "archive_passage", "tool_result_archive", "items")
 
 
-async def erase(connection: Connection, scope: Scope) -> dict[str, int]:
-    """How many rows went, table by table."""
+async def erase(connection: Connection, scope: Scope) -> tuple[dict[str, int], tuple[str, ...]]:
+    """How many rows went, table by table, and which conversations."""
     part = part_of(scope)
     await connection.row("epoch_alone", keys(scope))
     gone = await _conversations(connection, scope)
@@ -36,7 +36,7 @@ async def erase(connection: Connection, scope: Scope) -> dict[str, int]:
     # Waits for erasures that are under way: two that share the last uses of a blob would each see the other's.
     await raise_epoch(connection, erased_keys(scope, gone))
     counts["blobs"] = await connection.count("erase_blobs", {"hashes": sorted(row[0] for row in blobs)})
-    return counts
+    return counts, tuple(gone)
 
 
 async def _conversations(connection: Connection, scope: Scope) -> list[str]:

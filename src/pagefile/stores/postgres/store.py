@@ -62,8 +62,8 @@ class PostgresStore(Store):
         return PostgresVectors(self._database)
 
     async def erase(self, scope: Scope) -> ErasureReceipt:
-        counts = await self._database.write(lambda connection: erase(connection, scope), again=False)
-        return ErasureReceipt(scope, utc(self._clock.now()), counts, (FREED, LOGGED))
+        counts, gone = await self._database.write(lambda connection: erase(connection, scope), again=False)
+        return ErasureReceipt(scope, utc(self._clock.now()), counts, (FREED, LOGGED), gone)
 
     async def scrub(self) -> Sequence[str]:
         return await self._database.read(scrub)

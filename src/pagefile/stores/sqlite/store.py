@@ -75,8 +75,8 @@ class SqliteStore(Store):
 
     async def erase(self, scope: Scope) -> ErasureReceipt:
         clock, writer = self._parts.clock, self._parts.writer
-        counts = await writer.run(lambda connection: erase(connection, scope), purge=True)
-        return ErasureReceipt(scope, utc(clock.now()), counts)
+        counts, gone = await writer.run(lambda connection: erase(connection, scope), purge=True)
+        return ErasureReceipt(scope, utc(clock.now()), counts, conversations=gone)
 
     async def scrub(self) -> Sequence[str]:
         await asyncio.to_thread(rewrite, self._parts.place)
