@@ -348,9 +348,11 @@ class Engine:
 
     async def _erase_sessions(self, receipt: ErasureReceipt) -> tuple[str, ...]:
         """Erase the sessions in the cache too, now that nobody can read them from the store any more; says what is left there."""
-        version = erased_version(receipt.at)
-        for name in receipt.conversations if self.cache is not None else ():
-            if not await self.cache.erase(Scope(receipt.scope.tenant, None, name), version=version):
+        cache, version = self.cache, erased_version(receipt.at)
+        if cache is None:
+            return ()
+        for name in receipt.conversations:
+            if not await cache.erase(Scope(receipt.scope.tenant, None, name), version=version):
                 return (
                     f"session values in the cache, which cannot be reached: they are gone after {SESSION_TTL_S // 60} minutes",
                 )
