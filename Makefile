@@ -17,13 +17,16 @@ WORKERS ?= 2
 # `make soak SOAK_MINUTES=6 CROSSING_CALLS=20000`.
 SOAK_MINUTES ?= 30
 CROSSING_CALLS ?= 200000
+# `make races ROUNDS=300 FIRST=701` plays rounds 701 to 1000.
+ROUNDS ?= 1000
+FIRST ?= 1
 
 # pyright's wheel brings the checker itself: use that one, and ask nobody whether there is a newer one.
 unexport PYRIGHT_PYTHON_FORCE_VERSION
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup serve test check bench soak wheel fuzz findings docs traceability lock format clean
+.PHONY: help setup serve test check bench soak races wheel fuzz findings docs traceability lock format clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -76,6 +79,11 @@ findings: $(READY) ## Run what strangers found, with the races and loads, and pr
 soak: $(READY) ## Load the service for SOAK_MINUTES=30, which must stay flat; then CROSSING_CALLS=200000 calls, of which none may cross
 	$(BIN)/python -m tests.faults.soak --minutes $(SOAK_MINUTES)
 	$(BIN)/python -m tests.crossing --calls $(CROSSING_CALLS)
+
+# On SQLite, then on PostgreSQL with Valkey; every ten rounds it prints what it has counted, and where to go on after a break.
+races: $(READY) ## Erase in the middle of everything, ROUNDS=1000 times on each database: nothing comes back, nothing is left
+	$(BIN)/python -m tests.races.racing --engine sqlite --rounds $(ROUNDS) --first $(FIRST)
+	$(BIN)/python -m tests.races.racing --engine postgres --rounds $(ROUNDS) --first $(FIRST)
 
 format: $(READY) ## Format the code and mend what ruff can mend
 	$(BIN)/ruff format

@@ -425,6 +425,8 @@ class ErasureReceipt:
     page: str | None = None
     #: The conversations it stood in, forks with copies too, each with the turn's place in the log; 0 for an open turn, and for a page.
     places: tuple[tuple[str, int], ...] = ()
+    #: The conversations that went, for whoever holds something of them elsewhere.
+    conversations: tuple[str, ...] = field(default=(), repr=False, compare=False)
 
     @property
     def total(self) -> int:

@@ -1,10 +1,9 @@
 """A handle on one conversation: turns go in, windows come out."""
 
-from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
-from functools import partial
 from time import perf_counter
 from typing import Any, Literal, cast
 from uuid import uuid4
@@ -37,7 +36,7 @@ from pagefile.engine.reading import Kind, checked_kind, head_of, log_of, session
 from pagefile.engine.replaying import Replay, replayed
 from pagefile.engine.shielding import seen_through
 from pagefile.engine.windows import make_window
-from pagefile.errors import ConflictError, InvalidTurnError, NotFoundError
+from pagefile.errors import ConflictError, ErasedError, InvalidTurnError, NotFoundError
 from pagefile.ports import NO_LABELS, Abort, AddStep, EntryQuery, Labels, TurnDraft, ViewRequest
 from pagefile.records import (
     Call,
@@ -65,6 +64,9 @@ from pagefile.window.beside import tool_texts, tools_tokens
 from pagefile.window.measure import step_tokens
 from pagefile.window.receipt import Window
 from pagefile.window.render import Placement
+
+#: A turn that meets so many erasures on its way is written once more, and then refused.
+_ERASURES_MET = 3
 
 
 class Conversation:
@@ -113,13 +115,19 @@ class Conversation:
         `messages()` gives back as equal JSON. The same id with the same text returns the stored turn, with another text it raises
         `ConflictError`.
         """
-        content = await self._content(user, assistant, messages, steps, id, done=True)
-        draft = self._draft("done", *content, at=at, metadata=metadata)
-        began = perf_counter()
-        write = self._engine.store.log.append(draft)
-        turn = await (self._written(draft.id, draft.steps, write) if draft.steps else write)
-        self._engine.meter.observe("pagefile_store_seconds", perf_counter() - began, verb="append")
-        return await self._absorbed(turn)
+        given = None if messages is None else listed(messages)
+        steps = tuple(steps) if steps else ()
+
+        async def write() -> Turn:
+            content = await self._content(user, assistant, given, steps, id, done=True)
+            draft = self._draft("done", *content, at=at, metadata=metadata)
+            began = perf_counter()
+            append = self._engine.store.log.append(draft)
+            turn = await (self._written(draft.id, draft.steps, append) if draft.steps else append)
+            self._engine.meter.observe("pagefile_store_seconds", perf_counter() - began, verb="append")
+            return turn
+
+        return await self._absorbed(await self._behind_erasures(write))
 
     async def begin(
         self,
@@ -136,9 +144,14 @@ class Conversation:
         message returns the stored turn as it is, with its steps and perhaps its answer; with another message it raises
         `ConflictError`.
         """
-        content = await self._content(user, None, messages, (), id, done=False)
-        draft = self._draft("open", *content, at=at, metadata=metadata)
-        turn = await self._written(draft.id, draft.steps, self._engine.store.log.append(draft))
+        given = None if messages is None else listed(messages)
+
+        async def write() -> Turn:
+            content = await self._content(user, None, given, (), id, done=False)
+            draft = self._draft("open", *content, at=at, metadata=metadata)
+            return await self._written(draft.id, draft.steps, self._engine.store.log.append(draft))
+
+        turn = await self._behind_erasures(write)
         self._open_turn = turn if turn.status == "open" else None
         await self._engine.absorb(turn)
         return turn
@@ -158,8 +171,8 @@ class Conversation:
         number = len(turn.steps) if isinstance(turn, Turn) else uuid4().int % 1_000_000_000
         given = {"tool": tool, "input": input, "result": result, "call_id": call_id}
         raw = checked_step(given, turn_id, number, self._engine.settings.max_result_chars)
-        step = await self._kept(raw, turn_id, True)
-        change = AddStep(self._scope, turn_id, step, step_tokens(step))
+        step, epoch = await self._kept(raw, turn_id, True)
+        change = AddStep(self._scope, turn_id, step, step_tokens(step), epoch)
         changed = await self._written(turn_id, (step,), self._engine.store.log.advance(change))
         self._remember_open(changed)
         return changed
@@ -515,7 +528,15 @@ class Conversation:
             labels=self._labels,
             layout=content.layout,
             blobs=content.blobs,
+            epoch=content.epoch,
         )
+
+    async def _behind_erasures(self, write: Callable[[], Awaitable[Turn]]) -> Turn:
+        """What is written; a turn whose pages were erased on the way is written again with new ones, behind the erasure."""
+        for _ in range(_ERASURES_MET):
+            with suppress(ErasedError):
+                return await write()
+        return await write()
 
     async def _known(self, turn: Turn | str) -> Turn:
         """A turn as far as this handle knows it; read only when it knows nothing of it."""
@@ -524,9 +545,16 @@ class Conversation:
             return mine
         return turn if isinstance(turn, Turn) else await self._desk.found(turn)
 
-    async def _kept(self, step: Step, turn_id: str, is_open: bool) -> Step:
-        admit = partial(self._admitted, turn_id if is_open else None)
-        return await self._engine.absorb_step(self._scope, step, turn_id, admit)
+    async def _kept(self, step: Step, turn_id: str, is_open: bool) -> tuple[Step, int | None]:
+        """A step as it is stored, and the epoch of its page if it has one."""
+        epochs: list[int] = []
+
+        async def admit() -> int:
+            epochs.append(await self._admitted(turn_id if is_open else None))
+            return epochs[-1]
+
+        kept = await self._engine.absorb_step(self._scope, step, turn_id, admit)
+        return kept, epochs[0] if epochs else None
 
     async def _admitted(self, turn_id: str | None) -> int:
         """The epoch in which a turn is written to, or a new one written; raises where the log would refuse it."""

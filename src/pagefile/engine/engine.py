@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from functools import partial
 from time import monotonic
 from typing import TypeVar
@@ -43,8 +42,6 @@ _LOOK_S = 0.05
 _CATCH_UP_S = 1.0
 #: Names that recorded calls and background work have for something else.
 _RESERVED = frozenset({CallRecorder.name, Jobs.name, "pinned"})
-#: Conversations looked at together.
-_BATCH = 500
 #: A process that only does background work looks for more of it this often.
 _POLL_S = 2.0
 
@@ -309,13 +306,12 @@ class Engine:
         scope = await on_behalf(self.store.reader, scope)
         if turn_id is not None or page is not None:
             return await self._erase_part(scope, turn_id, page, scrub=scrub)
-        cached = await self._cached(scope)
         # What fails now is asked once more: a tier that others wrote does not keep our own rows from being erased.
         before = await self._forget(scope, {}, outside.ERASING_S)
         receipt = await self.store.erase(scope)
         # Work that was asked for in the name of a conversation alone is of its owner too.
         self.worker.drop(scope if scope.conversation is None else replace(scope, user=None))
-        left = await self._erase_sessions(cached, receipt.at)
+        left = await self._erase_sessions(receipt)
         of_store = await self.store.scrub() if scrub else receipt.pending
         receipt = replace(receipt, pending=(*of_store, *left))
         self.ledger.forget()
@@ -333,7 +329,8 @@ class Engine:
         part = Part(turn_id, page, self.counter.count(ERASED), LOADING_TOOLS)
         receipt = await self.store.erase(scope, part)
         owned = [await self._owned(home) for home in homes(receipt)]
-        left = [*await self._erase_sessions(owned, receipt.at), *await self._forget_part(receipt)]
+        touched = replace(receipt, conversations=tuple(name for name, _ in receipt.places))
+        left = [*await self._erase_sessions(touched), *await self._forget_part(receipt)]
         of_store = await self.store.scrub() if scrub else receipt.pending
         self.ledger.forget()
         self.changes.forget()
@@ -400,23 +397,13 @@ class Engine:
             self.failed(tier.name, error)
             return {}
 
-    async def _cached(self, scope: Scope) -> list[Scope]:
-        """The conversations of a scope whose sessions may be in the cache."""
-        found: list[Scope] = []
-        after: str | None = None
-        while self.cache is not None:
-            heads = await self.store.reader.heads(HeadQuery(scope, _BATCH, after))
-            found += [head.scope for head in heads]
-            if len(heads) < _BATCH:
-                break
-            after = heads[-1].scope.conversation
-        return found
-
-    async def _erase_sessions(self, scopes: Sequence[Scope], at: datetime) -> tuple[str, ...]:
-        """Erase them there too, now that nobody can read them from the store any more; says what could not be erased."""
-        version = erased_version(at)
-        for scope in scopes:
-            if self.cache is not None and not await self.cache.erase(scope, version=version):
+    async def _erase_sessions(self, receipt: ErasureReceipt) -> tuple[str, ...]:
+        """Erase the sessions in the cache too, now that nobody can read them from the store any more; says what is left there."""
+        cache, version = self.cache, erased_version(receipt.at)
+        if cache is None:
+            return ()
+        for name in receipt.conversations:
+            if not await cache.erase(Scope(receipt.scope.tenant, None, name), version=version):
                 return (
                     f"session values in the cache, which cannot be reached: they are gone after {SESSION_TTL_S // 60} minutes",
                 )

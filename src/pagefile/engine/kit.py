@@ -55,7 +55,7 @@ def standard_tiers(kit: Kit) -> tuple[Tier, ...]:
         _history(kit),
         _facts(kit),
         _episodes(kit),
-        Workspaces(archive, kit.counter, kit.clock, _workspace_rules(kit.settings)),
+        Workspaces(archive, kit.counter, kit.clock, _workspace_rules(kit.settings), kit.store.reader.epoch),
     )
 
 
@@ -102,7 +102,7 @@ def _facts(kit: Kit) -> Facts:
         confidence_weight=given.confidence_weight,
         enabled=given.enabled,
     )
-    book = FactBook(kit.store.facts, kit.counter, kit.clock)
+    book = FactBook(kit.store.facts, kit.counter, kit.clock, kit.store.reader.epoch)
     learner = None if kit.extractor is None else _learner(kit, book, kit.extractor)
     embedder = kit.embedder if given.embeddings else None
     return Facts(book, kit.counter, rules, embedder=embedder, learner=learner)

@@ -36,8 +36,8 @@ _THREAD_FROM_CHARS = 50_000
 #: Turns read at a time when one is looked for by its id.
 _NEWEST, _SLICE = 20, 500
 
-#: Takes a result through the archive; the last says whether its turn is in the log already.
-Keep = Callable[[Step, str, bool], Awaitable[Step]]
+#: Takes a result through the archive; the last says whether its turn is in the log already. Gives the epoch of its page, too.
+Keep = Callable[[Step, str, bool], Awaitable[tuple[Step, int | None]]]
 
 
 # Every turn that is recorded has one for a moment; frozen, it would take three times as long to make.
@@ -53,6 +53,7 @@ class Content:
     tokens: int
     layout: tuple[Message, ...] | None = None
     blobs: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
+    epoch: int | None = None
 
 
 class Desk:
@@ -77,19 +78,21 @@ class Desk:
                 "A turn needs a user message or an assistant message: both are missing or blank."
             )
         raw = checked_steps(steps, turn_id, settings.max_result_chars) if steps else ()
-        kept = tuple([await self._keep(step, turn_id, False) for step in raw]) if raw else ()
+        pairs = [await self._keep(step, turn_id, False) for step in raw]
+        kept = tuple(step for step, _ in pairs)
         if len(user or "") + len(assistant or "") < _THREAD_FROM_CHARS:
             count = self._engine.counter.count
             user_tokens, assistant_tokens = count(user) if user else 0, count(assistant) if assistant else 0
         else:
             user_tokens, assistant_tokens = await self.count(user), await self.count(assistant)
         tokens = turn_tokens(user, user_tokens, assistant, assistant_tokens, kept)
-        return Content(user, assistant, kept, user_tokens, assistant_tokens, tokens)
+        epoch = _oldest(epoch for _, epoch in pairs)
+        return Content(user, assistant, kept, user_tokens, assistant_tokens, tokens, epoch=epoch)
 
     async def whole(self, messages: Iterable[object], turn_id: str, *, done: bool) -> Content:
         """A turn given as messages; one that is not done has no answer yet, whatever was said in it."""
         found = self._parsed(messages, turn_id)
-        steps = await self._kept(found, turn_id, None)
+        steps, epoch = await self._kept(found, turn_id, None)
         user, assistant = question(found.messages), answer(found.messages) if done else None
         return Content(
             user,
@@ -100,12 +103,13 @@ class Desk:
             await self._cost(prepared(found.messages) if done else found.messages, steps),
             None if _is_plain(found.messages, user, len(steps), assistant) else found.messages,
             found.blobs,
+            epoch,
         )
 
     async def addition(self, messages: Iterable[object], turn: Turn) -> Extend:
         """Messages to be added to a turn as it is."""
         found = self._parsed(messages, turn.id, turn)
-        steps = await self._kept(found, turn.id, turn)
+        steps, epoch = await self._kept(found, turn.id, turn)
         user = question(found.messages) if turn.user is None else None
         known = len(turn.steps)
         return Extend(
@@ -119,6 +123,7 @@ class Desk:
             user,
             await self.count(user),
             after=len(turn.messages),
+            epoch=epoch,
         )
 
     async def ending(self, text: str | None, turn: Turn) -> Complete:
@@ -172,17 +177,24 @@ class Desk:
         _check_sizes(found, settings.max_message_chars, settings.max_result_chars)
         return found
 
-    async def _kept(self, found: Parsed, turn_id: str, turn: Turn | None) -> dict[int, Step]:
-        """The steps that the messages begin or answer, by number, each result in its place: in the turn or in the archive."""
+    async def _kept(
+        self, found: Parsed, turn_id: str, turn: Turn | None
+    ) -> tuple[dict[int, Step], int | None]:
+        """The steps that the messages begin or answer, by number, each result in its place: in the turn or in the archive.
+
+        And the epoch of the oldest page among them.
+        """
         answered, known = answered_steps(found.messages), () if turn is None else turn.steps
         steps = dict(found.results) | dict(enumerate(found.steps, len(known)))
         kept: dict[int, Step] = {}
+        epochs: list[int | None] = []
         for number in sorted(steps):
             if number in answered:
-                kept[number] = await self._keep(steps[number], turn_id, turn is not None)
+                kept[number], epoch = await self._keep(steps[number], turn_id, turn is not None)
+                epochs.append(epoch)
             else:
                 kept[number] = measured_step(steps[number], self._engine.counter.count)
-        return kept
+        return kept, _oldest(epochs)
 
     async def _cost(self, messages: Sequence[Message], steps: Mapping[int, Step]) -> int:
         counts = {number: (step.call_tokens, step.result_tokens) for number, step in steps.items()}
@@ -255,6 +267,10 @@ class Desk:
                     "media is only named, because its bytes are gone: %s %s", media.kind, media.blob
                 )
         return found
+
+
+def _oldest(epochs: Iterable[int | None]) -> int | None:
+    return min((epoch for epoch in epochs if epoch is not None), default=None)
 
 
 def no_turn(turn_id: str) -> NotFoundError:

@@ -268,8 +268,8 @@ class _PastReader(LogReader):
         self._past = past
         self._now = store.reader
 
-    async def epoch(self) -> int:
-        return await self._now.epoch()
+    async def epoch(self, scope: Scope | None = None) -> int:
+        return await self._now.epoch(scope)
 
     async def view(self, request: ViewRequest) -> LogView:
         return await self._past.view(request)

@@ -42,6 +42,7 @@ from pagefile.ports.log import (
     TurnRef,
     TurnSource,
     ViewRequest,
+    epoch_of,
     labels_of,
 )
 from pagefile.ports.media import MediaStore
@@ -164,5 +165,6 @@ __all__ = [
     "VectorRow",
     "ViewRequest",
     "Watermarks",
+    "epoch_of",
     "labels_of",
 ]

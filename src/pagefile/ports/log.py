@@ -50,6 +50,8 @@ class TurnDraft:
     #: Bytes of images and files that the messages name, by their SHA-256.
     blobs: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
     labels: Labels = NO_LABELS
+    #: The epoch in which pages of its steps were written; None: it has none, and is written whatever was erased since.
+    epoch: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +74,8 @@ class Extend:
     user_tokens: int = 0
     #: How many messages the turn had when this was made; None: not known.
     after: int | None = None
+    #: As in `TurnDraft`.
+    epoch: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +86,8 @@ class AddStep:
     turn_id: str
     step: Step
     tokens_added: int
+    #: As in `TurnDraft`.
+    epoch: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +112,11 @@ class Abort:
 
 
 TurnChange: TypeAlias = AddStep | Extend | Complete | Abort
+
+
+def epoch_of(change: TurnChange) -> int | None:
+    """The epoch that a change names; None for one that brings no pages."""
+    return change.epoch if isinstance(change, AddStep | Extend) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +157,8 @@ class TurnLog(ABC):
         The same id with the same user text, assistant text, steps and messages returns what is stored (whatever its status);
         with others raises `ConflictError` and changes nothing. Of an open turn only the user text is compared: whoever
         begins it again gets it as far as it is. Blobs are written with the turn; one that is not what its hash says raises
-        `InvalidTurnError`. Labels that are given take the place of the conversation's.
+        `InvalidTurnError`. Labels that are given take the place of the conversation's. A turn whose pages were erased since its
+        epoch raises `ErasedError`, here as in `advance`.
         """
 
     @abstractmethod
@@ -267,8 +279,11 @@ class LogReader(ABC):
     """Reads the log. A reader never waits for a writer."""
 
     @abstractmethod
-    async def epoch(self) -> int:
-        """The number of the last erasure in this store, 0 when there was none: what was read before it may hold erased words."""
+    async def epoch(self, scope: Scope | None = None) -> int:
+        """The number of the last erasure in this store, 0 when there was none: what was read before it may hold erased words.
+
+        With a scope, of the last one that erased its conversation, its user or its tenant.
+        """
 
     @abstractmethod
     async def view(self, request: ViewRequest) -> LogView:

@@ -164,7 +164,7 @@ class SessionCache(ABC):
 
     @abstractmethod
     async def drop(self, scope: Scope) -> None:
-        """Forget the value of a conversation; one that is not there is passed over."""
+        """Forget the value of a conversation; one that is not there is passed over. What was erased stays refused."""
 
     @abstractmethod
     async def erase(self, scope: Scope, *, version: int) -> bool:

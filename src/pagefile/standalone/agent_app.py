@@ -8,7 +8,7 @@ Checkpoints are made when the caller makes them, whatever the memory's own setti
 import logging
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from time import perf_counter
@@ -20,7 +20,14 @@ import anyio.to_thread
 from pagefile.engine import Conversation, Memory
 from pagefile.engine.engine import Engine
 from pagefile.engine.owning import on_behalf
-from pagefile.errors import ConflictError, InvalidTurnError, NotFoundError, PagefileError, StoreError
+from pagefile.errors import (
+    ConflictError,
+    ErasedError,
+    InvalidTurnError,
+    NotFoundError,
+    PagefileError,
+    StoreError,
+)
 from pagefile.ports import LogView, ViewRequest
 from pagefile.records import DEFAULT_TENANT, Scope, checked_id
 from pagefile.standalone.history_text import HistoryText, counted_text, safety_lines, turn_lines
@@ -179,9 +186,10 @@ class AgentApp:
         """No summary can be kept: say so in the session."""
         try:
             scope = await on_behalf(self._engine.store.reader, scope)
+            epoch = await self._engine.store.reader.epoch()
             session = await self._session(scope)
             session.message_context.mode = FULL_HISTORY
-            await self._save(scope, session)
+            await self._save(scope, session, epoch)
         except PagefileError as error:
             logger.warning("could not save the mode %s: %s", FULL_HISTORY, error)
 
@@ -197,9 +205,10 @@ class AgentApp:
                 if (await self._view(scope)).head.turns:
                     await self._begin_anew(scope)
                     return
+                epoch = await self._engine.store.reader.epoch()
                 session = SessionValue.of(await self._engine.sessions.get(scope))
                 if not session.meta.conversation_id or (scope.user and not session.meta.user_id):
-                    await self._save(scope, session)
+                    await self._save(scope, session, epoch)
 
     async def get_short_memory(self, conversation_id: str) -> SessionValue:
         """获取短期记忆会话状态, checked against the log; raises `NotFoundError` when there is none."""
@@ -226,10 +235,13 @@ class AgentApp:
         return SessionClient(self)
 
     async def _begin_anew(self, scope: Scope) -> None:
+        epoch = await self._engine.store.reader.epoch()
         known = SessionValue.of(await self._engine.sessions.get(scope))
         await self._chat(scope).reset()
         self._asked.pop(scope.conversation or "", None)
-        await self._save(scope, SessionValue(user_snapshot=known.user_snapshot))
+        # Erased meanwhile: there is nothing left to take along.
+        with suppress(ErasedError):
+            await self._save(scope, SessionValue(user_snapshot=known.user_snapshot), epoch)
 
     async def _session(self, scope: Scope) -> SessionValue:
         stored = await self._engine.sessions.get(scope)
@@ -240,11 +252,14 @@ class AgentApp:
             )
         return present(scope, stored, view)
 
-    async def _save(self, scope: Scope, session: SessionValue) -> None:
+    async def _save(self, scope: Scope, session: SessionValue, epoch: int | None = None) -> None:
+        """Write a session, unless what it is made of was erased since it was read, in the epoch that is named or now."""
+        if epoch is None:
+            epoch = await self._engine.store.reader.epoch()
         stored = await self._engine.sessions.get(scope)
         view = await self._view(scope)
         now = int(self._engine.clock.now().timestamp())
-        await self._engine.sessions.put(scope, merged(scope, stored, session, view, now))
+        await self._engine.sessions.put(scope, merged(scope, stored, session, view, now), epoch=epoch)
 
     # -- messages -------------------------------------------------------------------------------------------------------
 

@@ -50,8 +50,10 @@ class InMemorySessions(SessionCache):
 
     async def drop(self, scope: Scope) -> None:
         place = _place(scope)
-        if self._answers():
-            self._kept.pop(place, None)
+        kept = self._kept.get(place)
+        # The mark of an erasure stays.
+        if self._answers() and kept is not None and kept.text is not None:
+            del self._kept[place]
 
     async def erase(self, scope: Scope, *, version: int) -> bool:
         place = _place(scope)

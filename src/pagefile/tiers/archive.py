@@ -182,6 +182,9 @@ class Archive(Tier):
             return measured_step(step, self._counter.count)
         try:
             page = await self._admitted(scope, step, turn_id, admit)
+        except ErasedError:
+            # No outage: whoever writes the turn begins again behind the erasure, or learns that the turn is gone.
+            raise
         except StoreError as error:
             if type(error) is ConflictError:
                 # The conversation is another's: nothing has failed, and the log refuses the turn as well.

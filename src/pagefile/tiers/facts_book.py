@@ -5,7 +5,7 @@ the journal. So a window costs one small query, and one new fact among ten thous
 """
 
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -25,6 +25,10 @@ MAX_FACT_CHARS = 10_000
 #: Facts kept in memory, of all users together; the users seen longest ago leave first.
 MAX_CACHED = 200_000
 _MOST_ATTEMPTS = 64
+#: How often the facts of a user are read again because they, or whatever was erased, changed meanwhile.
+_MOST_READS = 5
+#: The stamp of facts that were not read at one moment: no store gives it.
+_UNKNOWN = (-1, -1)
 #: The subject of a fact that names an attribute and no subject.
 USER = "user"
 
@@ -102,11 +106,20 @@ class Held:
             self.by_attribute[fact.subject, fact.attribute].discard(fact.id)
 
 
+def _held(stamp: tuple[int, int], facts: Iterable[Fact]) -> Held:
+    held = Held(stamp)
+    held.take(facts)
+    return held
+
+
 class FactBook:
     """Reads and changes the facts of users."""
 
-    def __init__(self, store: FactStore, counter: Counter, clock: Clock) -> None:
+    def __init__(
+        self, store: FactStore, counter: Counter, clock: Clock, epoch: Callable[[], Awaitable[int]]
+    ) -> None:
         self._store = store
+        self._epoch = epoch
         self._counter = counter
         self._clock = clock
         self._held: OrderedDict[Scope, Held] = OrderedDict()
@@ -242,9 +255,20 @@ class FactBook:
                 known.take(fact for revision in revisions for fact in revision.after)
                 known.stamp = stamp
                 return known
-        fresh = Held(stamp)
-        fresh.take(await self._store.list(owner))
-        return fresh
+        return await self._read(owner)
+
+    async def _read(self, owner: Scope) -> Held:
+        """Everything that is held, as it was at one moment.
+
+        An erasure brings back the stamp of before: a fact that came while the others were read must not stand under it.
+        """
+        for _ in range(_MOST_READS):
+            epoch, stamp = await self._epoch(), await self._store.changed(owner)
+            facts = await self._store.list(owner)
+            if (stamp, epoch) == (await self._store.changed(owner), await self._epoch()):
+                return _held(stamp, facts)
+        # They change faster than they can be read: whoever asks next reads them again.
+        return _held(_UNKNOWN, await self._store.list(owner))
 
     def _trim(self) -> None:
         while len(self._held) > 1 and sum(len(held.facts) for held in self._held.values()) > MAX_CACHED:

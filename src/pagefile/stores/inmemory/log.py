@@ -14,6 +14,7 @@ from pagefile.ports import (
     TurnChange,
     TurnDraft,
     TurnLog,
+    epoch_of,
 )
 from pagefile.records import (
     Checkpoint,
@@ -38,6 +39,7 @@ class InMemoryTurnLog(TurnLog):
 
     async def append(self, draft: TurnDraft) -> Turn:
         rules.check_blobs(draft.blobs)
+        self._room.check_epoch(draft.epoch, draft.scope)
         known = self._room.found(draft.scope)
         if known is not None and (stored := known.find(draft.id)) is not None:
             return rules.check_repeat(stored, draft)
@@ -51,6 +53,7 @@ class InMemoryTurnLog(TurnLog):
         return self._end(conversation, turn)
 
     async def advance(self, change: TurnChange) -> Turn:
+        self._room.check_epoch(epoch_of(change), change.scope)
         conversation = self._room.found(change.scope)
         turn = conversation.find(change.turn_id) if conversation else None
         if not isinstance(turn, Turn):

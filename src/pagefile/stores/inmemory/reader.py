@@ -33,8 +33,8 @@ class InMemoryReader(LogReader, TurnSource):
     def __init__(self, room: Room) -> None:
         self._room = room
 
-    async def epoch(self) -> int:
-        return self._room.epoch
+    async def epoch(self, scope: Scope | None = None) -> int:
+        return self._room.epoch if scope is None else self._room.newest_epoch(scope)
 
     async def view(self, request: ViewRequest) -> LogView:
         conversation = self._room.found(request.scope)

@@ -134,7 +134,11 @@ class Room:
     def check_epoch(self, epoch: int | None, *scopes: Scope) -> None:
         self.check_open()
         if epoch is not None:
-            check_epoch(epoch, max((self.epochs.get(key, 0) for key in written_keys(scopes)), default=0))
+            check_epoch(epoch, self.newest_epoch(*scopes))
+
+    def newest_epoch(self, *scopes: Scope) -> int:
+        """The number of the last erasure of one of the scopes, 0 when there was none."""
+        return max((self.epochs.get(key, 0) for key in written_keys(scopes)), default=0)
 
     def found(self, scope: Scope) -> Conversation | None:
         self.check_open()

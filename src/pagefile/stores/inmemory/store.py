@@ -87,9 +87,9 @@ class InMemoryStore(Store):
         counts["blobs"] = len(hashes - left)
         counts["archive_passage"] = spans - room.spans()
         counts["conversations"] = sum(room.conversations.pop(key, None) is not None for key in gone)
-        number = room.epoch + 1
-        room.epochs |= dict.fromkeys(erased_keys(scope, [name for _, name in gone]), number)
-        return ErasureReceipt(scope, room.now(), counts)
+        number, names = room.epoch + 1, tuple(name for _, name in gone)
+        room.epochs |= dict.fromkeys(erased_keys(scope, names), number)
+        return ErasureReceipt(scope, room.now(), counts, conversations=names)
 
     async def describe(self) -> JsonObject:
         self._room.check_open()

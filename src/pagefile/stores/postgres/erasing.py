@@ -23,8 +23,8 @@ _OF_CONVERSATIONS = (
 _OF_OWNERS = ("facts", "fact_revisions", "context_calls", "archive_passage", "tool_result_archive", "items")
 
 
-async def erase(connection: Connection, scope: Scope) -> dict[str, int]:
-    """How many rows went, table by table."""
+async def erase(connection: Connection, scope: Scope) -> tuple[dict[str, int], tuple[str, ...]]:
+    """How many rows went, table by table, and which conversations."""
     part = part_of(scope)
     await connection.row("epoch_alone", keys(scope))
     gone = await _conversations(connection, scope)
@@ -39,7 +39,7 @@ async def erase(connection: Connection, scope: Scope) -> dict[str, int]:
     # Waits for erasures that are under way: two that share the last uses of a blob would each see the other's.
     await raise_epoch(connection, erased_keys(scope, gone))
     counts["blobs"] = await erase_blobs(connection, (row[0] for row in blobs))
-    return counts
+    return counts, tuple(gone)
 
 
 async def erase_blobs(connection: Connection, hashes: Iterable[str]) -> int:

@@ -1,6 +1,7 @@
 """Writes the turn log. A turn takes one statement, which orders itself behind others at its conversation's row."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import datetime
 
@@ -15,6 +16,7 @@ from pagefile.ports import (
     TurnChange,
     TurnDraft,
     TurnLog,
+    epoch_of,
 )
 from pagefile.records import Entry, JsonObject, Scope, Turn, utc
 from pagefile.stores import rules
@@ -23,6 +25,7 @@ from pagefile.stores.digests import turn_digest
 from pagefile.stores.encoding import label_values, stored_draft, to_json, turn_texts
 from pagefile.stores.postgres.database import Database
 from pagefile.stores.postgres.driver import TAKEN, Connection, Row, Values
+from pagefile.stores.postgres.epochs import check_writable
 from pagefile.stores.postgres.marking import add_checkpoint, add_reset, check_owner, claim
 from pagefile.stores.postgres.media import media_values, packed_off
 from pagefile.stores.postgres.restoring import restore
@@ -40,13 +43,17 @@ class PostgresTurnLog(TurnLog):
         rules.conversation_of(draft.scope)
         values = {**_draft_values(draft, self._now()), **media_values(draft, await packed_off(draft.blobs))}
         stored = stored_draft(draft)
-        return await self._database.read(lambda connection: _append(connection, stored, values))
+        if draft.epoch is None:
+            return await self._database.read(lambda connection: _append(connection, stored, values))
+        return await self._database.write(lambda connection: _append_fenced(connection, stored, values))
 
     async def advance(self, change: TurnChange) -> Turn:
         rules.conversation_of(change.scope)
         now = self._now()
         files = media_values(change, await packed_off(change.blobs)) if isinstance(change, Extend) else {}
-        turn = await self._database.read(lambda connection: _advance(connection, change, now, files))
+        turn = None
+        if epoch_of(change) is None:
+            turn = await self._database.read(lambda connection: _advance(connection, change, now, files))
         return turn or await self._database.write(
             lambda connection: _advance_alone(connection, change, now, files)
         )
@@ -90,9 +97,17 @@ class PostgresTurnLog(TurnLog):
         return utc(self._clock.now())
 
 
+async def _append_fenced(connection: Connection, draft: TurnDraft, values: Values) -> Turn:
+    """The same in a transaction that keeps erasures away."""
+    await check_writable(connection, draft.epoch, [draft.scope])
+    return await _append(connection, draft, values)
+
+
 async def _append(connection: Connection, draft: TurnDraft, values: Values) -> Turn:
     try:
-        told = await connection.row("append_media" if values["hashes"] else "append", values)
+        # In a transaction this is a savepoint: what is read when the id is taken needs the transaction whole.
+        async with connection.raw.transaction() if draft.epoch is not None else nullcontext():
+            told = await connection.row("append_media" if values["hashes"] else "append", values)
     except TAKEN:
         return rules.check_repeat(await _stored(connection, draft), draft)
     if told is None:
@@ -145,6 +160,7 @@ async def _advance(connection: Connection, change: TurnChange, now: datetime, fi
 
 async def _advance_alone(connection: Connection, change: TurnChange, now: datetime, files: Values) -> Turn:
     """The same, with everybody else kept away from the conversation."""
+    await check_writable(connection, epoch_of(change), [change.scope])
     await connection.row("turn_locked", keys(change.scope))
     turn = await _advance(connection, change, now, files)
     if turn is None:

@@ -17,6 +17,7 @@ from pagefile.ports import (
 )
 from pagefile.records import Entry, Head, Scope, Turn
 from pagefile.stores import rules
+from pagefile.stores.epochs import written_keys
 from pagefile.stores.postgres.database import Database
 from pagefile.stores.postgres.driver import Connection, Row, Values
 from pagefile.stores.postgres.rows import (
@@ -40,9 +41,12 @@ class PostgresReader(LogReader, TurnSource):
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def epoch(self) -> int:
-        row = await self._database.row("epoch_now", {})
-        return row[0] if row else 0
+    async def epoch(self, scope: Scope | None = None) -> int:
+        if scope is None:
+            row = await self._database.row("epoch_now", {})
+        else:
+            row = await self._database.row("epoch_newest", {"names": written_keys([scope])})
+        return (row[0] if row else None) or 0
 
     async def view(self, request: ViewRequest) -> LogView:
         rules.conversation_of(request.scope)

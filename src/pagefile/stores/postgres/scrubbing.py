@@ -1,6 +1,9 @@
 """Rewrites the files of the tables: PostgreSQL leaves the bytes of deleted rows in them, also after a plain VACUUM."""
 
 from collections.abc import Sequence
+from time import monotonic
+
+import anyio
 
 from pagefile.stores.postgres.database import quoted
 from pagefile.stores.postgres.driver import FORBIDDEN, Connection
@@ -11,6 +14,13 @@ LOGGED = (
 )
 #: Before that, what an erasure leaves.
 FREED = "PostgreSQL's table files, which keep the bytes of deleted rows: `pagefile forget … --scrub` rewrites them"
+#: What a transaction that does not end keeps.
+WATCHED = (
+    "rows that a transaction on the server can still see: end it, then run `pagefile forget … --scrub` again"
+)
+#: So long transactions are waited for that began before the erasure.
+OTHERS_S = 30.0
+_LOOK_S = 0.1
 #: A table may be as large as it likes.
 _LONGEST_S = 24 * 3600.0
 
@@ -18,21 +28,39 @@ _LONGEST_S = 24 * 3600.0
 async def scrub(connection: Connection) -> Sequence[str]:
     """Rewrite our tables, samples of their values in the statistics too; says what may not be done with the role of the URL."""
     raw = connection.raw
+    watched = await _watched(connection)
     rows = await raw.fetch(
         "SELECT current_schema(), tablename FROM pg_tables WHERE schemaname = current_schema()"
     )
     for schema, table in rows:
         await raw.execute(f"VACUUM (FULL, ANALYZE) {quoted(schema)}.{quoted(table)}", timeout=_LONGEST_S)
-    left = [LOGGED]
+    left = [LOGGED, *([WATCHED] if watched else [])]
     # A VACUUM that is not allowed is a warning; whether it is, only the owner of the catalogue knows.
     if not await raw.fetchval("SELECT rolsuper FROM pg_roles WHERE rolname = current_user"):
         return [
             *left,
             "samples of values in PostgreSQL's statistics: a superuser runs `VACUUM FULL pg_statistic`",
         ]
+    # Of a table that is empty now, ANALYZE leaves the samples from before.
+    await connection.count("scrub_samples", {})
+    if await _watched(connection) and WATCHED not in left:
+        left.append(WATCHED)
     await raw.execute("VACUUM FULL pg_catalog.pg_statistic", timeout=_LONGEST_S)
+    for schema, table in rows:
+        await raw.execute(f"ANALYZE {quoted(schema)}.{quoted(table)}", timeout=_LONGEST_S)
     try:
         await raw.execute("CHECKPOINT", timeout=_LONGEST_S)
     except FORBIDDEN:
         left.append("files that the server has not written yet: its next checkpoint does")
     return left
+
+
+async def _watched(connection: Connection) -> bool:
+    """Wait until nobody sees the erased rows any more: VACUUM would copy them into the new files. True when somebody still does."""
+    now = (await connection.rows("scrub_now", {}))[0][0]
+    limit = monotonic() + OTHERS_S
+    while await connection.row("scrub_watched", {"id": now}) is not None:
+        if monotonic() > limit:
+            return True
+        await anyio.sleep(_LOOK_S)
+    return False

@@ -72,8 +72,8 @@ class PostgresStore(Store):
             return ErasureReceipt(
                 scope, utc(self._clock.now()), counts, pending, part.turn_id, part.page, places
             )
-        counts = await self._database.write(lambda connection: erase(connection, scope), again=False)
-        return ErasureReceipt(scope, utc(self._clock.now()), counts, (FREED, LOGGED))
+        counts, gone = await self._database.write(lambda connection: erase(connection, scope), again=False)
+        return ErasureReceipt(scope, utc(self._clock.now()), counts, (FREED, LOGGED), conversations=gone)
 
     async def scrub(self) -> Sequence[str]:
         return await self._database.read(scrub)

@@ -13,8 +13,13 @@ from pagefile.stores.sqlite.queries import sql
 def check_writable(connection: Connection, epoch: int | None, scopes: Iterable[Scope]) -> None:
     """`ErasedError` when one of the scopes was erased since that epoch; None is not checked."""
     if epoch is not None:
-        newest: Any = connection.execute(sql("epoch_newest"), {"scopes": to_json(written_keys(scopes))}).get
-        check_epoch(epoch, newest)
+        check_epoch(epoch, newest_epoch(connection, scopes))
+
+
+def newest_epoch(connection: Connection, scopes: Iterable[Scope]) -> int | None:
+    """The number of the last erasure of one of the scopes, None when there was none."""
+    newest: Any = connection.execute(sql("epoch_newest"), {"scopes": to_json(written_keys(scopes))}).get
+    return newest
 
 
 def raise_epoch(connection: Connection, scopes: Sequence[str]) -> None:

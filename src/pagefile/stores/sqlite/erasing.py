@@ -24,8 +24,8 @@ _OF_CONVERSATIONS = (
 _OF_OWNERS = ("facts", "fact_revisions", "context_calls", "archive_passage", "tool_result_archive", "items")
 
 
-def erase(connection: Connection, scope: Scope) -> dict[str, int]:
-    """How many rows went, table by table."""
+def erase(connection: Connection, scope: Scope) -> tuple[dict[str, int], tuple[str, ...]]:
+    """How many rows went, table by table, and which conversations."""
     whole_tenant = scope.user is None and scope.conversation is None
     gone = going_conversations(connection, scope)
     values: Values = {**keys(scope), "gone": to_json(gone)}
@@ -40,7 +40,7 @@ def erase(connection: Connection, scope: Scope) -> dict[str, int]:
     counts |= {table: _count(connection, f"erase_{table}", values) for table in _OF_CONVERSATIONS}
     counts["blobs"] = sum(_count(connection, "erase_blob", {"hash": key}) for key in hashes)
     raise_epoch(connection, erased_keys(scope, gone))
-    return counts
+    return counts, tuple(gone)
 
 
 def going_conversations(connection: Connection, scope: Scope) -> list[str]:

@@ -14,6 +14,7 @@ from pagefile.ports import (
     TurnChange,
     TurnDraft,
     TurnLog,
+    epoch_of,
 )
 from pagefile.records import Checkpoint, Entry, JsonObject, Reset, Scope, Turn, utc
 from pagefile.stores import rules
@@ -103,6 +104,7 @@ class SqliteTurnLog(TurnLog):
     def _append(
         self, connection: Connection, draft: TurnDraft, texts: Values, blobs: Mapping[str, Blob]
     ) -> Turn:
+        check_writable(connection, draft.epoch, [draft.scope])
         now, state = utc(self._clock.now()), state_of(connection, draft.scope)
         turn = turn_in_place(draft, state, rules.stamp(now, state.last_created))
         values = turn_values(turn, now, texts)
@@ -116,6 +118,7 @@ class SqliteTurnLog(TurnLog):
         return turn
 
     def _advance(self, connection: Connection, change: TurnChange, blobs: Mapping[str, Blob]) -> Turn:
+        check_writable(connection, epoch_of(change), [change.scope])
         now, state = utc(self._clock.now()), state_of(connection, change.scope)
         turn = entry_by_id(connection, change.scope, change.turn_id, state)
         if not isinstance(turn, Turn):

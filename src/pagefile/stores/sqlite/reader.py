@@ -20,6 +20,7 @@ from pagefile.records import Entry, Head, Scope, Turn
 from pagefile.stores import rules
 from pagefile.stores.encoding import from_json
 from pagefile.stores.sqlite.driver import Connection
+from pagefile.stores.sqlite.epochs import newest_epoch
 from pagefile.stores.sqlite.lanes import Readers
 from pagefile.stores.sqlite.queries import sql
 from pagefile.stores.sqlite.rows import (
@@ -40,8 +41,10 @@ class SqliteReader(LogReader, TurnSource):
     def __init__(self, readers: Readers) -> None:
         self._readers = readers
 
-    async def epoch(self) -> int:
-        return await self._readers.run(_epoch)
+    async def epoch(self, scope: Scope | None = None) -> int:
+        if scope is None:
+            return await self._readers.run(_epoch)
+        return await self._readers.run(lambda connection: newest_epoch(connection, [scope]) or 0)
 
     async def view(self, request: ViewRequest) -> LogView:
         rules.conversation_of(request.scope)

@@ -46,6 +46,10 @@ class Parts:
     reserve: Reserve
 
 
+#: How many rows went, where a turn stood, and which conversations went.
+_Erased = tuple[dict[str, int], Places, tuple[str, ...]]
+
+
 class SqliteStore(Store):
     """The store of `sqlite:///…`: make one with `SqliteStore.open`."""
 
@@ -83,15 +87,18 @@ class SqliteStore(Store):
         return SqliteVectors(self._parts.writer, self._parts.readers, cache_bytes=size)
 
     async def erase(self, scope: Scope, part: Part | None = None) -> ErasureReceipt:
-        counts, places = await self._erased(scope, part)
+        counts, places, gone = await self._erased(scope, part)
         one = (None, None) if part is None else (part.turn_id, part.page)
-        return ErasureReceipt(scope, utc(self._parts.clock.now()), counts, (), *one, places)
+        return ErasureReceipt(scope, utc(self._parts.clock.now()), counts, (), *one, places, gone)
 
-    async def _erased(self, scope: Scope, part: Part | None) -> tuple[dict[str, int], Places]:
+    async def _erased(self, scope: Scope, part: Part | None) -> _Erased:
         writer, reserve = self._parts.writer, self._parts.reserve
 
-        def work(connection: Connection) -> tuple[dict[str, int], Places]:
-            return (erase(connection, scope), ()) if part is None else erase_part(connection, scope, part)
+        def work(connection: Connection) -> _Erased:
+            if part is not None:
+                return *erase_part(connection, scope, part), ()
+            counts, gone = erase(connection, scope)
+            return counts, (), gone
 
         try:
             return await writer.run(work, purge=True)
@@ -101,7 +108,9 @@ class SqliteStore(Store):
         full = partial(erased_on_full_disk, place=str(self._parts.place.path), reserve=reserve, scope=scope)
         try:
             return await writer.run_alone(
-                lambda connection: full(connection, work, part=part, of_pieces=lambda counts: (counts, ()))
+                lambda connection: full(
+                    connection, work, part=part, of_pieces=lambda counts, gone: (counts, (), gone)
+                )
             )
         finally:
             await asyncio.to_thread(reserve.keep)

@@ -47,8 +47,8 @@ class Eraser:
         finally:
             self._fold()
 
-    def in_pieces(self, scope: Scope) -> dict[str, int]:
-        """How many rows went, table by table. Nothing comes back from the first piece on."""
+    def in_pieces(self, scope: Scope) -> tuple[dict[str, int], tuple[str, ...]]:
+        """How many rows went, table by table, and which conversations. Nothing comes back from the first piece on."""
         gone = going_conversations(self._connection, scope)
         values: Values = {
             **keys(scope),
@@ -67,8 +67,8 @@ class Eraser:
         counts["ai_message"] += self._all(lambda connection, rows: _cut(connection, values, rows))
         counts["tool_result_archive"] = self._all(lambda connection, rows: _pages(connection, values, rows))
         counts["attachments"] = self._all(lambda connection, rows: _attachments(connection, values, rows))
-        left = self._piece(lambda connection, _: erase(connection, scope), 1)
-        return {table: count + counts.get(table, 0) for table, count in left.items()}
+        left, _ = self._piece(lambda connection, _: erase(connection, scope), 1)
+        return {table: count + counts.get(table, 0) for table, count in left.items()}, tuple(gone)
 
     def too_full(self) -> StoreFullError:
         """What to do when even the smallest piece does not fit."""
@@ -179,7 +179,7 @@ def erased_on_full_disk(
     reserve: Reserve,
     scope: Scope,
     part: Part | None,
-    of_pieces: Callable[[dict[str, int]], T],
+    of_pieces: Callable[[dict[str, int], tuple[str, ...]], T],
 ) -> T:
     """What an erasure gives that found no room; it gives up the reserve, and then erases in pieces."""
     eraser = Eraser(connection, place, reserve)
@@ -188,4 +188,4 @@ def erased_on_full_disk(
         return result
     if part is not None:
         raise eraser.too_full()
-    return of_pieces(eraser.in_pieces(scope))
+    return of_pieces(*eraser.in_pieces(scope))

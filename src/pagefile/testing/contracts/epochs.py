@@ -8,11 +8,11 @@ import anyio
 import numpy as np
 import pytest
 
-from pagefile.errors import ErasedError
+from pagefile.errors import ConflictError, ErasedError
 from pagefile.ports import HeadQuery, Maker, SinceRequest, Store, TurnTerms, VectorRow
 from pagefile.records import Scope
 from pagefile.testing.contracts.base import Contract, head_of
-from pagefile.testing.drafts import AT, CHAT, call, checkpoint, done, fact, page
+from pagefile.testing.drafts import AT, CHAT, added, call, checkpoint, done, fact, opened, page
 
 ADA, TENANT, ANYBODY = Scope("tenant", "ada"), Scope("tenant"), Scope("tenant", None, "chat")
 _MAKER = Maker("epochs", 2)
@@ -45,6 +45,7 @@ _WRITES: Mapping[str, Write] = {
     "terms": lambda store, epoch: store.terms.write(TENANT, [_TERMS], "v1", epoch=epoch),
     "watermark": lambda store, epoch: store.watermarks.advance(CHAT, "tier", 1, epoch=epoch),
     "page": lambda store, epoch: store.pages.put(replace(page("p"), epoch=epoch)),
+    "turn": lambda store, epoch: store.log.append(replace(done("b"), epoch=epoch)),
     "session": lambda store, epoch: store.sessions.put(CHAT, {"x": 1}, epoch=epoch),
     "vector": _vector,
 }
@@ -90,6 +91,43 @@ class EpochContract(Contract):
         await store.erase(Scope("firm"))
         after = await store.reader.epoch()
         assert before < after == (await head_of(store)).epoch
+
+    async def test_the_last_erasure_of_a_scope_is_known(self, store: Store) -> None:
+        """Whichever part of it was erased; of others it is not."""
+        newest = 0
+        assert newest == await store.reader.epoch(CHAT)
+        for erased in _ERASED:
+            await store.log.append(done("a"))
+            await store.erase(erased)
+            assert newest < (newest := await store.reader.epoch(CHAT)) == await store.reader.epoch()
+        await store.erase(Scope("tenant", "bob"))
+        assert newest == await store.reader.epoch(CHAT) < await store.reader.epoch()
+
+    async def test_a_step_with_an_erased_page_is_not_written(self, store: Store) -> None:
+        """Not even where a turn of that id is open again."""
+        await store.log.append(opened("a"))
+        epoch = (await head_of(store)).epoch
+        await store.erase(ADA)
+        await store.log.append(opened("a"))
+        with pytest.raises(ErasedError):
+            await store.log.advance(replace(added("a"), epoch=epoch))
+        turn = await store.log.advance(replace(added("a"), epoch=await store.reader.epoch()))
+        assert 1 == len(turn.steps)
+
+    async def test_a_turn_is_repeated_in_its_epoch(self, store: Store) -> None:
+        """The same turn returns what is stored, another one under its id is refused, as without an epoch."""
+        first = await store.log.append(done("a"))
+        epoch = await store.reader.epoch()
+        assert first == await store.log.append(replace(done("a"), epoch=epoch))
+        with pytest.raises(ConflictError):
+            await store.log.append(replace(done("a", "another question"), epoch=epoch))
+
+    async def test_an_erasure_names_the_conversations_that_went(self, store: Store) -> None:
+        """Whoever holds something of them elsewhere erases it there."""
+        for scope in (CHAT, Scope("tenant", "ada", "else"), Scope("tenant", "bob", "his")):
+            await store.log.append(done("a", scope=scope))
+        assert {"chat", "else"} == set((await store.erase(ADA)).conversations)
+        assert {"his"} == set((await store.erase(TENANT)).conversations)
 
     @pytest.mark.parametrize("what", sorted(_WRITES))
     async def test_what_nobody_erased_is_written(self, store: Store, what: str) -> None:

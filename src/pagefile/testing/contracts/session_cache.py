@@ -101,6 +101,8 @@ class SessionCacheContract(ABC):
         for version in (5, 6, 7):
             assert not await cache.put(CHAT, {"is": "late"}, version=version)
         assert await cache.get(CHAT) is None
+        await cache.drop(CHAT)
+        assert not await cache.put(CHAT, {"is": "late"}, version=7)
         assert await cache.put(CHAT, {"is": "anew"}, version=8)
         assert CachedSession({"is": "anew"}, 8) == await cache.get(CHAT)
         await cache.erase(CHAT, version=9)

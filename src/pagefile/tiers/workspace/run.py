@@ -4,7 +4,7 @@ It lives in this process and ends with it; the archive behind it is what lasts. 
 and a store that fails costs the page, not the run.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -88,6 +88,8 @@ class Parts:
     counter: Counter
     clock: Clock
     rules: WorkspaceRules
+    #: The number of the last erasure, of a scope or of all.
+    epoch: Callable[[Scope | None], Awaitable[int]]
     #: Told of every store that failed, and whether it is the first failure of its run.
     on_failure: Callable[[Exception, bool], None] = field(default=lambda _, __: None)
 
@@ -106,6 +108,8 @@ class Workspace:
         self._tools: tuple[ToolRule, ...] = tuple(parts.rules.tools)
         self._calls = Calls()
         self._told = False
+        #: The last erasure before anything was remembered; None while nothing is.
+        self._since: int | None = None
         #: The name of the run; empty for the conversation's own.
         self.run = run
         #: Document 003's state: tables of contents, chapters, chunks, the query.
@@ -149,6 +153,7 @@ class Workspace:
         """
         if not self.rule(tool).cacheable:
             return None
+        await self.refresh()
         key, now = (tool, canonical(input)), self._parts.clock.now()
         call = self._calls.get(key, now, self._parts.rules.cache_s)
         served = None if call is None else await self._served(call, budget_tokens)
@@ -176,6 +181,8 @@ class Workspace:
         back whole. A chunk with the `call_id` of a step is left out of windows that show the step itself.
         """
         rule = self.rule(tool)
+        await self.refresh()
+        epoch = await self._epoch(None) if self._since is None else self._since
         if isinstance(result, str) and len(result) >= _THREAD_FROM_CHARS:
             got = await anyio.to_thread.run_sync(Result.of, tool, input, result)
         else:
@@ -190,6 +197,8 @@ class Workspace:
         told: dict[str, JsonValue] = {"tool": got.tool}
         told |= {ARCHIVED: uuid} if uuid is not None else {}
         told |= {"call_id": call_id} if call_id is not None else {}
+        # Others may have been faster, or have forgotten everything: what is at hand is as old as the oldest of it.
+        self._since = epoch if self._since is None else min(epoch, self._since)
         chunks = remember(self.notes, rule, got, told, whole=short)
         while len(self.notes.toc_cache) > MAX_TOCS:
             self.notes.drop_toc(next(iter(self.notes.toc_cache)))
@@ -228,6 +237,12 @@ class Workspace:
 
     # -- reset ------------------------------------------------------------------------------------------------------
 
+    async def refresh(self) -> None:
+        """Forget everything that was erased since, in whatever process: what is at hand here is nobody's any more."""
+        since = self._since
+        if since is not None and await self._epoch(self._scope) > since and since == self._since:
+            self.reset_all()
+
     def reset(self) -> None:
         """Forget the query and its chunks; tables of contents and cached calls stay."""
         self.notes.clear_query_context()
@@ -236,8 +251,17 @@ class Workspace:
         """Forget everything."""
         self.notes.reset()
         self._calls.clear()
+        self._since = None
 
     # -- inside -----------------------------------------------------------------------------------------------------
+
+    async def _epoch(self, scope: Scope | None) -> int:
+        """The last erasure; while the store cannot tell, what is remembered counts as older than any."""
+        try:
+            return await self._parts.epoch(scope)
+        except PagefileError as error:
+            self._failed(error)
+            return 0
 
     async def _is_ours(self, text: str) -> bool:
         """Whether a result is what this module answered before: it must not be taken for the tool's own.

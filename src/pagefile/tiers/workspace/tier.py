@@ -1,7 +1,7 @@
 """The workspace tier: the workspaces of all runs in this process, and what they offer to a window."""
 
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import TypeAlias, TypeVar
 
 from pagefile.ports import Clock
@@ -24,8 +24,15 @@ class Workspaces(Tier):
     name = "workspace"
     incognito = True
 
-    def __init__(self, archive: Archive, counter: Counter, clock: Clock, rules: WorkspaceRules) -> None:
-        self._parts = Parts(archive, counter, clock, rules)
+    def __init__(
+        self,
+        archive: Archive,
+        counter: Counter,
+        clock: Clock,
+        rules: WorkspaceRules,
+        epoch: Callable[[Scope | None], Awaitable[int]],
+    ) -> None:
+        self._parts = Parts(archive, counter, clock, rules, epoch)
         self._parts.on_failure = lambda error, first: self.report(error, logs=first)
         self._runs: OrderedDict[_Run, Workspace] = OrderedDict()
         #: What each run works on, also those that have nothing at hand yet.
@@ -77,6 +84,7 @@ class Workspaces(Tier):
         workspace = self._runs.get(occasion.run)
         if workspace is None or not self._parts.rules.enabled:
             return []
+        await workspace.refresh()
         hint = workspace.hint_forms()
         found = [Candidate("toc", "chunks", hint, 0)] if hint else []
         for rank, (chunk, forms) in enumerate(workspace.chunk_forms(frozenset(_shown_calls(occasion))), 1):

@@ -1,0 +1,149 @@
+"""An erasure between what was read and what is written on the strength of it, one gap at a time."""
+
+from dataclasses import replace
+
+import anyio
+import pytest
+
+from pagefile import Memory
+from pagefile.settings import EmbedderSettings
+from pagefile.standalone import AgentApp, AgentRequest
+from pagefile.stores import SystemClock
+from pagefile.testing.session_cache import InMemorySessions
+from tests.acceptance.cli_calling import pagefile
+from tests.waiting import until
+
+from .marking import bulky, marks_in, new_mark
+from .process import SETTINGS, TOOL
+
+PLAIN = replace(SETTINGS, embedder=EmbedderSettings(name="none"))
+
+
+def read(mark):
+    """A step whose result becomes a page and is remembered in the workspace."""
+    return [{"tool": TOOL, "input": {"q": mark}, "result": bulky(mark)}]
+
+
+async def test_a_workspace_ends_with_its_conversation(url):
+    """What a run has at hand of a conversation is gone when another process erases it; what comes later is at hand again."""
+    erased, new = new_mark(), new_mark()
+    async with Memory.open(url, settings=PLAIN) as memory, Memory.open(url, settings=PLAIN) as other:
+        chat = memory.conversation("chat", user_id="ada")
+        await chat.record("Read it.", "Done.", steps=read(erased))
+        assert erased in marks_in(chat.workspace().text())
+        await other.forget(user_id="ada")
+        await chat.record("Hello again.", "Hello.")
+        window = await chat.context("What did I read?")
+        assert set() == marks_in(repr(window) + chat.workspace().text())
+        await chat.record("Read it.", "Done.", steps=read(new))
+        await other.forget(user_id="bob")
+        await chat.context("What did I read?")
+        assert {new} == marks_in(chat.workspace().text())
+
+
+async def test_a_cached_call_ends_with_its_conversation(url):
+    """A call of the erased conversation is made again, not answered from before."""
+    async with Memory.open(url, settings=PLAIN) as memory, Memory.open(url, settings=PLAIN) as other:
+        chat = memory.conversation("chat", user_id="ada")
+        await chat.record("Hello.", "Hello.")
+        workspace = chat.workspace()
+        await workspace.absorb("get_toc", {"of": "it"}, "1 Beginning")
+        assert await workspace.lookup("get_toc", {"of": "it"}) is not None
+        await other.forget(conversation_id="chat")
+        assert await workspace.lookup("get_toc", {"of": "it"}) is None
+
+
+@pytest.mark.parametrize("erased_at_once", [False, True])
+async def test_a_fact_that_came_while_facts_were_read_is_erased_with_the_others(
+    url, monkeypatch, erased_at_once
+):
+    """An erasure makes the facts of a user look as they did before there were any: what was read in between is not held."""
+    mark = new_mark()
+    async with Memory.open(url, settings=PLAIN) as memory, Memory.open(url, settings=PLAIN) as other:
+        facts = memory.engine.store.facts
+        listed = facts.list
+
+        async def late(scope, **given):
+            monkeypatch.setattr(facts, "list", listed)
+            await other.remember(f"Works at {mark}", user_id="ada")
+            found = await listed(scope, **given)
+            if erased_at_once:
+                await other.forget(user_id="ada")
+            return found
+
+        monkeypatch.setattr(facts, "list", late)
+        chat = memory.conversation("chat", user_id="ada")
+        await chat.context("Where do I work?")
+        await other.forget(user_id="ada")
+        assert set() == marks_in(repr(await chat.context("Where do I work?")))
+
+
+async def test_a_turn_keeps_its_page_when_it_is_written_behind_an_erasure(url, gate, gated):
+    """A turn with a bulky result that was under way during an erasure is written after it as a whole, or not at all."""
+    mark = new_mark()
+    for held in ("pages.put", "log.append"):
+        async with gated(url, settings=PLAIN) as memory, Memory.open(url, settings=PLAIN) as other:
+            chat = memory.conversation(held, user_id="ada")
+            await chat.record("Hello.", "Hello.")
+            gate.close([held])
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(lambda chat=chat: chat.record("Read it.", "Done.", steps=read(mark)))
+                await until(lambda: gate.reached)
+                await other.forget(user_id="ada")
+                gate.open()
+            (turn,) = await chat.turns()
+            (step,) = turn.steps
+            assert (bulky(mark), 0) == (await chat.load(step.page), step.lost_chars)
+    verified = await anyio.to_thread.run_sync(pagefile, "--db", url, "verify", "--full")
+    assert 0 == verified.code, verified.out
+
+
+async def test_a_session_is_not_saved_behind_an_erasure(url, gate, gated):
+    """A session value that was read before the erasure is not in the conversation that begins anew."""
+    erased = new_mark()
+    async with gated(url, settings=PLAIN) as memory, Memory.open(url, settings=PLAIN) as other:
+        app = AgentApp(memory)
+        await app.create_short_memory(AgentRequest(conversation_id="chat", user_id="ada"))
+        session = await app.get_short_memory("chat")
+        session.user_snapshot.name = erased
+        await app.set_short_memory("chat", session)
+        gate.close(["sessions.put"])
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(_began_anew, app)
+            await until(lambda: gate.reached)
+            await other.forget(user_id="ada")
+            gate.open()
+        await other.conversation("chat", user_id="ada").record("Hello.", "Hello.")
+        assert set() == marks_in(repr(await other.conversation("chat", user_id="ada").session()))
+
+
+async def _began_anew(app):
+    """The user's snapshot is carried over, where there is still a user."""
+    await app.delete_short_memory("chat")
+
+
+async def test_a_conversation_begun_during_an_erasure_leaves_no_session_in_the_cache(url, monkeypatch):
+    """What a user said in a conversation that began while the user was being erased is erased in the cache, too."""
+    mark, cache = new_mark(), InMemorySessions(SystemClock())
+    async with (
+        Memory.open(url, settings=PLAIN, sessions=cache) as memory,
+        Memory.open(url, settings=PLAIN, sessions=cache) as other,
+    ):
+        await memory.conversation("old", user_id="ada").record("Hello.", "Hello.")
+        erase, late = memory.engine.store.erase, other.conversation("late", user_id="ada")
+
+        async def begun_before(scope):
+            await late.record(f"I am {mark}.", "Hello.")
+            await _snapshot(AgentApp(other), "late", mark)
+            return await erase(scope)
+
+        monkeypatch.setattr(memory.engine.store, "erase", begun_before)
+        await memory.forget(user_id="ada")
+        assert await cache.get(late.scope) is None
+
+
+async def _snapshot(app, chat, mark):
+    session = await app.get_short_memory(chat)
+    session.user_snapshot.name = mark
+    await app.set_short_memory(chat, session)
+    await app.get_short_memory(chat)
