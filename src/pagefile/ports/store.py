@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 from pagefile.ports.derived import TermStore, VectorHome, Watermarks
+from pagefile.ports.erasures import Erasures
 from pagefile.ports.items import ItemStore
 from pagefile.ports.keys import KeyStore
 from pagefile.ports.log import LogReader, TurnLog, TurnSource
@@ -31,6 +32,7 @@ class Store(ABC):
     terms: TermStore
     keys: KeyStore
     items: ItemStore
+    erasures: Erasures
     #: Looks at what is stored as it lies there; None where a store has nobody who can.
     audit: Auditor | None = None
 

@@ -328,6 +328,4 @@ def _kept_elsewhere(tier: str, home: VectorHome) -> bool:
 
 
 def _row(turn: Turn, vector: Vector) -> VectorRow:
-    return VectorRow(
-        turn.scope, turn.seq or 0, turn.id, turn.at, vector, turn.user or "", turn.assistant or ""
-    )
+    return VectorRow(turn.scope, turn.seq or 0, turn.id, turn.at, vector)

@@ -16,6 +16,7 @@ from pagefile.records import (
 from pagefile.stores.epochs import erased_keys
 from pagefile.stores.inmemory.auditing import InMemoryAuditor
 from pagefile.stores.inmemory.derived import InMemoryTerms, InMemoryWatermarks
+from pagefile.stores.inmemory.erasures import InMemoryErasures
 from pagefile.stores.inmemory.facts import InMemoryFacts
 from pagefile.stores.inmemory.items import InMemoryItems
 from pagefile.stores.inmemory.keys import InMemoryKeys
@@ -49,6 +50,7 @@ class InMemoryStore(Store):
         self.terms = InMemoryTerms(self._room)
         self.keys = InMemoryKeys(self._room)
         self.items = InMemoryItems(self._room)
+        self.erasures = InMemoryErasures(self._room)
         self.audit = InMemoryAuditor(self._room)
 
     def vectors(self, *, cache_bytes: int | None = None) -> VectorHome:

@@ -1,0 +1,12 @@
+"""Which erasures have reached the places outside the database."""  # noqa: INP001 - found by Alembic as a file
+
+from pathlib import Path
+
+from alembic import op
+
+revision = "0008"
+down_revision = "0007"
+
+
+def upgrade() -> None:
+    op.execute(Path(__file__).with_suffix(".sql").read_text(encoding="utf-8"))
