@@ -65,7 +65,7 @@ class Elsewhere(Tier):
         pending: list[str] = []
         for name, place in self._places.items():
             try:
-                gone = await place.erase(scope) + await self._follow(place)
+                gone = await place.erase(scope) + await self.follow(place)
             except PagefileError as error:
                 logger.warning("An erasure is still owed to %s: %s", name, error)
                 continue
@@ -80,14 +80,15 @@ class Elsewhere(Tier):
 
     async def maintain_all(self, backlog: Backlog) -> None:
         for place in self._places.values():
-            if gone := await self._follow(place):
+            if gone := await self.follow(place):
                 logger.info("%s has caught up with erasures: %d rows are gone there.", place.name, gone)
 
     @property
     def drains(self) -> bool:
         return False
 
-    async def _follow(self, place: Apart) -> int:
+    async def follow(self, place: Apart) -> int:
+        """Have a place carry out what it owes; returns how many rows went."""
         owed = await self._erasures.owed(place.name)
         if not owed.scopes:
             return 0
