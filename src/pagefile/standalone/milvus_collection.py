@@ -25,7 +25,17 @@ _ROWS = 100
 _END = 2**40
 #: What is told of an index and is no parameter of it.
 _NO_PARAMETERS = frozenset(
-    ["index_type", "metric_type", "field_name", "index_name", "state", "total_rows", "indexed_rows", "pending_index_rows", "mmap_enabled"]
+    [
+        "index_type",
+        "metric_type",
+        "field_name",
+        "index_name",
+        "state",
+        "total_rows",
+        "indexed_rows",
+        "pending_index_rows",
+        "mmap_enabled",
+    ]
 )
 LEFT = (
     "texts of document 002's episodes in the files of Milvus: until it has compacted them and collected its garbage, "
