@@ -8,7 +8,7 @@ import sys
 from collections.abc import AsyncIterator, Iterator, Sequence
 from importlib import import_module
 from inspect import isawaitable, iscoroutinefunction
-from typing import Any, cast
+from typing import Any
 
 import anyio
 import anyio.to_thread
@@ -175,8 +175,8 @@ def _pymilvus() -> Any:
 
 def _milvus_errors() -> tuple[type[Exception], ...]:
     """What a client of pymilvus raises; nothing where it was not even imported, because the client is another."""
-    known = sys.modules.get("pymilvus")
-    return () if known is None else (cast("type[Exception]", known.MilvusException),)
+    known = [(sys.modules.get("pymilvus"), "MilvusException"), (sys.modules.get("grpc"), "RpcError")]
+    return tuple(getattr(module, name) for module, name in known if module is not None)
 
 
 def _parts(ids: Sequence[str]) -> Iterator[list[str]]:

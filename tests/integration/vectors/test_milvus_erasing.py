@@ -14,21 +14,19 @@ from pagefile.records import Scope
 from pagefile.settings import EmbedderSettings
 from pagefile.stores import InMemoryStore, open_vectors
 from pagefile.stores.epochs import scope_key
-from pagefile.stores.milvus.driver import Column, columns
-from pagefile.stores.milvus.naming import MAKER_PROPERTY, REWRITTEN, collection_of, maker_text
+from pagefile.stores.milvus.naming import REWRITTEN, collection_of
 from pagefile.testing import HashingEmbedder
 from pagefile.testing.contracts.vectors import MAKER, said, seqs, vector
 from pagefile.testing.ports import free_port
 from tests.findings.security.looking import files_with
+
+from .old_milvus import old_collection
 
 pytestmark = pytest.mark.timeout(300)
 
 ADA, BOB = Scope("tenant", "ada", "adas-chat"), Scope("tenant", "bob", "bobs-chat")
 QUERY = vector(1, 0, 0, 0)
 PLAIN = Settings(language="en", embedder=EmbedderSettings(name="none"))
-#: As versions before this one wrote them.
-OLD_TEXTS = ("id", "conversation_id", "user_message", "assistant_message", "tenant", "user_id", "turn_id")
-OLD_KEYS = ("tenant_key", "user_key", "conversation_key")
 
 
 @pytest.fixture
@@ -45,36 +43,6 @@ def url(tmp_path):
 
 async def put(store, home, *scopes):
     await home.put(MAKER, [await said(store, scope, 1, (1, 0, 0, 0)) for scope in scopes], epoch=1)
-
-
-def old_collection(path):
-    """A collection with texts, and one of somebody else that begins with the same word."""
-    client = MilvusClient(str(path))
-    for name, owned in (
-        (collection_of(MAKER, "conversation_episodes"), True),
-        ("conversation_episodes", False),
-    ):
-        texts = [Column(text, 1020) for text in (*OLD_TEXTS, *OLD_KEYS)]
-        schema, index = columns(texts, ("created_at", "seq"), MAKER.dimension)
-        properties = {MAKER_PROPERTY: maker_text(MAKER)} if owned else {}
-        client.create_collection(name, schema=schema, index_params=index, properties=properties)
-        for number, (user, seq) in enumerate([("ada", 1), ("ada", 2), ("", 1)]):
-            row = dict.fromkeys(OLD_KEYS, "digest") | {
-                "created_at": 1,
-                "seq": seq,
-                "embedding": [1, 0, 0, 0],
-            }
-            texts = [
-                f"{number:032x}",
-                f"chat of {user}",
-                "OLDWORDS" if owned else "THEIRS",
-                "ok",
-                "tenant",
-                user,
-            ]
-            client.insert(name, [row | dict(zip(OLD_TEXTS, [*texts, f"turn-{seq}"], strict=True))])
-        client.flush(name)
-    client.close()
 
 
 async def test_no_text_is_in_it(store, url, tmp_path):
@@ -95,7 +63,9 @@ async def test_no_text_is_in_it(store, url, tmp_path):
 
 async def test_collections_with_texts_are_written_anew(store, url, tmp_path):
     """When they are first used: every vector is found by its user, no word is left, and nobody else's collection is touched."""
-    old_collection(tmp_path / "vectors.db")
+    client = MilvusClient(f"{tmp_path}/vectors.db")
+    old_collection(client)
+    client.close()
     assert files_with(tmp_path, "OLDWORDS")
     home = open_vectors(url, store)
     assert [Shelf(MAKER, 3)] == await home.shelves()
