@@ -29,6 +29,8 @@ from .serving import fresh_url, opened, server
 
 REVISIONS = [f"{number:04}" for number in range(1, int(head()))]
 NEWEST = REVISIONS[-1]
+#: The last whose rows have no digests, and whose migration locks turns before conversations.
+UNDIGESTED = "0006"
 
 
 @asynccontextmanager
@@ -149,7 +151,13 @@ async def test_everything_of_an_earlier_revision_is_there(url, clock, revision):
         for table in (ended, "tool_result_archive WHERE", "facts WHERE"):
             assert await plain.fetchval(f"SELECT count(*) FROM {table} digest IS NULL") == 0
         owners = await plain.fetch("SELECT conversation_id, owner FROM conversations ORDER BY 1")
-        assert [tuple(row) for row in owners] == [("chat", "ada"), ("nobody", None), ("other", "bob")]
+        since_files = [("scan", "eve")] if revision >= "0007" else []
+        assert [tuple(row) for row in owners] == [
+            ("chat", "ada"),
+            ("nobody", None),
+            ("other", "bob"),
+            *since_files,
+        ]
     store = await opened(url, clock)
     assert (await store.log.append(done("new"))).seq == 6
     epoch = (await store.reader.view(view())).head.epoch
@@ -181,7 +189,7 @@ class TestDigests:
 
     async def test_a_row_that_was_changed_afterwards_is_named(self, url, clock):
         """The digest of an old row tells as much as that of a new one."""
-        await made(url, NEWEST)
+        await made(url, UNDIGESTED)
         await (await opened(url, clock)).close()
         async with connected(url) as plain:
             await plain.execute("UPDATE ai_message SET query = 'else' WHERE message_id = 'n'")
@@ -192,7 +200,7 @@ class TestDigests:
 
     async def test_rows_without_one_are_not_held_against_anything(self, url, clock):
         """As a worker of the earlier version, still running, writes them."""
-        await made(url, NEWEST)
+        await made(url, UNDIGESTED)
         await (await opened(url, clock)).close()
         async with connected(url) as plain:
             for table in ("ai_message", "tool_result_archive", "facts"):
@@ -202,7 +210,7 @@ class TestDigests:
 
     async def test_a_row_that_nobody_can_read_stays_without(self, url, clock):
         """It does not keep the others from theirs, nor the database from opening; `verify` names it."""
-        await made(url, NEWEST)
+        await made(url, UNDIGESTED)
         async with connected(url) as plain:
             await plain.execute("UPDATE ai_message SET steps = '[5]' WHERE message_id = 'n'")
         await (await opened(url, clock)).close()
@@ -217,8 +225,8 @@ class TestDigests:
     async def test_more_rows_than_are_read_at_once(self, url, clock, monkeypatch):
         """Each gets its own."""
         monkeypatch.setattr("pagefile.stores.postgres.digesting.ROWS_AT_ONCE", 2)
-        await made(url, NEWEST)
-        await check(url, clock, NEWEST)
+        await made(url, UNDIGESTED)
+        await check(url, clock, UNDIGESTED)
         ended = await asked(url, "SELECT count(*) FROM ai_message WHERE kind = 'turn' AND status <> 'open'")
         assert 6 == ended == await asked(url, "SELECT count(DISTINCT digest) FROM ai_message")
 
@@ -311,13 +319,13 @@ class TestOthers:
 
     async def test_a_deadlock_with_an_older_version_is_tried_again(self, url, clock):
         """It holds a conversation and wants to write a turn, while the tables are changed under its hands."""
-        await made(url, NEWEST)
+        await made(url, UNDIGESTED)
         async with connected(url) as plain, connected(url) as looking, anyio.create_task_group() as group:
             # So that the other one is the first to notice.
             await plain.execute("SET deadlock_timeout = '1h'")
             async with plain.transaction():
                 await plain.execute("SELECT 1 FROM conversations FOR UPDATE")
-                group.start_soon(check, url, clock, NEWEST)
+                group.start_soon(check, url, clock, UNDIGESTED)
                 await until(lambda: waiting(looking))
                 await plain.execute("UPDATE ai_message SET update_by = update_by")
 
