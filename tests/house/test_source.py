@@ -65,7 +65,7 @@ HIDDEN_IMPORTS: dict[str, str] = {
     "cli/serve.py::_server": "the extra service, and half a second that no other command needs",
     "cli/serve.py::_checked": "the extra service, which is there once the server is",
     "service/app.py::_traces": "the extra otel, which nobody needs who makes no spans",
-    "standalone/episodic_memory.py::_data_types": "the extra milvus, and three seconds that nobody needs who has no such client",
+    "standalone/milvus_collection.py::_pymilvus": "the extra milvus, and three seconds that nobody needs who has no such client",
     "standalone/memory_middleware.py::_langchain_message": "a framework, asked for only when a message is made",
     "stores/caching.py::open_sessions": "the extra redis, which nobody needs who has no such cache",
     "stores/milvus/driver.py::_rpc_error": "the extra milvus brings it, and it takes its time",

@@ -75,8 +75,8 @@ def _in_force(ctx: typer.Context, db: str | None, config: Path | None) -> Iterat
         return
     yield _settings(found)
     yield _tokenizer(found.settings)
-    database = _database(found.settings)
-    yield database
+    database, *owed = _database(found.settings)
+    yield from (database, *owed)
     if database.state != "broken":
         yield from _recall(found.settings)
 
@@ -98,20 +98,31 @@ def _tokenizer(settings: Settings) -> Check:
     return Check("tokenizer", "note", f"{counter.name}, counts are estimates", advice)
 
 
-def _database(settings: Settings) -> Check:
+def _database(settings: Settings) -> list[Check]:
+    """How the database is, and what of its erasures is still to be done elsewhere."""
     place = str(shown(settings.url))
     file = database_file(settings.url)
     if file is not None and not file.exists():
         if file.parent.is_dir():
-            return Check(
-                "database", "ok", f"{place}: not there yet", "It is made when the first turn is recorded."
-            )
-        return Check("database", "broken", place, f"Make the directory {str(file.parent)!r}.")
+            advice = "It is made when the first turn is recorded."
+            return [Check("database", "ok", f"{place}: not there yet", advice)]
+        return [Check("database", "broken", place, f"Make the directory {str(file.parent)!r}.")]
     try:
         described = run(settings, lambda memory: memory.describe())
     except PagefileError as error:
-        return Check("database", "broken", place, str(error))
-    return _described(place, cast("Mapping[str, object]", described["store"]))
+        return [Check("database", "broken", place, str(error))]
+    owed = cast("Mapping[str, int]", described["erasures_owed"])
+    return [_described(place, cast("Mapping[str, object]", described["store"])), *_owed(owed)]
+
+
+def _owed(owed: Mapping[str, int]) -> Iterator[Check]:
+    for place, count in owed.items():
+        yield Check(
+            f"erasures in {place}",
+            "note",
+            f"{plural(count, 'scope')} to be erased there still: it could not be reached when they were erased here",
+            "Start it, and a process that uses it: that one erases them within a minute.",
+        )
 
 
 def _recall(settings: Settings) -> Iterator[Check]:

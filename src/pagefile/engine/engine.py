@@ -11,13 +11,14 @@ import anyio
 
 from pagefile.engine import outside
 from pagefile.engine.calls import CallRecorder
+from pagefile.engine.elsewhere import Elsewhere
 from pagefile.engine.kit import Kit, standard_tiers
 from pagefile.engine.ledger import Ledger
 from pagefile.engine.metering import MemoryChanges, MeteredSessions
 from pagefile.engine.owning import on_behalf
 from pagefile.engine.worker import Jobs, Worker
 from pagefile.errors import ClosedError, InvalidTurnError, SettingsError, TierError
-from pagefile.ports import Clock, HeadQuery, Meter, Part, SessionCache, SessionStore, Store
+from pagefile.ports import Clock, HeadQuery, Meter, Part, SessionCache, SessionStore, Store, VectorHome
 from pagefile.records import ERASED, ErasureReceipt, JsonObject, JsonValue, Scope, Step, Turn, checked_text
 from pagefile.settings import Settings
 from pagefile.shapes import cleaned
@@ -41,7 +42,7 @@ _LOOK_S = 0.05
 #: How long a listing of calls waits for the newest ones to be written.
 _CATCH_UP_S = 1.0
 #: Names that recorded calls and background work have for something else.
-_RESERVED = frozenset({CallRecorder.name, Jobs.name, "pinned"})
+_RESERVED = frozenset({CallRecorder.name, Elsewhere.name, Jobs.name, "pinned"})
 #: A process that only does background work looks for more of it this often.
 _POLL_S = 2.0
 
@@ -59,6 +60,8 @@ class Engine:
     cache: SessionCache | None
     worker: Worker
     calls: CallRecorder
+    #: Places outside the database that have to follow its erasures.
+    elsewhere: Elsewhere
     ledger: Ledger
     changes: MemoryChanges
     #: The names of those that others wrote: what they answer is checked.
@@ -89,7 +92,7 @@ class Engine:
         chosen = _checked((*standard_tiers(kit), *more)) if tiers is None else tuple(tiers)
         active = tuple(tier for tier in chosen if tier.incognito or not incognito)
         calls = CallRecorder(kit.store.calls, keep=0 if incognito else kit.settings.calls_kept)
-        jobs = Jobs()
+        jobs, elsewhere = Jobs(), Elsewhere(kit.store.erasures, _apart(kit))
         engine = cls(
             kit=kit,
             tiers=chosen,
@@ -97,11 +100,12 @@ class Engine:
             sessions=MeteredSessions(_sessions(kit.store, cache), kit.meter, cache),
             cache=cache,
             worker=Worker(
-                [jobs, *_maintained(kit.settings, active, more, incognito=incognito), calls],
+                [jobs, *_maintained(kit.settings, active, more, incognito=incognito), calls, elsewhere],
                 kit.meter,
                 poll_s=_POLL_S if kit.settings.worker == "dedicated" else None,
             ),
             calls=calls,
+            elsewhere=elsewhere,
             ledger=Ledger(kit.store.reader),
             changes=MemoryChanges(kit.meter),
             outside=outside | {tier.name for tier in more},
@@ -109,7 +113,7 @@ class Engine:
         )
         calls.wake = partial(engine.worker.wake, calls.name)
         shared = () if beside is None else tuple(map(id, beside.tiers))
-        for tier in (*chosen, jobs, calls):
+        for tier in (*chosen, jobs, calls, elsewhere):
             if id(tier) not in shared:
                 tier.report = partial(engine.failed, tier.name)
         return engine
@@ -306,6 +310,7 @@ class Engine:
         scope = await on_behalf(self.store.reader, scope)
         if turn_id is not None or page is not None:
             return await self._erase_part(scope, turn_id, page, scrub=scrub)
+        await self.elsewhere.begin()
         # What fails now is asked once more: a tier that others wrote does not keep our own rows from being erased.
         before = await self._forget(scope, {}, outside.ERASING_S)
         receipt = await self.store.erase(scope)
@@ -313,12 +318,13 @@ class Engine:
         self.worker.drop(scope if scope.conversation is None else replace(scope, user=None))
         left = await self._erase_sessions(receipt)
         of_store = await self.store.scrub() if scrub else receipt.pending
-        receipt = replace(receipt, pending=(*of_store, *left))
+        apart = await self.elsewhere.erase(scope)
+        receipt = replace(receipt, pending=(*of_store, *left, *apart.pending))
         self.ledger.forget()
         self.changes.forget()
         failed: dict[str, Exception] = {}
         after = await self._forget(scope, failed)
-        receipt = replace(receipt, counts=_summed(receipt.counts, before, after))
+        receipt = replace(receipt, counts=_summed(receipt.counts, before, after, apart.counts))
         if failed:
             raise _unforgotten(receipt, failed) from next(iter(failed.values()))
         return receipt
@@ -366,7 +372,8 @@ class Engine:
     async def _forget(
         self, scope: Scope, failed: dict[str, Exception], timeout_s: float | None = None
     ) -> Counts:
-        """What the tiers hold outside the store; vectors go first, since a store that forgot the scope does not know whose they are.
+        """What the tiers hold outside the store; vectors in its database go first, since a store that forgot the scope does not know
+        whose they are.
 
         Those of others that fail are written into `failed`.
         """
@@ -472,6 +479,11 @@ class Engine:
         await self.store.close()
         if self.cache is not None:
             await self.cache.close()
+
+
+def _apart(kit: Kit) -> Sequence[VectorHome]:
+    """A home of vectors that is not in the database."""
+    return [kit.home] if kit.home is not None and kit.home.apart else []
 
 
 def _maintained(

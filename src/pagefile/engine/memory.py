@@ -144,7 +144,7 @@ class Memory:
             home=home,
             vectors=None
             if home is None or embedding is None
-            else TurnVectors(home, embedding, store.watermarks),
+            else TurnVectors(home, embedding, store.watermarks, store.erasures),
             health=Health(meter),
         )
         engine = Engine.build(kit, cache=cache, more=tiers)
@@ -502,7 +502,11 @@ class Memory:
         return counts
 
     async def describe(self) -> JsonObject:
-        """What this memory runs on: the store, the tokenizer, the window, page faults, and how often each tier failed."""
+        """What this memory runs on: the store, the tokenizer, the window, page faults, and how often each tier failed.
+
+        `erasures_owed` names places outside the database that could not be reached when something was erased, and how many scopes
+        they have still to erase.
+        """
         self.engine.check_open()
         counter = self.engine.counter
         first: dict[str, JsonValue] = {
@@ -511,12 +515,13 @@ class Memory:
             "window_tokens": self.settings.window_tokens,
             "model": self.settings.model.name,
         }
-        tiers = await self.engine.described((*first, "tier_failures", "calls_dropped"))
+        tiers = await self.engine.described((*first, "tier_failures", "calls_dropped", "erasures_owed"))
         return {
             **first,
             **tiers,
             "tier_failures": dict(self.engine.failures),
             "calls_dropped": self.engine.calls.dropped,
+            "erasures_owed": {**await self.engine.elsewhere.owed()},
         }
 
     async def _on_behalf(self, tenant: str | None, user_id: str | None, conversation_id: str | None) -> Scope:

@@ -83,6 +83,7 @@ class PastStore(Store):
         self.watermarks = store.watermarks
         self.keys = store.keys
         self.items = store.items
+        self.erasures = store.erasures
         self.media = store.media
 
     async def erase(self, scope: Scope, part: Part | None = None) -> ErasureReceipt:

@@ -18,6 +18,7 @@ from pagefile.ports.derived import (
     VectorRow,
     Watermarks,
 )
+from pagefile.ports.erasures import Erasures, Owed
 from pagefile.ports.items import ItemKey, ItemStore, ItemVectors, ItemWrite, KeptItem, Namespace, StoredItem
 from pagefile.ports.keys import KeyStore
 from pagefile.ports.learning import FactExtractor, Proposal, Said
@@ -106,6 +107,7 @@ __all__ = [
     "Counters",
     "Embedder",
     "EntryQuery",
+    "Erasures",
     "Extend",
     "FactExtractor",
     "FactStore",
@@ -130,6 +132,7 @@ __all__ = [
     "Namespace",
     "Near",
     "Neighbourhood",
+    "Owed",
     "PageDraft",
     "PageIndex",
     "PageKeeper",

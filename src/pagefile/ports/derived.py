@@ -110,8 +110,6 @@ class VectorRow:
     turn_id: str
     at: datetime
     vector: Vector
-    user_message: str = ""
-    assistant_message: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +149,11 @@ class VectorHome(ABC):
 
     #: The word for it in receipts, logs and `doctor`: "sqlite", "pgvector", "milvus", "memory".
     name: str
+    #: Whether it is outside the store's database. Then it need not be there when something is erased: what it owes is remembered, and
+    #: `erase_before` is called when it is back. A home inside is erased before the log, or nothing is.
+    apart: bool = False
+    #: What of erased vectors stays in its files, and until when; empty where nothing does.
+    leaves: str = ""
 
     @abstractmethod
     async def prepare(self, maker: Maker) -> None:
@@ -166,8 +169,8 @@ class VectorHome(ABC):
         A vector of another dimension, or one with what is no number, raises `VectorHomeError`, and nothing of the call is
         written. One of zeros only takes away the one before. What was put is found by the next search of this process.
 
-        `epoch` is checked where the home is the log's own database (`ErasedError`). A home elsewhere cannot: it is erased before
-        the log, and what is put behind that belongs to no turn and is found by `verify`.
+        `epoch` is checked where the home is the log's own database (`ErasedError`). A home apart cannot: it writes the epoch down with
+        the vector, and what is put behind an erasure belongs to no turn, is found by nobody, and goes with `erase_before`.
         """
 
     @abstractmethod
@@ -193,7 +196,17 @@ class VectorHome(ABC):
 
     @abstractmethod
     async def erase(self, scope: Scope) -> int:
-        """Remove the vectors of a conversation, a user or a tenant, of every maker. Called before the log forgets them."""
+        """Remove the vectors of a conversation, a user or a tenant, of every maker. Called before the log forgets them, or behind
+        that for a home apart.
+        """
+
+    async def erase_before(self, erased: Mapping[str, int]) -> int:
+        """Remove what was put before erasures, of every maker: by key of the scope (`pagefile.stores.epochs.scope_key`), the number
+        of its last erasure. What was put in that epoch or a later one belongs to somebody who began again, and stays.
+
+        Only a home apart is asked.
+        """
+        raise NotImplementedError
 
     @abstractmethod
     async def describe(self) -> JsonObject:

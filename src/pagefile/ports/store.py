@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pagefile.ports.derived import TermStore, VectorHome, Watermarks
+from pagefile.ports.erasures import Erasures
 from pagefile.ports.items import ItemStore
 from pagefile.ports.keys import KeyStore
 from pagefile.ports.log import LogReader, TurnLog, TurnSource
@@ -44,6 +45,7 @@ class Store(ABC):
     terms: TermStore
     keys: KeyStore
     items: ItemStore
+    erasures: Erasures
     #: Looks at what is stored as it lies there; None where a store has nobody who can.
     audit: Auditor | None = None
 

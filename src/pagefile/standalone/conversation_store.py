@@ -114,6 +114,11 @@ class ConversationStore:
         self._memory.engine.check_open()
         return self._memory.engine
 
+    @property
+    def tenant(self) -> str:
+        """Whose conversations these are."""
+        return self._tenant
+
     def scope(self, conversation_id: str) -> Scope:
         """Where a conversation is, whoever its user."""
         return Scope(self._tenant, None, checked_id(conversation_id, "conversation_id"))

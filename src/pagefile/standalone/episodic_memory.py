@@ -4,12 +4,11 @@ Over a Milvus client it keeps the document's own collection. Over an open `Memor
 itself, and what is recalled is what the engine recalls. Either way nothing comes back that has nothing to do with the question.
 """
 
-import sys
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
-from importlib import import_module
 from inspect import isawaitable, iscoroutinefunction
 from typing import Any, TypeAlias, cast
 from uuid import uuid4
@@ -19,10 +18,13 @@ import anyio.to_thread
 
 from pagefile.engine import Memory
 from pagefile.engine.asking import at_least
-from pagefile.errors import MissingExtraError, ModelOutputError, SettingsError, StoreError
+from pagefile.errors import ModelOutputError, SettingsError
+from pagefile.ports import Erasures
 from pagefile.ports.world import Embedder
-from pagefile.records import checked_id, checked_text
+from pagefile.records import Scope, checked_id, checked_text
 from pagefile.standalone.conversation_store import ConversationMessage, ConversationStore
+from pagefile.standalone.milvus_collection import MilvusCollection, data_types, quoted
+from pagefile.stores.epochs import scope_key
 from pagefile.text.clip import clip
 from pagefile.text.gate import asking, passes
 
@@ -68,9 +70,8 @@ class ConversationEpisodicMemory:
             _LogEpisodes(milvus_client)
             if isinstance(milvus_client, ConversationStore)
             else _MilvusEpisodes(
-                milvus_client,
+                MilvusCollection(milvus_client, collection_name),
                 _embed(embedding_model),
-                collection_name,
                 None if dim is None else at_least(1, dim, "dim"),
                 min_score,
             )
@@ -98,6 +99,21 @@ class ConversationEpisodicMemory:
             return []
         found = await self._episodes.recall(conversation_id, query, at_least(1, top_k, "top_k"))
         return [message for episode in found for message in episode.messages()]
+
+    async def forget(self, conversation_id: str) -> int:
+        """Erase the episodes of a conversation; returns how many there were.
+
+        A collection in a file is written anew, so that no word of them is left there; a server takes its time (SECURITY.md). Over a
+        `Memory` there is nothing to do: its own `forget` erases the log. Of a memory that these episodes follow, use that too.
+        """
+        return await self._episodes.forget(checked_id(conversation_id, "conversation_id"))
+
+    def follow(self, store: ConversationStore) -> None:
+        """Have `forget` of the memory behind a store reach these episodes too, at once or as soon as Milvus is back.
+
+        A `ConversationHistory` over both sees to it.
+        """
+        self._episodes.follow(store)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +147,12 @@ class _Episodes(ABC):
 
     @abstractmethod
     async def recall(self, conversation_id: str, query: str, top_k: int) -> list[_Episode]: ...
+
+    async def forget(self, conversation_id: str) -> int:
+        return 0
+
+    def follow(self, store: ConversationStore) -> None:
+        """The log follows itself."""
 
 
 # -- the log -----------------------------------------------------------------------------------------------------------
@@ -168,16 +190,25 @@ class _LogEpisodes(_Episodes):
 class _MilvusEpisodes(_Episodes):
     """A collection of its own, with the document's fields."""
 
-    client: Any
+    collection: MilvusCollection
     embed: _Embed
-    collection: str
     dim: int | None
     min_score: float
     #: Whether a row may have more than the document's fields; None until the collection was looked at.
     dynamic: bool | None = None
+    #: Whether it has vectors as the model makes them.
+    fits: bool = False
     lock: anyio.Lock = field(default_factory=anyio.Lock)
+    #: The memory whose erasures reach this collection, and whether it knows of it.
+    store: ConversationStore | None = None
+    known: bool = False
+    #: The document knows no tenants: where several share the collection, a conversation may be of any of them.
+    tenants: set[str] = field(default_factory=set[str])
+    #: What of the episodes erased last is still in the files of a server.
+    leaves: str = ""
 
     async def index(self, conversation_id: str, user: str, assistant: str, turn_id: str | None) -> None:
+        epoch = await self._epoch()
         vector = await self.embed(f"User: {user}\nAssistant: {assistant}")
         # Milvus in the process is not safe for two writers.
         async with self.lock:
@@ -190,25 +221,28 @@ class _MilvusEpisodes(_Episodes):
                 "embedding": vector,
                 "created_at": int(time.time()),
             }
-            if turn_id is not None and self.dynamic:
-                row["turn_id"] = turn_id
-            await self._call("upsert" if turn_id else "insert", collection_name=self.collection, data=[row])
+            if self.dynamic:
+                row |= {"epoch": epoch} if turn_id is None else {"epoch": epoch, "turn_id": turn_id}
+            await self._call("upsert" if turn_id else "insert", data=[row])
+        await self._checked(epoch)
 
     async def recall(self, conversation_id: str, query: str, top_k: int) -> list[_Episode]:
         vector = await self.embed(query)
         async with self.lock:
             await self._ready(len(vector))
         fields = ["conversation_id", "user_message", "assistant_message", "created_at"]
-        found = await self._call(
-            "search",
-            collection_name=self.collection,
-            data=[vector],
-            anns_field="embedding",
-            filter=f"conversation_id == {quoted(conversation_id)}",
-            limit=top_k,
-            output_fields=[*fields, "turn_id"] if self.dynamic else fields,
-            consistency_level="Strong",
-        )
+        # In a file, the collection is not there for a moment while it is written anew.
+        async with self.lock if await self.collection.in_file() else nullcontext():
+            found = await self._call(
+                "search",
+                data=[vector],
+                anns_field="embedding",
+                filter=f"conversation_id == {quoted(conversation_id)}",
+                limit=top_k,
+                output_fields=[*fields, "turn_id", "epoch"] if self.dynamic else fields,
+                consistency_level="Strong",
+            )
+        erased = await self._erased()
         hits = [(float(hit["distance"]), cast("Mapping[str, Any]", hit["entity"])) for hit in found[0]]
         return [
             _Episode(
@@ -220,8 +254,77 @@ class _MilvusEpisodes(_Episodes):
             )
             for score, row in hits
             # Asked for in the filter, and looked at once more: nobody reads the conversation of another.
-            if score >= self.min_score and row["conversation_id"] == conversation_id
+            if score >= self.min_score
+            and row["conversation_id"] == conversation_id
+            and not self._is_gone(row, erased)
         ]
+
+    # -- erasing ------------------------------------------------------------------------------------------------------
+
+    @property
+    def name(self) -> str:
+        """What the memory knows this collection by."""
+        return f"milvus:{self.collection.name}"
+
+    def follow(self, store: ConversationStore) -> None:
+        self.store = store
+        self.tenants.add(store.tenant)
+        store.engine.elsewhere.add(self)
+
+    async def forget(self, conversation_id: str) -> int:
+        return await self._remove(lambda row: row["conversation_id"] == conversation_id)
+
+    async def erase(self, scope: Scope) -> int:
+        """Nothing by itself: what was erased is owed, and `erase_before` names it."""
+        return 0
+
+    async def erase_before(self, erased: Mapping[str, int]) -> int:
+        """Erase what was indexed before erasures; `VectorHome.erase_before` says how they are named."""
+        return await self._remove(lambda row: self._is_gone(row, erased))
+
+    async def _remove(self, goes: Callable[[Mapping[str, Any]], bool]) -> int:
+        fields = ["id", "conversation_id"]
+        async with self.lock:
+            if not await self.collection.is_there():
+                return 0
+            await self._looked_at()
+            gone: list[str] = []
+            kept: list[str] = []
+            async for row in self.collection.rows([*fields, "epoch"] if self.dynamic else fields):
+                (gone if goes(row) else kept).append(str(row["id"]))
+            self.leaves = await self.collection.remove(gone, kept) if gone else ""
+        return len(gone)
+
+    def _is_gone(self, row: Mapping[str, Any], erased: Mapping[str, int]) -> bool:
+        """Whether an episode is older than the last erasure of its conversation, or of the tenant."""
+        names = (None, str(row["conversation_id"]))
+        keys = [scope_key(tenant, None, name) for tenant in self.tenants for name in names]
+        return any(int(row.get("epoch") or 0) < erased.get(key, 0) for key in keys)
+
+    async def _erased(self) -> Mapping[str, int]:
+        """What the memory erased and Milvus has still to."""
+        erasures = await self._erasures()
+        return {} if erasures is None else (await erasures.owed(self.name)).scopes
+
+    async def _erasures(self) -> Erasures | None:
+        if self.store is None:
+            return None
+        erasures = self.store.engine.store.erasures
+        if not self.known:
+            await erasures.begin(self.name)
+            self.known = True
+        return erasures
+
+    async def _epoch(self) -> int:
+        await self._erasures()
+        return 0 if self.store is None else await self.store.engine.store.reader.epoch()
+
+    async def _checked(self, epoch: int) -> None:
+        """Something was indexed: where anything was erased meanwhile, it may be of that."""
+        erasures = await self._erasures()
+        if erasures is not None and self.store is not None and await self._epoch() != epoch:
+            await erasures.redo(self.name, epoch)
+            await self.store.engine.elsewhere.follow(self)
 
     async def _ready(self, length: int) -> None:
         """The collection is there, loaded, and fits the vectors."""
@@ -231,77 +334,52 @@ class _MilvusEpisodes(_Episodes):
             raise SettingsError(
                 f"The embedding model makes vectors of {length} numbers, and dim is {self.dim}: give dim={length}, or another model."
             )
-        if self.dynamic is not None:
+        if self.fits:
             return
-        if not await self._call("has_collection", collection_name=self.collection):
+        if not await self.collection.is_there():
             await self._create(length)
-        described = await self._call("describe_collection", collection_name=self.collection)
-        stored = next(
-            (int(known["params"]["dim"]) for known in described["fields"] if known["name"] == "embedding"), 0
-        )
-        if stored != length:
+        stored = await self._looked_at()
+        self.fits = stored == length
+        if not self.fits:
             raise SettingsError(
-                f"The collection {self.collection!r} has vectors of {stored} numbers, the embedding model makes {length}: "
+                f"The collection {self.collection.name!r} has vectors of {stored} numbers, the embedding model makes {length}: "
                 "give another collection_name, or the model it was made with."
             )
-        await self._call("load_collection", collection_name=self.collection)
+
+    async def _looked_at(self) -> int:
+        """Bring the collection into memory, and find out what its rows may have; gives how long its vectors are."""
+        described = await self._call("describe_collection")
+        await self._call("load_collection")
         self.dynamic = bool(described.get("enable_dynamic_field"))
+        return next(
+            (int(known["params"]["dim"]) for known in described["fields"] if known["name"] == "embedding"), 0
+        )
+
+    async def _call(self, verb: str, **arguments: Any) -> Any:
+        return await self.collection.call(verb, collection_name=self.collection.name, **arguments)
 
     async def _create(self, length: int) -> None:
-        kinds = _data_types()
-        schema = self.client.create_schema(auto_id=False, enable_dynamic_field=True)
+        kinds, client = data_types(), self.collection.client
+        schema = client.create_schema(auto_id=False, enable_dynamic_field=True)
         schema.add_field("id", kinds.VARCHAR, is_primary=True, max_length=_MAX_ID_BYTES)
         schema.add_field("conversation_id", kinds.VARCHAR, max_length=_MAX_ID_BYTES)
         schema.add_field("user_message", kinds.VARCHAR, max_length=MAX_FIELD_BYTES)
         schema.add_field("assistant_message", kinds.VARCHAR, max_length=MAX_FIELD_BYTES)
         schema.add_field("embedding", kinds.FLOAT_VECTOR, dim=length)
         schema.add_field("created_at", kinds.INT64)
-        index = self.client.prepare_index_params()
+        index = client.prepare_index_params()
         index.add_index("embedding", index_type="AUTOINDEX", metric_type="COSINE")
         await self._call(
             "create_collection",
-            collection_name=self.collection,
             schema=schema,
             index_params=index,
             consistency_level="Strong",
         )
 
-    async def _call(self, verb: str, **arguments: Any) -> Any:
-        """One verb of the client, blocking or not; its errors become ours."""
-        method = getattr(self.client, verb)
-        try:
-            if iscoroutinefunction(method):
-                return await method(**arguments)
-            answer = await anyio.to_thread.run_sync(lambda: method(**arguments))
-            return await answer if isawaitable(answer) else answer
-        except _milvus_errors() as error:
-            raise StoreError(f"Milvus could not {verb} in {self.collection!r}: {error}") from error
-
-
-def quoted(text: str) -> str:
-    """A text as a filter of Milvus has it, whatever is in it: Milvus in the process knows no parameters."""
-    for plain, escaped in (("\\", "\\\\"), ('"', '\\"'), ("\n", "\\n"), ("\r", "\\r"), ("\t", "\\t")):
-        text = text.replace(plain, escaped)
-    return f'"{text}"'
-
 
 def _fitting(text: str) -> str:
     """What Milvus holds of a text: a longer one says itself how much is missing in its middle."""
     return text if len(text.encode()) <= MAX_FIELD_BYTES else clip(text, _MAX_FIELD_CHARS)
-
-
-def _data_types() -> Any:
-    try:
-        # An extra without types, and three seconds.
-        return import_module("pymilvus").DataType
-    except ImportError as error:
-        raise MissingExtraError.of("milvus", "An episodic memory in Milvus") from error
-
-
-def _milvus_errors() -> tuple[type[Exception], ...]:
-    """What a client of pymilvus raises; nothing where it was not even imported, because the client is another."""
-    known = sys.modules.get("pymilvus")
-    return () if known is None else (cast("type[Exception]", known.MilvusException),)
 
 
 # -- embedding models ----------------------------------------------------------------------------------------------------

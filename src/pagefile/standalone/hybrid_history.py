@@ -50,6 +50,8 @@ class ConversationHistory:
         self.store = store if isinstance(store, ConversationStore) else ConversationStore(store)
         self.summarizer = summarizer
         self.episodic_memory = episodic_memory
+        if episodic_memory is not None:
+            episodic_memory.follow(self.store)
         self.window_messages = at_least(1, window_messages, "window_messages")
         self.top_k = at_least(1, top_k, "top_k")
 

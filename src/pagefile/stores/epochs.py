@@ -16,33 +16,34 @@ from pagefile.records import Scope
 from pagefile.stores.encoding import to_json
 
 
+def scope_key(tenant: str, user: str | None = None, conversation: str | None = None) -> str:
+    """What a tenant, one of its users or one of its conversations is noted under: a hash, which tells nobody whose it was."""
+    return hashlib.sha256(to_json([tenant, user, conversation]).encode()).hexdigest()
+
+
 def written_keys(scopes: Iterable[Scope]) -> list[str]:
     """What must not have been erased for these scopes to be written to; in order, so that locks are taken in one order."""
     keys: set[str] = set()
     for scope in scopes:
-        keys.add(_key(scope.tenant))
+        keys.add(scope_key(scope.tenant))
         if scope.user is not None:
-            keys.add(_key(scope.tenant, scope.user))
+            keys.add(scope_key(scope.tenant, scope.user))
         if scope.conversation is not None:
-            keys.add(_key(scope.tenant, None, scope.conversation))
+            keys.add(scope_key(scope.tenant, None, scope.conversation))
     return sorted(keys)
 
 
 def erased_keys(scope: Scope, conversations: Iterable[str]) -> list[str]:
     """What an erasure is noted under. Of a user each conversation too: somebody else may begin one of that id."""
     if scope.conversation is not None:
-        return [_key(scope.tenant, None, scope.conversation)]
+        return [scope_key(scope.tenant, None, scope.conversation)]
     if scope.user is None:
-        return [_key(scope.tenant)]
-    own = [_key(scope.tenant, None, name) for name in conversations]
-    return sorted([_key(scope.tenant, scope.user), *own])
+        return [scope_key(scope.tenant)]
+    own = [scope_key(scope.tenant, None, name) for name in conversations]
+    return sorted([scope_key(scope.tenant, scope.user), *own])
 
 
 def check_epoch(epoch: int, newest: int | None) -> None:
     """Nothing is written that was made from what has been erased since; `newest` is the last erasure of what is written to."""
     if newest is not None and newest > epoch:
         raise ErasedError
-
-
-def _key(tenant: str, user: str | None = None, conversation: str | None = None) -> str:
-    return hashlib.sha256(to_json([tenant, user, conversation]).encode()).hexdigest()

@@ -6,6 +6,7 @@ from typing import Any, cast
 from pagefile.errors import StoreUnavailableError
 from pagefile.ports import (
     CallLog,
+    Erasures,
     FactStore,
     ItemStore,
     KeyStore,
@@ -52,13 +53,14 @@ class FlakyStore(Store):
         self.terms = cast("TermStore", _FlakyPort("terms", store.terms, self.check))
         self.keys = cast("KeyStore", _FlakyPort("keys", store.keys, self.check))
         self.items = cast("ItemStore", _FlakyPort("items", store.items, self.check))
+        self.erasures = cast("Erasures", _FlakyPort("erasures", store.erasures, self.check))
 
     def vectors(self, *, cache_bytes: int | None = None) -> VectorHome | None:
         home = self._store.vectors(cache_bytes=cache_bytes)
         if home is None:
             return None
         flaky = _FlakyPort("vectors", home, self.check)
-        flaky.name = home.name
+        flaky.name, flaky.apart = home.name, home.apart
         return cast("VectorHome", flaky)
 
     def fail(self, verbs: Iterable[str], *, error: Exception | None = None, times: int | None = None) -> None:
@@ -95,8 +97,8 @@ class _FlakyPort:
     """Any port: every verb asks first whether it may go on."""
 
     def __init__(self, name: str, port: object, check: Callable[[str], None]) -> None:
-        #: Only a home of vectors has one.
-        self.name = ""
+        #: Only a home of vectors has these.
+        self.name, self.apart = "", False
         self._prefix = name
         self._port = port
         self._check = check

@@ -177,9 +177,12 @@ class Derivation:
         return [one.scope for one in found]
 
     async def erase(self, scope: Scope) -> int:
-        """Erase the vectors of a scope, between two batches; what was planned before is no longer true."""
+        """Erase the vectors of a scope, between two batches; what was planned before is no longer true.
+
+        A home apart from the database follows when the rows are gone.
+        """
         async with self.reader.lock:
-            gone = 0 if self._home is None else await self._home.erase(scope)
+            gone = 0 if self._home is None or self._home.apart else await self._home.erase(scope)
             self.reader.erased()
         return gone
 

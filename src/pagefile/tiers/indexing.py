@@ -18,6 +18,7 @@ from pagefile.errors import ErasedError, PagefileError
 from pagefile.ports import (
     Behind,
     Embedder,
+    Erasures,
     LogReader,
     Maker,
     Near,
@@ -56,8 +57,8 @@ class Derived(ABC):
     async def take(self, turns: Sequence[Turn], *, epoch: int | None = None) -> None:
         """Make it of these turns and keep it, in place of what was kept of them before; `ErasedError` where they were erased since."""
 
-    async def retract(self, scope: Scope) -> None:
-        """A conversation was erased while this was made of it: remove what a home elsewhere may have kept all the same."""
+    async def retract(self, scope: Scope, epoch: int) -> None:
+        """A conversation was erased while this was made of it, in that epoch: remove what a home elsewhere may have kept all the same."""
 
 
 class Reader:
@@ -113,7 +114,7 @@ class Reader:
             try:
                 await self._keep(derived, read, reached, epoch)
             except ErasedError:
-                await self._give_up(derived, plan, begun)
+                await self._give_up(derived, plan, begun, epoch)
                 return 0
         return len(read)
 
@@ -126,10 +127,10 @@ class Reader:
         for scope, seq in reached.items():
             await self._marks.advance(scope, derived.tier, seq, epoch=epoch)
 
-    async def _give_up(self, derived: Derived, plan: "Plan", begun: Sequence[Behind]) -> None:
+    async def _give_up(self, derived: Derived, plan: "Plan", begun: Sequence[Behind], epoch: int) -> None:
         """Another process erased one of the conversations: what is left of them is read again from the beginning."""
         for one in begun:
-            await derived.retract(replace(one.scope, user=None))
+            await derived.retract(replace(one.scope, user=None), epoch)
             # Somebody else may have begun it again.
             plan.take_back(Behind(await self._log.owner(one.scope) or one.scope, 0, one.last_seq))
 
@@ -214,10 +215,11 @@ class OtherMakerError(PagefileError):
 class TurnVectors(Derived):
     """Vectors of turns: made by the embedder, kept in their home, asked when somebody recalls."""
 
-    def __init__(self, home: VectorHome, embedder: Embedder, marks: Watermarks) -> None:
+    def __init__(self, home: VectorHome, embedder: Embedder, marks: Watermarks, erasures: Erasures) -> None:
         self.home = home
         self.embedder = embedder
         self._marks = marks
+        self._erasures = erasures
         self.prepared = False
         #: Whether there is anything to find: until then, no question is worth a vector.
         self.any = False
@@ -247,6 +249,8 @@ class TurnVectors(Derived):
         elsewhere = [tier for tier in tiers if _kept_elsewhere(tier, self.home)]
         if (others or elsewhere) and not own and not beside:
             raise OtherMakerError(self._explained(others, elsewhere))
+        if self.home.apart:
+            await self._erasures.begin(self.home.name)
         await self.home.prepare(self.embedder.maker)
         if self.tier in tiers:
             # A home that was emptied: what the watermarks say no longer holds.
@@ -254,7 +258,10 @@ class TurnVectors(Derived):
         self.any = own > 0
         self.prepared = True
 
-    async def retract(self, scope: Scope) -> None:
+    async def retract(self, scope: Scope, epoch: int) -> None:
+        if self.home.apart:
+            # It may have followed that erasure already, and may be away now.
+            await self._erasures.redo(self.home.name, epoch)
         await self.home.erase(scope)
 
     async def take(self, turns: Sequence[Turn], *, epoch: int | None = None) -> None:
@@ -329,6 +336,4 @@ def _kept_elsewhere(tier: str, home: VectorHome) -> bool:
 
 
 def _row(turn: Turn, vector: Vector) -> VectorRow:
-    return VectorRow(
-        turn.scope, turn.seq or 0, turn.id, turn.at, vector, turn.user or "", turn.assistant or ""
-    )
+    return VectorRow(turn.scope, turn.seq or 0, turn.id, turn.at, vector)

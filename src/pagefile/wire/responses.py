@@ -661,6 +661,13 @@ class HealthOut(Answer):
         dict[str, int] | None, Field(description="How often each tier failed since the start.")
     ] = None
     calls_dropped: int | None = None
+    erasures_owed: Annotated[
+        dict[str, int] | None,
+        Field(
+            description="Places outside the database that could not be reached when something was erased, and how many scopes they "
+            "have still to erase."
+        ),
+    ] = None
 
 
 class ReadyOut(Answer):

@@ -40,7 +40,7 @@ def rows(milvus):
     return [row["user_message"] for row in found]
 
 
-@still_open("history-F17")
+@finding("history-F17")
 async def test_erasing_a_conversation_erases_its_episodes(memory, milvus):
     """After a conversation was erased, Milvus has no episode of it, and none is recalled."""
     store = ConversationStore(memory)

@@ -182,7 +182,7 @@ async def told_and_erased(memory):
     await memory.forget(user_id="ada")
 
 
-@still_open("security-F10")
+@finding("security-F10")
 async def test_milvus_holds_nothing_of_an_erased_user(tmp_path):
     """After an erasure the files of Milvus in the process hold no words of the erased user."""
     pytest.importorskip("milvus_lite")
@@ -193,7 +193,7 @@ async def test_milvus_holds_nothing_of_an_erased_user(tmp_path):
     assert [] == files_with(tmp_path, "ERASED")
 
 
-@still_open("security-F10")
+@finding("security-F10")
 async def test_a_user_is_erased_while_milvus_is_away(tmp_path):
     """While Milvus is away an erasure still removes a user from every table, as the documents say."""
     url, away = f"sqlite:///{tmp_path}/a.db", f"milvus://127.0.0.1:{free_port()}/vectors"

@@ -1,7 +1,6 @@
-"""Milvus: files that are opened again, servers that are not there, rows that other programs read."""
+"""Milvus: files that are opened again, servers that are not there."""
 
 import pytest
-from pymilvus import MilvusClient
 
 from pagefile.errors import StoreUnavailableError
 from pagefile.ports import Maker
@@ -10,7 +9,7 @@ from pagefile.stores import InMemoryStore, open_vectors
 from pagefile.stores.milvus import MilvusVectors, Place
 from pagefile.stores.milvus.home import MilvusOptions
 from pagefile.testing.contracts.vectors import MAKER, said, seqs, vector
-from pagefile.testing.drafts import AT, CHAT
+from pagefile.testing.drafts import CHAT
 
 USER = Scope("tenant", "ada")
 QUERY = vector(1, 0, 0, 0)
@@ -41,23 +40,6 @@ async def test_a_file_is_there_when_it_is_opened_again(store, url):
     ]
     assert 1 == await again.erase(USER)
     await again.close()
-
-
-async def test_rows_have_the_fields_of_the_document(store, url, tmp_path):
-    """For other programs to read; texts are clipped, never refused."""
-    home = open_vectors(url, store)
-    await home.put(MAKER, [await said(store, CHAT, 1, (3, 4, 0, 0), text="高血压" * 30_000)])
-    await home.close()
-    client = MilvusClient(f"{tmp_path}/vectors.db")
-    (name,) = client.list_collections()
-    client.load_collection(name)
-    (row,) = client.query(name, filter='conversation_id == "chat"', output_fields=["*"])
-    client.close()
-    assert name.startswith("conversation_episodes")
-    assert {"tenant": "tenant", "user_id": "ada", "seq": 1, "turn_id": "turn-1"}.items() <= row.items()
-    assert ("answer", int(AT.timestamp())) == (row["assistant_message"], row["created_at"])
-    assert 65_535 == len(row["user_message"].encode())
-    assert pytest.approx([0.6, 0.8, 0, 0]) == list(row["embedding"])
 
 
 async def test_what_left_the_memory_of_the_server_is_brought_back(store, url):

@@ -4,22 +4,29 @@ In one file, so that one server is unpacked and started for all of it.
 """
 
 from contextlib import suppress
+from inspect import isawaitable
 
 import pytest
 
+from pagefile import Memory
 from pagefile.errors import StoreUnavailableError
+from pagefile.ports import Shelf
 from pagefile.records import Scope
-from pagefile.standalone import ConversationEpisodicMemory
+from pagefile.standalone import ConversationEpisodicMemory, ConversationHistory
 from pagefile.standalone.episodic_memory import COLLECTION
+from pagefile.standalone.milvus_collection import LEFT
 from pagefile.stores import InMemoryStore, open_vectors
+from pagefile.stores.epochs import scope_key
 from pagefile.stores.milvus import MilvusVectors, Place
 from pagefile.stores.milvus.home import MilvusOptions
+from pagefile.stores.milvus.naming import collection_of
 from pagefile.testing import contracts
 from pagefile.testing.contracts.vectors import MAKER, said, seqs, vector
 from pagefile.testing.drafts import CHAT
 from tests.heavy import heavy
 from tests.waiting import until
 
+from .old_milvus import old_collection
 from .serving import emptied, milvus
 
 #: The first test waits until half a gigabyte is unpacked and the server is up, the last until it is up again.
@@ -76,6 +83,52 @@ async def test_episodes_of_document_002():
     finally:
         client.drop_collection(COLLECTION)
         client.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["MilvusClient", "AsyncMilvusClient"])
+async def test_episodes_that_are_erased(kind):
+    """Those of others stay; what the files of the server still hold, and until when, is in the receipt."""
+    import pymilvus
+
+    client = getattr(pymilvus, kind)(Place.of(milvus().url).uri)
+    episodes = ConversationEpisodicMemory(client, lambda text: [float(text.count("导演")), 0.1])
+    try:
+        async with Memory.open("memory://", embedder="none") as memory:
+            ConversationHistory(memory, None, episodes)
+            for conversation in (*IDS, "kept"):
+                await memory.conversation(conversation, user_id="ada").record("导演是谁？", "诺兰。")
+                await episodes.index_episode(conversation, "导演是谁？", "诺兰。")
+            await memory.conversation("new", user_id="bob").record("导演是谁？", "诺兰。")
+            for conversation in IDS:
+                receipt = await memory.forget(conversation_id=conversation)
+                assert (1, (LEFT,)) == (receipt.counts["conversation_episodes"], receipt.pending)
+                assert [] == await episodes.recall_relevant(conversation, "导演")
+            assert 2 == len(await episodes.recall_relevant("kept", "导演"))
+            assert 1 == await episodes.forget("kept")
+    finally:
+        dropped, closed = client.drop_collection(COLLECTION), client.close()
+        for answer in (dropped, closed):
+            if isawaitable(answer):
+                await answer
+
+
+@pytest.mark.slow
+async def test_collections_with_texts_are_written_anew(store):
+    """As in a file; rows that the server took in a moment ago are among them, and none is left out."""
+    from pymilvus import MilvusClient
+
+    client = MilvusClient(Place.of(milvus().url).uri)
+    old_collection(client)
+    home = open_vectors(milvus().url, store)
+    assert [Shelf(MAKER, 3)] == await home.shelves()
+    assert [1, 2] == seqs(await home.search(MAKER, USER, QUERY, 10))
+    assert collection_of(MAKER, "conversation_episodes") not in client.list_collections()
+    assert 2 == await home.erase_before({scope_key("tenant", "ada"): 1})
+    await emptied(home)
+    await home.close()
+    client.drop_collection("conversation_episodes")
+    client.close()
 
 
 @pytest.mark.slow

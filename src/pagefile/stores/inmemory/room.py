@@ -109,6 +109,8 @@ class Room:
         self.blobs: dict[str, bytes] = {}
         #: The number of the last erasure of each scope that was erased.
         self.epochs: dict[str, int] = {}
+        #: The last erasure that each place outside has carried out.
+        self.erasure_marks: dict[str, int] = {}
         self.calls: dict[tuple[str, str], Call] = {}
         self.sessions: dict[tuple[str, str], session.SessionValue] = {}
         #: By tenant, conversation and tier.

@@ -15,6 +15,7 @@ from pagefile.stores.epochs import erased_keys
 from pagefile.stores.inmemory.auditing import InMemoryAuditor
 from pagefile.stores.inmemory.derived import InMemoryTerms, InMemoryWatermarks
 from pagefile.stores.inmemory.erasing import drop, erase_part
+from pagefile.stores.inmemory.erasures import InMemoryErasures
 from pagefile.stores.inmemory.facts import InMemoryFacts
 from pagefile.stores.inmemory.items import InMemoryItems
 from pagefile.stores.inmemory.keys import InMemoryKeys
@@ -45,6 +46,7 @@ class InMemoryStore(Store):
         self.terms = InMemoryTerms(self._room)
         self.keys = InMemoryKeys(self._room)
         self.items = InMemoryItems(self._room)
+        self.erasures = InMemoryErasures(self._room)
         self.audit = InMemoryAuditor(self._room)
 
     def vectors(self, *, cache_bytes: int | None = None) -> VectorHome:

@@ -1,38 +1,43 @@
 """The home of vectors in Milvus."""
 
+import logging
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby, islice
 from typing import Any, TypeVar
 
-from pagefile.errors import SettingsError, VectorHomeError
+import anyio
+
+from pagefile.errors import SettingsError, StoreError, VectorHomeError
 from pagefile.ports import HeldVector, Maker, Near, Shelf, Vector, VectorHome, VectorRow
 from pagefile.records import JsonObject, Scope
 from pagefile.stores import rules
-from pagefile.stores.milvus.driver import Client, Driver, NoCollectionError, NotLoadedError, columns
+from pagefile.stores.milvus.driver import Client, Driver, NoCollectionError, NotLoadedError
 from pagefile.stores.milvus.naming import (
-    MAKER_PROPERTY,
     NAMES,
     NOBODY,
     NUMBERS,
     PREFIX,
     TEXTS,
-    clipped,
     collection_of,
+    erased_filter,
     erased_with,
     filter_of,
     id_of,
     keys_of,
     maker_of,
-    maker_text,
 )
 from pagefile.stores.milvus.place import Place
 from pagefile.stores.milvus.recent import Recent, Written
+from pagefile.stores.milvus.rewriting import Rewriter
 from pagefile.stores.vectors.rows import asked, batch_of, nearest, rounded
+
+logger = logging.getLogger("pagefile")
 
 T = TypeVar("T")
 
-_SIZES = {column.name: column.size for column in TEXTS}
+_TEXT_NAMES = tuple(column.name for column in TEXTS)
 #: The most that a search may ask for.
 _MOST_HITS = 16_384
 _ROWS_AT_ONCE = 500
@@ -42,6 +47,8 @@ _BYTES_AT_ONCE = 8 * 1024 * 1024
 _MOST_UNWRITTEN = 1000
 #: Owned conversations that are remembered as such.
 _MOST_OWNED = 100_000
+#: Scopes that one filter names.
+_SCOPES_AT_ONCE = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +70,13 @@ _OF_A_FILE = MilvusOptions(read_timeout_s=30.0, write_timeout_s=60.0)
 
 
 class MilvusVectors(VectorHome):
-    """One collection a maker, with document 002's fields. What a row says of its turn is for other programs to read.
+    """One collection a maker: ids and vectors, and no text.
 
     A conversation that got its owner late, as it once could, is that user's from the first vector on that is put for them.
     """
 
     name = "milvus"
+    apart = True
 
     def __init__(
         self,
@@ -87,9 +95,19 @@ class MilvusVectors(VectorHome):
         self._recent: dict[str, Recent] = {}
         #: Conversations, by collection and key, that have no row without an owner.
         self._owned: set[tuple[str, str]] = set()
+        #: Whether what others left half done, or with texts in it, was seen to.
+        self._tidy = False
+        self._tidying = anyio.Lock()
+        #: Collections in a file that hold nothing of what was deleted.
+        self._clean: set[str] = set()
+        self.leaves = (
+            ""
+            if place.is_file
+            else "ids and vectors, without any text, in the files of Milvus: until it has compacted them and collected its garbage"
+        )
 
     async def prepare(self, maker: Maker) -> None:
-        await self._driver.run(lambda client: self._make(client, maker))
+        await self._run(lambda client: self._make(client, maker))
 
     async def put(self, maker: Maker, rows: Sequence[VectorRow], *, epoch: int | None = None) -> None:
         self._driver.check_open()
@@ -97,7 +115,9 @@ class MilvusVectors(VectorHome):
         if name not in self._ready:
             await self.prepare(maker)
         await self._claim(maker, batch.kept)
-        full = [_record(row, vector) for row, vector in zip(batch.kept, batch.vectors, strict=True)]
+        full = [
+            _record(row, vector, epoch or 0) for row, vector in zip(batch.kept, batch.vectors, strict=True)
+        ]
         for records in _parts(full):
             await self._again(maker, lambda client, records=records: self._upsert(client, name, records))
         await self._write_out(name, len(full))
@@ -136,7 +156,7 @@ class MilvusVectors(VectorHome):
         return nearest([*young, *(_near(hit) for hit in hits if hit["id"] not in hidden)], limit)
 
     async def shelves(self) -> list[Shelf]:
-        found = await self._driver.run(self._collections)
+        found = await self._run(self._collections)
         shelves = [Shelf(maker, await self._count(name)) for name, maker in found.items()]
         return sorted(shelves, key=lambda shelf: shelf.maker.key)
 
@@ -174,18 +194,56 @@ class MilvusVectors(VectorHome):
 
     async def erase(self, scope: Scope) -> int:
         text, within = erased_with(scope)
-        count = 0
-        for name in await self._driver.run(self._collections):
-            if await self._is_there(name):
-                count += await self._loaded(
-                    name, lambda client, name=name: self._delete(client, name, filter=text), 0
+        return sum([await self._erase(name, text, within) for name in await self._run(self._collections)])
+
+    async def erase_before(self, erased: Mapping[str, int]) -> int:
+        found, count = await self._run(self._collections), 0
+        for name, maker in found.items():
+            for text, keys in _erased_filters(erased):
+                count += await self._erase(
+                    name, text, lambda row, keys=keys: not keys.isdisjoint(row.values())
                 )
-                self._recent_of(name).removed(within)
+            await self._clear_files(name, maker)
         return count
+
+    async def _erase(self, name: str, text: str, within: Callable[[Mapping[str, str]], bool]) -> int:
+        if not await self._is_there(name):
+            return 0
+        count = await self._loaded(name, lambda client: self._delete(client, name, filter=text), 0)
+        self._recent_of(name).removed(within)
+        if count:
+            self._clean.discard(name)
+        return count
+
+    async def _clear_files(self, name: str, maker: Maker) -> None:
+        """Have the files hold nothing of what was deleted: at once in a file, and a server may begin with it."""
+        if name in self._clean or not await self._is_there(name):
+            return
+        if self._driver.place.is_file:
+            await self._rewrite(name, maker)
+            self._clean.add(name)
+        else:
+            await self._compact(name)
+
+    async def _rewrite(self, name: str, maker: Maker) -> None:
+        # From the moment on when it is dropped, nobody finds the collection in memory.
+        self._ready.discard(name)
+        await self._driver.run(lambda client: self._rewriter(client).rewrite(name, maker))
+
+    async def _compact(self, name: str) -> None:
+        def compact(client: Client) -> None:
+            client.flush(name, timeout=self._options.load_timeout_s)
+            client.compact(name, timeout=self._options.load_timeout_s)
+
+        try:
+            await self._driver.run(compact)
+        except StoreError as error:
+            # It is deleted. A server that is asked too often says no, and compacts when it thinks fit.
+            logger.info("Milvus does not compact %s now: %s", name, error)
 
     async def describe(self) -> JsonObject:
         timeout = self._options.read_timeout_s
-        version = await self._driver.run(lambda client: client.get_server_version(timeout=timeout))
+        version = await self._run(lambda client: client.get_server_version(timeout=timeout))
         return {"backend": "milvus", "version": version, "place": self._driver.place.shown}
 
     async def close(self) -> None:
@@ -195,16 +253,8 @@ class MilvusVectors(VectorHome):
         """The collection of a maker, there and in memory; others may be making it too."""
         name, timeout = collection_of(maker), self._options.load_timeout_s
         if not client.has_collection(name, timeout=timeout):
-            schema, index = columns(TEXTS, NUMBERS, maker.dimension)
-            # The same collection made twice, by two processes at once, is no mistake to a server.
-            client.create_collection(
-                name,
-                schema=schema,
-                index_params=index,
-                consistency_level="Bounded",
-                properties={MAKER_PROPERTY: maker_text(maker)},
-                timeout=timeout,
-            )
+            self._rewriter(client).create(name, maker)
+            self._clean.add(name)
         found = maker_of(client.describe_collection(name, timeout=timeout))
         if found != maker:
             raise VectorHomeError(
@@ -213,6 +263,17 @@ class MilvusVectors(VectorHome):
             )
         client.load_collection(name, timeout=timeout)
         self._ready.add(name)
+
+    async def _run(self, function: Callable[[Client], T]) -> T:
+        """What a function of the client returns, once what others left is seen to."""
+        async with self._tidying:
+            if not self._tidy:
+                await self._driver.run(lambda client: self._rewriter(client).tidy())
+                self._tidy = True
+        return await self._driver.run(function)
+
+    def _rewriter(self, client: Client) -> Rewriter:
+        return Rewriter(client, self._options.load_timeout_s)
 
     async def _is_there(self, name: str) -> bool:
         """Whether there is such a collection; if so, it is in memory then."""
@@ -226,7 +287,7 @@ class MilvusVectors(VectorHome):
             client.load_collection(name, timeout=timeout)
             return True
 
-        if await self._driver.run(look):
+        if await self._run(look):
             self._ready.add(name)
         return name in self._ready
 
@@ -284,7 +345,7 @@ class MilvusVectors(VectorHome):
             found = client.query(
                 name,
                 filter=f'user_key == "{NOBODY}" and conversation_key in [{quoted}]',
-                output_fields=[*_SIZES, *NUMBERS, "embedding"],
+                output_fields=[*_TEXT_NAMES, *NUMBERS, "embedding"],
                 consistency_level=consistency,
                 timeout=self._options.write_timeout_s,
             )
@@ -327,29 +388,35 @@ class MilvusVectors(VectorHome):
 
     def _forget(self, name: str) -> None:
         self._ready.discard(name)
+        self._clean.discard(name)
         self._recent.pop(name, None)
         self._owned = {(other, key) for other, key in self._owned if other != name}
 
 
-def _record(row: VectorRow, vector: Vector) -> dict[str, Any]:
-    texts = {
+def _erased_filters(erased: Mapping[str, int]) -> Iterator[tuple[str, frozenset[str]]]:
+    """The filters for these erasures, and the keys that each names."""
+    by_epoch = sorted(erased, key=lambda key: (erased[key], key))
+    for epoch, keys in groupby(by_epoch, key=lambda key: erased[key]):
+        while some := frozenset(islice(keys, _SCOPES_AT_ONCE)):
+            yield erased_filter(some, epoch), some
+
+
+def _record(row: VectorRow, vector: Vector, epoch: int) -> dict[str, Any]:
+    return {
         "id": id_of(row),
         "conversation_id": rules.conversation_of(row.scope),
-        "user_message": row.user_message,
-        "assistant_message": row.assistant_message,
-        "tenant": row.scope.tenant,
-        "user_id": row.scope.user or NOBODY,
         "turn_id": row.turn_id,
         **keys_of(row.scope),
+        "seq": row.seq,
+        "epoch": epoch,
+        "embedding": vector.tolist(),
     }
-    record: dict[str, Any] = {name: clipped(text, _SIZES[name]) for name, text in texts.items()}
-    return {**record, "created_at": int(row.at.timestamp()), "seq": row.seq, "embedding": vector.tolist()}
 
 
 def _claimed(record: dict[str, Any], scope: Scope) -> dict[str, Any]:
     """The same row with its owner; the server returns its vectors as some other kind of list."""
     embedding = [float(number) for number in record["embedding"]]
-    return {**record, "user_id": scope.user, "user_key": keys_of(scope)["user_key"], "embedding": embedding}
+    return {**record, "user_key": keys_of(scope)["user_key"], "embedding": embedding}
 
 
 def _as_written(row: VectorRow, vector: Vector | None) -> tuple[str, Written]:

@@ -1,51 +1,54 @@
-"""How scopes, makers and texts are written in Milvus.
+"""How scopes and makers are written in Milvus.
 
-A filter of Milvus is a text, and neither server knows parameters in it. So no id of a caller ever stands in one: beside the
-ids a row has short digests of them, and filters name those.
+A row holds ids, a vector, and hashes of whose it is: no text, which is in the database alone, and nothing that tells a user.
+A filter of Milvus is a text, and neither server knows parameters in it. So no id of a caller ever stands in one: filters name the
+hashes, which are those that erasures are noted under.
 """
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from pagefile.ports import Maker, VectorRow
 from pagefile.records import Scope
 from pagefile.stores import rules
+from pagefile.stores.epochs import scope_key
 from pagefile.stores.milvus.driver import Column
 
-PREFIX = "conversation_episodes"
+PREFIX = "pagefile_turns"
+#: Collections of earlier versions, which had the texts of turns in them.
+WITH_TEXTS = "conversation_episodes"
+#: A collection that is being written anew, beside the one that it takes the place of.
+REWRITTEN = "_rewritten"
 #: A property of the collection that says what made its vectors.
 MAKER_PROPERTY = "pagefile.maker"
 
 #: An id has up to 255 characters.
 _ID_BYTES = 1020
-_TEXT_BYTES = 65_535
 _DIGEST_BYTES = 32
+_KEY_BYTES = 64
 
-#: Document 002's fields, then ours; the first is the key.
+#: The first is the key.
 TEXTS = (
     Column("id", _DIGEST_BYTES),
     Column("conversation_id", _ID_BYTES),
-    Column("user_message", _TEXT_BYTES),
-    Column("assistant_message", _TEXT_BYTES),
-    Column("tenant", _ID_BYTES),
-    Column("user_id", _ID_BYTES),
     Column("turn_id", _ID_BYTES),
-    Column("tenant_key", _DIGEST_BYTES),
-    Column("user_key", _DIGEST_BYTES),
-    Column("conversation_key", _DIGEST_BYTES),
+    Column("tenant_key", _KEY_BYTES),
+    Column("user_key", _KEY_BYTES),
+    Column("conversation_key", _KEY_BYTES),
 )
-NUMBERS = ("created_at", "seq")
+#: `epoch` is the number of the last erasure when the vector was made.
+NUMBERS = ("seq", "epoch")
 #: What a search asks for beside the key.
 NAMES = ("conversation_id", "seq", "turn_id")
 #: The owner of what nobody owns.
 NOBODY = ""
 
 
-def collection_of(maker: Maker) -> str:
+def collection_of(maker: Maker, prefix: str = PREFIX) -> str:
     """The collection of a maker's vectors: a name may have letters, digits and underscores only."""
-    return f"{PREFIX}_{_digest(maker.key)[:16]}"
+    return f"{prefix}_{_digest(maker.key)[:16]}"
 
 
 def maker_of(described: Mapping[str, Any]) -> Maker | None:
@@ -70,20 +73,20 @@ def id_of(row: VectorRow) -> str:
 
 
 def keys_of(scope: Scope) -> dict[str, str]:
-    """The digests of a row's tenant, owner and conversation."""
+    """What erasures of a row's tenant, owner and conversation are noted under."""
     return {
-        "tenant_key": _digest("tenant", scope.tenant),
-        "user_key": NOBODY if scope.user is None else _digest("user", scope.tenant, scope.user),
-        "conversation_key": _digest("conversation", scope.tenant, rules.conversation_of(scope)),
+        "tenant_key": scope_key(scope.tenant),
+        "user_key": NOBODY if scope.user is None else scope_key(scope.tenant, scope.user),
+        "conversation_key": scope_key(scope.tenant, None, rules.conversation_of(scope)),
     }
 
 
 def filter_of(scope: Scope) -> tuple[str, Callable[[Mapping[str, str]], bool]]:
     """What a row of this scope has, for the server and for us."""
     if scope.conversation is None and scope.user is None:
-        return _equal("tenant_key", _digest("tenant", scope.tenant))
+        return _equal("tenant_key", scope_key(scope.tenant))
     if scope.conversation is None:
-        return _equal("user_key", _digest("user", scope.tenant, scope.user or ""))
+        return _equal("user_key", scope_key(scope.tenant, scope.user))
     return _of_conversation(scope, keys_of(scope)["user_key"])
 
 
@@ -97,9 +100,11 @@ def erased_with(scope: Scope) -> tuple[str, Callable[[Mapping[str, str]], bool]]
     return _of_conversation(scope, keys["user_key"], NOBODY)
 
 
-def clipped(text: str, size: int) -> str:
-    """The text in so many bytes; the whole of it is in the log."""
-    return text.encode("utf-8", "replace")[:size].decode("utf-8", "ignore")
+def erased_filter(keys: Iterable[str], epoch: int) -> str:
+    """What is of a scope with one of these keys and was made before the erasure of this number."""
+    named = json.dumps(sorted(keys))
+    one_of = " or ".join(f"{field} in {named}" for field in ("tenant_key", "user_key", "conversation_key"))
+    return f"({one_of}) and epoch < {epoch}"
 
 
 def _of_conversation(scope: Scope, *owners: str) -> tuple[str, Callable[[Mapping[str, str]], bool]]:

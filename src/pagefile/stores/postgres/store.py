@@ -10,6 +10,7 @@ from pagefile.stores.postgres.auditing import PostgresAuditor
 from pagefile.stores.postgres.database import Database
 from pagefile.stores.postgres.derived import PostgresTerms, PostgresWatermarks
 from pagefile.stores.postgres.erasing import erase
+from pagefile.stores.postgres.erasures import PostgresErasures
 from pagefile.stores.postgres.facts import PostgresFacts
 from pagefile.stores.postgres.items import PostgresItems
 from pagefile.stores.postgres.keeping import PostgresPageKeeper
@@ -48,6 +49,7 @@ class PostgresStore(Store):
         self.terms = PostgresTerms(database)
         self.keys = PostgresKeys(database)
         self.items = PostgresItems(database)
+        self.erasures = PostgresErasures(database)
         self.audit = PostgresAuditor(database)
 
     @classmethod

@@ -17,6 +17,7 @@ from pagefile.stores.sqlite.connecting import Place, open_connections, rewrite
 from pagefile.stores.sqlite.derived import SqliteTerms, SqliteWatermarks
 from pagefile.stores.sqlite.driver import Connection
 from pagefile.stores.sqlite.erasing import erase
+from pagefile.stores.sqlite.erasures import SqliteErasures
 from pagefile.stores.sqlite.facts import SqliteFacts
 from pagefile.stores.sqlite.items import SqliteItems
 from pagefile.stores.sqlite.keeping import SqlitePageKeeper
@@ -69,6 +70,7 @@ class SqliteStore(Store):
         self.terms = SqliteTerms(writer, readers)
         self.keys = SqliteKeys(writer, readers)
         self.items = SqliteItems(writer, readers)
+        self.erasures = SqliteErasures(writer, readers)
         self.audit = SqliteAuditor(writer, readers)
 
     @classmethod

@@ -15,6 +15,7 @@ Subclass each class and give it a `store` fixture; the `clock` fixture is the cl
 from pagefile.testing.contracts.auditing import AuditorContract
 from pagefile.testing.contracts.derived import TermStoreContract, WatermarksContract
 from pagefile.testing.contracts.epochs import EpochContract
+from pagefile.testing.contracts.erasures import ErasuresContract
 from pagefile.testing.contracts.items import ItemStoreContract
 from pagefile.testing.contracts.keeping import PageIndexContract, PageKeeperContract
 from pagefile.testing.contracts.keys import KeyStoreContract
@@ -37,6 +38,7 @@ __all__ = [
     "AuditorContract",
     "CallLogContract",
     "EpochContract",
+    "ErasuresContract",
     "FactRestoreContract",
     "FactStoreContract",
     "ItemStoreContract",

@@ -1,4 +1,4 @@
-"""Row-level security: the database itself keeps tenants apart."""  # noqa: INP001 - found by Alembic as a file
+"""Row-level security, the database itself keeps tenants apart; and which erasures have reached places outside the database."""  # noqa: INP001 - found by Alembic as a file
 
 from pathlib import Path
 

@@ -29,3 +29,9 @@ BEGIN
       tenant = current_setting(''pagefile.tenant'', true) OR current_setting(''pagefile.tenants'', true) = ''all'')';
   END LOOP;
 END $$;
+
+-- The number of the last erasure that a place outside the database (a Milvus) has carried out: what is younger is still owed to it.
+CREATE TABLE erasure_marks (
+  place text COLLATE "C" NOT NULL PRIMARY KEY,
+  epoch bigint NOT NULL
+);

@@ -1,0 +1,107 @@
+"""Places outside the database, such as a Milvus, and the erasures that they still have to carry out.
+
+A place need not be there when something is erased: the rows go, and what the place owes is remembered in the transaction that removes
+them. It is carried out at once where that is possible, and otherwise by any process that has the place, as soon as it is back.
+Until then nothing of it is found: what comes from a place is checked against the log.
+"""
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from pagefile.errors import PagefileError
+from pagefile.ports import Erasures
+from pagefile.records import Scope
+from pagefile.tiers.base import Backlog, Counts, Pace, Tier
+
+logger = logging.getLogger("pagefile")
+
+
+class Apart(Protocol):
+    """A place outside the database: `VectorHome` says what is asked of it."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def leaves(self) -> str: ...
+
+    async def erase(self, scope: Scope) -> int: ...
+
+    async def erase_before(self, erased: Mapping[str, int]) -> int: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Erased:
+    """What an erasure removed elsewhere, and what is left there."""
+
+    counts: Counts
+    pending: tuple[str, ...]
+
+
+class Elsewhere(Tier):
+    """Background work like that of a tier, of every process that has such a place."""
+
+    name = "erasures"
+    pace = Pace(first_sweep_s=1.0, sweep_every_s=60.0, first_rest_s=2.0, longest_rest_s=60.0, together=True)
+
+    def __init__(self, erasures: Erasures, places: Sequence[Apart] = ()) -> None:
+        self._erasures = erasures
+        self._places = {place.name: place for place in places}
+
+    def add(self, place: Apart) -> None:
+        """Have a place follow every erasure from now on."""
+        self._places[place.name] = place
+
+    async def begin(self) -> None:
+        """Erasures from now on concern the places that are there: to be said before one."""
+        for name in self._places:
+            await self._erasures.begin(name)
+
+    async def erase(self, scope: Scope) -> Erased:
+        """Carry out an erasure that the database has made, and what is owed from before; says what cannot be done now."""
+        counts: dict[str, int] = {}
+        pending: list[str] = []
+        for name, place in self._places.items():
+            try:
+                gone = await place.erase(scope) + await self.follow(place)
+            except PagefileError as error:
+                logger.warning("An erasure is still owed to %s: %s", name, error)
+                continue
+            if gone:
+                counts["conversation_episodes"] = counts.get("conversation_episodes", 0) + gone
+                pending += [place.leaves] if place.leaves else []
+        return Erased(counts, (*pending, *await self._unreached()))
+
+    async def owed(self) -> dict[str, int]:
+        """The places that have something to erase still, and how many scopes that are."""
+        return {name: count for name, count in (await self._erasures.places()).items() if count}
+
+    async def maintain_all(self, backlog: Backlog) -> None:
+        for place in self._places.values():
+            if gone := await self.follow(place):
+                logger.info("%s has caught up with erasures: %d rows are gone there.", place.name, gone)
+
+    @property
+    def drains(self) -> bool:
+        return False
+
+    async def follow(self, place: Apart) -> int:
+        """Have a place carry out what it owes; returns how many rows went."""
+        owed = await self._erasures.owed(place.name)
+        if not owed.scopes:
+            return 0
+        gone = await place.erase_before(owed.scopes)
+        await self._erasures.done(place.name, owed)
+        return gone
+
+    async def _unreached(self) -> list[str]:
+        return [_unreached(name) for name in await self.owed()]
+
+
+def _unreached(name: str) -> str:
+    return (
+        f"what {name} holds of it, which could not be reached: nothing of it is found any more, and it is erased there "
+        "as soon as a process that uses it reaches it (`pagefile doctor` says whether that is done)"
+    )

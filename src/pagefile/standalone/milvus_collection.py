@@ -1,0 +1,184 @@
+"""Document 002's collection in a Milvus, through a client that somebody else made: how it is called, read whole, and erased from.
+
+Its fields are the document's, text among them, so erasing has to reach the files. A Milvus in a file never removes what is deleted:
+what stays is copied to a new collection, and the old one is dropped with its files. A server removes it by itself, some time later.
+"""
+
+import sys
+from collections.abc import AsyncIterator, Iterator, Sequence
+from importlib import import_module
+from inspect import isawaitable, iscoroutinefunction
+from typing import Any
+
+import anyio
+import anyio.to_thread
+
+from pagefile.errors import MissingExtraError, StoreError
+
+#: A collection that is being written anew, beside the one that it takes the place of.
+_REWRITTEN = "_rewritten"
+#: The most rows that a server gives at a time.
+_MOST_ROWS = 16_384
+#: Rows copied at a time: each may have two texts of 64 kB.
+_ROWS = 100
+#: Behind every time.
+_END = 2**40
+#: What is told of an index and is no parameter of it.
+_NO_PARAMETERS = frozenset(
+    [
+        "index_type",
+        "metric_type",
+        "field_name",
+        "index_name",
+        "state",
+        "total_rows",
+        "indexed_rows",
+        "pending_index_rows",
+        "mmap_enabled",
+    ]
+)
+LEFT = (
+    "texts of document 002's episodes in the files of Milvus: until it has compacted them and collected its garbage, "
+    "and its message queue has let go of them"
+)
+
+Row = dict[str, Any]
+
+
+class MilvusCollection:
+    """One collection over a `MilvusClient` or an `AsyncMilvusClient`."""
+
+    def __init__(self, client: Any, name: str) -> None:
+        self.client = client
+        self.name = name
+        #: Whether it is in a file of this process; None until it was asked.
+        self._in_file: bool | None = None
+
+    async def call(self, verb: str, **arguments: Any) -> Any:
+        """One verb of the client, blocking or not; its errors become ours."""
+        method = getattr(self.client, verb)
+        try:
+            if iscoroutinefunction(method):
+                return await method(**arguments)
+            answer = await anyio.to_thread.run_sync(lambda: method(**arguments))
+            return await answer if isawaitable(answer) else answer
+        except _milvus_errors() as error:
+            raise StoreError(f"Milvus could not {verb} in {self.name!r}: {error}") from error
+
+    async def in_file(self) -> bool:
+        """Whether it is a Milvus in this process, whose files are its own business alone."""
+        if self._in_file is None:
+            # The server wheel calls itself "v2.3.5-lite", and is none.
+            self._in_file = str(await self.call("get_server_version")).startswith("milvus_lite")
+        return self._in_file
+
+    async def is_there(self) -> bool:
+        """Whether there is such a collection, once what a process that died had begun is finished."""
+        there = bool(await self.call("has_collection", collection_name=self.name))
+        if await self.call("has_collection", collection_name=self._new):
+            # The old one is dropped when the new one is complete: where it is there, the new one may not be.
+            if there:
+                await self.call("drop_collection", collection_name=self._new)
+            else:
+                await self.call("rename_collection", old_name=self._new, new_name=self.name)
+        return bool(await self.call("has_collection", collection_name=self.name))
+
+    async def rows(self, fields: Sequence[str], first: int = 0, end: int = _END) -> AsyncIterator[Row]:
+        """These fields of every row, by when it was made: a server gives only so many at a time, and in no order."""
+        found = await self.call(
+            "query",
+            collection_name=self.name,
+            filter=f"created_at >= {first} and created_at < {end}",
+            output_fields=list(fields),
+            limit=_MOST_ROWS,
+            consistency_level="Strong",
+        )
+        if len(found) < _MOST_ROWS or end - first < 2:
+            for row in found:
+                yield row
+            return
+        middle = (first + end) // 2
+        for begin, until in ((first, middle), (middle, end)):
+            async for row in self.rows(fields, begin, until):
+                yield row
+
+    async def remove(self, gone: Sequence[str], kept: Sequence[str]) -> str:
+        """Remove the rows with some ids, where all others are `kept`; says what is left of them in the files."""
+        described = await self.call("describe_collection", collection_name=self.name)
+        if await self.in_file() and not described.get("auto_id"):
+            await self._rewrite(described, kept)
+            return ""
+        for ids in _parts(gone):
+            await self.call("delete", collection_name=self.name, ids=ids)
+        await self.call("flush", collection_name=self.name)
+        await self.call("compact", collection_name=self.name)
+        return LEFT
+
+    @property
+    def _new(self) -> str:
+        return f"{self.name}{_REWRITTEN}"
+
+    async def _rewrite(self, described: Row, kept: Sequence[str]) -> None:
+        await self.call(
+            "create_collection",
+            collection_name=self._new,
+            schema=_pymilvus().CollectionSchema.construct_from_dict(described),
+            index_params=await self._indexes(),
+            consistency_level=described.get("consistency_level_name", "Strong"),
+            properties=dict(described.get("properties") or {}),
+        )
+        for ids in _parts(kept):
+            rows = await self.call(
+                "query",
+                collection_name=self.name,
+                filter=f"id in [{', '.join(map(quoted, ids))}]",
+                output_fields=["*"],
+            )
+            await self.call("insert", collection_name=self._new, data=[dict(row) for row in rows])
+        await self.call("drop_collection", collection_name=self.name)
+        await self.call("rename_collection", old_name=self._new, new_name=self.name)
+        await self.call("load_collection", collection_name=self.name)
+
+    async def _indexes(self) -> Any:
+        made = self.client.prepare_index_params()
+        for name in await self.call("list_indexes", collection_name=self.name):
+            told = await self.call("describe_index", collection_name=self.name, index_name=name)
+            made.add_index(
+                told["field_name"],
+                index_type=told["index_type"],
+                index_name=name,
+                metric_type=told.get("metric_type", ""),
+                params={key: value for key, value in told.items() if key not in _NO_PARAMETERS},
+            )
+        return made
+
+
+def quoted(text: str) -> str:
+    """A text as a filter of Milvus has it, whatever is in it: Milvus in the process knows no parameters."""
+    for plain, escaped in (("\\", "\\\\"), ('"', '\\"'), ("\n", "\\n"), ("\r", "\\r"), ("\t", "\\t")):
+        text = text.replace(plain, escaped)
+    return f'"{text}"'
+
+
+def data_types() -> Any:
+    """What the fields of a collection may be."""
+    return _pymilvus().DataType
+
+
+def _pymilvus() -> Any:
+    try:
+        # An extra without types, and three seconds.
+        return import_module("pymilvus")
+    except ImportError as error:
+        raise MissingExtraError.of("milvus", "An episodic memory in Milvus") from error
+
+
+def _milvus_errors() -> tuple[type[Exception], ...]:
+    """What a client of pymilvus raises; nothing where it was not even imported, because the client is another."""
+    known = [(sys.modules.get("pymilvus"), "MilvusException"), (sys.modules.get("grpc"), "RpcError")]
+    return tuple(getattr(module, name) for module, name in known if module is not None)
+
+
+def _parts(ids: Sequence[str]) -> Iterator[list[str]]:
+    for start in range(0, len(ids), _ROWS):
+        yield list(ids[start : start + _ROWS])

@@ -1,0 +1,222 @@
+"""Erasing reaches document 002's collection in Milvus, whose rows hold texts: no word of them stays in its files."""
+
+import anyio
+import pytest
+
+from pagefile import Memory, StoreError
+from pagefile.standalone import ConversationEpisodicMemory, ConversationHistory, ConversationStore
+from pagefile.standalone.episodic_memory import COLLECTION
+from pagefile.standalone.milvus_collection import MilvusCollection
+from tests.findings.security.looking import files_with
+
+pytestmark = pytest.mark.slow
+
+WORDS = ("导演", "天气")
+
+
+def vector(text):
+    return [float(text.count(word)) for word in WORDS] + [0.1]
+
+
+@pytest.fixture
+def pymilvus():
+    pytest.importorskip("milvus_lite")
+    return pytest.importorskip("pymilvus")
+
+
+@pytest.fixture
+def client(pymilvus, tmp_path):
+    client = pymilvus.MilvusClient(f"{tmp_path}/milvus.db")
+    yield client
+    client.close()
+
+
+@pytest.fixture
+async def memory(tmp_path):
+    async with Memory.open(f"sqlite:///{tmp_path}/a.db", embedder="none") as memory:
+        yield memory
+
+
+def following(memory, client, **options):
+    episodes = ConversationEpisodicMemory(client, vector, **options)
+    ConversationHistory(ConversationStore(memory), None, episodes)
+    return episodes
+
+
+async def indexed(memory, episodes, conversation, user="ada", words="导演 SECRET"):
+    await memory.conversation(conversation, user_id=user).record(words, "ok", id=f"{conversation}-t")
+    await episodes.index_episode(conversation, words, "ok", turn_id=f"{conversation}-t")
+
+
+async def found(episodes, conversation):
+    return [message["content"] for message in await episodes.recall_relevant(conversation, "导演")]
+
+
+async def test_one_conversation_without_a_memory(client, tmp_path):
+    """`forget`: its episodes go from the files too, those of others stay and are found; rows written out are no exception."""
+    episodes = ConversationEpisodicMemory(client, vector)
+    assert 0 == await episodes.forget("a")
+    for number in range(3):
+        await episodes.index_episode("a", f"导演 SECRET {number}", "ok")
+        await episodes.index_episode("b", f"导演 KEPT {number}", "ok", turn_id=f"t {number}")
+        client.flush(COLLECTION)
+    assert files_with(tmp_path, "SECRET")
+    assert 3 == await episodes.forget("a")
+    assert 0 == await episodes.forget("a")
+    assert [] == files_with(tmp_path, "SECRET")
+    assert [] == await found(episodes, "a")
+    assert {"导演 KEPT 0", "导演 KEPT 1", "导演 KEPT 2", "ok"} == set(await found(episodes, "b"))
+    await episodes.index_episode("a", "导演 again", "ok")
+    assert ["导演 again", "ok"] == await found(episodes, "a")
+
+
+async def test_the_collection_stays_what_it_was(client, pymilvus):
+    """Also one that somebody else made: fields, index and every value of a row."""
+    kinds, schema = pymilvus.DataType, client.create_schema(auto_id=False, enable_dynamic_field=False)
+    schema.add_field("id", kinds.VARCHAR, is_primary=True, max_length=80)
+    for name in ("conversation_id", "user_message", "assistant_message", "note"):
+        schema.add_field(name, kinds.VARCHAR, max_length=300)
+    schema.add_field("embedding", kinds.FLOAT_VECTOR, dim=3)
+    schema.add_field("created_at", kinds.INT64)
+    index = client.prepare_index_params()
+    index.add_index(
+        "embedding", index_type="HNSW", metric_type="COSINE", params={"M": 12, "efConstruction": 99}
+    )
+    client.create_collection("theirs", schema=schema, index_params=index)
+    row = {
+        "user_message": "导演",
+        "assistant_message": "ok",
+        "note": "own",
+        "embedding": [1, 0, 0.1],
+        "created_at": 7,
+    }
+    client.insert("theirs", [{"id": name, "conversation_id": name, **row} for name in ('a"\\', "b\n换行")])
+    before = client.describe_collection("theirs"), client.describe_index("theirs", "embedding")
+    episodes = ConversationEpisodicMemory(client, vector, collection_name="theirs")
+    assert 1 == await episodes.forget('a"\\')
+    after = client.describe_collection("theirs"), client.describe_index("theirs", "embedding")
+    assert before[0] == after[0]
+    assert {**before[1], "total_rows": 1, "indexed_rows": 1} == {
+        **after[1],
+        "total_rows": 1,
+        "indexed_rows": 1,
+    }
+    (left,) = client.query("theirs", filter="created_at > 0", output_fields=["*"])
+    assert {"id": "b\n换行", "conversation_id": "b\n换行"} == {
+        key: left[key] for key in ("id", "conversation_id")
+    }
+    assert {key: row[key] for key in ("note", "created_at")} == {
+        key: left[key] for key in ("note", "created_at")
+    }
+
+
+@pytest.mark.parametrize("what", ["conversation_id", "user_id", "tenant"])
+async def test_every_erasure_reaches_it(memory, client, tmp_path, what):
+    """Of a conversation, a user, a tenant; the receipt counts them."""
+    episodes = following(memory, client)
+    await indexed(memory, episodes, "a")
+    await indexed(memory, episodes, "b", user="bob", words="导演 KEPT")
+    named = {"conversation_id": "a", "user_id": "ada", "tenant": "default"}
+    receipt = await memory.forget(**{what: named[what]})
+    gone = 2 if what == "tenant" else 1
+    assert (gone, ()) == (receipt.counts["conversation_episodes"], receipt.pending)
+    assert [] == files_with(tmp_path, "SECRET")
+    assert ([] if what == "tenant" else ["导演 KEPT", "ok"]) == await found(episodes, "b")
+
+
+class Away:
+    """A client whose server can be away."""
+
+    def __init__(self, client, error):
+        self.client, self.error, self.away = client, error, False
+
+    def __getattr__(self, verb):
+        def refused(**_):
+            raise self.error
+
+        return refused if self.away and verb in {"query", "has_collection"} else getattr(self.client, verb)
+
+
+async def test_a_milvus_that_is_away_follows_later(memory, client, pymilvus, tmp_path):
+    """What it owes is said, is not recalled, and is erased when it is back; who began again keeps what is new."""
+    shaky = Away(client, pymilvus.MilvusException(message="away"))
+    episodes = following(memory, shaky)
+    await indexed(memory, episodes, "a")
+    shaky.away = True
+    with pytest.raises(StoreError):
+        await episodes.forget("a")
+    receipt = await memory.forget(conversation_id="a")
+    assert ["milvus:conversation_episodes" in one for one in receipt.pending] == [True]
+    assert {"milvus:conversation_episodes": 1} == (await memory.describe())["erasures_owed"]
+    assert [] == await found(episodes, "a")
+    shaky.away = False
+    await memory.conversation("a", user_id="ada").record("导演 anew", "ok", id="new")
+    await episodes.index_episode("a", "导演 anew", "ok", turn_id="new")
+    assert ["导演 anew", "ok"] == await found(episodes, "a")
+    memory.engine.worker.look()
+    await memory.settle()
+    assert {} == (await memory.describe())["erasures_owed"]
+    assert ["导演 anew", "ok"] == await found(episodes, "a")
+    assert [] == files_with(tmp_path, "SECRET")
+
+
+async def test_what_is_indexed_behind_an_erasure_goes_too(memory, client, tmp_path):
+    """The model takes its time, and the conversation is erased meanwhile."""
+    begun, erased = anyio.Event(), anyio.Event()
+
+    async def slow(text):
+        begun.set()
+        await erased.wait()
+        return vector(text)
+
+    episodes = following(memory, client)
+    await indexed(memory, episodes, "b", words="导演 KEPT")
+    late = following(memory, client)
+    late._episodes.embed = slow
+    async with anyio.create_task_group() as group:
+        group.start_soon(indexed, memory, late, "a")
+        await begun.wait()
+        await memory.forget(conversation_id="a")
+        erased.set()
+    assert [] == await found(episodes, "a")
+    assert [] == files_with(tmp_path / "milvus.db", "SECRET")
+    assert ["导演 KEPT", "ok"] == await found(episodes, "b")
+
+
+@pytest.mark.parametrize("dropped", [False, True], ids=["while copying", "behind the drop"])
+async def test_a_rewriting_that_was_cut_short_is_seen_to(client, dropped):
+    """By a process that died: the old collection counts while it is there, else the new one."""
+    await ConversationEpisodicMemory(client, vector).index_episode("b", "导演 KEPT", "ok")
+    if dropped:
+        client.rename_collection(COLLECTION, f"{COLLECTION}_rewritten")
+    else:
+        schema = client.create_schema(auto_id=False)
+        schema.add_field("id", 21, is_primary=True, max_length=9)
+        schema.add_field("embedding", 101, dim=3)
+        client.create_collection(f"{COLLECTION}_rewritten", schema=schema)
+    episodes = ConversationEpisodicMemory(client, vector)
+    assert ["导演 KEPT", "ok"] == await found(episodes, "b")
+    assert [COLLECTION] == client.list_collections()
+
+
+async def test_all_rows_are_read_however_few_come_at_a_time(client, monkeypatch):
+    """A server gives a limited number, and in no order."""
+    monkeypatch.setattr("pagefile.standalone.milvus_collection._MOST_ROWS", 3)
+    episodes = ConversationEpisodicMemory(client, vector)
+    await episodes.index_episode("a", "导演", "ok")
+    client.insert(
+        COLLECTION,
+        [
+            {
+                "id": f"r{n}",
+                "conversation_id": "b",
+                "user_message": "",
+                "assistant_message": "",
+                "embedding": [0, 0, 1],
+            }
+            | {"created_at": 1_000_000 + n // 2}
+            for n in range(20)
+        ],
+    )
+    rows = [row["id"] async for row in MilvusCollection(client, COLLECTION).rows(["id"])]
+    assert 21 == len(rows) == len(set(rows))
