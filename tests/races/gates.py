@@ -15,7 +15,7 @@ DEFERRED = frozenset(
 )  # fmt: skip
 _PORTS = (
     "log", "reader", "source", "facts", "pages", "page_keeper", "page_index", "media", "calls", "sessions", "watermarks", "terms",
-    "keys", "items",
+    "keys", "items", "erasures",
 )  # fmt: skip
 #: Nobody waits at a gate for longer: who erases in this very process may be waited for there.
 _LONGEST_S = 5.0
@@ -82,8 +82,8 @@ class GatedStore(Store):
         home = self._store.vectors(cache_bytes=cache_bytes)
         return None if home is None else GatedPort("vectors", home, self._gate)
 
-    async def erase(self, scope):
-        return await self._store.erase(scope)
+    async def erase(self, scope, part=None):
+        return await self._store.erase(scope, part)
 
     async def scrub(self):
         return await self._store.scrub()

@@ -54,6 +54,11 @@ class Elsewhere(Tier):
         """Have a place follow every erasure from now on."""
         self._places[place.name] = place
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The places that follow every erasure."""
+        return tuple(self._places)
+
     async def begin(self) -> None:
         """Erasures from now on concern the places that are there: to be said before one."""
         for name in self._places:

@@ -18,7 +18,7 @@ from pagefile.engine.metering import MemoryChanges, MeteredSessions
 from pagefile.engine.owning import on_behalf
 from pagefile.engine.worker import Jobs, Worker
 from pagefile.errors import ClosedError, InvalidTurnError, SettingsError, TierError
-from pagefile.ports import Clock, HeadQuery, Meter, Part, SessionCache, SessionStore, Store, VectorHome
+from pagefile.ports import Clock, Meter, Part, SessionCache, SessionStore, Store, VectorHome
 from pagefile.records import ERASED, ErasureReceipt, JsonObject, JsonValue, Scope, Step, Turn, checked_text
 from pagefile.settings import Settings
 from pagefile.shapes import cleaned
@@ -332,11 +332,13 @@ class Engine:
     async def _erase_part(
         self, scope: Scope, turn_id: str | None, page: str | None, *, scrub: bool
     ) -> ErasureReceipt:
-        part = Part(turn_id, page, self.counter.count(ERASED), LOADING_TOOLS)
+        await self.elsewhere.begin()
+        part = Part(turn_id, page, self.counter.count(ERASED), LOADING_TOOLS, self.elsewhere.names)
         receipt = await self.store.erase(scope, part)
-        owned = [await self._owned(home) for home in homes(receipt)]
+        owned = [await on_behalf(self.store.reader, home) for home in homes(receipt)]
         touched = replace(receipt, conversations=tuple(name for name, _ in receipt.places))
         left = [*await self._erase_sessions(touched), *await self._forget_part(receipt)]
+        left += [line for home in owned for line in (await self.elsewhere.erase(home)).pending]
         of_store = await self.store.scrub() if scrub else receipt.pending
         self.ledger.forget()
         self.changes.forget()
@@ -344,12 +346,7 @@ class Engine:
             # What was in the making when it was refused is made again, without the turn.
             for tier in self.active:
                 self.worker.wake(tier.name, home)
-        return replace(receipt, pending=(*of_store, *left))
-
-    async def _owned(self, scope: Scope) -> Scope:
-        """The conversation with its owner, as those know it who look after it."""
-        heads = await self.store.reader.heads(HeadQuery(scope, 1))
-        return heads[0].scope if heads else scope
+        return replace(receipt, pending=tuple(dict.fromkeys((*of_store, *left))))
 
     async def _forget_part(self, receipt: ErasureReceipt) -> list[str]:
         """What tiers hold of a turn or a page outside the store; says what is left there."""

@@ -26,6 +26,9 @@ class Part:
     note_tokens: int = 0
     #: Tools that only bring pages back: theirs are of other turns.
     loading_tools: frozenset[str] = frozenset()
+    #: Places outside the database that erase by conversation: what was made there of its other turns is made again, so that the
+    #: watermarks that name one of them go.
+    places: tuple[str, ...] = ()
 
 
 class Store(ABC):

@@ -166,6 +166,8 @@ def keys_of(name, **more):
         "seqs": [2],
         "kinds": ["turn"],
         "statuses": ["done", "open"],
+        "status": "aborted",
+        "counter": "words",
         "call_hash": "h",
         "tier": "tier",
         "analyzer": "v1",

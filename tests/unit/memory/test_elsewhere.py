@@ -158,3 +158,20 @@ async def test_the_log_says_what_is_owed(opened, home, caplog):
         with caplog.at_level(logging.WARNING, logger="pagefile"):
             await memory.forget(user_id="ada")
     assert 1 == sum("An erasure is still owed to apart: it is away" in line for line in caplog.messages)
+
+
+async def test_of_one_turn_the_others_are_made_again(opened, home):
+    """A home that erases by conversation loses nothing but the turn."""
+    async with opened(home) as memory:
+        chat = memory.conversation("hikes", user_id="ada")
+        turns = [
+            await chat.record(f"{place} is a good place to hike", "Noted.") for place in ("Elba", "Skye")
+        ]
+        await memory.settle()
+        assert 2 == len(home.rows)
+        assert (
+            () == (await memory.forget(conversation_id="hikes", user_id="ada", turn_id=turns[0].id)).pending
+        )
+        await memory.settle()
+        assert [2] == [row.seq for row, _ in home.rows.values()]
+        assert {} == (await memory.describe())["erasures_owed"]

@@ -40,6 +40,12 @@ def erase_part(room: Room, scope: Scope, part: Part) -> tuple[dict[str, int], Pl
     names = one.touched or {scope.conversation} - {None}
     raised = [key for name in names for key in erased_keys(Scope(scope.tenant, None, name), ())]
     room.epochs |= dict.fromkeys(raised, room.epoch + 1)
+    drop(
+        room.watermarks,
+        lambda key: (
+            key[0] == scope.tenant and key[1] in names and any(f":{name}:" in key[2] for name in part.places)
+        ),
+    )
     return one.counts, places
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
+from itertools import product
 from typing import Any
 
 from pagefile.ports import Part
@@ -31,6 +32,7 @@ from pagefile.stores.erasing import (
 from pagefile.stores.postgres.driver import Connection, Values
 from pagefile.stores.postgres.epochs import raise_epoch
 from pagefile.stores.postgres.erasing import erase_blobs
+from pagefile.stores.postgres.marking import check_owner
 from pagefile.stores.postgres.rows import entry_of, keys, page_of
 from pagefile.stores.postgres.sessions import session_values, value_of
 
@@ -46,6 +48,10 @@ async def erase_part(
     raised = [key for name in names for key in erased_keys(Scope(scope.tenant, None, name), ())]
     # Waits for erasures that are under way: two that share the last uses of a blob would each see the other's.
     await raise_epoch(connection, sorted(raised))
+    for name, place in product(names, part.places):
+        await connection.count(
+            "part_marks_erase", {"tenant": scope.tenant, "conversation": name, "place": place}
+        )
     await one.erase_blobs()
     return one.counts, places
 
@@ -63,8 +69,7 @@ class _One:
 
     async def turn(self, turn_id: str) -> Places:
         rules.conversation_of(self._scope)
-        owner = await self._connection.row("owner", keys(self._scope))
-        rules.check_owner(self._scope, owner[0] if owner else None)
+        await check_owner(self._connection, self._scope)
         # What is read is what is changed: nobody moves these turns on meanwhile.
         await self._connection.rows("part_copies_locked", {**self._tenant, "turn": turn_id})
         found = [one for one in await self._entries("part_copies", turn=turn_id) if isinstance(one, Turn)]

@@ -31,6 +31,7 @@ from pagefile.stores.sqlite.driver import Connection
 from pagefile.stores.sqlite.epochs import raise_epoch
 from pagefile.stores.sqlite.queries import sql
 from pagefile.stores.sqlite.rows import Values, entry_of, keys, page_of
+from pagefile.stores.sqlite.writing import check_owner
 
 
 def erase_part(connection: Connection, scope: Scope, part: Part) -> tuple[dict[str, int], Places]:
@@ -40,6 +41,12 @@ def erase_part(connection: Connection, scope: Scope, part: Part) -> tuple[dict[s
     names = one.touched or {scope.conversation} - {None}
     raised = [key for name in names for key in erased_keys(Scope(scope.tenant, None, name), ())]
     raise_epoch(connection, sorted(raised))
+    marks = [
+        {"tenant": scope.tenant, "conversation": name, "place": place}
+        for name in names
+        for place in part.places
+    ]
+    connection.executemany(sql("part_marks_erase"), marks)
     return one.counts, places
 
 
@@ -55,7 +62,7 @@ class _One:
 
     def turn(self, turn_id: str) -> Places:
         rules.conversation_of(self._scope)
-        rules.check_owner(self._scope, self._connection.execute(sql("owner"), keys(self._scope)).get)
+        check_owner(self._connection, self._scope)
         found = [one for one in self._entries("part_copies", turn=turn_id) if isinstance(one, Turn)]
         named = next((one for one in found if one.scope.conversation == self._scope.conversation), None)
         if named is None:

@@ -104,3 +104,6 @@ WHERE p.tenant = :tenant AND p.user_id IS NOT DISTINCT FROM :owner AND p.created
 -- name: part_pages
 SELECT p.uuid, p.conversation_id, p.blob FROM tool_result_archive AS p
 WHERE p.uuid = ANY(:uuids) AND p.tenant = :tenant ORDER BY p.uuid FOR UPDATE
+
+-- name: part_marks_erase
+DELETE FROM watermarks WHERE tenant = :tenant AND conversation_id = :conversation AND strpos(tier, ':' || :place || ':') > 0

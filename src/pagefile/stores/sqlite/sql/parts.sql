@@ -86,3 +86,6 @@ WHERE p.tenant = :tenant AND p.user_id IS :owner AND p.created_at = :created AND
 -- name: part_pages
 SELECT p.uuid, p.conversation_id, p.blob FROM json_each(:uuids) AS u
 CROSS JOIN tool_result_archive AS p ON p.uuid = u.value AND p.tenant = :tenant
+
+-- name: part_marks_erase
+DELETE FROM watermarks WHERE tenant = :tenant AND conversation_id = :conversation AND instr(tier, ':' || :place || ':')
