@@ -1,6 +1,7 @@
 """Beside LangChain's own middleware, in either order, and Pagefile's parts inside of it."""
 
 import asyncio
+from functools import partial
 
 import pytest
 from langchain.agents import create_agent
@@ -22,6 +23,7 @@ from pagefile.integrations.langchain import (
     pagefile_summarizer,
 )
 from pagefile.integrations.langchain.view import request_tokens
+from tests.waiting import until
 
 from .models import Recorder, calls_tool, check_order, memories
 
@@ -136,6 +138,12 @@ async def test_all_three_together(memory):
 # -- Pagefile's parts in LangChain's middleware -----------------------------------------------------------------------------
 
 
+async def archived(memory, count):
+    """Whether so many results are in the archive."""
+    return count == len(await memory.pages(user_id="ada"))
+
+
+@pytest.mark.waits
 async def test_our_placeholders_in_their_context_editing(memory):
     """Where they write `[cleared]`, a page stands that the model can bring back; in one loop, from the next call on."""
     model = Recorder(script=[*turn_script(4)])
@@ -147,6 +155,7 @@ async def test_our_placeholders_in_their_context_editing(memory):
     )
     for number in range(4):
         await agent.ainvoke(ask(f"Look up thing {number}"), THREAD)
+        await until(partial(archived, memory, number))
     shown = [message.text for message in model.calls[-1] if message.type == "tool"]
     assert [True, True, False, False] == [text.startswith("📎 [archived tool result: ") for text in shown]
     uuid = shown[0].split("result: ")[1][:36]

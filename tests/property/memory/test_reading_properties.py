@@ -20,10 +20,14 @@ WRITES = st.lists(
 )
 
 
+def owner(name: str) -> str | None:
+    """Whose a conversation is; the last one is nobody's."""
+    return None if name == NAMES[-1] else "u"
+
+
 async def write(memory: Memory, writes: list[tuple[str, str]]) -> None:
     for number, (name, verb) in enumerate(writes):
-        # The last name is nobody's.
-        chat = memory.conversation(name, user_id=None if name == NAMES[-1] else "u")
+        chat = memory.conversation(name, user_id=owner(name))
         match verb:
             case "record":
                 await chat.record(f"问 {number}", "答")
@@ -63,7 +67,7 @@ async def checked(writes: list[tuple[str, str]], limit: int) -> None:
         reader.entries = watched
         done = {name: [] for name in NAMES}
         for name in NAMES:
-            chat = memory.conversation(name)
+            chat = memory.conversation(name, user_id=owner(name))
             whole = list(await chat.log(limit=1000))
             ended = [one for one in whole if one.seq is not None]
             assert list(range(1, len(ended) + 1)) == [one.seq for one in ended]

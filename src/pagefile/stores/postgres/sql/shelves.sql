@@ -57,7 +57,7 @@ k.receipt
 
 -- fragment: made_for
 -- A handle without a user used to work for the owner of the conversation, whom the call names.
-coalesce(k.user_id, k.options #>> '{moment,owner}')
+coalesce(k.user_id, k.options -> 'moment' ->> 'owner')
 
 -- name: call_get
 SELECT {call} FROM context_calls AS k WHERE k.id = :id AND k.tenant = :tenant
