@@ -95,7 +95,7 @@ async def main() -> None:
             graph = build(memory)
             await ask(graph, "诺兰导演过什么？", "turn-1")
             await ask(graph, "你还记得他导演过什么吗？", "turn-2")
-            for turn in await memory.conversation("films").turns():
+            for turn in await memory.conversation("films", user_id="ada").turns():
                 tools_used = ", ".join(step.tool for step in turn.steps)
                 print(f"{turn.seq}. {turn.user} [{tools_used}] {turn.assistant}")
 

@@ -92,9 +92,9 @@ async def test_the_demo_says_the_same_every_time(settings, tmp_path):
         there = replace(settings, url=url)
         await fill_demo(there, people=ONE)
         async with Memory.open(settings=there) as memory:
-            turns = await memory.conversation("demo-travel").turns(limit=1000)
+            turns = await memory.conversation("demo-travel", user_id="demo-wei").turns(limit=1000)
             facts = await memory.facts("demo-wei", history=True)
-            cost = await memory.conversation("demo-travel").costs(limit=100)
+            cost = await memory.conversation("demo-travel", user_id="demo-wei").costs(limit=100)
         return (
             [(turn.user, turn.assistant, turn.steps, turn.at) for turn in turns],
             [(fact.text, fact.recorded) for fact in facts],
@@ -116,7 +116,7 @@ async def test_what_was_interrupted_is_written_whole(settings):
     report = await fill_demo(settings, people=ONE)
     assert report.turns == len(ONE[0].talks[0].turns())
     async with Memory.open(settings=settings) as memory:
-        turns = await memory.conversation("demo-travel").turns(limit=1000)
+        turns = await memory.conversation("demo-travel", user_id="demo-wei").turns(limit=1000)
         assert len(turns) == report.turns
         facts = await memory.facts("demo-wei", history=True)
         assert len(facts) == report.facts
