@@ -45,7 +45,7 @@ LIBRARY = Caller("the library")
 #: What may write to a conversation that nobody has begun, without beginning it. See OWNERSHIP.
 LOOSE = frozenset({"POST /v1/context", "Conversation.context"})
 #: What an id of a call is about, and the verbs that want a turn that is still open.
-ABOUT = {"turn_id": "turn", "turn": "turn", "call_id": "call", "uuid": "page"}
+ABOUT = {"turn_id": "turn", "turn": "turn", "call_id": "call", "uuid": "page", "page": "page"}
 CHANGING = ("step", "extend", "complete", "abort")
 FORGETTING = frozenset({"POST /v1/forget", "Memory.forget", "POST /inspector/erase"})
 

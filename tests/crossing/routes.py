@@ -13,7 +13,7 @@ from pagefile.service.inspector_door import KEY, TOKEN
 
 from .answers import Answer, parsed
 from .uploads import upload
-from .values import OUT, asked, filled, label, one_of, said, some
+from .values import OUT, asked, filled, label, now_and_then, one_of, said, some
 from .world import Ask, Caller, Named, Reach
 
 #: How often each is played, beside the others. A route that is not here has no recipe.
@@ -48,7 +48,8 @@ PAGE_FIELDS = {"q": asked, "uuid": some("page"), "call_id": some("call"), "open"
                "history": one_of(OUT, "1"), "after": some("page"), "lang": one_of(OUT, "zh"), "show": one_of(OUT, "dropped")}  # fmt: skip
 FORM_FIELDS = {"what": one_of("add", "edit", "retract", "undo"), "fact_id": some("fact"), "uuid": some("page"), "text": said,
                "pinned": one_of("yes", "no"), "revision": one_of("0", "1"), "category": label, "attribute": label, "message": asked,
-               "sample": one_of(OUT, OUT, "1"), "next": one_of("/inspector/conversations", "//elsewhere")}  # fmt: skip
+               "sample": one_of(OUT, OUT, "1"), "next": one_of("/inspector/conversations", "//elsewhere"),
+               "turn_id": now_and_then(some("turn")), "page": now_and_then(some("page"))}  # fmt: skip
 #: Keys that everybody sends: an answer that is kept for one must not be given to another.
 ONCE_KEYS = tuple(f"same-{number}" for number in range(40))
 
