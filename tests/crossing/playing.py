@@ -45,7 +45,7 @@ LIBRARY = Caller("the library")
 #: What may write to a conversation that nobody has begun, without beginning it. See OWNERSHIP.
 LOOSE = frozenset({"POST /v1/context", "Conversation.context"})
 #: What an id of a call is about, and the verbs that want a turn that is still open.
-ABOUT = {"turn_id": "turn", "turn": "turn", "call_id": "call", "uuid": "page"}
+ABOUT = {"turn_id": "turn", "turn": "turn", "call_id": "call", "uuid": "page", "page": "page"}
 CHANGING = ("step", "extend", "complete", "abort")
 FORGETTING = frozenset({"POST /v1/forget", "Memory.forget", "POST /inspector/erase"})
 
@@ -170,6 +170,8 @@ class Player:
         if again is None:
             _name_conversation(target, named, ask)
             viewer = viewer_of(caller, named, reach=target.reach)
+        if target.reach == "page" and viewer.whole and viewer.user is None:
+            ask.speaker = await self._on_behalf(viewer, named)
         sent, making = self._made(target, ask, caller, named, again and again[1])
         trace.append(f"{place} by {caller.called}: {sent}")
         answer = await making()
@@ -206,6 +208,12 @@ class Player:
         # The demo is filled in for whoever runs the service, which takes minutes; with a key it is refused.
         with_key = [one for one in world.callers if one.tenant is not None]
         return dice.choice(with_key if target.path == "/inspector/demo" else world.callers)
+
+    async def _on_behalf(self, viewer: Viewer, named: Named) -> Owner:
+        """Whose the words of an operator are: they say them for the owner of the conversation, who reads them there."""
+        heads = await self.memory.conversations(tenant=viewer.tenant, limit=10 * ROUND)
+        users = [head.scope.user for head in heads if head.scope.conversation == named.conversation]
+        return Owner(str(viewer.tenant), users[0] if users else None)
 
     async def _search(self, target: Route | Verb, answer: Answer, viewer: Viewer, sent: str) -> None:
         found = self.names.crossed(answer.text, viewer, sent)

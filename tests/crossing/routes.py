@@ -13,7 +13,7 @@ from pagefile.service.inspector_door import KEY, TOKEN
 
 from .answers import Answer, parsed
 from .uploads import upload
-from .values import OUT, asked, filled, label, one_of, said, some
+from .values import OUT, asked, filled, label, now_and_then, one_of, said, some
 from .world import Ask, Caller, Named, Reach
 
 #: How often each is played, beside the others. A route that is not here has no recipe.
@@ -27,7 +27,7 @@ WEIGHTS = {
     "GET /v1/conversations": 3, "GET /v1/conversations/conversation": 3, "GET /v1/session": 3, "GET /v1/log": 3,
     "POST /v1/checkpoints": 3, "GET /v1/checkpoints": 2, "GET /v1/resets": 1, "POST /v1/reset": 1, "POST /v1/facts": 5,
     "GET /v1/facts": 4, "GET /v1/facts/revisions": 3, "POST /v1/facts/undo": 2, "POST /v1/facts/import": 2,
-    "POST /v1/facts/retract": 3, "POST /v1/forget": 1, "GET /v1/export": 3, "POST /v1/import": 4, "POST /v1/settle": 1,
+    "POST /v1/facts/retract": 3, "POST /v1/forget": 3, "GET /v1/export": 3, "POST /v1/import": 4, "POST /v1/settle": 1,
     "GET /healthz": 1, "GET /readyz": 1, "GET /metrics": 1, "GET /openapi.json": 1, "GET /docs": 0.2, "GET /problems/{code}": 1,
     "GET /style.css": 1, "GET /": 2, "GET /index.json": 2, "GET /inspector": 1,
     "GET /inspector/conversations": 1, "GET /inspector/conversations.json": 1, "GET /inspector/conversation": 1,
@@ -48,7 +48,8 @@ PAGE_FIELDS = {"q": asked, "uuid": some("page"), "call_id": some("call"), "open"
                "history": one_of(OUT, "1"), "after": some("page"), "lang": one_of(OUT, "zh"), "show": one_of(OUT, "dropped")}  # fmt: skip
 FORM_FIELDS = {"what": one_of("add", "edit", "retract", "undo"), "fact_id": some("fact"), "uuid": some("page"), "text": said,
                "pinned": one_of("yes", "no"), "revision": one_of("0", "1"), "category": label, "attribute": label, "message": asked,
-               "sample": one_of(OUT, OUT, "1"), "next": one_of("/inspector/conversations", "//elsewhere")}  # fmt: skip
+               "sample": one_of(OUT, OUT, "1"), "next": one_of("/inspector/conversations", "//elsewhere"),
+               "turn_id": now_and_then(some("turn")), "page": now_and_then(some("page"))}  # fmt: skip
 #: Keys that everybody sends: an answer that is kept for one must not be given to another.
 ONCE_KEYS = tuple(f"same-{number}" for number in range(40))
 

@@ -145,6 +145,11 @@ def some(kind: str) -> Callable[[Ask], object]:
     return lambda ask: ask.some(kind) or "00000000-0000-4000-8000-000000000000"
 
 
+def now_and_then(recipe: Callable[[Ask], object]) -> Callable[[Ask], object]:
+    """Half of the time; else the call is about more than that."""
+    return lambda ask: OUT if ask.chance(0.5) else recipe(ask)
+
+
 def several(kind: str) -> Callable[[Ask], object]:
     def given(ask: Ask) -> object:
         found = {ask.some(kind) for _ in range(ask.dice.randrange(3))} - {None}
@@ -253,6 +258,10 @@ FIELDS: dict[str, Callable[[Ask], object]] = {
     "window_for": one_of(OUT),
     "window_tokens": one_of(OUT, 400, 6000, 30_000),
     # Where the same word means something else.
+    "POST /v1/forget turn_id": now_and_then(some("turn")),
+    "POST /v1/forget page": now_and_then(some("page")),
+    "Memory.forget turn_id": now_and_then(some("turn")),
+    "Memory.forget page": now_and_then(some("page")),
     "POST /v1/conversations/fork id": lambda ask: OUT if ask.chance(0.4) else conversation(ask),
     "POST /v1/turns/step call_id": one_of(OUT, "call_1", "call_2"),
     "POST /v1/turns/begin messages": opening,
@@ -287,7 +296,7 @@ FIELDS: dict[str, Callable[[Ask], object]] = {
 #: Fields that say whose memory is meant, and who calls; they are decided before all others.
 WHOSE = frozenset({"tenant", "user_id", "conversation_id", "Idempotency-Key"})
 #: Two ways to say the same: one of them is left out.
-EITHER = (({"messages"}, {"user", "assistant", "steps"}),)
+EITHER = (({"messages"}, {"user", "assistant", "steps"}), ({"page"}, {"turn_id"}))
 
 
 def value(place: str, name: str, ask: Ask) -> object:

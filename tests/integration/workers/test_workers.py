@@ -42,14 +42,24 @@ def cache():
         yield server.url
 
 
+def user_of(conversation):
+    """Who talks there, and so who reads it."""
+    return "李雷" if conversation == "shared" else conversation.replace("chat", "user")
+
+
 def turns_of(service, conversation):
-    items, after = [], 0
+    items, after, whose = [], 0, {"conversation_id": conversation, "user_id": user_of(conversation)}
     while True:
-        found = service.get("/v1/turns", conversation_id=conversation, after=after, limit=1000).json()
+        found = service.get("/v1/turns", **whose, after=after, limit=1000).json()
         items += found["items"]
         if found["next"] is None:
             return items
         after = found["next"]
+
+
+def checkpoints_of(service, conversation):
+    whose = {"conversation_id": conversation, "user_id": user_of(conversation)}
+    return service.get("/v1/checkpoints", **whose, limit=1000).json()["items"]
 
 
 def talk(service, client, turns, acknowledged, failures):
@@ -59,7 +69,7 @@ def talk(service, client, turns, acknowledged, failures):
             for chat in (f"chat-{client}", "shared"):
                 body = {
                     "conversation_id": chat,
-                    "user_id": "李雷" if chat == "shared" else f"user-{client}",
+                    "user_id": user_of(chat),
                     "id": f"{client}-{number}",
                     "user": f"问题 {client}-{number}",
                     "assistant": f"{WORDS} {client}-{number}",
@@ -98,7 +108,7 @@ def check_log(service, acknowledged):
         assert sorted(name for other, name in set(acknowledged) if other == chat) == sorted(
             turn["id"] for turn in turns
         )
-        made = service.get("/v1/checkpoints", conversation_id=chat, limit=1000).json()["items"]
+        made = checkpoints_of(service, chat)
         assert [one["version"] for one in made] == list(range(1, len(made) + 1))
         covered = [one["covered_through_seq"] for one in made]
         assert covered == sorted(set(covered))
@@ -123,10 +133,7 @@ def test_workers_give_what_one_gives(tmp_path, cache):
         assert "2-3" in hits[0]["items"][0]["text"]
         sums = {count(service.get("/metrics").text, 'pagefile_turns_total{status="done"}') for _ in range(9)}
         assert sums == {len(acknowledged) + 1}
-        checkpoints = sum(
-            len(service.get("/v1/checkpoints", conversation_id=chat, limit=1000).json()["items"])
-            for chat in {chat for chat, _ in acknowledged}
-        )
+        checkpoints = sum(len(checkpoints_of(service, chat)) for chat in {chat for chat, _ in acknowledged})
         assert checkpoints == count(service.get("/metrics").text, "pagefile_checkpoints_total") > 0
         assert service.stop() == 0, service.said
         assert "Traceback" not in service.said
