@@ -258,12 +258,12 @@ def check(client, load, *, may_cut=False):
     """
     assert load.promises, "nothing was acknowledged, so nothing was tested"
     assert may_cut or not any(lost for promise in load.promises for lost, _ in promise.cut)
-    for chat in sorted({sent.chat for sent in load.sent.values()}):
-        _check_conversation(client, load, chat)
+    for chat, user in sorted({(sent.chat, sent.user_id) for sent in load.sent.values()}):
+        _check_conversation(client, load, chat, user)
 
 
-def _check_conversation(client, load, chat):
-    turns = everything(client, "/v1/turns", chat)
+def _check_conversation(client, load, chat, user):
+    turns = everything(client, "/v1/turns", chat, user)
     by_key = {turn["metadata"]["key"]: turn for turn in turns}
     assert len(by_key) == len(turns), "a turn is there twice"
     for promise in load.promises:
@@ -280,7 +280,7 @@ def _check_conversation(client, load, chat):
         assert [tool for tool, _ in sent.steps] == [step["tool"] for step in turn["steps"]]
         for (_, result), step in zip(sent.steps, turn["steps"], strict=True):
             assert step["lost_chars"] or result == _whole(client, sent, step), "torn"
-    _check_order(turns, everything(client, "/v1/checkpoints", chat))
+    _check_order(turns, everything(client, "/v1/checkpoints", chat, user))
     if chat != SHARED:
         # One client waits for each answer: its turns stand as it sent them.
         numbers = [int(turn["metadata"]["key"].partition("-")[2]) for turn in turns]
@@ -305,11 +305,12 @@ def _whole(client, sent, step):
     return client.post("/v1/load", json=asked).json()["text"]
 
 
-def everything(client, path, chat):
-    """All of a list, page by page."""
+def everything(client, path, chat, user):
+    """All of a list of a user's conversation, page by page."""
+    asked = {"conversation_id": chat, "user_id": user, "limit": 1000}
     items, after = [], 0
     while after is not None:
-        answer = client.get(path, params={"conversation_id": chat, "after": after, "limit": 1000})
+        answer = client.get(path, params={**asked, "after": after})
         assert answer.is_success, answer.text
         items += answer.json()["items"]
         after = answer.json()["next"]

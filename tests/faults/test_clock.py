@@ -50,7 +50,7 @@ def test_the_clock_of_the_service_jumps_back_under_load(tmp_path, stopwatch, rea
         check(client, load)
         service.post("/v1/settle", timeout_s=20)
         for number in range(load.clients):
-            turns = everything(client, "/v1/turns", own(number))
+            turns = everything(client, "/v1/turns", own(number), f"user-{number}")
             said = [datetime.fromisoformat(turn["at"]) for turn in turns]
             # `at` is what the clock said, so it did go back; the order is not taken from it.
             assert any(later < earlier - timedelta(hours=1) for earlier, later in pairwise(said))

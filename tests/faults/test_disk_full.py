@@ -102,8 +102,8 @@ def reads_go_on(load, service):
     """Windows are handed out while nothing can be written, and what was recorded is read."""
     now = time.monotonic()
     load.wait(lambda: load.good_since(now, "context"), 30, "a window on a full disk")
-    promise = load.promises[0]
-    turns = service.get("/v1/turns", conversation_id=promise.sent.chat, limit=5)
+    sent = load.promises[0].sent
+    turns = service.get("/v1/turns", conversation_id=sent.chat, user_id=sent.user_id, limit=5)
     assert turns.is_success
-    assert promise.sent.user in [turn["user"] for turn in turns.json()["items"]]
+    assert sent.user in [turn["user"] for turn in turns.json()["items"]]
     assert service.get("/readyz").is_success

@@ -103,7 +103,7 @@ def chat_ends_properly(service):
     assert answer.status_code == 200
     last = answer.text.strip().split("\n\n")[-1]
     assert re.match(r"event: (error|done)\n", last), last
-    items = service.get("/v1/turns", conversation_id="chat", newest="true", limit=1).json()["items"]
+    items = service.get("/v1/turns", conversation_id="chat", **USER, newest="true", limit=1).json()["items"]
     assert items[0]["status"] == ("done" if "event: done" in last else "aborted")
 
 
