@@ -5,6 +5,7 @@ import logging
 import pytest
 
 from pagefile import Memory, Settings, SettingsError, StoreUnavailableError
+from pagefile.errors import StoreFullError
 from pagefile.ports import ChatModel
 from pagefile.settings import ArchiveSettings
 from pagefile.stores import InMemoryStore, SystemClock
@@ -41,6 +42,19 @@ async def test_an_archive_that_is_down_costs_only_the_middle_of_a_result(memory,
     assert any("archive was down" in note for note in window.receipt.degraded)
     assert "archive" in caplog.text
     assert (await memory.describe())["tier_failures"] == {"archive": 1}
+
+
+async def test_a_page_is_read_where_nothing_can_be_written(memory, store, caplog):
+    """A full disk: the load is not counted, which the log and the counts say, and its text comes."""
+    chat = memory.conversation("c")
+    turn = await chat.record("q", "a", steps=[{"tool": "t", "result": "盐 " * 20_000}])
+    store.fail(["page_keeper.touch"], error=StoreFullError())
+    with caplog.at_level(logging.ERROR, "pagefile"):
+        assert "盐 " * 20_000 == await chat.load(turn.steps[0].page)
+    assert "the archive tier failed" in caplog.text
+    assert 1 == memory.engine.failures["archive"]
+    store.mend()
+    assert 0 == (await chat.page(turn.steps[0].page)).loads
 
 
 async def test_a_page_that_cannot_be_read_stays_a_placeholder(memory, store):

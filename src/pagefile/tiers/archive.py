@@ -263,7 +263,11 @@ class Archive(Tier):
         found = await self._pages.load(scope, checked_uuid(uuid))
         self.loads += 1
         self._meter.count("pagefile_page_faults_total")
-        await self._keeper.touch(scope, [found[0].uuid], self._clock.now())
+        try:
+            await self._keeper.touch(scope, [found[0].uuid], self._clock.now())
+        except StoreError as error:
+            # The text is there: a full disk, on which nothing is counted, can still be read.
+            self.report(error)
         return found
 
     async def page(self, scope: Scope, uuid: str) -> Page:
