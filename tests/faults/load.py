@@ -279,7 +279,7 @@ def _check_conversation(client, load, chat, user):
         )
         assert [tool for tool, _ in sent.steps] == [step["tool"] for step in turn["steps"]]
         for (_, result), step in zip(sent.steps, turn["steps"], strict=True):
-            assert step["lost_chars"] or result == _whole(client, sent, step), "torn"
+            assert step["lost_chars"] or result == whole(client, sent, step), "torn"
     _check_order(turns, everything(client, "/v1/checkpoints", chat, user))
     if chat != SHARED:
         # One client waits for each answer: its turns stand as it sent them.
@@ -297,12 +297,14 @@ def _check_order(turns, checkpoints):
     assert created == sorted(set(created)), "time does not rise with the places"
 
 
-def _whole(client, sent, step):
+def whole(client, sent, step):
     """A tool's result with every byte of it, from its page if it has one."""
     if step["page"] is None:
         return step["result"]
     asked = {"conversation_id": sent.chat, "user_id": sent.user_id, "uuid": step["page"]}
-    return client.post("/v1/load", json=asked).json()["text"]
+    answer = client.post("/v1/load", json=asked)
+    assert answer.is_success, answer.text
+    return answer.json()["text"]
 
 
 def everything(client, path, chat, user):

@@ -8,9 +8,10 @@ import time
 
 import pytest
 
+from pagefile.stores.sqlite.reserve import MOST_BYTES
 from tests.integration.workers.serving import served
 
-from .load import Load, check
+from .load import Load, check, everything, whole
 from .test_kills import PLAIN
 
 pytestmark = [
@@ -26,11 +27,12 @@ FULL = frozenset({507, 503})
 
 @pytest.fixture
 def small_disk(tmp_path):
-    """A file system of its own with little room."""
+    """A file system of its own with little room: 4 MB beside what the database holds in reserve for erasures."""
     folder = tmp_path / "small"
     folder.mkdir()
+    size = f"size={4 * 2**20 + MOST_BYTES}"
     mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(folder)], capture_output=True, check=False
+        ["mount", "-t", "tmpfs", "-o", size, "tmpfs", str(folder)], capture_output=True, check=False
     )
     if mounted.returncode:
         pytest.skip(f"no file system can be mounted here: {mounted.stderr.decode().strip()}")
@@ -99,11 +101,11 @@ def refusals(load, since):
 
 
 def reads_go_on(load, service):
-    """Windows are handed out while nothing can be written, and what was recorded is read."""
+    """Windows are handed out while nothing can be written, and what was recorded is read, to the last byte of a tool's result."""
     now = time.monotonic()
     load.wait(lambda: load.good_since(now, "context"), 30, "a window on a full disk")
-    sent = load.promises[0].sent
-    turns = service.get("/v1/turns", conversation_id=sent.chat, user_id=sent.user_id, limit=5)
-    assert turns.is_success
-    assert sent.user in [turn["user"] for turn in turns.json()["items"]]
+    sent = next(one.sent for one in load.promises if one.cut and not one.cut[0][0])
+    turns = everything(service.client, "/v1/turns", sent.chat, sent.user_id)
+    (found,) = [turn for turn in turns if turn["user"] == sent.user]
+    assert [sent.steps[0][1]] == [whole(service.client, sent, step) for step in found["steps"]]
     assert service.get("/readyz").is_success
