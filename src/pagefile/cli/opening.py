@@ -10,7 +10,7 @@ import anyio
 import typer
 
 from pagefile.engine import Conversation, Memory
-from pagefile.engine.owning import on_behalf
+from pagefile.engine.owning import looked_up
 from pagefile.errors import NotFoundError
 from pagefile.settings import Settings
 from pagefile.settings.sources import DEFAULT, Loaded, load
@@ -111,7 +111,7 @@ async def _worked(settings: Settings, work: Callable[[Memory], Awaitable[T]]) ->
 async def whose(memory: Memory, conversation: str, user_id: str | None, tenant: str | None) -> Conversation:
     """A conversation as its owner sees it, unless another user is named."""
     named = memory.conversation(conversation, user_id=user_id, tenant=tenant).scope
-    owned = await on_behalf(memory.engine.store.reader, named)
+    owned = await looked_up(memory, named)
     return memory.conversation(conversation, user_id=owned.user, tenant=tenant)
 
 

@@ -1,8 +1,13 @@
 """Whose a conversation is: who may open it, and on whose behalf those look who look after all of a tenant."""
 
+from typing import TYPE_CHECKING
+
 from pagefile.ports import LogReader
 from pagefile.records import Scope
 from pagefile.stores.rules import check_owner
+
+if TYPE_CHECKING:
+    from pagefile.engine.memory import Memory
 
 
 async def check_opens(reader: LogReader, scope: Scope) -> None:
@@ -21,3 +26,8 @@ async def on_behalf(reader: LogReader, scope: Scope) -> Scope:
     if scope.user is not None or scope.conversation is None:
         return scope
     return await reader.owner(scope) or scope
+
+
+async def looked_up(memory: "Memory", scope: Scope) -> Scope:
+    """The same for whoever has a memory and looks at all of a tenant."""
+    return await on_behalf(memory.engine.store.reader, scope)

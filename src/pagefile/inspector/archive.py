@@ -6,7 +6,7 @@ Looking at a page here is no page fault: it is not counted as a load, because lo
 from dataclasses import dataclass
 
 from pagefile.engine import Memory
-from pagefile.engine.owning import on_behalf
+from pagefile.engine.owning import looked_up
 from pagefile.errors import InvalidTurnError, PagePurgedError
 from pagefile.inspector import places
 from pagefile.inspector.asking import Asked, chat_of
@@ -123,7 +123,7 @@ async def pin(memory: Memory, asked: Asked) -> str:
     page = await _page(memory, asked, uuid)
     if page.scope.conversation is None:
         raise InvalidTurnError("This page is in no conversation: there is no window to keep it in.")
-    scope = await on_behalf(memory.engine.store.reader, page.scope)
+    scope = await looked_up(memory, page.scope)
     chat = memory.conversation(page.scope.conversation, user_id=scope.user, tenant=scope.tenant)
     await chat.pin(uuid, pinned=pinned)
     return asked.here(places.PAGE, uuid=uuid, done="pinned" if pinned else "unpinned")

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from pagefile.engine import Conversation, Memory
 from pagefile.engine.explaining import Cost, Explanation
-from pagefile.engine.owning import on_behalf
+from pagefile.engine.owning import looked_up
 from pagefile.errors import InvalidTurnError, NotFoundError
 from pagefile.inspector import places
 from pagefile.inspector.asking import Asked, chat_of
@@ -69,7 +69,7 @@ async def called(memory: Memory, asked: Asked) -> tuple[Call, Conversation]:
     scope = call.scope
     if "user_id" in asked.bound and scope.user != asked.user_id:
         raise NotFoundError(f"There is no call {call_id!r}.")
-    scope = await on_behalf(memory.engine.store.reader, scope)
+    scope = await looked_up(memory, scope)
     return call, memory.conversation(scope.conversation or "", user_id=scope.user, tenant=scope.tenant)
 
 

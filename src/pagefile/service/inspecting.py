@@ -10,7 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
 from pagefile.engine import Memory
-from pagefile.engine.owning import on_behalf
+from pagefile.engine.owning import looked_up
 from pagefile.errors import AccessError, InvalidTurnError
 from pagefile.inspector import erasing, metrics, places, scripted, site, start
 from pagefile.inspector.asking import Asked, chat_of
@@ -66,7 +66,7 @@ async def _asked(request: Request, named: Named, fields: Mapping[str, str] | Non
     values = {**request.query_params, **(fields or {})}
     scope = Scope(named.tenant or DEFAULT_TENANT, named.user_id, named.conversation_id)
     # Whoever looks after a tenant looks at a conversation as its owner.
-    user = (await on_behalf(open_memory(request).engine.store.reader, scope)).user
+    user = (await looked_up(open_memory(request), scope)).user
     return Asked(named.tenant, user, named.conversation_id, values, frozenset(bound))
 
 

@@ -11,7 +11,7 @@ from fastapi.responses import StreamingResponse
 from pydantic import ValidationError
 
 from pagefile.engine import Memory
-from pagefile.engine.owning import on_behalf
+from pagefile.engine.owning import looked_up
 from pagefile.engine.transfer import export_lines, import_from
 from pagefile.errors import StoreFullError, TransferError
 from pagefile.records import DEFAULT_TENANT, Scope
@@ -52,7 +52,7 @@ async def export(memory: MemoryOf, params: Annotated[ExportParams, Query()]) -> 
     """
     memory.engine.check_open()
     named = Scope(params.tenant or DEFAULT_TENANT, params.user_id, params.conversation_id)
-    scope = await on_behalf(memory.engine.store.reader, named)
+    scope = await looked_up(memory, named)
     await memory.engine.write_calls()
     headers = {"Content-Disposition": 'attachment; filename="pagefile-export.jsonl"'}
     return StreamingResponse(_chunks(memory, scope), media_type=LINES, headers=headers)
