@@ -155,7 +155,8 @@ class Broken:
 
         if name == "min_messages":
             return 10
-        return fail
+        # That erasures are to be followed is only noted.
+        return (lambda _: None) if name == "follow" else fail
 
 
 @pytest.mark.parametrize(
