@@ -91,7 +91,7 @@ DELETE FROM conversation_episodes AS e USING conversations AS c
 WHERE e.conversation_id = c.conversation_id AND e.tenant = c.tenant AND c.tenant = :tenant
 
 -- name: erase_episodes_of_conversation
-{of_conversations} AND c.conversation_id = :conversation AND (:user IS NULL OR c.user_id IS NULL OR c.user_id = :user)
+{of_conversations} AND c.conversation_id = :conversation AND (:user IS NULL OR c.user_id = :user)
 
 -- name: erase_episodes_of_user
 {of_conversations} AND c.user_id = :user

@@ -46,7 +46,8 @@ WHERE place IN (SELECT place FROM conversation_episodes WHERE maker = :maker LIM
 
 -- name: erase_episodes_of_conversation
 DELETE FROM conversation_episodes WHERE tenant = :tenant AND conversation_id = :conversation
-AND (:user IS NULL OR user_id IS NULL OR user_id = :user)
+AND (:user IS NULL OR EXISTS (
+  SELECT 1 FROM conversations AS c WHERE c.tenant = :tenant AND c.conversation_id = :conversation AND c.user_id = :user))
 
 -- name: erase_episodes_of_user
 DELETE FROM conversation_episodes WHERE place IN (
