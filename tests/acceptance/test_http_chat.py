@@ -275,7 +275,7 @@ async def test_a_key_chats_for_nobody_else(tmp_path):
             assert "done" == events_in(answer.text)[-1][0]
     assert "42" not in json.dumps(stub.requests)
     async with Memory.open(settings=chosen) as memory:
-        (turn,) = await memory.conversation("own", tenant="clinic").turns()
+        (turn,) = await memory.conversation("own", user_id="ada", tenant="clinic").turns()
     assert ("ada", "done") == (turn.scope.user, turn.status)
 
 

@@ -37,7 +37,7 @@ async def test_a_span_for_every_request(spans):
     async with serving(settings) as client:
         caller = {"traceparent": f"00-{CALLER}-b7ad6b7169203331-01"}
         await client.post("/v1/turns", json=SAID, headers=caller)
-        await client.get("/v1/turns", params={"conversation_id": SAID["conversation_id"]})
+        await client.get("/v1/turns", params={name: SAID[name] for name in ("conversation_id", "user_id")})
         await client.post("/v1/turns", json={})
         await client.get("/nowhere/青霉素")
     made = spans.get_finished_spans()
@@ -74,7 +74,7 @@ async def test_a_line_for_every_request(capsys, kind):
     logs.write_logs(service)
     async with serving(Settings(url="memory://", service=service)) as client:
         await client.post("/v1/turns", json=SAID)
-        await client.get("/v1/turns", params={"conversation_id": SAID["conversation_id"]})
+        await client.get("/v1/turns", params={name: SAID[name] for name in ("conversation_id", "user_id")})
     text = capsys.readouterr().err
     assert not [word for word in PRIVATE if word in text]
     if kind == "json":

@@ -171,9 +171,13 @@ class Conversation:
         number = len(turn.steps) if isinstance(turn, Turn) else uuid4().int % 1_000_000_000
         given = {"tool": tool, "input": input, "result": result, "call_id": call_id}
         raw = checked_step(given, turn_id, number, self._engine.settings.max_result_chars)
-        step, epoch = await self._kept(raw, turn_id, True)
-        change = AddStep(self._scope, turn_id, step, step_tokens(step), epoch)
-        changed = await self._written(turn_id, (step,), self._engine.store.log.advance(change))
+
+        async def write() -> Turn:
+            step, epoch = await self._kept(raw, turn_id, True)
+            change = AddStep(self._scope, turn_id, step, step_tokens(step), epoch)
+            return await self._written(turn_id, (step,), self._engine.store.log.advance(change))
+
+        changed = await self._behind_erasures(write)
         self._remember_open(changed)
         return changed
 
@@ -554,7 +558,7 @@ class Conversation:
             return epochs[-1]
 
         kept = await self._engine.absorb_step(self._scope, step, turn_id, admit)
-        return kept, epochs[0] if epochs else None
+        return kept, epochs[-1] if epochs else None
 
     async def _admitted(self, turn_id: str | None) -> int:
         """The epoch in which a turn is written to, or a new one written; raises where the log would refuse it."""
