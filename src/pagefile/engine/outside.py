@@ -54,7 +54,8 @@ def sound_candidates(
     offered: object, taken: Callable[[str], bool]
 ) -> tuple[list[Candidate], ValueError | None]:
     """Those that can stand in a window, and one error about all the others."""
-    if not isinstance(offered, Sequence) or isinstance(offered, str | bytes):
+    # A candidate is a sequence itself, and not one of candidates.
+    if not isinstance(offered, Sequence) or isinstance(offered, str | bytes | Candidate):
         raise TypeError(f"offer() returned {shortened(offered)}: return a list of candidates")
     sound: dict[str, Candidate] = {}
     wrong: list[str] = []
@@ -91,7 +92,7 @@ def _checked(one: object, taken: Callable[[str], bool]) -> Candidate:
 
 
 def _check_forms(forms: object) -> None:
-    if not isinstance(forms, tuple | list):
+    if not isinstance(forms, tuple | list) or isinstance(forms, Form):
         raise TypeError(f"forms is {shortened(forms)}: give a tuple of forms")
     for form in cast("Sequence[object]", forms):
         if not isinstance(form, Form):

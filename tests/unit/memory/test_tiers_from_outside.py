@@ -90,7 +90,10 @@ async def complaint(tier, *, kept=()):
 # -- what is offered ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("answer", [None, "a text", b"bytes", 7, {"id": "a"}, iter(())])
+@pytest.mark.parametrize(
+    "answer",
+    [None, "a text", b"bytes", 7, {"id": "a"}, iter(()), Candidate("a", "extra", (Form(1, text="x"),))],
+)
 async def test_what_is_no_list_of_candidates_is_refused_as_a_whole(answer):
     """The note says what came, and what should have come."""
     note = await complaint(offering(lambda _: answer))
@@ -108,6 +111,7 @@ async def test_what_is_no_list_of_candidates_is_refused_as_a_whole(answer):
         (Candidate("a", "instructions", (Form(1, text="x"),)), "'instructions'"),
         (Candidate("a", "safety", (Form(10**6, text="x"),)), "'safety'"),
         (Candidate("a", "recent", (Form(1, text="x"),)), "'recent'"),
+        (Candidate("a", "extra", Form(1, text="x")), "give a tuple of forms"),
         (Candidate("", "extra", (Form(1, text="x"),)), "id is empty"),
         (Candidate(7, "extra", (Form(1, text="x"),)), "id must be text"),
         (Candidate("a\udc80", "extra", (Form(1, text="x"),)), "id is not valid Unicode"),
