@@ -12,6 +12,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pagefile import Memory, PagefileError, Settings, TransferError
+from pagefile.engine.owning import looked_up
+from pagefile.records import Scope
 from pagefile.settings import ArchiveSettings
 from pagefile.standalone import format_memory_for_injection, get_memory_data
 from pagefile.text.facts_data import given_facts, sections
@@ -76,7 +78,9 @@ async def imported(
 async def looked_at(memory: Memory) -> None:
     """Every recorded call explained, every change of facts read: or an error that says why not."""
     for place in ("甲/1", "乙:2", "丙"):
-        chat = memory.conversation(place)
+        # Whose it is, the damaged line may have changed.
+        scope = await looked_up(memory, Scope("default", None, place))
+        chat = memory.conversation(place, user_id=scope.user)
         for call in await chat.calls():
             with suppress(PagefileError):
                 await chat.explain(call.id)

@@ -198,7 +198,7 @@ class Memory:
         limit: int = 100,
         after: str | None = None,
     ) -> Listing[Head]:
-        """Conversations, the most recently written first; `next` of the result continues as `after`."""
+        """Conversations, the most recently used first, also where only a window was asked for; `next` continues as `after`."""
         self.engine.check_open()
         at_least(1, limit, "limit")
         query = HeadQuery(Scope(_tenant(tenant), user_id), limit + 1, cursor(after))
