@@ -25,6 +25,9 @@ FIRST ?= 1
 unexport PYRIGHT_PYTHON_FORCE_VERSION
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
+# The tests start hundreds of processes: where no bytecode is kept, each of them compiles everything once more.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help setup serve test check bench soak races wheel fuzz findings docs traceability lock format clean
 
