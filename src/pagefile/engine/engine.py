@@ -406,12 +406,13 @@ class Engine:
         cache, version = self.cache, erased_version(receipt.at)
         if cache is None:
             return ()
-        for name in receipt.conversations:
-            if not await cache.erase(Scope(receipt.scope.tenant, None, name), version=version):
-                return (
-                    f"session values in the cache, which cannot be reached: they are gone after {SESSION_TTL_S // 60} minutes",
-                )
-        return ()
+        scopes = [Scope(receipt.scope.tenant, None, name) for name in receipt.conversations]
+        erased = [await cache.erase(scope, version=version) for scope in scopes]
+        if all(erased):
+            return ()
+        return (
+            f"session values in the cache, which cannot be reached: they are gone after {SESSION_TTL_S // 60} minutes",
+        )
 
     # -- failing ------------------------------------------------------------------------------------------------------
 

@@ -76,3 +76,24 @@ async def test_no_sample_of_an_emptied_table_is_left(server):
         await plain.close()
         await memory.engine.erase(Scope("default", "ada"), scrub=True)
     assert [] == files_with(server.folder / "data" / "base", "SAMPLED")
+
+
+async def test_a_role_that_does_not_own_the_tables_is_told(server):
+    """VACUUM passes over them with a warning; the receipt says what is left, and who can do it."""
+    url, base = server.url(schema="owned"), server.folder / "data" / "base"
+    async with Memory.open(url, settings=PLAIN) as memory:
+        await told(memory, "OWNED")
+        advice = (await memory.describe())["store"]["advice"]
+    plain = await asyncpg.connect(url.partition("?")[0])
+    await plain.execute(advice.partition(": ")[2].replace("…", "pagefile_service"))
+    service = url.replace(f"postgres:{server.password}", "pagefile_service:pagefile_service")
+    async with Memory.open(service, settings=PLAIN) as memory:
+        receipt = await memory.engine.erase(Scope("default", "ada"), scrub=True)
+        assert scrubbing.OWNED in receipt.pending
+    await plain.execute("CHECKPOINT")
+    await plain.close()
+    assert [] != files_with(base, "OWNED")
+    async with Memory.open(url, settings=PLAIN) as memory:
+        receipt = await memory.engine.erase(Scope("default", "ada"), scrub=True)
+        assert scrubbing.OWNED not in receipt.pending
+    assert [] == files_with(base, "OWNED")

@@ -8,7 +8,7 @@ import pytest
 from pagefile import Memory, Settings
 from pagefile.ports import Summarizer
 from pagefile.settings import EmbedderSettings, MemorySettings
-from pagefile.testing import HashingEmbedder
+from pagefile.testing import FakeClock, HashingEmbedder, InMemorySessions
 from pagefile.text import facts as fact_texts
 from pagefile.text import words
 from pagefile.tiers.episodes import Episodes
@@ -86,3 +86,29 @@ async def test_vectors_that_are_known_by_texts_are_forgotten(erased):
         assert len(facts._vectors) == ("tenant" not in erased)
         assert not episodes.derivation.vectors._questions
         assert words._remembered.cache_info().currsize == fact_texts._said.cache_info().currsize == 0
+
+
+class _RefusesOnce(InMemorySessions):
+    """A cache whose first erasure runs into a time-out."""
+
+    refused = False
+
+    async def erase(self, scope, *, version):
+        if not self.refused:
+            self.refused = True
+            return False
+        return await super().erase(scope, version=version)
+
+
+async def test_a_session_that_could_not_be_erased_leaves_no_other_behind():
+    """The others are erased, and the receipt says that one may be left."""
+    cache = _RefusesOnce(FakeClock())
+    async with Memory.open("memory://", settings=SETTINGS) as memory:
+        chats = [memory.conversation(name, user_id="u") for name in ("a", "b", "c")]
+        for chat in chats:
+            await chat.record("Hi.", "Hello.")
+            await cache.put(chat.scope, {"is": "there"}, version=1)
+        memory.engine.cache = cache
+        receipt = await memory.forget(user_id="u")
+        assert 1 == len([chat for chat in chats if await cache.get(chat.scope)])
+    assert 1 == len([line for line in receipt.pending if "cache" in line])

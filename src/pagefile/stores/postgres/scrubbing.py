@@ -14,6 +14,11 @@ LOGGED = (
 )
 #: Before that, what an erasure leaves.
 FREED = "PostgreSQL's table files, which keep the bytes of deleted rows: `pagefile forget … --scrub` rewrites them"
+#: What VACUUM passes over with a warning: it rewrites the tables of its own role alone.
+OWNED = (
+    "PostgreSQL's table files, which keep the bytes of deleted rows: run `pagefile forget … --scrub` with the URL of the role "
+    "that owns the tables"
+)
 #: What a transaction that does not end keeps.
 WATCHED = (
     "rows that a transaction on the server can still see: end it, then run `pagefile forget … --scrub` again"
@@ -29,13 +34,12 @@ async def scrub(connection: Connection) -> Sequence[str]:
     """Rewrite our tables, samples of their values in the statistics too; says what may not be done with the role of the URL."""
     raw = connection.raw
     watched = await _watched(connection)
-    rows = await raw.fetch(
-        "SELECT current_schema(), tablename FROM pg_tables WHERE schemaname = current_schema()"
-    )
+    before = await _files(connection)
+    rows = list(before)
     for schema, table in rows:
         await raw.execute(f"VACUUM (FULL, ANALYZE) {quoted(schema)}.{quoted(table)}", timeout=_LONGEST_S)
-    left = [LOGGED, *([WATCHED] if watched else [])]
-    # A VACUUM that is not allowed is a warning; whether it is, only the owner of the catalogue knows.
+    kept = set(before.items()) & set((await _files(connection)).items())
+    left = [LOGGED, *([WATCHED] if watched else []), *([OWNED] if kept else [])]
     if not await raw.fetchval("SELECT rolsuper FROM pg_roles WHERE rolname = current_user"):
         return [
             *left,
@@ -53,6 +57,15 @@ async def scrub(connection: Connection) -> Sequence[str]:
     except FORBIDDEN:
         left.append("files that the server has not written yet: its next checkpoint does")
     return left
+
+
+async def _files(connection: Connection) -> dict[tuple[str, str], int]:
+    """The file of each of our tables: another one once it is rewritten."""
+    found = await connection.raw.fetch(
+        "SELECT n.nspname, r.relname, r.relfilenode::bigint FROM pg_class AS r JOIN pg_namespace AS n ON n.oid = r.relnamespace"
+        " WHERE r.relkind = 'r' AND n.nspname = current_schema()"
+    )
+    return {(schema, table): number for schema, table, number in found}
 
 
 async def _watched(connection: Connection) -> bool:

@@ -50,7 +50,6 @@ def session_values(scope: Scope, value: JsonObject) -> Values:
 
 def value_of(row: Row, scope: Scope) -> session.SessionValue:
     """A session as it is now: the columns of the statement `session_get` behind the first two."""
-    """The value as it is now, from the columns of the statement `session_get` behind the first two."""
     put, changed, turns, anew, user, agent, answer, checkpoint_id, summary = row
     value: session.SessionValue = (
         session.blank(Scope(scope.tenant, user, scope.conversation)) if put is None else from_json(put)

@@ -121,8 +121,8 @@ class Writer(_Lane):
         return cast("T", await self._run(_Job(function, purge=purge)))
 
     async def run_alone(self, function: Callable[[Connection], T]) -> T:
-        """The result of a function that begins and ends its own transactions; everybody else waits for it."""
-        return cast("T", await self._run(_Job(function, alone=True)))
+        """The result of an erasure that begins and ends its own transactions; everybody else waits for it."""
+        return cast("T", await self._run(_Job(function, alone=True, purge=True)))
 
     def _cancel(self, job: _Job) -> None:
         with self._lock:

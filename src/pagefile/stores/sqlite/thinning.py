@@ -22,7 +22,7 @@ from pagefile.stores.sqlite.reserve import Reserve
 from pagefile.stores.sqlite.rows import Values, keys
 
 T = TypeVar("T")
-#: Rows of a piece, at first: half as many each time that there is no room for them.
+#: Rows of a piece, at first: a quarter of them each time that there is no room.
 _ROWS = 256
 #: What SQLite says when a write finds no room: a full disk, or a quota.
 _NO_ROOM = (apsw.FullError, apsw.IOError)
@@ -70,10 +70,11 @@ class Eraser:
         left, _ = self._piece(lambda connection, _: erase(connection, scope), 1)
         return {table: count + counts.get(table, 0) for table, count in left.items()}, tuple(gone)
 
-    def too_full(self) -> StoreFullError:
-        """What to do when even the smallest piece does not fit."""
+    def too_full(self, error: Exception | None = None) -> StoreFullError:
+        """What to do when even the smallest piece does not fit; a quota and a broken disk look alike, so SQLite's words are named."""
+        said = "" if error is None else f" ({error})"
         return StoreFullError(
-            f"The disk of {self._place!r} is so full that not everything could be erased: free some megabytes, and erase it "
+            f"The disk of {self._place!r} is so full{said} that not everything could be erased: free some megabytes, and erase it "
             "once more. What is erased by now stays erased, and nothing else was touched."
         )
 
@@ -95,7 +96,7 @@ class Eraser:
         try:
             return self._written(lambda connection: work(connection, rows))
         except _NO_ROOM as error:
-            raise self.too_full() from error
+            raise self.too_full(error) from error
         finally:
             self._fold()
 

@@ -21,7 +21,9 @@ SELECT
     THEN format('CREATE ROLE pagefile_service LOGIN PASSWORD ''…'' NOSUPERUSER NOBYPASSRLS;'
       ' GRANT USAGE ON SCHEMA %1$s TO pagefile_service;'
       ' GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA %1$s TO pagefile_service;'
-      ' GRANT USAGE ON ALL SEQUENCES IN SCHEMA %1$s TO pagefile_service;', {our_schema}::regnamespace)
+      ' GRANT USAGE ON ALL SEQUENCES IN SCHEMA %1$s TO pagefile_service;'
+      ' ALTER DEFAULT PRIVILEGES IN SCHEMA %1$s GRANT SELECT, INSERT, UPDATE, DELETE ON TABLES TO pagefile_service;'
+      ' ALTER DEFAULT PRIVILEGES IN SCHEMA %1$s GRANT USAGE ON SEQUENCES TO pagefile_service;', {our_schema}::regnamespace)
     ELSE o.mended END
 FROM pg_roles AS u, (
   SELECT coalesce(array_agg(r.relname::text ORDER BY r.relname), ARRAY[]::text[]) AS tables, string_agg(
