@@ -19,6 +19,8 @@ from pathlib import Path
 from types import CodeType
 from typing import Any
 
+import anyio
+import asyncpg
 import pytest
 import typer
 import yaml
@@ -26,6 +28,7 @@ import yaml
 from pagefile.cli import serve
 from pagefile.settings import Settings
 from pagefile.settings.sources import load
+from pagefile.testing.postgres import PostgresServer
 from tests.acceptance.cli_calling import pagefile
 from tests.acceptance.http_server import listening
 
@@ -33,7 +36,7 @@ from .pages import ROOT, Block
 from .servers import SERVICE
 
 #: What runs, or is held against what exists; anything else needs another word in front of it.
-RUN = {"python", "console", "bash", "sh", "toml", "yaml", "json"}
+RUN = {"python", "console", "bash", "sh", "sql", "toml", "yaml", "json"}
 #: What is only shown: outputs, pictures made of characters, a settings file that is deliberately wrong.
 SHOWN = {"text", "html", "diff"}
 COLUMNS = "92"
@@ -47,6 +50,7 @@ class Player:
         """`addresses` says what really stands behind the addresses that the pages name."""
         self._addresses = dict(addresses)
         self._stack = stack
+        self._superuser: str | None = None
         self._names: dict[str, Any] = {"__name__": "__main__"}
         self._environ: dict[str, str] = {}
         # As with a program: what lies beside it can be imported, and is gone afterwards.
@@ -76,6 +80,8 @@ class Player:
                 self._run_console(block)
             case "sh":
                 _check_shell(block)
+            case "sql":
+                self._run_sql(block)
             case "toml" | "yaml":
                 self._check_settings(block)
             case "json":
@@ -85,6 +91,12 @@ class Player:
                     f"{block.where}: a block must say what it is, see docs/README.md"
                 )
                 assert "$ pagefile" not in block.text, f"{block.where}: a transcript is a ```console block"
+
+    def _run_sql(self, block: Block) -> None:
+        """As the superuser of a PostgreSQL that the blocks of the page share; each line may be a statement of its own."""
+        if self._superuser is None:
+            self._superuser = self._stack.enter_context(PostgresServer()).url()
+        anyio.run(_executed, self._superuser, block.text)
 
     # -- addresses ---------------------------------------------------------------------------------------------
 
@@ -259,6 +271,15 @@ def _tidy(text: str) -> list[str]:
 
 
 # -- what is not run but held against what exists ---------------------------------------------------------------------
+
+
+async def _executed(url: str, text: str) -> None:
+    connection = await asyncpg.connect(url)
+    try:
+        for statement in filter(str.strip, text.split(";\n")):
+            await connection.execute(statement)
+    finally:
+        await connection.close()
 
 
 def _check_json(block: Block) -> None:
