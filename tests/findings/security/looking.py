@@ -8,6 +8,7 @@ import asyncpg
 
 from pagefile import Settings
 from pagefile.settings import ArchiveSettings, EmbedderSettings
+from pagefile.stores.postgres.place import Place
 
 NO_VECTORS = EmbedderSettings(name="none")
 #: Small results become pages, so that a test need not write large ones.
@@ -41,8 +42,9 @@ async def _tables_of_postgres(url: str, text: str) -> list[str]:
     connection = await asyncpg.connect(url.partition("?")[0])
     try:
         tables = await connection.fetch(
-            "SELECT table_schema, table_name FROM information_schema.tables"
-            " WHERE table_schema NOT IN ('pg_catalog', 'information_schema')"
+            "SELECT table_schema, table_name FROM information_schema.tables WHERE table_schema = $1",
+            # The schemas beside it are those of other tests.
+            Place.of(url).schema,
         )
         found = []
         for schema, name in tables:
