@@ -53,7 +53,7 @@ def _inside(value: object, depth: int) -> Iterator[re.Pattern[str]]:
 def _inline() -> dict[str, re.Pattern[str]]:
     found: dict[str, re.Pattern[str]] = {}
     for source in sources():
-        for node, function in source.nodes():
+        for node, function in source.nodes:
             match node:
                 case ast.Call(
                     func=ast.Attribute(value=ast.Name(id="re"), attr=name),

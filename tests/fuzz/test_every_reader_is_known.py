@@ -90,7 +90,7 @@ READERS: dict[str, str] = {
 def reading(source: Source) -> list[Finding]:
     """Where a format is read."""
     found: list[Finding] = []
-    for node, function in source.nodes():
+    for node, function in source.nodes:
         match node:
             case ast.Call(func=ast.Attribute(value=ast.Name(id=module), attr=name)) if name in READING:
                 if name not in {"load", "loads"} or module in _JSON_LIKE:

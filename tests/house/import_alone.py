@@ -1,4 +1,6 @@
-"""Run in a fresh interpreter: imports every module of Pagefile, each room as if it were the first, and prints how it went.
+"""Run in a fresh interpreter: imports every module of Pagefile and prints how it went.
+
+With nothing hidden, each room is imported as if it were the first; what a missing module does, the order does not change.
 
 Usage: python -I -B import_alone.py [MODULE TO HIDE]...
 """
@@ -29,7 +31,8 @@ room = ""
 for name in names:
     if name.rpartition(".")[2] == "__main__":
         continue
-    if room != (room := ".".join(name.split(".")[:2])):
+    before, room = room, ".".join(name.split(".")[:2])
+    if room != before and not (hidden and before):
         for loaded in [known for known in sys.modules if known.partition(".")[0] == "pagefile"]:
             del sys.modules[loaded]
     try:

@@ -4,6 +4,7 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -41,21 +42,21 @@ class Source:
 
     path: str
     tree: ast.Module
+    #: Every node with the qualified name of the function it stands in, "" at module level.
+    nodes: tuple[tuple[ast.AST, str], ...]
 
     @classmethod
     def of(cls, text: str, path: str = "sample.py") -> "Source":
-        return cls(path, ast.parse(text))
-
-    def nodes(self) -> Iterator[tuple[ast.AST, str]]:
-        """Every node with the qualified name of the function it stands in, "" at module level."""
-        return _walk(self.tree, "", inside=False)
+        tree = ast.parse(text)
+        return cls(path, tree, tuple(_walk(tree, "", inside=False)))
 
     def finding(self, node: ast.AST, function: str, what: str) -> Finding:
         return Finding(self.path, getattr(node, "lineno", 0), function, what)
 
 
+@cache
 def sources() -> list[Source]:
-    """Every module of the package."""
+    """Every module of the package, parsed once for all tests."""
     return [
         Source.of(file.read_text(encoding="utf-8"), file.relative_to(SOURCE).as_posix())
         for file in sorted(SOURCE.rglob("*.py"))
@@ -65,7 +66,7 @@ def sources() -> list[Source]:
 def environment_reads(source: Source) -> list[Finding]:
     """Where a module touches the process environment."""
     found: list[Finding] = []
-    for node, function in source.nodes():
+    for node, function in source.nodes:
         match node:
             case ast.Attribute(value=ast.Name(id="os"), attr=name) if name in _ENVIRONMENT:
                 found.append(source.finding(node, function, f"os.{name}"))
@@ -81,7 +82,7 @@ def environment_reads(source: Source) -> list[Finding]:
 def broad_excepts(source: Source) -> list[Finding]:
     """Handlers that catch everything and may swallow it; one that ends by raising again swallows nothing."""
     found: list[Finding] = []
-    for node, function in source.nodes():
+    for node, function in source.nodes:
         match node:
             case ast.ExceptHandler(type=caught, body=[*_, last]) if not _raises(last):
                 names = {"everything"} if caught is None else _names(caught) & _BROAD
@@ -95,7 +96,7 @@ def broad_excepts(source: Source) -> list[Finding]:
 def hidden_imports(source: Source) -> list[Finding]:
     """Imports inside functions."""
     found: list[Finding] = []
-    for node, function in source.nodes():
+    for node, function in source.nodes:
         if not function:
             continue
         match node:
@@ -114,7 +115,7 @@ def foreign_strings(source: Source) -> list[Finding]:
     """SQL or HTML over three lines that stands in a Python string; docstrings may quote it."""
     prose = _prose(source)
     found: list[Finding] = []
-    for node, function in source.nodes():
+    for node, function in source.nodes:
         text = _text(node)
         if text is None or id(node) in prose or _lines(node, text) <= _MAX_FOREIGN_LINES:
             continue
@@ -129,7 +130,7 @@ def parsed_renderings(source: Source) -> list[Finding]:
     """Where a module knows how a window is rendered: our own tags in a string, or messages cut where the prefix ends."""
     prose = _prose(source)
     found: list[Finding] = []
-    for node, function in source.nodes():
+    for node, function in source.nodes:
         text = None if id(node) in prose else _text(node)
         if isinstance(node, ast.Constant) and text is not None and _TAGS.search(text):
             found.append(source.finding(node, function, "tags"))

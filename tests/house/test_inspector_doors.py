@@ -21,7 +21,7 @@ _ENGINE = {"engine", "_engine"}
 def behind_the_verbs(source: Source) -> list[Finding]:
     """Where a module reaches through a memory to what lies behind it, or takes something from there."""
     found: list[Finding] = []
-    for node, function in source.nodes():
+    for node, function in source.nodes:
         match node:
             case ast.Attribute(attr=name) if name in _ENGINE:
                 found.append(source.finding(node, function, f".{name}"))

@@ -8,7 +8,6 @@ from pagefile.errors import MissingExtraError, SettingsError
 from pagefile.ports import Near
 from pagefile.stores import InMemoryStore, open_vectors
 from pagefile.stores.milvus import Place
-from pagefile.stores.milvus.naming import clipped
 from pagefile.stores.milvus.recent import Recent, Written
 from pagefile.testing import FlakyStore
 from pagefile.testing.contracts.vectors import vector
@@ -80,15 +79,6 @@ def test_a_missing_package_is_named(store, monkeypatch):
     monkeypatch.setitem(sys.modules, "pymilvus", None)
     with pytest.raises(MissingExtraError, match=r"pagefile\[milvus\]"):
         open_vectors("milvus://host", store)
-
-
-def test_texts_are_clipped_to_bytes():
-    """And never within a character."""
-    assert "abc" == clipped("abc", 3)
-    assert "高" == clipped("高血压", 5)
-    assert "高血" == clipped("高血压", 6)
-    assert "?x" == clipped("\ud800x", 9)
-    assert 65_535 >= len(clipped("😀" * 65_535, 65_535).encode())
 
 
 def test_what_was_written_a_moment_ago_is_known():
