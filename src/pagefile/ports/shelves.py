@@ -173,6 +173,15 @@ class SessionCache(ABC):
         Whoever read the value before the conversation was erased may put it back afterwards: that is what is refused.
         """
 
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """What it is called in a receipt, and where erasures note what it has carried out; without a password."""
+
+    @abstractmethod
+    async def kept(self) -> list[Scope]:
+        """The conversations of which there is a value; raises `StoreUnavailableError` when it cannot say."""
+
     @abstractmethod
     async def close(self) -> None:
         """Let go; from then on nothing is found or kept. Twice is the same as once."""
