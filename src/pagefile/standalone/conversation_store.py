@@ -7,7 +7,7 @@ the conversation's checkpoint: the row of `conversation_summaries` and that of `
 
 import json
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar, Final, Literal, NotRequired, TypedDict
@@ -44,6 +44,7 @@ _ROLES: Final[dict[str, Role]] = {
 _DONE: Final[frozenset[Status]] = frozenset({"done"})
 _OPEN: Final[frozenset[Status]] = frozenset({"open"})
 _BATCH = 500
+_NEWEST = 20
 #: Behind every turn.
 _NO_END = 2**62
 #: Conversations whose messages are counted along, and whose listings are remembered.
@@ -279,6 +280,18 @@ class ConversationStore:
                 seq = batch[-1].seq or seq
             if len(batch) < _BATCH:
                 return
+
+    async def standing(self, conversation_id: str, ids: Collection[str]) -> dict[str, Turn]:
+        """Those of some turns that the log has with their words, done or open: neither erased nor given up."""
+        scope = await self.owned(conversation_id)
+        query = EntryQuery(scope, statuses=_DONE | _OPEN, limit=_NEWEST, newest=True)
+        newest = await self.engine.store.reader.entries(query)
+        found = {turn.id: turn for turn in newest if isinstance(turn, Turn) and turn.id in ids}
+        # Most often it was written just now: only for others the whole conversation is read.
+        if len(found) < len(ids):
+            async for batch in self.turns_after(scope, 0):
+                found |= {turn.id: turn for turn in batch if turn.id in ids}
+        return found
 
     async def _count(self, what: str, scope: Scope, head: Head, through_seq: int) -> int:
         """Messages up to a place in the log; only what was written since the last count is read."""
