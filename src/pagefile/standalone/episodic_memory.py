@@ -7,8 +7,8 @@ itself, and what is recalled is what the engine recalls. Either way nothing come
 import logging
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 from inspect import isawaitable, iscoroutinefunction
 from typing import Any, TypeAlias, cast
@@ -242,14 +242,8 @@ class _MilvusEpisodes(_Episodes):
         if self.dynamic:
             marks = {"epoch": epoch, "turn_id": turn_id}
             row |= {name: value for name, value in marks.items() if value is not None}
-        # Owed before it is there: this process may not come to say so behind it.
-        await self._owe_since(epoch)
-        try:
+        async with self._owing(epoch):
             await self._call("upsert" if turn_id else "insert", data=[row])
-        finally:
-            # Milvus may have it, whether anybody still waits for its answer or not.
-            with anyio.CancelScope(shield=True):
-                await self._owe_since(epoch)
 
     async def recall(self, conversation_id: str, query: str, top_k: int) -> list[_Episode]:
         vector = await self.embed(query)
@@ -338,7 +332,9 @@ class _MilvusEpisodes(_Episodes):
 
     async def _renew(self, ids: Collection[str], epoch: int) -> None:
         """Episodes of turns that an erasure left alone are as good as indexed behind it."""
-        if ids and self.dynamic:
+        if not ids or not self.dynamic:
+            return
+        async with self._owing(epoch):
             async for rows in self.collection.some([*ids], ["*"]):
                 await self._call("upsert", data=[{**row, "epoch": epoch} for row in rows])
 
@@ -395,8 +391,19 @@ class _MilvusEpisodes(_Episodes):
         await self._erasures()
         return None if self.store is None else await self.store.engine.store.reader.epoch()
 
+    @asynccontextmanager
+    async def _owing(self, epoch: int | None) -> AsyncGenerator[None]:
+        """While rows of an epoch are put: what was erased since is owed once more, for they may be of that."""
+        # Owed before they are there: this process may not come to say so behind it.
+        await self._owe_since(epoch)
+        try:
+            yield
+        finally:
+            # Milvus may have them, whether anybody still waits for its answer or not.
+            with anyio.CancelScope(shield=True):
+                await self._owe_since(epoch)
+
     async def _owe_since(self, epoch: int | None) -> None:
-        """Something of that epoch is being indexed: where anything was erased since, it may be of that."""
         erasures = await self._erasures()
         if erasures is not None and epoch is not None and await self._epoch() != epoch:
             await erasures.redo(self.name, epoch)
