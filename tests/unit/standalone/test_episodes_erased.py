@@ -248,10 +248,10 @@ async def test_a_turn_that_took_the_place_of_an_erased_one_does_not_speak_for_it
     assert [] == files_with(tmp_path / "milvus.db", "SECRET")
 
 
-async def carried_out(opened, conversation):
+async def carried_out(opened, conversation, turn_id=None):
     """Another process erases a conversation, and has Milvus follow."""
     async with opened() as other:
-        await other.forget(conversation_id=conversation)
+        await other.forget(conversation_id=conversation, turn_id=turn_id)
         erasures, name = other.engine.store.erasures, f"milvus:{COLLECTION}"
         await erasures.done(name, await erasures.owed(name))
 
@@ -296,6 +296,28 @@ async def test_who_gives_up_while_a_row_is_put_leaves_it_owed(memory, opened, cl
     memory.engine.worker.look()
     await memory.settle()
     assert [] == files_with(tmp_path / "milvus.db", "SECRET")
+
+
+async def test_an_episode_that_is_renewed_while_it_is_erased_goes_too(memory, opened, client, tmp_path):
+    """One turn was erased, and the others stay; while they are written with a new epoch, another process erases one of them."""
+    episodes, chat = following(memory, client), memory.conversation("a", user_id="ada")
+    for number in range(3):
+        await chat.record(f"导演 SECRET{number}", "ok", id=f"t{number}")
+        await episodes.index_episode("a", f"导演 SECRET{number}", "ok", turn_id=f"t{number}")
+    left = [0]
+
+    async def erased():
+        if left:
+            left.clear()
+            await carried_out(opened, "a", "t2")
+            client.delete(COLLECTION, ids=["t2"])
+
+    episodes._episodes.collection.client = Putting(client, erased, anyio.lowlevel.checkpoint)
+    await memory.forget(conversation_id="a", turn_id="t1")
+    memory.engine.worker.look()
+    await memory.settle()
+    assert ["导演 SECRET0", "ok"] == await found(episodes, "a")
+    assert [] == [word for word in ("SECRET1", "SECRET2") if files_with(tmp_path / "milvus.db", word)]
 
 
 async def test_what_nobody_came_to_owe_is_not_recalled(memory, client):
