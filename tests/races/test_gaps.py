@@ -5,9 +5,15 @@ from dataclasses import replace
 import anyio
 import pytest
 
-from pagefile import Memory
+from pagefile import ErasedError, Memory
 from pagefile.settings import EmbedderSettings
-from pagefile.standalone import AgentApp, AgentRequest
+from pagefile.standalone import (
+    AgentApp,
+    AgentRequest,
+    ConversationStore,
+    ConversationSummarizer,
+    MemoryQueryRequest,
+)
 from pagefile.stores import SystemClock
 from pagefile.testing.session_cache import InMemorySessions
 from tests.acceptance.cli_calling import pagefile
@@ -147,3 +153,85 @@ async def _snapshot(app, chat, mark):
     session.user_snapshot.name = mark
     await app.set_short_memory(chat, session)
     await app.get_short_memory(chat)
+
+
+# -- summaries that somebody else makes ----------------------------------------------------------------------------------
+
+
+async def told(memory, mark, turns=10):
+    """A conversation whose third turn is to be erased; gives its id."""
+    chat = memory.conversation("chat", user_id="ada")
+    told = [await chat.record(f"{mark if n == 2 else 'Hello'} {n}.", "Hello.") for n in range(turns)]
+    return told[2].id
+
+
+async def erase_turn(memory, turn_id):
+    """The one that should not have been said."""
+    await memory.forget(conversation_id="chat", turn_id=turn_id)
+
+
+async def erase_all(memory, turn_id):
+    """And another user begins under that id."""
+    await memory.forget(user_id="ada")
+    for number in range(12):
+        await memory.conversation("chat", user_id="bob").record(f"Fresh {number}.", "Hello.")
+
+
+ERASURES = pytest.mark.parametrize("erased", [erase_turn, erase_all])
+
+
+@ERASURES
+async def test_a_summary_of_document_002_is_not_kept_behind_an_erasure(url, erased):
+    """What the model had read before is made again without it, and is nobody else's summary."""
+    mark = new_mark()
+    async with Memory.open(url, settings=PLAIN) as memory, Memory.open(url, settings=PLAIN) as other:
+        turn = await told(memory, mark)
+        left = [erased]
+
+        async def model(text):
+            if left:
+                await left.pop()(other, turn)
+            return f"A summary of {text}"
+
+        summarizer = ConversationSummarizer(model, store=memory)
+        assert "A summary" in await summarizer.generate_summary("chat")
+        assert set() == marks_in(repr(await summarizer.get_summary("chat")))
+
+
+@ERASURES
+@pytest.mark.parametrize("due", [True, False])
+async def test_a_summary_of_document_001_is_not_kept_behind_an_erasure(url, erased, due):
+    """It is of the history that was handed out before the erasure; one of what is handed out since is taken."""
+    mark = new_mark()
+    async with Memory.open(url, settings=PLAIN) as memory, Memory.open(url, settings=PLAIN) as other:
+        app, turn = AgentApp(memory), await told(memory, mark)
+        asked = MemoryQueryRequest("chat", "Well?", model_context_window=100 if due else 100_000)
+        read = await app.query_memory_context(asked)
+        await erased(other, turn)
+        if due:
+            # While a summary is on its way, histories of others are handed out.
+            await app.query_memory_context(asked)
+        assert {mark} == marks_in(read.full_history)
+        with pytest.raises(ErasedError):
+            await app.checkpoint_short_memory("chat", f"A summary of {read.full_history}", 2)
+        read = await app.query_memory_context(asked)
+        await app.checkpoint_short_memory("chat", f"A summary of {read.full_history}", 2)
+        assert set() == marks_in(repr(await app.get_short_memory("chat")))
+
+
+@ERASURES
+async def test_a_summary_of_listed_messages_is_not_saved_behind_an_erasure(url, erased):
+    """Whoever else lists the messages meanwhile: it may be of those that were listed before. Listed again, it is taken."""
+    mark = new_mark()
+    async with Memory.open(url, settings=PLAIN) as memory, Memory.open(url, settings=PLAIN) as other:
+        store, turn = ConversationStore(memory), await told(memory, mark)
+        summary = repr(await store.list_messages("chat"))
+        await erased(other, turn)
+        with pytest.raises(ErasedError):
+            await store.save_summary("chat", summary, 8)
+        await store.list_messages("chat", 2, desc=True)
+        with pytest.raises(ErasedError):
+            await store.save_summary("chat", summary, 8)
+        assert await store.get_summary("chat") is None
+        summary = repr(await store.list_messages("chat"))
+        assert set() == marks_in((await store.save_summary("chat", summary, 8)).summary)
