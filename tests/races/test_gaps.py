@@ -1,16 +1,22 @@
 """An erasure between what was read and what is written on the strength of it, one gap at a time."""
 
 from dataclasses import replace
+from functools import partial
 
 import anyio
 import pytest
 
-from pagefile import Memory
+from pagefile import Memory, NotFoundError
+from pagefile.errors import ErasedError
+from pagefile.records import Scope
 from pagefile.settings import EmbedderSettings
 from pagefile.standalone import AgentApp, AgentRequest
 from pagefile.stores import SystemClock
 from pagefile.testing.session_cache import InMemorySessions
+from pagefile.tiers.facts import Facts
+from pagefile.tiers.facts_book import Draft
 from tests.acceptance.cli_calling import pagefile
+from tests.findings.security.looking import tables_with
 from tests.waiting import until
 
 from .marking import bulky, marks_in, new_mark
@@ -147,3 +153,58 @@ async def _snapshot(app, chat, mark):
     session.user_snapshot.name = mark
     await app.set_short_memory(chat, session)
     await app.get_short_memory(chat)
+
+
+def in_the_gap(monkeypatch, port, verb, happens):
+    """Something happens once, before the next call of a verb reaches its store."""
+    through = getattr(port, verb)
+
+    async def late(*args, **kwargs):
+        monkeypatch.setattr(port, verb, through)
+        await happens()
+        return await through(*args, **kwargs)
+
+    monkeypatch.setattr(port, verb, late)
+
+
+async def _lives_in(memory, mark):
+    """A user who is known by what was said in a conversation and by what was said elsewhere."""
+    turn = await memory.conversation("chat", user_id="ada").record(f"I live in {mark}.", "Noted.")
+    draft = Draft(f"lives in {mark}", source_turn=turn.id, conversation="chat", attribute="residence")
+    fact = await memory.engine.tier(Facts).book.remember(Scope("default", "ada"), draft)
+    await memory.remember("likes tea", user_id="ada")
+    return fact
+
+
+async def _retracted(memory, fact, erased_meanwhile):
+    erased_meanwhile()
+    with pytest.raises(NotFoundError):
+        await memory.retract(fact.id, user_id="ada")
+
+
+async def _superseded(memory, fact, erased_meanwhile):
+    erased_meanwhile()
+    new = await memory.remember("lives in Rome", user_id="ada", attribute="residence")
+    assert ("stored", None) == (new.outcome, new.supersedes)
+
+
+async def _undone(memory, fact, erased_meanwhile):
+    await memory.retract(fact.id, user_id="ada")
+    number = (await memory.fact_revisions("ada"))[-1].number
+    await memory.remember("likes coffee", user_id="ada")
+    erased_meanwhile()
+    with pytest.raises(ErasedError):
+        await memory.undo("ada", number)
+
+
+@pytest.mark.parametrize("change", [_retracted, _superseded, _undone])
+async def test_a_fact_is_not_changed_back_into_being(url, monkeypatch, change):
+    """A fact that is erased between being read and being changed stays erased; what else is said is written without it."""
+    mark = new_mark()
+    async with Memory.open(url, settings=PLAIN) as memory, Memory.open(url, settings=PLAIN) as other:
+        fact = await _lives_in(memory, mark)
+        forget = partial(other.forget, conversation_id="chat")
+        await change(
+            memory, fact, partial(in_the_gap, monkeypatch, memory.engine.store.facts, "revise", forget)
+        )
+        assert [] == await tables_with(url, mark)
