@@ -6,9 +6,9 @@ from functools import partial
 import anyio
 import pytest
 
-from pagefile import Memory, NotFoundError
+from pagefile import ConflictError, Memory, NotFoundError
 from pagefile.errors import ErasedError
-from pagefile.records import Scope
+from pagefile.records import ERASED, Scope
 from pagefile.settings import EmbedderSettings
 from pagefile.standalone import AgentApp, AgentRequest
 from pagefile.stores import SystemClock
@@ -155,6 +155,12 @@ async def _snapshot(app, chat, mark):
     await app.get_short_memory(chat)
 
 
+def port_of(memory, name):
+    """A port of the store, and one of its verbs."""
+    port, verb = name.split(".")
+    return getattr(memory.engine.store, port), verb
+
+
 def in_the_gap(monkeypatch, port, verb, happens):
     """Something happens once, before the next call of a verb reaches its store."""
     through = getattr(port, verb)
@@ -208,3 +214,47 @@ async def test_a_fact_is_not_changed_back_into_being(url, monkeypatch, change):
             memory, fact, partial(in_the_gap, monkeypatch, memory.engine.store.facts, "revise", forget)
         )
         assert [] == await tables_with(url, mark)
+
+
+@pytest.mark.parametrize("verb", ["pages.put", "log.restore"])
+async def test_a_fork_is_made_without_a_turn_that_is_erased_meanwhile(url, monkeypatch, verb):
+    """It begins again behind the erasure, and is whole."""
+    mark, kept = new_mark(), new_mark()
+    async with Memory.open(url, settings=PLAIN) as memory, Memory.open(url, settings=PLAIN) as other:
+        chat = memory.conversation("chat", user_id="ada")
+        slip = await chat.record(f"I am {mark}.", "Hello.", steps=read(mark))
+        last = await chat.record("Read on.", "Done.", steps=read(kept))
+        forget = partial(other.forget, conversation_id="chat", turn_id=slip.id)
+        in_the_gap(monkeypatch, *port_of(memory, verb), forget)
+        fork = await chat.fork(last, id="fork")
+        assert [ERASED, "Read on."] == [turn.user for turn in await fork.turns()]
+        assert [] == await tables_with(url, mark)
+        (page,) = await fork.pages()
+        assert bulky(kept) == await fork.load(page.uuid)
+
+
+@pytest.mark.parametrize("verb", ["pages.put", "log.restore"])
+async def test_nothing_is_forked_of_a_conversation_that_is_erased_meanwhile(url, monkeypatch, verb):
+    """There is no such turn any more, and no copy of its page."""
+    mark = new_mark()
+    async with Memory.open(url, settings=PLAIN) as memory, Memory.open(url, settings=PLAIN) as other:
+        chat = memory.conversation("chat", user_id="ada")
+        turn = await chat.record(f"I am {mark}.", "Hello.", steps=read(mark))
+        forget = partial(other.forget, conversation_id="chat")
+        in_the_gap(monkeypatch, *port_of(memory, verb), forget)
+        with pytest.raises(NotFoundError):
+            await chat.fork(turn, id="fork")
+        assert [] == await tables_with(url, mark)
+        assert [] == await memory.conversation("fork", user_id="ada").pages()
+
+
+async def test_a_fork_that_is_refused_leaves_no_pages(url, monkeypatch):
+    """Somebody else was faster under its id."""
+    async with Memory.open(url, settings=PLAIN) as memory, Memory.open(url, settings=PLAIN) as other:
+        chat = memory.conversation("chat", user_id="ada")
+        turn = await chat.record("Read it.", "Done.", steps=read(new_mark()))
+        begin = partial(other.conversation("fork", user_id="ada").record, "Hello.", "Hello.")
+        in_the_gap(monkeypatch, memory.engine.store.log, "restore", begin)
+        with pytest.raises(ConflictError):
+            await chat.fork(turn, id="fork")
+        assert [] == await other.conversation("fork", user_id="ada").pages()

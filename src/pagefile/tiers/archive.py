@@ -115,9 +115,14 @@ class Archive(Tier):
         return await self.keep(scope, raw, turn_id, admit)
 
     async def withdraw(self, scope: Scope, steps: Sequence[Step]) -> None:
-        made = [step.page for step in steps if step.page is not None and step.tool not in LOADING_TOOLS]
-        if made:
-            await self._keeper.erase(scope, made)
+        await self.erase(
+            scope, [step.page for step in steps if step.page is not None and step.tool not in LOADING_TOOLS]
+        )
+
+    async def erase(self, scope: Scope, uuids: Sequence[str]) -> None:
+        """Erase pages that no turn came to show."""
+        if uuids:
+            await self._keeper.erase(scope, uuids)
             self._search.forget()
 
     async def offer(self, occasion: Occasion) -> Sequence[Candidate]:
@@ -222,17 +227,17 @@ class Archive(Tier):
         page = replace(draft.page, created=self._clock.now(), thread=thread, result_summary=summary)
         return await self._pages.put(replace(draft, page=page, epoch=epoch))
 
-    async def copy(self, scope: Scope, uuid: str, there: Scope, *, epoch: int | None = None) -> Page:
+    async def copy(self, scope: Scope, uuid: str, there: Scope, *, epoch: int) -> Page:
         """The page that a copy of its conversation has in its place; the page itself, where it is of another conversation."""
         page = await self._keeper.page(scope, uuid)
         if page.scope.conversation != scope.conversation:
             return page
         own = replace(page, uuid=_copy_uuid(there, uuid), scope=there)
         if page.purged is not None:
-            return await self._pages.put(PageDraft(own, "", epoch=epoch))
+            return await self._pages.put(PageDraft(own, "", epoch=epoch, origin=scope))
         _, text = await self._pages.load(scope, uuid)
         spans = [one.spans for one in await self._index.read(scope, [uuid])]
-        return await self._pages.put(PageDraft(own, text, *spans, epoch=epoch))
+        return await self._pages.put(PageDraft(own, text, *spans, epoch=epoch, origin=scope))
 
     async def _described(self, text: str) -> str | None:
         """What a model says of a result; None without one, and when it fails."""
