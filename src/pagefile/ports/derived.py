@@ -196,8 +196,8 @@ class VectorHome(ABC):
 
     @abstractmethod
     async def erase(self, scope: Scope) -> int:
-        """Remove the vectors of a conversation, a user or a tenant, of every maker. Called before the log forgets them, or behind
-        that for a home apart.
+        """Remove the vectors of a conversation, a user or a tenant, of every maker. Called before the log forgets them; of a home
+        apart, `erase_before` is asked behind that.
         """
 
     async def erase_before(self, erased: Mapping[str, int]) -> int:
