@@ -10,7 +10,7 @@ from pagefile import ConflictError, Memory, NotFoundError
 from pagefile.errors import ErasedError
 from pagefile.records import ERASED, Scope
 from pagefile.settings import EmbedderSettings
-from pagefile.standalone import AgentApp, AgentRequest
+from pagefile.standalone import AgentApp, AgentRequest, ToolResultManager
 from pagefile.stores import SystemClock
 from pagefile.testing.session_cache import InMemorySessions
 from pagefile.tiers.facts import Facts
@@ -258,3 +258,40 @@ async def test_a_fork_that_is_refused_leaves_no_pages(url, monkeypatch):
         with pytest.raises(ConflictError):
             await chat.fork(turn, id="fork")
         assert [] == await other.conversation("fork", user_id="ada").pages()
+
+
+async def _taken_over(other):
+    """Somebody else begins the conversation that was forgotten."""
+    await other.forget(conversation_id="chat")
+    await other.conversation("chat", user_id="bob").record("Hello.", "Hello.")
+
+
+async def _by_hand(memory, mark):
+    await ToolResultManager(memory).process_tool_result(TOOL, {"q": mark}, bulky(mark) * 20, "chat")
+
+
+async def _in_a_workspace(memory, mark):
+    await memory.conversation("chat").workspace().absorb(TOOL, {"q": mark}, bulky(mark))
+
+
+@pytest.mark.parametrize("archived", [_by_hand, _in_a_workspace])
+async def test_a_page_without_a_turn_is_not_put_into_the_conversation_of_another(url, monkeypatch, archived):
+    """Whose the conversation is was decided before it was erased: the next one's pages are their own."""
+    mark = new_mark()
+    async with Memory.open(url, settings=PLAIN) as memory, Memory.open(url, settings=PLAIN) as other:
+        in_the_gap(monkeypatch, memory.engine.store.pages, "put", partial(_taken_over, other))
+        with pytest.raises(ConflictError):
+            await archived(memory, mark)
+        assert [] == await memory.conversation("chat", user_id="bob").pages()
+        assert [] == await tables_with(url, mark)
+
+
+@pytest.mark.parametrize("archived", [_by_hand, _in_a_workspace])
+async def test_a_page_without_a_turn_is_kept_behind_an_erasure(url, monkeypatch, archived):
+    """It has just come in: the conversation begins again with it."""
+    mark = new_mark()
+    async with Memory.open(url, settings=PLAIN) as memory, Memory.open(url, settings=PLAIN) as other:
+        forget = partial(other.forget, conversation_id="chat")
+        in_the_gap(monkeypatch, memory.engine.store.pages, "put", forget)
+        await archived(memory, mark)
+        assert 1 == len(await memory.conversation("chat").pages())
