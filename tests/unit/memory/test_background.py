@@ -134,7 +134,7 @@ async def test_turns_written_while_a_conversation_is_looked_after_are_not_missed
 
 
 async def test_a_conversation_begun_again_while_it_is_looked_after_is_not_missed(tmp_path, monkeypatch):
-    """It is shorter than the one that was erased, and looked at all the same."""
+    """It is shorter than the one that was erased, and looked at all the same, with every turn that comes."""
     monkeypatch.setattr(engine_module, "_POLL_S", 0.01)
     url, tended = f"sqlite:///{tmp_path}/a.db", []
     async with Memory.open(url, settings=APART) as memory:
@@ -156,6 +156,8 @@ async def test_a_conversation_begun_again_while_it_is_looked_after_is_not_missed
             monkeypatch.setattr(history.checkpoints, "tend", begun_again)
             await other.engine.store.watermarks.drop(WATERMARK)
             await until(lambda: tended and tended[-1] == 1)
+            await chat.record("two", "2")
+            await until(lambda: tended[-1] == 2)
 
 
 def test_vectors_of_one_process_are_refused():
