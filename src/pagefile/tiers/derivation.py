@@ -187,21 +187,23 @@ class Derivation:
         return gone
 
     async def erase_turn(self, receipt: ErasureReceipt) -> None:
-        """Erase the vectors of one turn, of every maker: those of zeros take away what was there."""
-        if receipt.turn_id is None or self._home is None:
-            return
+        """Erase the vectors of one turn, between two batches; a home apart from the database follows by itself."""
         async with self.reader.lock:
-            for shelf in await self._home.shelves():
-                nothing = np.zeros(shelf.maker.dimension, np.float32)
-                rows = [
-                    VectorRow(
-                        Scope(receipt.scope.tenant, None, name), seq, receipt.turn_id, receipt.at, nothing
-                    )
-                    for name, seq in receipt.places
-                    if seq
-                ]
-                await self._home.put(shelf.maker, rows)
+            if self._home is not None and not self._home.apart:
+                await self._put_nothing(self._home, receipt)
             self.reader.erased()
+
+    async def _put_nothing(self, home: VectorHome, receipt: ErasureReceipt) -> None:
+        """Of every maker: vectors of zeros take away what was there."""
+        tenant, turn_id = receipt.scope.tenant, receipt.turn_id
+        places = [(name, seq) for name, seq in receipt.places if seq and turn_id is not None]
+        for shelf in await home.shelves() if places else ():
+            nothing = np.zeros(shelf.maker.dimension, np.float32)
+            rows = [
+                VectorRow(Scope(tenant, None, name), seq, turn_id or "", receipt.at, nothing)
+                for name, seq in places
+            ]
+            await home.put(shelf.maker, rows)
 
     async def examine(self) -> JsonObject:
         """The same, after finding out whether the embedder and the home work."""

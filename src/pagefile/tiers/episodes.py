@@ -176,16 +176,19 @@ class Episodes(Tier):
         return self.derivation.warm
 
     async def forget(self, scope: Scope) -> Counts:
+        self._let_go(scope)
         gone = await self.derivation.erase(scope)
-        self._drop(scope)
-        forget_words()
-        if self.derivation.vectors is not None:
-            self.derivation.vectors.forget()
+        # Whoever asked meanwhile may have read it again.
+        self._let_go(scope)
         return {"conversation_episodes": gone} if gone else {}
 
     async def forget_part(self, receipt: ErasureReceipt) -> None:
+        self._let_go(Scope(receipt.scope.tenant))
         await self.derivation.erase_turn(receipt)
-        self._drop(Scope(receipt.scope.tenant))
+
+    def _let_go(self, scope: Scope) -> None:
+        """Of everything at hand that may say what was said there."""
+        self._drop(scope)
         forget_words()
         if self.derivation.vectors is not None:
             self.derivation.vectors.forget()
