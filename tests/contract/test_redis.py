@@ -62,7 +62,7 @@ class TestCachedSessions(contracts.SessionStoreContract):
     @pytest.fixture
     async def store(self, clock, server, redis):
         cache, store = RedisSessions(server.url, options=PATIENT), InMemoryStore(clock)
-        store.sessions = CachedSessions(store.sessions, cache, versions_in(store.reader))
+        store.sessions = CachedSessions(store.sessions, cache, versions_in(store.reader), store.erasures)
         yield store
         assert 0 == cache.errors
         await cache.close()

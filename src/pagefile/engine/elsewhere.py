@@ -6,7 +6,7 @@ Until then nothing of it is found: what comes from a place is checked against th
 """
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -43,7 +43,7 @@ class Elsewhere(Tier):
     name = "erasures"
     pace = Pace(first_sweep_s=1.0, sweep_every_s=60.0, first_rest_s=2.0, longest_rest_s=60.0, together=True)
 
-    def __init__(self, erasures: Erasures, places: Sequence[Apart] = ()) -> None:
+    def __init__(self, erasures: Erasures, places: Iterable[Apart] = ()) -> None:
         self._erasures = erasures
         self._places = {place.name: place for place in places}
 

@@ -1,7 +1,7 @@
 """A store, its tiers, and what is done with all of them alike: it knows that there are tiers, and not which."""
 
 import logging
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from time import monotonic
@@ -11,19 +11,19 @@ import anyio
 
 from pagefile.engine import outside
 from pagefile.engine.calls import CallRecorder
-from pagefile.engine.elsewhere import Elsewhere
+from pagefile.engine.elsewhere import Apart, Elsewhere
 from pagefile.engine.kit import Kit, standard_tiers
 from pagefile.engine.ledger import Ledger
 from pagefile.engine.metering import MemoryChanges, MeteredSessions
 from pagefile.engine.owning import on_behalf
 from pagefile.engine.worker import Jobs, Worker
 from pagefile.errors import ClosedError, InvalidTurnError, SettingsError, TierError
-from pagefile.ports import Clock, Meter, Part, SessionCache, SessionStore, Store, VectorHome
+from pagefile.ports import Clock, Meter, Part, SessionCache, SessionStore, Store
 from pagefile.records import ERASED, ErasureReceipt, JsonObject, JsonValue, Scope, Step, Turn, checked_text
 from pagefile.settings import Settings
 from pagefile.shapes import cleaned
 from pagefile.stores import CachedSessions, versions_in
-from pagefile.stores.caching import SESSION_TTL_S, erased_version
+from pagefile.stores.caching import ErasedSessions, erased_version
 from pagefile.tiers.base import FAILED, Admit, Counter, Counts, Note, Occasion, Tier, homes
 from pagefile.tiers.page_text import LOADING_TOOLS
 from pagefile.window.beside import Beside
@@ -92,7 +92,7 @@ class Engine:
         chosen = _checked((*standard_tiers(kit), *more)) if tiers is None else tuple(tiers)
         active = tuple(tier for tier in chosen if tier.incognito or not incognito)
         calls = CallRecorder(kit.store.calls, keep=0 if incognito else kit.settings.calls_kept)
-        jobs, elsewhere = Jobs(), Elsewhere(kit.store.erasures, _apart(kit))
+        jobs, elsewhere = Jobs(), Elsewhere(kit.store.erasures, _apart(kit, cache))
         engine = cls(
             kit=kit,
             tiers=chosen,
@@ -316,10 +316,10 @@ class Engine:
         receipt = await self.store.erase(scope)
         # Work that was asked for in the name of a conversation alone is of its owner too.
         self.worker.drop(scope if scope.conversation is None else replace(scope, user=None))
-        left = await self._erase_sessions(receipt)
+        await self._erase_sessions(receipt)
         of_store = await self.store.scrub() if scrub else receipt.pending
         apart = await self.elsewhere.erase()
-        receipt = replace(receipt, pending=(*of_store, *left, *apart.pending))
+        receipt = replace(receipt, pending=(*of_store, *apart.pending))
         self.ledger.forget()
         self.changes.forget()
         failed: dict[str, Exception] = {}
@@ -337,7 +337,8 @@ class Engine:
         receipt = await self.store.erase(scope, part)
         owned = [await on_behalf(self.store.reader, home) for home in homes(receipt)]
         touched = replace(receipt, conversations=tuple(name for name, _ in receipt.places))
-        left = [*await self._erase_sessions(touched), *await self._forget_part(receipt)]
+        await self._erase_sessions(touched)
+        left = await self._forget_part(receipt)
         left += (await self.elsewhere.erase()).pending
         of_store = await self.store.scrub() if scrub else receipt.pending
         self.ledger.forget()
@@ -401,18 +402,14 @@ class Engine:
             self.failed(tier.name, error)
             return {}
 
-    async def _erase_sessions(self, receipt: ErasureReceipt) -> tuple[str, ...]:
-        """Erase the sessions in the cache too, now that nobody can read them from the store any more; says what is left there."""
-        cache, version = self.cache, erased_version(receipt.at)
-        if cache is None:
-            return ()
-        scopes = [Scope(receipt.scope.tenant, None, name) for name in receipt.conversations]
-        erased = [await cache.erase(scope, version=version) for scope in scopes]
-        if all(erased):
-            return ()
-        return (
-            f"session values in the cache, which cannot be reached: they are gone after {SESSION_TTL_S // 60} minutes",
-        )
+    async def _erase_sessions(self, receipt: ErasureReceipt) -> None:
+        """Have the cache refuse what is still on its way to it; what it holds already, `Elsewhere` erases or remembers."""
+        if self.cache is None:
+            return
+        for name in receipt.conversations:
+            await self.cache.erase(
+                Scope(receipt.scope.tenant, None, name), version=erased_version(receipt.at)
+            )
 
     # -- failing ------------------------------------------------------------------------------------------------------
 
@@ -479,9 +476,12 @@ class Engine:
             await self.cache.close()
 
 
-def _apart(kit: Kit) -> Sequence[VectorHome]:
-    """A home of vectors that is not in the database."""
-    return [kit.home] if kit.home is not None and kit.home.apart else []
+def _apart(kit: Kit, cache: SessionCache | None) -> Iterator[Apart]:
+    """What is not in the database: a home of vectors, a cache of sessions."""
+    if kit.home is not None and kit.home.apart:
+        yield kit.home
+    if cache is not None:
+        yield ErasedSessions(cache, kit.clock)
 
 
 def _maintained(
@@ -551,7 +551,9 @@ def _unforgotten(receipt: ErasureReceipt, failed: Mapping[str, Exception]) -> Ti
 
 def _sessions(store: Store, cache: SessionCache | None) -> SessionStore:
     return (
-        store.sessions if cache is None else CachedSessions(store.sessions, cache, versions_in(store.reader))
+        store.sessions
+        if cache is None
+        else CachedSessions(store.sessions, cache, versions_in(store.reader), store.erasures)
     )
 
 

@@ -1,12 +1,13 @@
 """A session cache in front of a database, and the door to the caches there are."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import TypeAlias
 
-from pagefile.errors import InvalidTurnError, SettingsError
-from pagefile.ports import HeadQuery, LogReader, SessionCache, SessionStore
+from pagefile.errors import InvalidTurnError, SettingsError, StoreUnavailableError
+from pagefile.ports import Clock, Erasures, HeadQuery, LogReader, SessionCache, SessionStore
 from pagefile.records import Head, JsonObject, Scope
+from pagefile.stores.epochs import scope_key
 
 #: Document 001's half hour.
 SESSION_TTL_S = 1800
@@ -59,10 +60,14 @@ class CachedSessions(SessionStore):
     be behind: turns written past it, an outage in which writes were lost, another process, an erasure.
     """
 
-    def __init__(self, sessions: SessionStore, cache: SessionCache, version_of: VersionOf) -> None:
+    def __init__(
+        self, sessions: SessionStore, cache: SessionCache, version_of: VersionOf, erasures: Erasures
+    ) -> None:
         self._sessions = sessions
         self._cache = cache
         self._version_of = version_of
+        self._erasures = erasures
+        self._follows = False
 
     async def get(self, scope: Scope) -> JsonObject | None:
         version = await self._version_of(scope)
@@ -84,10 +89,46 @@ class CachedSessions(SessionStore):
 
     async def _fill(self, scope: Scope, version: int) -> JsonObject | None:
         """The value from the database, kept under a version that was read before it: it may be newer, never older."""
+        if not self._follows:
+            # From now on an erasure knows of this cache, also one by a process that does not.
+            await self._erasures.begin(self._cache.name)
+            self._follows = True
         value = await self._sessions.get(scope)
-        if value is not None:
-            await self._cache.put(scope, value, version=version)
+        if value is not None and await self._cache.put(scope, value, version=version):
+            await self._look_again(scope, version)
         return value
+
+    async def _look_again(self, scope: Scope, version: int) -> None:
+        """What was erased while it was on its way to the cache is taken out again."""
+        if await self._version_of(scope) != version:
+            await self._cache.drop(scope)
+
+
+class ErasedSessions:
+    """A cache as one of the places outside the database that follow erasures (`Elsewhere`), whoever made them."""
+
+    leaves = ""
+
+    def __init__(self, cache: SessionCache, clock: Clock) -> None:
+        self._cache = cache
+        self._clock = clock
+
+    @property
+    def name(self) -> str:
+        """Which cache it is."""
+        return self._cache.name
+
+    async def erase_before(self, erased: Mapping[str, int]) -> int:
+        """Erase the sessions of what is noted under these keys; a cache has no rows to count."""
+        version = erased_version(self._clock.now())
+        for scope in await self._cache.kept():
+            gone = {
+                scope_key(scope.tenant),
+                scope_key(scope.tenant, None, scope.conversation),
+            } & erased.keys()
+            if gone and not await self._cache.erase(scope, version=version):
+                raise StoreUnavailableError(f"{self.name} cannot be reached.")
+        return 0
 
 
 def open_sessions(url: str) -> SessionCache:

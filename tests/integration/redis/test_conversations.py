@@ -24,7 +24,7 @@ async def store(tmp_path, clock):
 
 
 def cached(store, cache):
-    return CachedSessions(store.sessions, cache, versions_in(store.reader))
+    return CachedSessions(store.sessions, cache, versions_in(store.reader), store.erasures)
 
 
 async def version_of(store):
