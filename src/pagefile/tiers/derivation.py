@@ -5,7 +5,8 @@ the next one finds behind its watermark.
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import partial
 from time import monotonic
 
 import anyio
@@ -113,18 +114,21 @@ class Derivation:
     async def _follow(self, derived: Derived, backlog: Backlog, *, sweep: bool) -> int:
         """Read on in the conversations that were written to, or in all of them; returns how many turns that were."""
         if not sweep and len(backlog.scopes) <= _PAGE:
-            behind = [await self.reader.known(scope, derived) for scope in backlog.scopes]
-            return await self._read(derived, self.reader.plan(behind), backlog)
+            plan = await self.reader.plan(partial(self._known, derived, backlog.scopes))
+            return await self._read(derived, plan, backlog)
         made = 0
         before: list[Behind] = []
-        while (behind := await self._marks.behind(derived.tier, limit=_PAGE)) not in ([], before):
+        find = partial(self._marks.behind, derived.tier, limit=_PAGE)
+        while (behind := list((plan := await self.reader.plan(find)).behind)) not in ([], before):
             before = behind
-            plan = self.reader.plan(behind)
             made += await self._read(derived, plan, backlog)
             if len(behind) < _PAGE and self.reader.holds(plan):
                 # That was all; what is written meanwhile is for the next round, or this one might never end.
                 break
         return made
+
+    async def _known(self, derived: Derived, scopes: Iterable[Scope]) -> list[Behind]:
+        return [await self.reader.known(scope, derived) for scope in scopes]
 
     async def _read(self, derived: Derived, plan: Plan, backlog: Backlog) -> int:
         made = 0
@@ -237,7 +241,7 @@ class Derivation:
             await self._marks.drop(derived.tier)
         # Of one tenant's, the watermarks cannot be dropped: a tier that nobody is known by has read nothing.
         tier = _NONE if anew else derived.tier
-        return self.reader.plan(await self._marks.behind(tier, limit=_ALL, tenant=tenant))
+        return await self.reader.plan(partial(self._marks.behind, tier, limit=_ALL, tenant=tenant))
 
     async def _drop_others(self) -> int:
         """Remove vectors of other embedders, once those of today's are complete."""

@@ -6,7 +6,8 @@ watermark rises, so that a process that dies in between leaves work behind and n
 
 from abc import ABC, abstractmethod
 from collections import OrderedDict, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
@@ -19,6 +20,7 @@ from pagefile.ports import (
     Behind,
     Embedder,
     Erasures,
+    HeadQuery,
     LogReader,
     Maker,
     Near,
@@ -54,11 +56,11 @@ class Derived(ABC):
         """What its watermarks are known by."""
 
     @abstractmethod
-    async def take(self, turns: Sequence[Turn], *, epoch: int | None = None) -> None:
+    async def take(self, turns: Sequence[Turn], *, epoch: int) -> None:
         """Make it of these turns and keep it, in place of what was kept of them before; `ErasedError` where they were erased since."""
 
-    async def retract(self, scope: Scope, epoch: int) -> None:
-        """A conversation was erased while this was made of it, in that epoch: remove what a home elsewhere may have kept all the same."""
+    async def doubt(self, epoch: int) -> None:
+        """What was made in that epoch may have been erased meanwhile: a home elsewhere must not keep it all the same."""
 
 
 class Reader:
@@ -76,9 +78,10 @@ class Reader:
         """Something was erased: what was planned before is no longer true."""
         self._erased += 1
 
-    def plan(self, behind: Sequence[Behind]) -> "Plan":
-        """What is to be read."""
-        return Plan(behind, self._erased)
+    async def plan(self, find: Callable[[], Awaitable[Sequence[Behind]]]) -> "Plan":
+        """What is to be read, and the epoch of before that was found out."""
+        erased, epoch = self._erased, await self._log.epoch()
+        return Plan(await find(), erased, epoch)
 
     def holds(self, plan: "Plan") -> bool:
         """Whether nothing was erased since."""
@@ -94,7 +97,6 @@ class Reader:
         async with self.lock:
             if not self.holds(plan):
                 plan.clear()
-            epoch = await self._log.epoch()
             read: list[Turn] = []
             reached: dict[Scope, int] = {}
             begun: list[Behind] = []
@@ -111,10 +113,11 @@ class Reader:
                 seq = seq if len(more) == limit else max(seq, one.last_seq)
                 if seq > one.seq:
                     reached[one.scope] = seq
+            epoch = plan.epoch_of(begun)
             try:
                 await self._keep(derived, read, reached, epoch)
             except ErasedError:
-                await self._give_up(derived, plan, begun, epoch)
+                await self._give_up(plan, begun)
                 return 0
         return len(read)
 
@@ -122,27 +125,38 @@ class Reader:
         self, derived: Derived, read: Sequence[Turn], reached: Mapping[Scope, int], epoch: int
     ) -> None:
         """What was made of the turns, then how far that goes; nothing where one of the conversations was erased since `epoch`."""
-        if read:
-            await derived.take(read, epoch=epoch)
-        for scope, seq in reached.items():
-            await self._marks.advance(scope, derived.tier, seq, epoch=epoch)
+        try:
+            if read:
+                await derived.take(read, epoch=epoch)
+            for scope, seq in reached.items():
+                await self._marks.advance(scope, derived.tier, seq, epoch=epoch)
+        except BaseException:
+            # Refused, cut short or out of reach: nobody comes back to what is made by now.
+            with anyio.CancelScope(shield=True):
+                await derived.doubt(epoch)
+            raise
 
-    async def _give_up(self, derived: Derived, plan: "Plan", begun: Sequence[Behind], epoch: int) -> None:
+    async def _give_up(self, plan: "Plan", begun: Sequence[Behind]) -> None:
         """Another process erased one of the conversations: what is left of them is read again from the beginning."""
+        epoch = await self._log.epoch()
         for one in begun:
-            await derived.retract(replace(one.scope, user=None), epoch)
-            # Somebody else may have begun it again.
-            plan.take_back(Behind(await self._log.owner(one.scope) or one.scope, 0, one.last_seq))
+            # Somebody else may have begun it again, and it may be shorter.
+            owner = await self._log.owner(one.scope)
+            heads = await self._log.heads(HeadQuery(owner, limit=1)) if owner is not None else ()
+            plan.take_back(one, [Behind(head.scope, 0, head.last_seq) for head in heads], epoch)
 
 
 class Plan:
     """Conversations to read, and how things stood when that was decided."""
 
-    __slots__ = ("behind", "erased", "left")
+    __slots__ = ("_again", "_epoch", "behind", "erased", "left")
 
-    def __init__(self, behind: Sequence[Behind], erased: int) -> None:
+    def __init__(self, behind: Sequence[Behind], erased: int, epoch: int) -> None:
         self.behind = deque(behind)
         self.erased = erased
+        self._epoch = epoch
+        #: The epochs of conversations that are read again from their beginning.
+        self._again: dict[Scope, int] = {}
         #: Entries of the log to read, those that are no turns too.
         self.left = sum(map(_entries, behind))
 
@@ -157,17 +171,26 @@ class Plan:
         self.behind.appendleft(one)
         self.left += _entries(one)
 
-    def take_back(self, one: Behind) -> None:
-        """A conversation has to be read again."""
-        place = replace(one.scope, user=None)
-        rest = [other for other in self.behind if replace(other.scope, user=None) != place]
-        self.behind = deque([one, *rest])
+    def epoch_of(self, begun: Sequence[Behind]) -> int:
+        """The epoch in which it was known where all of these stand: what was read of one before an erasure is gone."""
+        return min((self._again.get(_place(one), self._epoch) for one in begun), default=self._epoch)
+
+    def take_back(self, one: Behind, again: Sequence[Behind], epoch: int) -> None:
+        """A conversation has to be read again, if it is still there."""
+        rest = [other for other in self.behind if _place(other) != _place(one)]
+        self.behind = deque([*again, *rest])
+        self._again[_place(one)] = epoch
         self.left = sum(map(_entries, self.behind))
 
     def clear(self) -> None:
         """Give it up."""
         self.behind.clear()
         self.left = 0
+
+
+def _place(one: Behind) -> Scope:
+    """A conversation, whosever it is by now."""
+    return replace(one.scope, user=None)
 
 
 def _entries(one: Behind) -> int:
@@ -184,7 +207,7 @@ class Terms(Derived):
     def tier(self) -> str:
         return f"terms:{ANALYZER}"
 
-    async def take(self, turns: Sequence[Turn], *, epoch: int | None = None) -> None:
+    async def take(self, turns: Sequence[Turn], *, epoch: int) -> None:
         made = await anyio.to_thread.run_sync(partial(terms_of, turns))
         tenants: dict[str, list[TurnTerms]] = {}
         for turn, one in zip(turns, made, strict=True):
@@ -258,13 +281,14 @@ class TurnVectors(Derived):
         self.any = own > 0
         self.prepared = True
 
-    async def retract(self, scope: Scope, epoch: int) -> None:
+    async def doubt(self, epoch: int) -> None:
         if self.home.apart:
-            # It may have followed that erasure already, and may be away now.
-            await self._erasures.redo(self.home.name, epoch)
-        await self.home.erase(scope)
+            # It may have followed an erasure already, and may be away now: it is owed once more.
+            with suppress(PagefileError):
+                await self._erasures.redo(self.home.name, epoch)
+                await self.home.erase_before((await self._erasures.owed(self.home.name)).scopes)
 
-    async def take(self, turns: Sequence[Turn], *, epoch: int | None = None) -> None:
+    async def take(self, turns: Sequence[Turn], *, epoch: int) -> None:
         texts = [embedded_texts(turn.user, turn.assistant) for turn in turns]
         vectors = await self._embedded([text for some in texts for text in some])
         rows: list[VectorRow] = []
@@ -273,6 +297,9 @@ class TurnVectors(Derived):
             if len(some):
                 rows.append(_row(turn, blended(list(own))))
         if rows:
+            if self.home.apart:
+                # What was erased while they were made is owed from before they are put, whoever dies behind that.
+                await self._erasures.redo(self.home.name, epoch)
             await self.home.put(self.embedder.maker, rows, epoch=epoch)
             self.any = True
 

@@ -4,9 +4,12 @@ import numpy as np
 import pytest
 
 from pagefile import Memory, Settings
+from pagefile.errors import StoreUnavailableError
 from pagefile.ports import Embedder
+from pagefile.tiers.derivation import BATCH
 from pagefile.tiers.episodes import Episodes
 from tests.findings.security.looking import tables_with
+from tests.unit.memory.apart_home import ApartHome
 
 pytestmark = pytest.mark.anyio
 SETTINGS = Settings(indexing="manual")
@@ -50,3 +53,86 @@ async def test_nothing_is_made_of_what_was_erased_meanwhile(tmp_path, begun_agai
         assert 1 + begun_again == (await derivation.vectors.shelves())[0]
         await memory.rebuild()
         assert [] == await derivation.behind()
+
+
+async def test_a_conversation_begun_again_is_read_to_its_own_end(tmp_path):
+    """It is shorter than the one that was erased: what is said later has its vectors, too."""
+    url, embedder = f"sqlite:///{tmp_path}/a.db", Same()
+    async with (
+        Memory.open(url, settings=SETTINGS, embedder=embedder) as memory,
+        Memory.open(url, settings=SETTINGS, embedder=Same()) as other,
+    ):
+        for number in range(3):
+            await memory.conversation("chat", user_id="ada").record(f"words {number}", "Noted.")
+        again = other.conversation("chat", user_id="eve")
+
+        async def gap():
+            await other.forget(user_id="ada")
+            await again.record("first words", "Noted.")
+
+        embedder.gap = gap
+        await memory.rebuild()
+        await again.record("second words", "Noted.")
+        await memory.rebuild()
+        assert 2 == (await memory.engine.tier(Episodes).derivation.vectors.shelves())[0]
+
+
+async def test_what_was_read_before_an_erasure_is_read_again(tmp_path, monkeypatch):
+    """A conversation of many batches, of which another process erases a turn between two of them: the others are made again."""
+    url, home = f"sqlite:///{tmp_path}/a.db", ApartHome()
+    async with (
+        Memory.open(url, settings=SETTINGS, embedder=Same(), vectors=home) as memory,
+        Memory.open(url, settings=SETTINGS, embedder=Same(), vectors=home) as other,
+    ):
+        chat = memory.conversation("chat", user_id="ada")
+        for number in range(BATCH + 3):
+            await chat.record(f"words {number}", "Noted.", id=f"t{number}")
+        reader = memory.engine.tier(Episodes).derivation.reader
+        bite = reader.bite
+
+        async def erased_behind(derived, plan, turns):
+            made = await bite(derived, plan, turns)
+            if home.rows:
+                monkeypatch.setattr(reader, "bite", bite)
+                await other.forget(conversation_id="chat", user_id="ada", turn_id="t0")
+            return made
+
+        monkeypatch.setattr(reader, "bite", erased_behind)
+        await memory.rebuild()
+        assert set(range(2, BATCH + 4)) == {row.seq for row, _ in home.rows.values()}
+
+
+@pytest.mark.parametrize("when", ["before it is put", "behind that"])
+async def test_a_place_apart_owes_what_was_put_before_work_was_cut_short(tmp_path, monkeypatch, when):
+    """The conversation is erased, the place has followed, and the database is away when it is to be noted how far things are."""
+    url, home, embedder = f"sqlite:///{tmp_path}/a.db", ApartHome(), Same()
+    async with (
+        Memory.open(url, settings=SETTINGS, embedder=embedder, vectors=home) as memory,
+        Memory.open(url, settings=SETTINGS, embedder=Same(), vectors=home) as other,
+    ):
+        await memory.conversation("chat", user_id="ada").record("ERASED words", "Noted.")
+        await memory.engine.tier(Episodes).derivation.vectors.prepare()
+        late = {}
+
+        async def gap():
+            late.update(home.rows)
+            await other.forget(user_id="ada")
+            home.rows.update(late)
+
+        async def away(scope, tier, *args, **kwargs):
+            if not str(tier).startswith("terms"):
+                raise StoreUnavailableError("it is away")
+
+        monkeypatch.setattr(memory.engine.store.watermarks, "advance", away)
+        if when == "behind that":
+            home.behind_put = gap
+        else:
+
+            async def everything_away():
+                monkeypatch.setattr(memory.engine.store.erasures, "redo", away)
+
+            embedder.gap, home.behind_put = gap, everything_away
+        with pytest.raises(StoreUnavailableError):
+            await memory.rebuild()
+        await other.engine.elsewhere.erase()
+        assert {} == home.rows

@@ -8,7 +8,7 @@ import anyio.to_thread
 
 from pagefile.engine.verifying.comparing import missing_terms, other_terms
 from pagefile.engine.verifying.findings import Finding, Tally, at
-from pagefile.errors import PagefileError
+from pagefile.errors import ErasedError, PagefileError
 from pagefile.ports import UNREADABLE, KeptConversation, SinceRequest, TermStore
 from pagefile.records import Turn
 from pagefile.text.meaning import blended, embedded_texts
@@ -33,7 +33,7 @@ class Terms:
         self._repair = repair
 
     async def look(
-        self, kept: KeptConversation, after: int, turns: Sequence[Turn], tally: Tally
+        self, kept: KeptConversation, after: int, turns: Sequence[Turn], tally: Tally, epoch: int
     ) -> list[Finding]:
         """What is wrong with the terms of these turns, which follow a place in the log."""
         request = SinceRequest(kept.scope, {kept.scope.conversation or "": after}, len(turns))
@@ -47,7 +47,10 @@ class Terms:
         wrong = other_terms(await anyio.to_thread.run_sync(partial(terms_of, sample)), rows)
         other = [turn for turn in sample if turn.seq in wrong]
         if self._repair and missing:
-            await self._derived.take(missing)
+            try:
+                await self._derived.take(missing, epoch=epoch)
+            except ErasedError:
+                return []  # of what is gone there is nothing to tell
         lacking = [replace(_of(turn, "terms", "has no terms"), mended=self._repair) for turn in missing]
         return [*lacking, *(_changed(turn) for turn in other)]
 
@@ -74,7 +77,7 @@ class Vectors:
         return [Finding("note", "vectors", f"there are vectors of other embedders: {told}")]
 
     async def look(
-        self, kept: KeptConversation, after: int, turns: Sequence[Turn], tally: Tally
+        self, kept: KeptConversation, after: int, turns: Sequence[Turn], tally: Tally, epoch: int
     ) -> list[Finding]:
         """What is wrong with the vectors of these turns, which follow a place in the log."""
         vectors = self._vectors
@@ -93,7 +96,9 @@ class Vectors:
             lacking = [turn for turn in turns if (turn.seq or 0) <= mark and (turn.seq, turn.id) not in right]
             wrong = [turn for turn in lacking if turn.seq in there or await _speaks(vectors, turn)]
             if self._repair and wrong:
-                await vectors.take(wrong)
+                await vectors.take(wrong, epoch=epoch)
+        except ErasedError:
+            return []
         except PagefileError as error:
             return self._without(f"vectors cannot be looked at: {error}")
         return [

@@ -172,12 +172,14 @@ class _Verifier:
         found: list[Finding] = []
         after, more = 0, True
         while more:
+            # Before anything is read: what is mended is not written behind an erasure.
+            epoch = await self._engine.store.reader.epoch() if self._repair else 0
             rows = await self._audit.entries(scope, after_seq=after, limit=_BATCH)
             ended = [row for row in rows if row.seq is not None]
             more = len(ended) == _BATCH
             for row in rows:
                 found += walk.take(row)
-            found += await self._batch(kept, after, rows)
+            found += await self._batch(kept, after, rows, epoch)
             after = walk.last_seq
             self._told(len(rows))
         found += await self._row(kept, walk)
@@ -191,7 +193,9 @@ class _Verifier:
         found += await self._calls.look(scope, self._tally)
         return found
 
-    async def _batch(self, kept: KeptConversation, after: int, rows: Sequence[KeptEntry]) -> list[Finding]:
+    async def _batch(
+        self, kept: KeptConversation, after: int, rows: Sequence[KeptEntry], epoch: int
+    ) -> list[Finding]:
         """What the entries of a slice point at, and what was derived from them."""
         turns = [row.entry for row in rows if isinstance(row.entry, Turn)]
         self._tally.checked["entries"] += len(rows)
@@ -206,11 +210,11 @@ class _Verifier:
         changed = {finding.turn for finding in doubtful}
         done = [turn for turn in turns if turn.status == "done" and turn.id not in changed]
         if done and kept.there:
-            terms = await self._terms.look(kept, after, done, self._tally)
+            terms = await self._terms.look(kept, after, done, self._tally, epoch)
             found += terms
             changed = {finding.turn for finding in terms if finding.level == "damage"}
             if sure := [turn for turn in done if turn.id not in changed]:
-                found += await self._vectors.look(kept, after, sure, self._tally)
+                found += await self._vectors.look(kept, after, sure, self._tally, epoch)
         return found
 
     def _witnessed(self, turns: Sequence[Turn]) -> list[Finding]:

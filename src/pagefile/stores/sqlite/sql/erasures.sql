@@ -16,7 +16,7 @@ WHERE m.place = :name
 UPDATE erasure_marks SET epoch = :through WHERE place = :name AND epoch = :epoch
 
 -- name: erasure_mark_redo
-UPDATE erasure_marks SET epoch = min(epoch, :epoch) WHERE place = :name
+UPDATE erasure_marks SET epoch = :epoch WHERE place = :name AND epoch > :epoch
 
 -- name: erasure_marks
 SELECT m.place, count(s.scope) FROM erasure_marks AS m LEFT JOIN scope_epochs AS s ON s.epoch > m.epoch
