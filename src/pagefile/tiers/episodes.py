@@ -176,12 +176,12 @@ class Episodes(Tier):
         return self.derivation.warm
 
     async def forget(self, scope: Scope) -> Counts:
-        gone = await self.derivation.erase(scope)
+        await self.derivation.erased()
         self._drop(scope)
         forget_words()
         if self.derivation.vectors is not None:
             self.derivation.vectors.forget()
-        return {"conversation_episodes": gone} if gone else {}
+        return {}
 
     async def forget_part(self, receipt: ErasureReceipt) -> None:
         await self.derivation.erase_turn(receipt)
