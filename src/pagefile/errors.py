@@ -138,7 +138,9 @@ class StoreUnavailableError(StoreError):
 
 
 class StoreFullError(StoreError):
-    """The disk is full: free some space; everything already recorded is safe."""
+    """The disk is full: free a few megabytes and try again. Erasing should work all the same on SQLite, which keeps room for it.
+    Everything already recorded is safe.
+    """
 
     code = "store-full"
 

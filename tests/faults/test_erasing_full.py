@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from contextlib import suppress
+from dataclasses import replace
 
 import pytest
 
@@ -10,6 +11,7 @@ from pagefile import BlockingMemory, Settings
 from pagefile.errors import StoreError, StoreFullError
 from pagefile.settings import ArchiveSettings, EmbedderSettings
 from pagefile.stores.sqlite import reserve
+from pagefile.testing import HashingEmbedder
 from tests.findings.security.looking import files_with
 
 from .test_disk_full import fill_the_rest
@@ -90,6 +92,23 @@ def test_a_user_is_erased_on_a_full_disk(disk, turns, larger, monkeypatch):
     with BlockingMemory.open(f"sqlite:///{disk}/a.db", settings=SETTINGS) as memory:
         assert (disk / "a.db-reserve").exists()
         assert 1 == memory.conversation("ada-0", user_id="ada").head().turns
+
+
+@pytest.mark.parametrize("turns", [60, pytest.param(1300, marks=pytest.mark.slow)])
+def test_vectors_are_erased_on_a_full_disk_too(disk, turns):
+    """They are in the same database, and go with the rest: of a turn, and of a user."""
+    settings = replace(SETTINGS, embedder=EmbedderSettings())
+    url = f"sqlite:///{disk}/a.db"
+    with BlockingMemory.open(url, settings=settings, embedder=HashingEmbedder()) as memory:
+        told(memory, turns, 1000)
+        memory.settle()
+        filled(disk, memory)
+        assert 1 == memory.forget(conversation_id="ada-0", turn_id="t0").counts["conversation_episodes"]
+        with suppress(OSError):
+            fill_the_rest(disk / "rest3")
+        counts = memory.forget(user_id="ada").counts
+        assert (turns, turns - 1) == (counts["ai_message"], counts["conversation_episodes"])
+        assert [] == files_with(disk, MARKER)
 
 
 def test_a_turn_is_erased_on_a_full_disk(disk):

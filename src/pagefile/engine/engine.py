@@ -370,11 +370,7 @@ class Engine:
     async def _forget(
         self, scope: Scope, failed: dict[str, Exception], timeout_s: float | None = None
     ) -> Counts:
-        """What the tiers hold outside the store; vectors in its database go first, since a store that forgot the scope does not know
-        whose they are.
-
-        Those of others that fail are written into `failed`.
-        """
+        """What the tiers hold outside the store. Those of others that fail are written into `failed`."""
         gone: list[Counts] = []
         for tier in self.tiers:
             if tier.name not in self.outside:

@@ -150,7 +150,7 @@ class VectorHome(ABC):
     #: The word for it in receipts, logs and `doctor`: "sqlite", "pgvector", "milvus", "memory".
     name: str
     #: Whether it is outside the store's database. Then it need not be there when something is erased: what it owes is remembered, and
-    #: `erase_before` is called when it is back. A home inside is erased before the log, or nothing is.
+    #: `erase_before` is called when it is back. What is inside goes with what the store erases, in its transaction.
     apart: bool = False
     #: What of erased vectors stays in its files, and until when; empty where nothing does.
     leaves: str = ""
@@ -196,8 +196,8 @@ class VectorHome(ABC):
 
     @abstractmethod
     async def erase(self, scope: Scope) -> int:
-        """Remove the vectors of a conversation, a user or a tenant, of every maker. Called before the log forgets them; of a home
-        apart, `erase_before` is asked behind that.
+        """Remove the vectors of a conversation, a user or a tenant, of every maker, while the log still knows whose they are, or
+        behind that for a home apart.
         """
 
     async def erase_before(self, erased: Mapping[str, int]) -> int:

@@ -31,6 +31,11 @@ Places = tuple[tuple[str, int], ...]
 _TELLING_CHARS = 12
 
 
+def counted_vectors(gone: int) -> dict[str, int]:
+    """What a receipt says of vectors in the database: nothing where there were none, since many a database never has any."""
+    return {"conversation_episodes": gone} if gone else {}
+
+
 def tombstone(entry: Entry) -> Turn:
     """What stays in the log: an id, a place and its times, so that no place is missing and nobody writes under that id again."""
     at = entry.at if isinstance(entry, Turn) else entry.created

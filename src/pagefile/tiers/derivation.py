@@ -180,15 +180,10 @@ class Derivation:
             found += await self._marks.behind(self.vectors.tier, limit=_PAGE)
         return [one.scope for one in found]
 
-    async def erase(self, scope: Scope) -> int:
-        """Erase the vectors of a scope, between two batches; what was planned before is no longer true.
-
-        A home apart from the database follows when the rows are gone.
-        """
+    async def erased(self) -> None:
+        """Something was erased, vectors too: between two batches, what was planned before is no longer true."""
         async with self.reader.lock:
-            gone = 0 if self._home is None or self._home.apart else await self._home.erase(scope)
             self.reader.erased()
-        return gone
 
     async def erase_turn(self, receipt: ErasureReceipt) -> None:
         """Erase the vectors of one turn, between two batches; a home apart from the database follows by itself."""

@@ -6,7 +6,11 @@ import anyio
 import pytest
 
 from pagefile import Memory
+from pagefile.engine.verifying import verify
+from pagefile.ports import HeadQuery
+from pagefile.records import Reset, Scope
 from pagefile.stores.postgres import erasing
+from pagefile.testing.drafts import AT, CHAT, done, reset
 
 pytestmark = pytest.mark.anyio
 PICTURE = f"data:image/png;base64,{base64.b64encode(bytes(500)).decode()}"
@@ -34,3 +38,39 @@ async def test_the_last_two_users_of_a_picture_leave_none(store, plain, url, mon
             for tenant in ("a", "b"):
                 tasks.start_soon(lambda tenant=tenant: memory.forget(user_id="ada", tenant=tenant))
     assert 0 == await plain.fetchval("SELECT count(*) FROM blobs")
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda store: store.log.mark(reset("r")),
+        lambda store: store.log.claim(CHAT),
+        lambda store: store.log.restore([Reset("r", CHAT, 1, AT)]),
+    ],
+    ids=["reset", "claim", "restore"],
+)
+async def test_what_begins_a_conversation_waits_for_its_erasure(store, plain, url, monkeypatch, write):
+    """And begins it anew: the row that it found is gone, and entries without one would be damage."""
+    await store.log.append(done("a"))
+    real, ended = erasing._conversations, anyio.Event()
+    waiting = "SELECT count(*) FROM pg_stat_activity WHERE $1 = ANY(pg_blocking_pids(pid))"
+
+    async def written():
+        await write(store)
+        ended.set()
+
+    async with anyio.create_task_group() as tasks:
+
+        async def meanwhile(connection, scope):
+            locked = await real(connection, scope)
+            tasks.start_soon(written)
+            pid = await connection.raw.fetchval("SELECT pg_backend_pid()")
+            while not (ended.is_set() or await plain.fetchval(waiting, pid)):
+                await anyio.sleep(0.01)
+            return locked
+
+        monkeypatch.setattr(erasing, "_conversations", meanwhile)
+        await store.erase(Scope("tenant", "ada"))
+    assert [CHAT] == [head.scope for head in await store.reader.heads(HeadQuery(CHAT))]
+    async with Memory.open(url) as memory:
+        assert () == (await verify(memory.engine)).findings

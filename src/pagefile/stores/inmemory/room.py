@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from pagefile.errors import ClosedError
-from pagefile.ports import NO_LABELS, Clock, ItemKey, Labels
+from pagefile.ports import NO_LABELS, Clock, ItemKey, Labels, Maker, Vector
 from pagefile.records import (
     ApiKey,
     Call,
@@ -117,6 +117,8 @@ class Room:
         self.watermarks: dict[tuple[str, str, str], int] = {}
         #: By tenant, conversation and place: the analyzer, and what it made of the two sides.
         self.terms: dict[tuple[str, str, int], tuple[str, str, str]] = {}
+        #: By maker, then by tenant, conversation and place: the turn's id and its vector.
+        self.vectors: dict[Maker, dict[tuple[str, str, int], tuple[str, Vector]]] = {}
         self.keys: dict[str, ApiKey] = {}
         #: By tenant and user, then by namespace and key; what they are is the business of the port alone.
         self.items: dict[tuple[str, str], dict[ItemKey, Any]] = {}

@@ -12,6 +12,7 @@ from pagefile.records import (
     Scope,
 )
 from pagefile.stores.epochs import erased_keys
+from pagefile.stores.erasing import counted_vectors
 from pagefile.stores.inmemory.auditing import InMemoryAuditor
 from pagefile.stores.inmemory.derived import InMemoryTerms, InMemoryWatermarks
 from pagefile.stores.inmemory.erasing import drop, erase_part
@@ -83,6 +84,8 @@ class InMemoryStore(Store):
             "turn_terms": drop(room.terms, lambda key: key[:2] in gone),
             "attachments": drop(room.attachments, lambda key: key[:2] in gone),
         }
+        vectors = [drop(shelf, lambda key: key[:2] in gone) for shelf in room.vectors.values()]
+        counts |= counted_vectors(sum(vectors))
         counts["items"] = sum(len(room.items.pop(key)) for key in _owners(room, scope))
         left = room.hashes()
         drop(room.blobs, lambda key: key not in left)

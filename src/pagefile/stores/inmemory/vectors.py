@@ -1,7 +1,6 @@
 """Vectors in a dict, compared one after the other."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -16,12 +15,6 @@ from pagefile.stores.vectors.rows import asked, batch_of, nearest, rounded
 _Key = tuple[str, str, int]
 
 
-@dataclass(frozen=True, slots=True)
-class _Kept:
-    turn_id: str
-    vector: Vector
-
-
 class InMemoryVectors(VectorHome):
     """The vectors of `memory://`. They go with the turns they belong to."""
 
@@ -29,22 +22,21 @@ class InMemoryVectors(VectorHome):
 
     def __init__(self, room: Room) -> None:
         self._room = room
-        self._shelves: dict[Maker, dict[_Key, _Kept]] = {}
         self._closed = False
 
     async def prepare(self, maker: Maker) -> None:
         self._check_open()
-        self._shelves.setdefault(maker, {})
+        self._room.vectors.setdefault(maker, {})
 
     async def put(self, maker: Maker, rows: Sequence[VectorRow], *, epoch: int | None = None) -> None:
         self._check_open()
         self._room.check_epoch(epoch, *(row.scope for row in rows))
-        batch, shelf = batch_of(maker, rows), self._shelves.setdefault(maker, {})
+        batch, shelf = batch_of(maker, rows), self._room.vectors.setdefault(maker, {})
         for row in batch.gone:
             shelf.pop(_key(row), None)
         for row, vector in zip(batch.kept, batch.vectors, strict=True):
             if self._is_there(_key(row), row.turn_id):
-                shelf[_key(row)] = _Kept(row.turn_id, vector)
+                shelf[_key(row)] = row.turn_id, vector
 
     async def search(self, maker: Maker, scope: Scope, vector: Vector, limit: int) -> list[Near]:
         self._check_open()
@@ -52,23 +44,23 @@ class InMemoryVectors(VectorHome):
         if wanted is None:
             return []
         found = [
-            Near(key[1], key[2], kept.turn_id, rounded(np.dot(kept.vector, wanted)))
-            for key, kept in self._living(maker).items()
+            Near(key[1], key[2], turn_id, rounded(np.dot(kept, wanted)))
+            for key, (turn_id, kept) in self._living(maker).items()
             if self._sees(scope, key)
         ]
         return nearest(found, limit)
 
     async def shelves(self) -> list[Shelf]:
         self._check_open()
-        makers = sorted(self._shelves, key=lambda maker: maker.key)
+        makers = sorted(self._room.vectors, key=lambda maker: maker.key)
         return [Shelf(maker, len(self._living(maker))) for maker in makers]
 
     async def held(self, maker: Maker, scope: Scope, after: int, through: int) -> list[HeldVector]:
         self._check_open()
         place = scope.tenant, rules.conversation_of(scope)
         found = [
-            HeldVector(key[2], kept.turn_id)
-            for key, kept in self._living(maker).items()
+            HeldVector(key[2], turn_id)
+            for key, (turn_id, _) in self._living(maker).items()
             if key[:2] == place and after < key[2] <= through
         ]
         return sorted(found, key=lambda one: one.seq)
@@ -76,13 +68,13 @@ class InMemoryVectors(VectorHome):
     async def drop(self, maker: Maker) -> int:
         self._check_open()
         count = len(self._living(maker))
-        self._shelves.pop(maker, None)
+        self._room.vectors.pop(maker, None)
         return count
 
     async def erase(self, scope: Scope) -> int:
         self._check_open()
         count = 0
-        for maker, shelf in self._shelves.items():
+        for maker, shelf in self._room.vectors.items():
             gone = [key for key in self._living(maker) if self._sees(scope, key)]
             count += len(gone)
             for key in gone:
@@ -101,10 +93,10 @@ class InMemoryVectors(VectorHome):
         if self._closed:
             raise ClosedError
 
-    def _living(self, maker: Maker) -> dict[_Key, _Kept]:
+    def _living(self, maker: Maker) -> dict[_Key, tuple[str, Vector]]:
         """What belongs to turns that are still there; the rest is let go of."""
-        shelf = self._shelves.get(maker, {})
-        for key in [key for key, kept in shelf.items() if not self._is_there(key, kept.turn_id)]:
+        shelf = self._room.vectors.get(maker, {})
+        for key in [key for key, (turn_id, _) in shelf.items() if not self._is_there(key, turn_id)]:
             del shelf[key]
         return shelf
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from pagefile.records import Scope
 from pagefile.stores import rules
 from pagefile.stores.epochs import erased_keys
+from pagefile.stores.erasing import counted_vectors
 from pagefile.stores.postgres.driver import Connection, Values
 from pagefile.stores.postgres.epochs import raise_epoch
 from pagefile.stores.postgres.queries import ALL_TENANTS
@@ -34,12 +35,20 @@ async def erase(connection: Connection, scope: Scope) -> tuple[dict[str, int], t
     of_tenant = "_of_tenant" if part == "tenant" else ""
     blobs = await connection.rows("blobs_of_tenant" if of_tenant else "blobs_of_gone", values)
     counts = {table: await connection.count(f"erase_{table}{of_tenant}", values) for table in _OF_OWNERS}
+    # Before their conversations, which would take them along uncounted.
+    counts |= counted_vectors(await _vectors(connection, values))
     for table in _OF_CONVERSATIONS:
         counts[table] = await connection.count(f"erase_{table}", values)
     # Waits for erasures that are under way: two that share the last uses of a blob would each see the other's.
     await raise_epoch(connection, erased_keys(scope, gone))
     counts["blobs"] = await erase_blobs(connection, (row[0] for row in blobs))
     return counts, tuple(gone)
+
+
+async def _vectors(connection: Connection, values: Values) -> int:
+    """How many went; a database without the extension has no table of them."""
+    there = await connection.row("audit_has_vectors", {})
+    return await connection.count("erase_conversation_episodes", values) if there and there[0] else 0
 
 
 async def erase_blobs(connection: Connection, hashes: Iterable[str]) -> int:

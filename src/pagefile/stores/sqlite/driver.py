@@ -86,7 +86,8 @@ def _translated(error: apsw.Error, place: str) -> StoreError:
     match error:
         case apsw.FullError():
             return StoreFullError(
-                f"The disk of {place!r} is full: free some space. Everything recorded before is safe."
+                f"The disk of {place!r} is full: free some space, or erase what is no longer wanted, for which room is kept in "
+                "reserve. Everything recorded before is safe."
             )
         case apsw.NotADBError():
             return StoreCorruptError(

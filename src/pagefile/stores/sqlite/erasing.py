@@ -5,6 +5,7 @@ from typing import Any
 from pagefile.records import Scope
 from pagefile.stores.encoding import to_json
 from pagefile.stores.epochs import erased_keys
+from pagefile.stores.erasing import counted_vectors
 from pagefile.stores.sqlite.driver import Connection
 from pagefile.stores.sqlite.epochs import raise_epoch
 from pagefile.stores.sqlite.queries import sql
@@ -37,7 +38,10 @@ def erase(connection: Connection, scope: Scope) -> tuple[dict[str, int], tuple[s
         table: _count(connection, f"erase_{table}_of_tenant" if whole_tenant else f"erase_{table}", values)
         for table in _OF_OWNERS
     }
+    # Before their conversations, which would take them along uncounted.
+    vectors = counted_vectors(_count(connection, "erase_conversation_episodes", values))
     counts |= {table: _count(connection, f"erase_{table}", values) for table in _OF_CONVERSATIONS}
+    counts |= vectors
     counts["blobs"] = sum(_count(connection, "erase_blob", {"hash": key}) for key in hashes)
     raise_epoch(connection, erased_keys(scope, gone))
     return counts, tuple(gone)

@@ -64,6 +64,7 @@ class SqliteStore(Store):
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
+        self._homes: list[SqliteVectors] = []
         writer, readers, clock = parts.writer, parts.readers, parts.clock
         self.log = SqliteTurnLog(writer, readers, clock)
         self.reader = self.source = SqliteReader(readers)
@@ -94,10 +95,14 @@ class SqliteStore(Store):
 
     def vectors(self, *, cache_bytes: int | None = None) -> VectorHome:
         size = CACHE_BYTES if cache_bytes is None else cache_bytes
-        return SqliteVectors(self._parts.writer, self._parts.readers, cache_bytes=size)
+        home = SqliteVectors(self._parts.writer, self._parts.readers, cache_bytes=size)
+        self._homes.append(home)
+        return home
 
     async def erase(self, scope: Scope, part: Part | None = None) -> ErasureReceipt:
         counts, places, gone = await self._erased(scope, part)
+        for home in self._homes:
+            home.forget()
         one = (None, None) if part is None else (part.turn_id, part.page)
         left = await self._rewritten()
         return ErasureReceipt(scope, utc(self._parts.clock.now()), counts, left, *one, places, gone)

@@ -13,6 +13,7 @@ from pagefile.ports import Part
 from pagefile.records import Scope
 from pagefile.stores.encoding import to_json
 from pagefile.stores.epochs import erased_keys
+from pagefile.stores.erasing import counted_vectors
 from pagefile.stores.sqlite.driver import Connection
 from pagefile.stores.sqlite.epochs import raise_epoch
 from pagefile.stores.sqlite.erasing import erase, going_conversations
@@ -68,7 +69,8 @@ class Eraser:
         counts["tool_result_archive"] = self._all(lambda connection, rows: _pages(connection, values, rows))
         counts["attachments"] = self._all(lambda connection, rows: _attachments(connection, values, rows))
         left, _ = self._piece(lambda connection, _: erase(connection, scope), 1)
-        return {table: count + counts.get(table, 0) for table, count in left.items()}, tuple(gone)
+        vectors = counted_vectors(counts["conversation_episodes"] + left.get("conversation_episodes", 0))
+        return {table: count + counts.get(table, 0) for table, count in left.items()} | vectors, tuple(gone)
 
     def too_full(self, error: Exception | None = None) -> StoreFullError:
         """What to do when even the smallest piece does not fit; a quota and a broken disk look alike, so SQLite's words are named."""

@@ -148,6 +148,10 @@ class SqliteVectors(VectorHome):
         self._blocks.clear()
         return count
 
+    def forget(self) -> None:
+        """Let go of what is held in memory: the store has erased something."""
+        self._blocks.clear()
+
     async def describe(self) -> JsonObject:
         self._check_open()
         file: Any = await self._readers.run(lambda connection: connection.execute(sql("database_file")).get)

@@ -1,5 +1,6 @@
 """Checkpoints and resets."""
 
+import anyio
 import pytest
 
 from pagefile.errors import ConflictError
@@ -138,3 +139,16 @@ class MarkerContract(Contract):
         """A reset is a write like any other."""
         assert (await store.log.mark(reset("r"))).seq == 1
         assert (await head_of(store)).exists
+
+    async def test_a_reset_that_meets_an_erasure_is_before_or_after_it(self, store: Store) -> None:
+        """Then it is gone, or begins the conversation: there is no entry without a conversation."""
+        for _ in range(10):
+            await talk(store, "a")
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(store.erase, CHAT)
+                tasks.start_soon(store.log.mark, reset("r"))
+            there = ["reset"] if (await head_of(store)).exists else []
+            assert there == ["reset" for entry in await everything(store) if isinstance(entry, Reset)]
+            # An entry that nobody counts would have this place.
+            assert len(there) + 1 == (await store.log.append(done("b"))).seq
+            await store.erase(CHAT)

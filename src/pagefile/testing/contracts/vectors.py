@@ -235,6 +235,27 @@ class VectorHomeContract(ABC):
         assert ["u/a"] == await left()
         assert [Shelf(other, 1), Shelf(MAKER, 1)] == await home.shelves()
 
+    async def test_vectors_inside_the_database_go_with_what_the_store_erases(
+        self, store: Store, home: VectorHome
+    ) -> None:
+        """Of every maker, counted, in the erasure itself: nobody has to erase them before or afterwards."""
+        if home.apart:
+            pytest.skip("it is outside the store's database, and follows its erasures")
+        other, kept = Maker("other", 4), Scope("t", "bob", "c")
+        scopes = [Scope("t", "ada", "a"), Scope("t", "ada", "b"), Scope("t", None, "d"), kept]
+        rows = [await said(store, scope, 1, (1, 0, 0, 0)) for scope in scopes]
+        for maker in (MAKER, other):
+            await home.put(maker, rows)
+        assert 4 == len(await home.search(MAKER, Scope("t"), vector(1, 0, 0, 0), 10))
+        assert 4 == (await store.erase(Scope("t", "ada"))).counts["conversation_episodes"]
+        assert 2 == (await store.erase(Scope("t", None, "d"))).counts["conversation_episodes"]
+        assert "conversation_episodes" not in (await store.erase(Scope("t", "ada"))).counts
+        assert ["c"] == [
+            near.conversation for near in await home.search(MAKER, Scope("t"), vector(1, 0, 0, 0), 10)
+        ]
+        assert [Shelf(other, 1), Shelf(MAKER, 1)] == await home.shelves()
+        assert 2 == (await store.erase(Scope("t"))).counts["conversation_episodes"]
+
     async def test_what_was_erased_can_be_put_again(self, store: Store, home: VectorHome) -> None:
         """And is found again."""
         row = await said(store, CHAT, 1, (1, 0, 0, 0))

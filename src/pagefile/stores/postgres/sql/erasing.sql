@@ -33,6 +33,9 @@ DELETE FROM sessions WHERE {gone}
 -- name: erase_watermarks
 DELETE FROM watermarks WHERE {gone}
 
+-- name: erase_conversation_episodes
+DELETE FROM conversation_episodes WHERE {gone}
+
 -- name: erase_turn_terms
 DELETE FROM turn_terms WHERE {gone}
 

@@ -145,9 +145,10 @@ attached AS ({attached}, told ON CONFLICT DO NOTHING)
 SELECT told.last_seq, moved.create_time FROM told, moved
 
 -- name: conversation_begun
-INSERT INTO conversations (tenant, conversation_id, user_id, owner, created, updated)
+-- A row that is there is locked, though nothing of it changes: DO NOTHING would be content with one that is being erased.
+INSERT INTO conversations AS c (tenant, conversation_id, user_id, owner, created, updated)
 VALUES (:tenant, :conversation, :user, coalesce(:user, ''), :now, :now)
-ON CONFLICT (tenant, conversation_id) DO NOTHING
+ON CONFLICT (tenant, conversation_id) DO UPDATE SET updated = c.updated
 
 -- name: state
 -- What a marker must know about its conversation, which stays locked; the current checkpoint's version is 0 after a reset.
