@@ -524,7 +524,7 @@ async def test_a_page_that_an_earlier_version_made_of_an_answer_is_not_found(url
         chat = memory.conversation("c", user_id="u")
         uuid = await fetched_turn(chat, "item-777 is in stock.\n" * 200)
         step = Step("search_tool_history", {"query": "item-777"}, "item-777 item-777", call_id="s")
-        old = await memory.engine.tier(Archive).store(chat.scope, step, "t")
+        old = await memory.engine.tier(Archive).archived(chat.scope, step, "t")
         hits = await memory.search_tool_history("item-777", user_id="u", limit=1)
         assert [uuid] == [hit.page.uuid for hit in hits]
         assert "item-777 item-777" == await chat.load(old.uuid)

@@ -71,6 +71,18 @@ async def test_nothing_of_a_turn_is_left(memory, tmp_path):
     assert [] == [one for one in report.findings if one.level != "note"]
 
 
+async def test_a_cache_that_was_away_shows_nothing_of_it(memory):
+    """What it kept is of another version."""
+    chat, cache = memory.conversation("s", user_id="ada"), memory.engine.cache
+    await chat.record("Hello.", "Hello.")
+    slip = await chat.record("Tell me.", WORDS)
+    assert "XMARKER" in json.dumps(await memory.engine.sessions.get(chat.scope))
+    cache.down = True
+    await memory.forget(conversation_id="s", user_id="ada", turn_id=slip.id)
+    cache.down = False
+    assert "XMARKER" not in json.dumps(await memory.engine.sessions.get(chat.scope))
+
+
 async def test_the_log_says_that_something_was_erased(memory):
     """Its place is there, its words are not, and nobody writes under its id again."""
     chat = memory.conversation("c", user_id="ada")

@@ -533,6 +533,16 @@ async def test_a_stranger_is_asked_for_a_key(locked):
         assert 200 == (await client.get(path)).status_code
 
 
+async def test_a_stranger_does_not_learn_whose_a_conversation_is(locked):
+    """Naming a conversation in the address of the first page tells nothing of it, not even whether there is one."""
+    client, _ = locked
+    for named in ({"conversation_id": "chat-amy", "tenant": "clinic"}, {"conversation_id": "nobody-s"}):
+        answer = await client.get(places.HOME, params=named, headers=HTML)
+        assert 200 == answer.status_code
+        assert "amy" not in answer.text
+        assert "user_id=" not in answer.text
+
+
 async def test_the_key_is_kept_where_no_script_and_no_other_site_gets_it(locked):
     """An HttpOnly, SameSite=Strict cookie; it opens the inspector and not the API, and signing out forgets it."""
     client, keys = locked

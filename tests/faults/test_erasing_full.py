@@ -125,8 +125,8 @@ def test_without_a_reserve_it_is_said_what_to_do(disk):
     with BlockingMemory.open(f"sqlite:///{disk}/a.db", settings=SETTINGS) as memory:
         told(memory, 60)
         filled(disk, memory)
-        (disk / "a.db-reserve").unlink()
         memory.forget(user_id="nobody")  # empties the write-ahead log
+        (disk / "a.db-reserve").unlink()
         with suppress(OSError):
             fill_the_rest(disk / "rest3")
         with pytest.raises(StoreFullError, match="free some"):

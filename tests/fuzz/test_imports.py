@@ -44,7 +44,7 @@ def exported(tmp_path_factory) -> list[str]:
                 await chat.record("又问", "又答", at=AT)
                 await chat.record(messages=CHAT, at=AT)
                 await chat.context("他住哪儿？", instructions="简短。")
-                await memory.engine.store.watermarks.advance(chat.scope, "facts", 2)
+                await memory.engine.store.watermarks.advance(chat.scope, "facts", 2, epoch=None)
             first = await memory.remember("他住在上海。", user_id="u", attribute="home")
             await memory.remember("他住在杭州。", user_id="u", attribute="home")
             await memory.undo("u")

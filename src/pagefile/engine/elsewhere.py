@@ -12,7 +12,6 @@ from typing import Protocol
 
 from pagefile.errors import PagefileError
 from pagefile.ports import Erasures
-from pagefile.records import Scope
 from pagefile.tiers.base import Backlog, Counts, Pace, Tier
 
 logger = logging.getLogger("pagefile")
@@ -26,8 +25,6 @@ class Apart(Protocol):
 
     @property
     def leaves(self) -> str: ...
-
-    async def erase(self, scope: Scope) -> int: ...
 
     async def erase_before(self, erased: Mapping[str, int]) -> int: ...
 
@@ -64,13 +61,13 @@ class Elsewhere(Tier):
         for name in self._places:
             await self._erasures.begin(name)
 
-    async def erase(self, scope: Scope) -> Erased:
-        """Carry out an erasure that the database has made, and what is owed from before; says what cannot be done now."""
+    async def erase(self) -> Erased:
+        """Carry out what the database has erased, just now and before; says what cannot be done now."""
         counts: dict[str, int] = {}
         pending: list[str] = []
         for name, place in self._places.items():
             try:
-                gone = await place.erase(scope) + await self.follow(place)
+                gone = await self.follow(place)
             except PagefileError as error:
                 logger.warning("An erasure is still owed to %s: %s", name, error)
                 continue

@@ -318,7 +318,7 @@ class Engine:
         self.worker.drop(scope if scope.conversation is None else replace(scope, user=None))
         left = await self._erase_sessions(receipt)
         of_store = await self.store.scrub() if scrub else receipt.pending
-        apart = await self.elsewhere.erase(scope)
+        apart = await self.elsewhere.erase()
         receipt = replace(receipt, pending=(*of_store, *left, *apart.pending))
         self.ledger.forget()
         self.changes.forget()
@@ -338,7 +338,7 @@ class Engine:
         owned = [await on_behalf(self.store.reader, home) for home in homes(receipt)]
         touched = replace(receipt, conversations=tuple(name for name, _ in receipt.places))
         left = [*await self._erase_sessions(touched), *await self._forget_part(receipt)]
-        left += [line for home in owned for line in (await self.elsewhere.erase(home)).pending]
+        left += (await self.elsewhere.erase()).pending
         of_store = await self.store.scrub() if scrub else receipt.pending
         self.ledger.forget()
         self.changes.forget()

@@ -1,19 +1,22 @@
 """A conversation that goes on from an earlier turn of another one."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from uuid import uuid4
 
 from pagefile.engine.engine import Engine
 from pagefile.engine.messages import Desk, no_turn
 from pagefile.engine.reading import KINDS
-from pagefile.errors import ConflictError, HandleNotFoundError
-from pagefile.ports import EntryQuery, ViewRequest, labels_of
+from pagefile.errors import ConflictError, ErasedError, HandleNotFoundError
+from pagefile.ports import EntryQuery, LogReader, ViewRequest, labels_of
 from pagefile.records import Checkpoint, Entry, Scope, Step, Turn, checked_id
 from pagefile.tiers.archive import Archive
 from pagefile.window.measure import measured_step, step_tokens
 
 _SLICE = 1_000
+#: A fork that meets so many erasures is refused.
+_MOST_ATTEMPTS = 4
 
 
 async def forked(
@@ -21,29 +24,44 @@ async def forked(
 ) -> Scope:
     """Copies the log up to a turn (or up to the one before it) into a new conversation, and says which."""
     name = str(uuid4()) if name is None else checked_id(name, "conversation id")
+    for _ in range(_MOST_ATTEMPTS):
+        # What is erased while it is copied is not in the copy: it is made again of what is left.
+        with suppress(ErasedError):
+            return await _forked(engine, desk, scope, turn_id, name=name, before=before)
+    raise ErasedError
+
+
+async def _forked(
+    engine: Engine, desk: Desk, scope: Scope, turn_id: str, *, name: str, before: bool
+) -> Scope:
     await _check_free(engine, scope, name)
     head = (await engine.store.reader.view(ViewRequest(scope, budget_tokens=0, min_turns=0))).head
     marks = await _marks(engine, scope)
     entries = await _entries(engine, scope, turn_id, before=before)
     there = Scope(scope.tenant, head.scope.user, name)
-    copies = await _Copy(engine, scope, there, head.epoch).of(entries)
-    blobs = {
-        key: data
-        for entry in entries
-        if isinstance(entry, Turn)
-        for key, data in (await desk.blobs(entry)).items()
-    }
-    last = max((entry.seq or 0 for entry in copies), default=0)
-    await engine.store.log.restore(
-        copies,
-        agent=head.agent,
-        labels=labels_of(head),
-        blobs=blobs,
-        marks={tier: min(seq, last) for tier, seq in marks.items()},
-        expect_empty=True,
-        epoch=head.epoch,
-    )
+    copy = _Copy(engine, scope, there, head.epoch)
+    try:
+        copies = await copy.of(entries)
+        last = max((entry.seq or 0 for entry in copies), default=0)
+        await engine.store.log.restore(
+            copies,
+            agent=head.agent,
+            labels=labels_of(head),
+            blobs=await _blobs(desk, entries),
+            marks={tier: min(seq, last) for tier, seq in marks.items()},
+            expect_empty=True,
+            epoch=head.epoch,
+            origin=scope,
+        )
+    except ConflictError:
+        await copy.withdraw()
+        raise
     return there
+
+
+async def _blobs(desk: Desk, entries: Sequence[Entry]) -> dict[str, bytes]:
+    turns = [entry for entry in entries if isinstance(entry, Turn)]
+    return {key: data for turn in turns for key, data in (await desk.blobs(turn)).items()}
 
 
 async def _check_free(engine: Engine, scope: Scope, name: str) -> None:
@@ -75,11 +93,23 @@ async def _entries(engine: Engine, scope: Scope, turn_id: str, *, before: bool) 
     raise no_turn(turn_id)
 
 
+async def _shown_pages(reader: LogReader, scope: Scope) -> set[str]:
+    """The pages that the turns of a conversation name."""
+    shown: set[str] = set()
+    after: int | None = 0
+    while after is not None:
+        found = await reader.entries(EntryQuery(scope, after_seq=after, limit=_SLICE))
+        shown |= {step.page for turn in found if isinstance(turn, Turn) for step in turn.steps if step.page}
+        after = found[-1].seq if found else None
+    return shown
+
+
 class _Copy:
     """Entries of a log as they are in another conversation."""
 
     def __init__(self, engine: Engine, scope: Scope, there: Scope, epoch: int) -> None:
         self._archive = engine.tier(Archive)
+        self._reader = engine.store.reader
         self._count = engine.counter.count
         self._scope = scope
         self._there = there
@@ -89,6 +119,13 @@ class _Copy:
 
     async def of(self, entries: Sequence[Entry]) -> list[Entry]:
         return [await self._one(entry) for entry in entries]
+
+    async def withdraw(self) -> None:
+        """The log refused them: their pages go. Whoever was faster under the same name has the same pages, which stay."""
+        made = {own for uuid, own in self._pages.items() if own != uuid}
+        with suppress(ConflictError):
+            made -= await _shown_pages(self._reader, self._there)
+        await self._archive.erase(self._there, sorted(made))
 
     async def _one(self, entry: Entry) -> Entry:
         if isinstance(entry, Turn):

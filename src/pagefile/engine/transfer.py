@@ -485,7 +485,7 @@ async def _write_all(incoming: _Incoming) -> None:
     for scope, seq in incoming.marks:
         known = await incoming.store.watermarks.known(scope, TIER)
         if known.get(scope.conversation or "", 0) < seq:
-            await incoming.store.watermarks.advance(scope, TIER, seq)
+            await incoming.store.watermarks.advance(scope, TIER, seq, epoch=None)
             incoming.count("watermark", 1)
 
 

@@ -33,7 +33,7 @@ class Watermarks(ABC):
         """The watermarks of a scope's conversations; those the tier never read are left out."""
 
     @abstractmethod
-    async def advance(self, scope: Scope, tier: str, seq: int, *, epoch: int | None = None) -> None:
+    async def advance(self, scope: Scope, tier: str, seq: int, *, epoch: int | None) -> None:
         """The tier has read a conversation up to `seq`.
 
         A watermark only rises: a lower `seq` is passed over, as is a conversation that is gone. `epoch` is the `Head.epoch` that
@@ -196,8 +196,8 @@ class VectorHome(ABC):
 
     @abstractmethod
     async def erase(self, scope: Scope) -> int:
-        """Remove the vectors of a conversation, a user or a tenant, of every maker, while the log still knows whose they are, or
-        behind that for a home apart.
+        """Remove the vectors of a conversation, a user or a tenant, of every maker, while the log knows whose they are. An erasure
+        does not ask for it: what is inside goes with it, and of a home apart `erase_before` is asked behind it.
         """
 
     async def erase_before(self, erased: Mapping[str, int]) -> int:

@@ -207,6 +207,7 @@ class TurnLog(ABC):
         marks: Mapping[str, int] | None = None,
         expect_empty: bool = False,
         epoch: int | None = None,
+        origin: Scope | None = None,
     ) -> int:
         """Write entries of one conversation exactly as they were (for imports); returns how many were new.
 
@@ -217,7 +218,8 @@ class TurnLog(ABC):
         is there for who says `expect_empty`. Entries that do not make up one conversation raise `InvalidTurnError`.
 
         `marks` are watermarks that an empty conversation gets with its entries, by tier: no tier finds the entries without them.
-        Where the scope was erased since the `epoch` in which the entries were read, `ErasedError`.
+        Where the scope was erased since the `epoch` in which the entries were read, or the `origin` they are copied from,
+        `ErasedError`.
         """
 
 

@@ -17,6 +17,13 @@ class PageDraft:
     spans: tuple[tuple[int, int], ...] = ()
     #: `Head.epoch` when the tool was called; None: written whatever was erased since.
     epoch: int | None = None
+    #: The conversation that it is copied from: what must not have been erased either.
+    origin: Scope | None = None
+
+    @property
+    def fenced(self) -> list[Scope]:
+        """What must not have been erased since its epoch."""
+        return [self.page.scope, *([] if self.origin is None else [self.origin])]
 
 
 class PageStore(ABC):
@@ -28,7 +35,7 @@ class PageStore(ABC):
 
         The same page again returns what is stored; its uuid with another text or user raises `ConflictError`. A purged page
         with the same content hash takes the place of its tombstone. A page that says it is purged is stored as a tombstone.
-        Where its scope was erased since the draft's epoch, `ErasedError`.
+        Where one of its scopes was erased since the draft's epoch, `ErasedError`.
         """
 
     @abstractmethod

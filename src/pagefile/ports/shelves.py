@@ -37,14 +37,15 @@ class FactStore(ABC):
         *,
         action: str,
         at: datetime,
+        epoch: int | None,
         expected: int | None = None,
-        epoch: int | None = None,
     ) -> Revision:
         """Write facts of one user, each in place of the one with its id, and note the change: all of it or nothing.
 
         `expected` is the newest revision the caller knows of: if there is a newer one, `ConflictError` is raised. So is it for
         an id that is another user's. The scope must name a user; a fact of another user raises `InvalidTurnError`. `epoch`: what
-        was erased since, of the user or of a conversation that a fact names, raises `ErasedError`.
+        was erased since, of the user or of a conversation that a fact names, raises `ErasedError`; None, for facts that were not
+        read before, is not checked.
         """
 
     @abstractmethod
@@ -71,7 +72,7 @@ class FactStore(ABC):
     async def put(self, fact: Fact) -> Fact:
         """Write a fact as it is, or replace the one with the same id."""
         scope = Scope(fact.scope.tenant, fact.scope.user)
-        revision = await self.revise(scope, [fact], action="stored", at=fact.recorded)
+        revision = await self.revise(scope, [fact], action="stored", at=fact.recorded, epoch=None)
         return revision.after[0]
 
 
@@ -172,6 +173,15 @@ class SessionCache(ABC):
 
         Whoever read the value before the conversation was erased may put it back afterwards: that is what is refused.
         """
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """What it is called in a receipt, and where erasures note what it has carried out; without a password."""
+
+    @abstractmethod
+    async def kept(self) -> list[Scope]:
+        """The conversations of which there is a value; raises `StoreUnavailableError` when it cannot say."""
 
     @abstractmethod
     async def close(self) -> None:

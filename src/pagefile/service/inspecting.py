@@ -103,10 +103,12 @@ for _deed in site.DEEDS:
 @routes.get(places.HOME)
 async def home(request: Request, memory: MemoryOf, named: NamedOf) -> Response:
     """What this is and what is in it; for a stranger, where others show a key, what this is."""
+    if not principal_of(request).is_known:
+        # Nothing is looked up for a stranger: whose a conversation is would stand in the links.
+        reader = reader_of(request, Asked())
+        return shown(start.sign_in(reader, onward=places.HOME), reader, request)
     asked = await _asked(request, named)
     reader = reader_of(request, asked)
-    if not principal_of(request).is_known:
-        return shown(start.sign_in(reader, onward=places.HOME), reader, request)
     data = await _start(request, memory, asked)
     answer = shown(start.show(data, reader), reader, request)
     if data.demo.running:

@@ -47,7 +47,7 @@ from pagefile.standalone.session import (
 )
 from pagefile.stores.encoding import to_json
 from pagefile.stores.rules import no_head
-from pagefile.tiers.checkpoints import RETRY_S
+from pagefile.tiers.checkpoints import RETRY_S, nothing_to_cover
 from pagefile.tiers.history import History
 
 logger = logging.getLogger("pagefile")
@@ -172,15 +172,30 @@ class AgentApp:
         for tries_left in reversed(range(CONFLICT_TRIES)):
             try:
                 async with self._alone(scope):
-                    view = await self._view(scope, budget_tokens=_EVERYTHING)
-                    await self._chat(scope).checkpoint(text, recent_turns=asked.verbatim(view, wanted))
+                    await self._cover(scope, text, asked, wanted)
+            except ErasedError:
+                # Its words would come back, however often it is tried.
+                asked.spent()
+                raise
             except ConflictError:
                 if not tries_left:
                     raise
             else:
                 break
-        if asked.reads:
-            asked.reads.popleft()
+        asked.spent()
+
+    async def _cover(self, scope: Scope, summary: str, asked: Asked, recent_turns: int) -> None:
+        view = await self._view(scope, budget_tokens=_EVERYTHING)
+        staying = asked.verbatim(view, recent_turns)
+        if staying >= len(view.turns):
+            raise nothing_to_cover(view.head, staying)
+        await self._engine.tier(History).checkpoints.cover(
+            scope,
+            summary,
+            view.turns[-1 - staying].seq or 0,
+            epoch=asked.made_in(view),
+            expected_version=view.checkpoint.version if view.checkpoint else 0,
+        )
 
     async def _degrade(self, scope: Scope) -> None:
         """No summary can be kept: say so in the session."""

@@ -7,7 +7,7 @@ the conversation's checkpoint: the row of `conversation_summaries` and that of `
 
 import json
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar, Final, Literal, NotRequired, TypedDict
@@ -16,7 +16,7 @@ from uuid import NAMESPACE_URL, uuid5
 from pagefile.engine import Conversation, Memory
 from pagefile.engine.engine import Engine
 from pagefile.engine.owning import on_behalf
-from pagefile.errors import InvalidTurnError
+from pagefile.errors import ErasedError, InvalidTurnError
 from pagefile.ports import EntryQuery, LogView, ViewRequest
 from pagefile.records import (
     DEFAULT_TENANT,
@@ -44,9 +44,10 @@ _ROLES: Final[dict[str, Role]] = {
 _DONE: Final[frozenset[Status]] = frozenset({"done"})
 _OPEN: Final[frozenset[Status]] = frozenset({"open"})
 _BATCH = 500
+_NEWEST = 20
 #: Behind every turn.
 _NO_END = 2**62
-#: Conversations whose messages are counted along.
+#: Conversations whose messages are counted along, and whose listings are remembered.
 _COUNTED = 10_000
 
 
@@ -100,6 +101,14 @@ class _Counted:
         ) and self.through_seq <= through_seq
 
 
+@dataclass(slots=True)
+class _Listed:
+    """In which epochs messages were listed since the last summary: the next one may be of any of them."""
+
+    first: int
+    last: int
+
+
 class ConversationStore:
     """对话存储: the five calls of the document, and what they need to be safe."""
 
@@ -107,6 +116,7 @@ class ConversationStore:
         self._memory = memory
         self._tenant = DEFAULT_TENANT if tenant is None else checked_id(tenant, "tenant")
         self._counts: OrderedDict[tuple[str, str], _Counted] = OrderedDict()
+        self._listed: OrderedDict[str, _Listed] = OrderedDict()
 
     @property
     def engine(self) -> Engine:
@@ -182,6 +192,7 @@ class ConversationStore:
             raise InvalidTurnError(f"limit is {limit}: it must be at least 1, or None for all.")
         scope = await self.owned(conversation_id)
         view = await self.view(scope)
+        self._note_listed(conversation_id, view.head.epoch)
         if limit is None or not desc:
             found = await self._oldest(scope, view.head.reset_seq, limit)
             return found[::-1] if desc else found
@@ -217,7 +228,8 @@ class ConversationStore:
         """Let a summary speak for the first messages of the conversation; a second one takes the place of the first.
 
         A turn of which only the first half is covered stays out whole. With an `expected_version` (0: there is none yet), a
-        summary that somebody else saved meanwhile is not overwritten: `ConflictError`, read again and try again.
+        summary that somebody else saved meanwhile is not overwritten: `ConflictError`, read again and try again. So is one of
+        messages that this store listed before some of them were erased: `ErasedError`.
         """
         scope = await self.owned(conversation_id)
         view = await self.view(scope)
@@ -235,10 +247,22 @@ class ConversationStore:
             raise InvalidTurnError(
                 f"covered_message_count is {covered_message_count}: there is no whole turn in that many messages."
             )
-        made = await self.engine.tier(History).checkpoints.cover(
-            scope, summary, through_seq, expected_version=expected_version
-        )
+        listed = self._listed.get(conversation_id) or _Listed(view.head.epoch, view.head.epoch)
+        try:
+            made = await self.engine.tier(History).checkpoints.cover(
+                scope, summary, through_seq, epoch=listed.first, expected_version=expected_version
+            )
+        except ErasedError:
+            listed.first = listed.last
+            raise
+        listed.first = listed.last
         return _summary(made, covered)
+
+    def _note_listed(self, conversation_id: str, epoch: int) -> None:
+        self._listed.setdefault(conversation_id, _Listed(epoch, epoch)).last = epoch
+        self._listed.move_to_end(conversation_id)
+        if len(self._listed) > _COUNTED:
+            self._listed.popitem(last=False)
 
     # -- for those who build on it ----------------------------------------------------------------------------------------
 
@@ -256,6 +280,18 @@ class ConversationStore:
                 seq = batch[-1].seq or seq
             if len(batch) < _BATCH:
                 return
+
+    async def standing(self, conversation_id: str, ids: Collection[str]) -> dict[str, Turn]:
+        """Those of some turns that the log has with their words, done or open: neither erased nor given up."""
+        scope = await self.owned(conversation_id)
+        query = EntryQuery(scope, statuses=_DONE | _OPEN, limit=_NEWEST, newest=True)
+        newest = await self.engine.store.reader.entries(query)
+        found = {turn.id: turn for turn in newest if isinstance(turn, Turn) and turn.id in ids}
+        # Most often it was written just now: only for others the whole conversation is read.
+        if len(found) < len(ids):
+            async for batch in self.turns_after(scope, 0):
+                found |= {turn.id: turn for turn in batch if turn.id in ids}
+        return found
 
     async def _count(self, what: str, scope: Scope, head: Head, through_seq: int) -> int:
         """Messages up to a place in the log; only what was written since the last count is read."""

@@ -125,9 +125,10 @@ class ConversationSummarizer:
         Returns the summary, which is empty while there is nothing to summarise. When the model fails, sentences of the
         conversation take the place of its words, and the log says so.
         """
-        scope = await self.store.owned(conversation_id)
         conflicts = 0
         while True:
+            # Begun anew after an erasure, it may be another user's.
+            scope = await self.store.owned(conversation_id)
             view = await self.store.view(scope)
             turns = await self._slid_out(scope, view, limit=MAX_TURNS)
             if not turns:
@@ -135,7 +136,7 @@ class ConversationSummarizer:
             try:
                 await self._merge(scope, view, turns)
             except ConflictError:
-                # Another process was faster: what it left is merged into its summary.
+                # Another process was faster: what it left is merged into its summary, and what it erased is left out.
                 conflicts += 1
                 if conflicts == CONFLICT_TRIES:
                     raise
@@ -151,7 +152,11 @@ class ConversationSummarizer:
             logger.warning("the summarizer failed, extracted a summary instead: %s", made.trouble)
             self.store.engine.meter.count("pagefile_degraded_total", tier="summarizer")
         await self.store.engine.tier(History).checkpoints.cover(
-            scope, made.text, turns[-1].seq or 0, expected_version=previous.version if previous else 0
+            scope,
+            made.text,
+            turns[-1].seq or 0,
+            epoch=view.head.epoch,
+            expected_version=previous.version if previous else 0,
         )
 
     async def _slid_out(self, scope: Scope, view: LogView, *, limit: int) -> list[Turn]:

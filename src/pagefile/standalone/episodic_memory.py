@@ -4,10 +4,11 @@ Over a Milvus client it keeps the document's own collection. Over an open `Memor
 itself, and what is recalled is what the engine recalls. Either way nothing comes back that has nothing to do with the question.
 """
 
+import logging
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 from inspect import isawaitable, iscoroutinefunction
 from typing import Any, TypeAlias, cast
@@ -21,12 +22,14 @@ from pagefile.engine.asking import at_least
 from pagefile.errors import ModelOutputError, SettingsError
 from pagefile.ports import Erasures
 from pagefile.ports.world import Embedder
-from pagefile.records import Scope, checked_id, checked_text
+from pagefile.records import Scope, Turn, checked_id, checked_text
 from pagefile.standalone.conversation_store import ConversationMessage, ConversationStore
 from pagefile.standalone.milvus_collection import MilvusCollection, data_types, quoted
 from pagefile.stores.epochs import scope_key
 from pagefile.text.clip import clip
 from pagefile.text.gate import asking, passes
+
+logger = logging.getLogger("pagefile")
 
 COLLECTION = "conversation_episodes"
 TOP_K = 3
@@ -36,6 +39,8 @@ MIN_SCORE = 0.3
 MAX_FIELD_BYTES = 65_535
 _MAX_FIELD_CHARS = 16_000
 _MAX_ID_BYTES = 1020
+#: What tells whose words an episode holds.
+_WORDS = ("id", "conversation_id", "user_message", "assistant_message")
 #: More are looked at than are wanted: the best of them may be beside the point.
 _OVER_FETCH = 3
 
@@ -82,7 +87,8 @@ class ConversationEpisodicMemory:
     ) -> None:
         """将一轮对话索引为一个 Episode. With its `turn_id` it is kept once, however often it is indexed.
 
-        Over a `Memory` there is nothing to do: a turn is indexed because it is in the log.
+        Over a `Memory` there is nothing to do: a turn is indexed because it is in the log. Episodes that follow a memory leave out
+        a `turn_id` that its log does not have: it was erased before it came to be indexed.
         """
         conversation_id = checked_id(conversation_id, "conversation_id")
         user = checked_text(user_message, "user_message")
@@ -111,7 +117,8 @@ class ConversationEpisodicMemory:
     def follow(self, store: ConversationStore) -> None:
         """Have `forget` of the memory behind a store reach these episodes too, at once or as soon as Milvus is back.
 
-        A `ConversationHistory` over both sees to it.
+        A `ConversationHistory` over both sees to it. When one turn is erased alone, those of the others stay, provided that they
+        were indexed with their `turn_id`: any episode without may be of that turn.
         """
         self._episodes.follow(store)
 
@@ -202,29 +209,41 @@ class _MilvusEpisodes(_Episodes):
     #: The memory whose erasures reach this collection, and whether it knows of it.
     store: ConversationStore | None = None
     known: bool = False
-    #: The document knows no tenants: where several share the collection, a conversation may be of any of them.
-    tenants: set[str] = field(default_factory=set[str])
+    #: By tenant. The document knows none: where several share the collection, a conversation may be of any of them.
+    stores: dict[str, ConversationStore] = field(default_factory=dict[str, ConversationStore])
     #: What of the episodes erased last is still in the files of a server.
     leaves: str = ""
 
     async def index(self, conversation_id: str, user: str, assistant: str, turn_id: str | None) -> None:
         epoch = await self._epoch()
         vector = await self.embed(f"User: {user}\nAssistant: {assistant}")
+        row: dict[str, Any] = {
+            "id": turn_id or str(uuid4()),
+            "conversation_id": conversation_id,
+            "user_message": _fitting(user),
+            "assistant_message": _fitting(assistant),
+            "embedding": vector,
+            "created_at": int(time.time()),
+        }
         # Milvus in the process is not safe for two writers.
         async with self.lock:
             await self._ready(len(vector))
-            row: dict[str, Any] = {
-                "id": turn_id or str(uuid4()),
-                "conversation_id": conversation_id,
-                "user_message": _fitting(user),
-                "assistant_message": _fitting(assistant),
-                "embedding": vector,
-                "created_at": int(time.time()),
-            }
-            if self.dynamic:
-                row |= {"epoch": epoch} if turn_id is None else {"epoch": epoch, "turn_id": turn_id}
+            if turn_id is not None and self.store is not None:
+                # The words may have waited for long: the log is asked behind the epoch that they are written in.
+                epoch = await self._epoch()
+                if not await self._is_known(conversation_id, turn_id):
+                    logger.info("a turn that the log does not have (any more) was not indexed")
+                    return
+            await self._put(row, turn_id, epoch)
+        if self.store is not None:
+            await self.store.engine.elsewhere.follow(self)
+
+    async def _put(self, row: dict[str, Any], turn_id: str | None, epoch: int | None) -> None:
+        if self.dynamic:
+            marks = {"epoch": epoch, "turn_id": turn_id}
+            row |= {name: value for name, value in marks.items() if value is not None}
+        async with self._owing(epoch):
             await self._call("upsert" if turn_id else "insert", data=[row])
-        await self._checked(epoch)
 
     async def recall(self, conversation_id: str, query: str, top_k: int) -> list[_Episode]:
         vector = await self.embed(query)
@@ -242,7 +261,7 @@ class _MilvusEpisodes(_Episodes):
                 output_fields=[*fields, "turn_id", "epoch"] if self.dynamic else fields,
                 consistency_level="Strong",
             )
-        erased = await self._erased()
+        erased, newest = await self._erased(), await self._newest(conversation_id)
         hits = [(float(hit["distance"]), cast("Mapping[str, Any]", hit["entity"])) for hit in found[0]]
         return [
             _Episode(
@@ -256,7 +275,7 @@ class _MilvusEpisodes(_Episodes):
             # Asked for in the filter, and looked at once more: nobody reads the conversation of another.
             if score >= self.min_score
             and row["conversation_id"] == conversation_id
-            and not self._is_gone(row, erased)
+            and not self._is_hidden(row, erased, newest)
         ]
 
     # -- erasing ------------------------------------------------------------------------------------------------------
@@ -268,38 +287,90 @@ class _MilvusEpisodes(_Episodes):
 
     def follow(self, store: ConversationStore) -> None:
         self.store = store
-        self.tenants.add(store.tenant)
+        self.stores[store.tenant] = store
         store.engine.elsewhere.add(self)
 
     async def forget(self, conversation_id: str) -> int:
-        return await self._remove(lambda row: row["conversation_id"] == conversation_id)
+        async with self.lock:
+            rows = await self._rows()
+            return await self._remove(
+                rows, [row for row in rows if row["conversation_id"] == conversation_id]
+            )
 
     async def erase(self, scope: Scope) -> int:
         """Nothing by itself: what was erased is owed, and `erase_before` names it."""
         return 0
 
     async def erase_before(self, erased: Mapping[str, int]) -> int:
-        """Erase what was indexed before erasures; `VectorHome.erase_before` says how they are named."""
-        return await self._remove(lambda row: self._is_gone(row, erased))
+        """Erase what was indexed before erasures; `VectorHome.erase_before` says how they are named.
 
-    async def _remove(self, goes: Callable[[Mapping[str, Any]], bool]) -> int:
-        fields = ["id", "conversation_id"]
+        Which of its turns was erased, a conversation does not say: episodes of those that the log still has stay.
+        """
         async with self.lock:
-            if not await self.collection.is_there():
-                return 0
-            await self._looked_at()
-            gone: list[str] = []
-            kept: list[str] = []
-            async for row in self.collection.rows([*fields, "epoch"] if self.dynamic else fields):
-                (gone if goes(row) else kept).append(str(row["id"]))
-            self.leaves = await self.collection.remove(gone, kept) if gone else ""
+            rows = await self._rows()
+            older = [row for row in rows if self._is_older(row, erased)]
+            stays: set[str] = set()
+            async for some in self.collection.some([str(row["id"]) for row in older], _WORDS):
+                standing = await self._standing(some)
+                await self._renew(standing, max(erased.values()))
+                stays |= standing
+            return await self._remove(rows, [row for row in older if row["id"] not in stays])
+
+    async def _rows(self) -> list[Mapping[str, Any]]:
+        """Every row, without its words."""
+        if not await self.collection.is_there():
+            return []
+        await self._looked_at()
+        fields = ["id", "conversation_id"]
+        return [row async for row in self.collection.rows([*fields, "epoch"] if self.dynamic else fields)]
+
+    async def _remove(self, rows: Sequence[Mapping[str, Any]], going: Sequence[Mapping[str, Any]]) -> int:
+        gone = {str(row["id"]) for row in going}
+        kept = [str(row["id"]) for row in rows if row["id"] not in gone]
+        self.leaves = await self.collection.remove([*gone], kept) if gone else ""
         return len(gone)
 
-    def _is_gone(self, row: Mapping[str, Any], erased: Mapping[str, int]) -> bool:
+    async def _renew(self, ids: Collection[str], epoch: int) -> None:
+        """Episodes of turns that an erasure left alone are as good as indexed behind it."""
+        if not ids or not self.dynamic:
+            return
+        async with self._owing(epoch):
+            async for rows in self.collection.some([*ids], ["*"]):
+                await self._call("upsert", data=[{**row, "epoch": epoch} for row in rows])
+
+    async def _standing(self, rows: Sequence[Mapping[str, Any]]) -> set[str]:
+        """The ids of episodes whose turns the log has, in the words of the episode: an id may have been used again."""
+        found: set[str] = set()
+        for name in {str(row["conversation_id"]) for row in rows}:
+            own = {str(row["id"]): row for row in rows if row["conversation_id"] == name}
+            for store in self.stores.values():
+                turns = await store.standing(name, own.keys())
+                found |= {turn.id for turn in turns.values() if _is_of(own[turn.id], turn)}
+        return found
+
+    async def _is_known(self, conversation_id: str, turn_id: str) -> bool:
+        """Whether the log has a turn that is to be indexed, in whatever words."""
+        return any([await store.standing(conversation_id, [turn_id]) for store in self.stores.values()])
+
+    def _is_older(self, row: Mapping[str, Any], erased: Mapping[str, int]) -> bool:
         """Whether an episode is older than the last erasure of its conversation, or of the tenant."""
         names = (None, str(row["conversation_id"]))
-        keys = [scope_key(tenant, None, name) for tenant in self.tenants for name in names]
+        keys = [scope_key(tenant, None, name) for tenant in self.stores for name in names]
         return any(int(row.get("epoch") or 0) < erased.get(key, 0) for key in keys)
+
+    def _is_hidden(self, row: Mapping[str, Any], erased: Mapping[str, int], newest: int) -> bool:
+        """Whether an episode may be of what was erased, also where nobody came to say that Milvus owes it."""
+        epoch = row.get("epoch")
+        # Somebody else's collection has no epochs, nor have rows of earlier versions.
+        return self._is_older(row, erased) if epoch is None else int(epoch) < newest
+
+    async def _newest(self, conversation_id: str) -> int:
+        """The number of the last erasure of a conversation."""
+        numbers = [
+            await store.engine.store.reader.epoch(store.scope(conversation_id))
+            for store in self.stores.values()
+        ]
+        return max(numbers, default=0)
 
     async def _erased(self) -> Mapping[str, int]:
         """What the memory erased and Milvus has still to."""
@@ -315,16 +386,27 @@ class _MilvusEpisodes(_Episodes):
             self.known = True
         return erasures
 
-    async def _epoch(self) -> int:
+    async def _epoch(self) -> int | None:
+        """The number of the last erasure; None while no memory is followed."""
         await self._erasures()
-        return 0 if self.store is None else await self.store.engine.store.reader.epoch()
+        return None if self.store is None else await self.store.engine.store.reader.epoch()
 
-    async def _checked(self, epoch: int) -> None:
-        """Something was indexed: where anything was erased meanwhile, it may be of that."""
+    @asynccontextmanager
+    async def _owing(self, epoch: int | None) -> AsyncGenerator[None]:
+        """While rows of an epoch are put: what was erased since is owed once more, for they may be of that."""
+        # Owed before they are there: this process may not come to say so behind it.
+        await self._owe_since(epoch)
+        try:
+            yield
+        finally:
+            # Milvus may have them, whether anybody still waits for its answer or not.
+            with anyio.CancelScope(shield=True):
+                await self._owe_since(epoch)
+
+    async def _owe_since(self, epoch: int | None) -> None:
         erasures = await self._erasures()
-        if erasures is not None and self.store is not None and await self._epoch() != epoch:
+        if erasures is not None and epoch is not None and await self._epoch() != epoch:
             await erasures.redo(self.name, epoch)
-            await self.store.engine.elsewhere.follow(self)
 
     async def _ready(self, length: int) -> None:
         """The collection is there, loaded, and fits the vectors."""
@@ -375,6 +457,12 @@ class _MilvusEpisodes(_Episodes):
             index_params=index,
             consistency_level="Strong",
         )
+
+
+def _is_of(row: Mapping[str, Any], turn: Turn) -> bool:
+    """Whether an episode holds the words of a turn, and no others."""
+    said = _fitting(turn.user or ""), _fitting(turn.assistant or "")
+    return said == (row["user_message"], row["assistant_message"])
 
 
 def _fitting(text: str) -> str:

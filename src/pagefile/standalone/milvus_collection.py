@@ -102,6 +102,17 @@ class MilvusCollection:
             async for row in self.rows(fields, begin, until):
                 yield row
 
+    async def some(self, ids: Sequence[str], fields: Sequence[str]) -> AsyncIterator[list[Row]]:
+        """These fields of the rows with some ids, some at a time: a row may be large."""
+        for part in _parts(ids):
+            yield await self.call(
+                "query",
+                collection_name=self.name,
+                filter=f"id in [{', '.join(map(quoted, part))}]",
+                output_fields=list(fields),
+                consistency_level="Strong",
+            )
+
     async def remove(self, gone: Sequence[str], kept: Sequence[str]) -> str:
         """Remove the rows with some ids, where all others are `kept`; says what is left of them in the files."""
         described = await self.call("describe_collection", collection_name=self.name)
@@ -127,13 +138,7 @@ class MilvusCollection:
             consistency_level=described.get("consistency_level_name", "Strong"),
             properties=dict(described.get("properties") or {}),
         )
-        for ids in _parts(kept):
-            rows = await self.call(
-                "query",
-                collection_name=self.name,
-                filter=f"id in [{', '.join(map(quoted, ids))}]",
-                output_fields=["*"],
-            )
+        async for rows in self.some(kept, ["*"]):
             await self.call("insert", collection_name=self._new, data=[dict(row) for row in rows])
         await self.call("drop_collection", collection_name=self.name)
         await self.call("rename_collection", old_name=self._new, new_name=self.name)

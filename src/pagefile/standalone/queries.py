@@ -3,6 +3,7 @@
 import math
 from collections import deque
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from pagefile.errors import InvalidTurnError
 from pagefile.ports import LogView
@@ -52,27 +53,49 @@ class Query:
         return fitting, count(counted_text(fitting.text, self.text))
 
 
+class Read(NamedTuple):
+    """A history that was handed out with the word that a summary is due."""
+
+    through_seq: int
+    epoch: int
+
+
 @dataclass(slots=True)
 class Asked:
     """What the queries of a conversation leave for the turn and the checkpoint that follow."""
 
     query: str = ""
     window_tokens: int = defaultModelContextWindow
-    #: The last turn in each history that was handed out with the word that a summary is due, all from one checkpoint.
-    reads: deque[int] = field(default_factory=lambda: deque[int](maxlen=8))
+    #: The histories that summaries may be of, all from one checkpoint.
+    reads: deque[Read] = field(default_factory=lambda: deque[Read](maxlen=8))
     version: int = 0
+    #: Of the last history, whether a summary was due or not; None before there was one.
+    epoch: int | None = None
 
     def answered(self, query: Query, view: LogView, context: MemoryContext) -> None:
         """A history was handed out."""
-        self.query, self.window_tokens = query.text, query.window_tokens
+        self.query, self.window_tokens, self.epoch = query.text, query.window_tokens, view.head.epoch
         if not context.should_checkpoint_summary or not view.turns:
             return
         version = view.checkpoint.version if view.checkpoint else 0
         if version != self.version:
-            # Summaries that are still on their way from before are too late, or were never made.
-            self.reads.clear()
+            # Summaries that are still on their way from before are too late, or were never made: no turn stays verbatim for them.
+            self.reads = deque(
+                (read._replace(through_seq=0) for read in self.reads), maxlen=self.reads.maxlen
+            )
         self.version = version
-        self.reads.append(view.turns[-1].seq or 0)
+        self.reads.append(Read(view.turns[-1].seq or 0, view.head.epoch))
+
+    def made_in(self, view: LogView) -> int:
+        """The epoch of the oldest history that a summary may be of; without any, it is of what is there now."""
+        if self.reads:
+            return self.reads[0].epoch
+        return view.head.epoch if self.epoch is None else self.epoch
+
+    def spent(self) -> None:
+        """A summary came, and was taken or refused for good."""
+        if self.reads:
+            self.reads.popleft()
 
     def verbatim(self, view: LogView, recent_turns: int) -> int:
         """How many of the newest turns a checkpoint made now must leave as they are.
@@ -81,7 +104,7 @@ class Asked:
         would not get emptier. But every turn that was written since the oldest history that a summary may be of.
         """
         gone = max(view.head.covered_through_seq, view.head.reset_seq)
-        read_through = next((seq for seq in self.reads if seq > gone), None)
+        read_through = next((read.through_seq for read in self.reads if read.through_seq > gone), None)
         unread = 0 if read_through is None else sum((turn.seq or 0) > read_through for turn in view.turns)
         staying, room = 0, self.window_tokens // VERBATIM_SHARE
         for turn in reversed(view.turns[1:]):

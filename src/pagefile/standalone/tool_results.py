@@ -123,7 +123,7 @@ class ToolResultManager:
         scope = Scope(self._tenant, self._user, conversation_id)
         step = Step(tool_name[:100], checked_json(tool_input, "tool_input"), result_text(text), call_id="")
         try:
-            page = await engine.tier(Archive).store(scope, step, str(uuid4()), thread=thread_id)
+            page = await engine.tier(Archive).archived(scope, step, str(uuid4()), thread=thread_id)
         except ConflictError:
             # Somebody else's conversation: nothing of theirs is touched, and the caller must know.
             raise

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pagefile.ports import Part
 from pagefile.records import ERASED, Checkpoint, Entry, JsonValue, Page, Reset, Step, Turn
 from pagefile.stores.encoding import own_json
+from pagefile.stores.epochs import scope_key
 
 #: The tables that an erasure counts.
 TABLES: tuple[str, ...] = (
@@ -42,14 +43,21 @@ def tombstone(entry: Entry) -> Turn:
 
 
 def is_copy(turn: Turn, other: Turn) -> bool:
-    """Whether a turn is this one, or its copy in a fork: callers choose ids, so it must say the same too."""
-    return (turn.id, turn.at, turn.user, turn.assistant, turn.scope.user) == (
+    """Whether a turn is this one, or its copy in a fork: callers choose ids, so the user must have said the same too.
+
+    Not what was answered: a fork may begin at a turn that is still open, and each gets its own answer.
+    """
+    return (turn.id, turn.at, turn.user, turn.scope.user) == (
         other.id,
         other.at,
         other.user,
-        other.assistant,
         other.scope.user,
     )
+
+
+def raised_keys(tenant: str, conversations: Iterable[str | None]) -> list[str]:
+    """What the erasure of a part is noted under: the conversations in which something changed, and nothing when it was not there."""
+    return sorted(scope_key(tenant, None, name) for name in conversations if name is not None)
 
 
 def places_of(copies: Sequence[Turn]) -> Places:
@@ -129,9 +137,13 @@ def without_refs(checkpoint: Checkpoint, uuids: Collection[str]) -> Checkpoint:
 # -- words ------------------------------------------------------------------------------------------------------------
 
 
-def words_of(turn: Turn) -> list[str]:
-    """What was said in a turn, text by text."""
-    texts = [turn.user, turn.assistant, *(message.text for message in turn.layout or ())]
+def words_of(*turns: Turn) -> list[str]:
+    """What was said in a turn and its copies, text by text."""
+    texts = [
+        text
+        for turn in turns
+        for text in (turn.user, turn.assistant, *(message.text for message in turn.layout or ()))
+    ]
     return list(dict.fromkeys(text for text in texts if text))
 
 

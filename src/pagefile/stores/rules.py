@@ -443,6 +443,13 @@ class Restoration:
     #: What is there already is a conflict.
     expect_empty: bool = False
     epoch: int | None = None
+    #: The conversation they are copied from.
+    origin: Scope | None = None
+
+    @property
+    def fenced(self) -> list[Scope]:
+        """What must not have been erased since the epoch."""
+        return [self.scope, *([] if self.origin is None else [self.origin])]
 
     @property
     def turns(self) -> list[Turn]:
@@ -460,6 +467,7 @@ def restoration(
     *,
     expect_empty: bool = False,
     epoch: int | None = None,
+    origin: Scope | None = None,
 ) -> Restoration:
     """What can be restored, or an error that says why it cannot."""
     check_blobs(blobs or {})
@@ -475,7 +483,7 @@ def restoration(
     ended = [entry for entry in entries if not (isinstance(entry, Turn) and entry.status == "open")]
     own = tuple(sorted(ended, key=_place)), open_turns
     return Restoration(
-        entries[0].scope, *own, agent, session, labels, blobs or {}, marks or {}, expect_empty, epoch
+        entries[0].scope, *own, agent, session, labels, blobs or {}, marks or {}, expect_empty, epoch, origin
     )
 
 

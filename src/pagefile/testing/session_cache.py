@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from pagefile.errors import StoreUnavailableError
 from pagefile.ports import CachedSession, Clock, SessionCache
 from pagefile.records import JsonObject, Scope
 from pagefile.stores import rules
@@ -62,6 +63,17 @@ class InMemorySessions(SessionCache):
             return False
         self._kept[place] = _Kept(None, version, self._clock.now() + self._ttl)
         return True
+
+    @property
+    def name(self) -> str:
+        return "a session cache in memory"
+
+    async def kept(self) -> list[Scope]:
+        if not self._answers():
+            raise StoreUnavailableError("The session cache is down.")
+        return [
+            Scope(tenant, None, name) for (tenant, name), kept in self._kept.items() if kept.text is not None
+        ]
 
     async def close(self) -> None:
         self._closed = True

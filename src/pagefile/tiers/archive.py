@@ -94,6 +94,7 @@ class Archive(Tier):
         describe: Describe | None = None,
     ) -> None:
         self._log = store.log
+        self._reader = store.reader
         self._pages = store.pages
         self._keeper = store.page_keeper
         self._index = store.page_index
@@ -115,9 +116,14 @@ class Archive(Tier):
         return await self.keep(scope, raw, turn_id, admit)
 
     async def withdraw(self, scope: Scope, steps: Sequence[Step]) -> None:
-        made = [step.page for step in steps if step.page is not None and step.tool not in LOADING_TOOLS]
-        if made:
-            await self._keeper.erase(scope, made)
+        await self.erase(
+            scope, [step.page for step in steps if step.page is not None and step.tool not in LOADING_TOOLS]
+        )
+
+    async def erase(self, scope: Scope, uuids: Sequence[str]) -> None:
+        """Erase pages that no turn came to show."""
+        if uuids:
+            await self._keeper.erase(scope, uuids)
             self._search.forget()
 
     async def offer(self, occasion: Occasion) -> Sequence[Candidate]:
@@ -181,7 +187,7 @@ class Archive(Tier):
         if len(step.result) <= self._kept_chars(step):
             return measured_step(step, self._counter.count)
         try:
-            page = await self._admitted(scope, step, turn_id, admit)
+            page = await self.archived(scope, step, turn_id, admit)
         except ErasedError:
             # No outage: whoever writes the turn begins again behind the erasure, or learns that the turn is gone.
             raise
@@ -199,20 +205,32 @@ class Archive(Tier):
         )
         return measured_step(short, self._counter.count)
 
-    async def _admitted(self, scope: Scope, step: Step, turn_id: str, admit: Admit | None) -> Page:
-        """Its page. What was erased of the conversation meanwhile may be another turn: then this one is still admitted."""
+    async def archived(
+        self, scope: Scope, step: Step, turn_id: str, admit: Admit | None = None, *, thread: str | None = None
+    ) -> Page:
+        """The page of a result that has just come in; `admit` lets its turn in, None is for one that comes without a turn.
+
+        What was erased of the conversation meanwhile may be another turn: then this one is still admitted.
+        """
         for _ in range(_MOST_ATTEMPTS):
             with suppress(ErasedError):
-                return await self.store(scope, step, turn_id, epoch=None if admit is None else await admit())
+                epoch = await (self.claim(scope) if admit is None else admit())
+                return await self.store(scope, step, turn_id, epoch=epoch, thread=thread)
         raise ErasedError
 
+    async def claim(self, scope: Scope) -> int:
+        """The epoch for a page without a turn, which is itself the use that decides whose the conversation is."""
+        epoch = await self._reader.epoch()
+        await self._log.claim(scope, epoch=epoch)
+        return epoch
+
     async def store(
-        self, scope: Scope, step: Step, turn_id: str, *, thread: str | None = None, epoch: int | None = None
+        self, scope: Scope, step: Step, turn_id: str, *, epoch: int, thread: str | None = None
     ) -> Page:
-        """Make a page of a result, whatever its length; the same result of the same call makes one page."""
-        if epoch is None:
-            # No turn was let in with it: the page itself is the use that decides whose the conversation is.
-            await self._log.claim(scope)
+        """Make a page of a result, whatever its length; the same result of the same call makes one page.
+
+        Where the scope was erased since `epoch`, of `claim` or of its turn, `ErasedError`.
+        """
         prepare = _Preparation(scope, step, turn_id, self._counter)
         if len(step.result) < THREAD_FROM_CHARS:
             draft = prepare()
@@ -222,17 +240,17 @@ class Archive(Tier):
         page = replace(draft.page, created=self._clock.now(), thread=thread, result_summary=summary)
         return await self._pages.put(replace(draft, page=page, epoch=epoch))
 
-    async def copy(self, scope: Scope, uuid: str, there: Scope, *, epoch: int | None = None) -> Page:
+    async def copy(self, scope: Scope, uuid: str, there: Scope, *, epoch: int) -> Page:
         """The page that a copy of its conversation has in its place; the page itself, where it is of another conversation."""
         page = await self._keeper.page(scope, uuid)
         if page.scope.conversation != scope.conversation:
             return page
         own = replace(page, uuid=_copy_uuid(there, uuid), scope=there)
         if page.purged is not None:
-            return await self._pages.put(PageDraft(own, "", epoch=epoch))
+            return await self._pages.put(PageDraft(own, "", epoch=epoch, origin=scope))
         _, text = await self._pages.load(scope, uuid)
         spans = [one.spans for one in await self._index.read(scope, [uuid])]
-        return await self._pages.put(PageDraft(own, text, *spans, epoch=epoch))
+        return await self._pages.put(PageDraft(own, text, *spans, epoch=epoch, origin=scope))
 
     async def _described(self, text: str) -> str | None:
         """What a model says of a result; None without one, and when it fails."""

@@ -126,10 +126,7 @@ class Checkpoints:
         covered = _Covered.after(view.checkpoint, summary_chars(window_tokens) if summary is None else None)
         await self._cover(covered, scope, view, recent_turns, len)
         if not covered.through_seq:
-            raise InvalidTurnError(
-                f"Nothing to cover: the conversation has {view.head.live_turns} live turns and recent_turns={recent_turns} "
-                "stay verbatim. Record more turns or lower recent_turns."
-            )
+            raise nothing_to_cover(view.head, recent_turns)
         if summary is not None:
             covered.summary = checked_text(summary, "summary").strip()
         if not covered.summary:
@@ -137,11 +134,18 @@ class Checkpoints:
         return await self._apply(self._draft(scope, covered, view))
 
     async def cover(
-        self, scope: Scope, summary: str, through_seq: int, *, expected_version: int | None = None
+        self,
+        scope: Scope,
+        summary: str,
+        through_seq: int,
+        *,
+        epoch: int,
+        expected_version: int | None = None,
     ) -> Checkpoint:
         """Let a summary speak for every turn up to one that its author has read.
 
-        With an `expected_version` it replaces that checkpoint (0: none) or none at all: `ConflictError`.
+        `epoch` is `Head.epoch` of the view that the author read; what was erased since does not come back: `ErasedError`. With an
+        `expected_version` it replaces that checkpoint (0: none) or none at all: `ConflictError`.
         """
         view = await self._view(scope)
         covered = _Covered.after(view.checkpoint, None)
@@ -154,7 +158,8 @@ class Checkpoints:
         if not covered.summary:
             raise InvalidTurnError("The summary is empty: give some text.")
         covered.through_seq = through_seq
-        draft = self._draft(scope, covered, view)
+        # This view is from behind the author's back, and so is its epoch.
+        draft = replace(self._draft(scope, covered, view), epoch=epoch)
         return await self._apply(
             draft if expected_version is None else replace(draft, expected_version=expected_version)
         )
@@ -293,6 +298,14 @@ class Checkpoints:
             if len(batch) < _BATCH:
                 return
             after = batch[-1].seq or after
+
+
+def nothing_to_cover(head: Head, recent_turns: int) -> InvalidTurnError:
+    """What whoever makes a checkpoint is told when every turn stays verbatim."""
+    return InvalidTurnError(
+        f"Nothing to cover: the conversation has {head.live_turns} live turns and recent_turns={recent_turns} "
+        "stay verbatim. Record more turns or lower recent_turns."
+    )
 
 
 def _verbatim(newest: Sequence[Turn], *, window_tokens: int) -> int:

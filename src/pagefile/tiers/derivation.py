@@ -10,11 +10,10 @@ from time import monotonic
 
 import anyio
 import anyio.lowlevel
-import numpy as np
 
 from pagefile.errors import PagefileError
-from pagefile.ports import Behind, Meter, VectorHome, VectorRow, Watermarks
-from pagefile.records import ErasureReceipt, JsonObject, Scope
+from pagefile.ports import Behind, Meter, VectorHome, Watermarks
+from pagefile.records import JsonObject, Scope
 from pagefile.tiers.base import Backlog, RetryLater
 from pagefile.tiers.indexing import Derived, Plan, Reader, Terms, TurnVectors, tier_of
 from pagefile.tiers.meaning import Health
@@ -179,23 +178,6 @@ class Derivation:
     async def erased(self) -> None:
         """Something was erased, vectors too: between two batches, what was planned before is no longer true."""
         async with self.reader.lock:
-            self.reader.erased()
-
-    async def erase_turn(self, receipt: ErasureReceipt) -> None:
-        """Erase the vectors of one turn, of every maker: those of zeros take away what was there."""
-        if receipt.turn_id is None or self._home is None:
-            return
-        async with self.reader.lock:
-            for shelf in await self._home.shelves():
-                nothing = np.zeros(shelf.maker.dimension, np.float32)
-                rows = [
-                    VectorRow(
-                        Scope(receipt.scope.tenant, None, name), seq, receipt.turn_id, receipt.at, nothing
-                    )
-                    for name, seq in receipt.places
-                    if seq
-                ]
-                await self._home.put(shelf.maker, rows)
             self.reader.erased()
 
     async def examine(self) -> JsonObject:

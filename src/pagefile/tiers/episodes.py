@@ -184,11 +184,7 @@ class Episodes(Tier):
         return {}
 
     async def forget_part(self, receipt: ErasureReceipt) -> None:
-        await self.derivation.erase_turn(receipt)
-        self._drop(Scope(receipt.scope.tenant))
-        forget_words()
-        if self.derivation.vectors is not None:
-            self.derivation.vectors.forget()
+        await self.forget(Scope(receipt.scope.tenant))
 
     def _drop(self, scope: Scope) -> None:
         """Drop every index that may hold something of the scope."""

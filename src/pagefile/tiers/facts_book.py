@@ -48,7 +48,7 @@ class Draft:
     valid_from: datetime | None = None
     #: Turns that stand after the source in its conversation and may have been read before; None where nobody knows.
     later: frozenset[str] | None = None
-    #: `Head.epoch` when the source was read: what was erased since is not written back.
+    #: `Head.epoch` when the source was read: what was erased since is not written back. None for what is said now.
     epoch: int | None = None
     project: str | None = None
     agent: str | None = None
@@ -150,6 +150,8 @@ class FactBook:
     async def _remember(self, owner: Scope, draft: Draft) -> Fact:
         for _ in range(_MOST_ATTEMPTS):
             fact = self._fact(owner, draft)
+            # Before what is held is read: a fact of it may be written again, in another state.
+            epoch = await self._epoch() if draft.epoch is None else draft.epoch
             held = await self.held(owner)
             seen = held.stamp  # what is held may catch up while we wait
             outcome, written = decided(held, fact, dated=draft.valid_from is not None, later=draft.later)
@@ -157,10 +159,13 @@ class FactBook:
                 return replace(held.facts[_same_id(held, fact)], outcome=outcome)
             try:
                 revision = await self._store.revise(
-                    owner, written, action=outcome, at=fact.recorded, expected=seen[0], epoch=draft.epoch
+                    owner, written, action=outcome, at=fact.recorded, expected=seen[0], epoch=epoch
                 )
             except ErasedError:
-                raise
+                if draft.epoch is not None:
+                    raise
+                # What it would have changed is gone; what is said now is still said.
+                continue
             except ConflictError:
                 if await self._store.changed(owner) == seen:
                     raise  # not because others were faster
@@ -175,7 +180,7 @@ class FactBook:
         fact = await self._store.get(scope, fact_id)
         owner = Scope(fact.scope.tenant, fact.scope.user)
         for _ in range(_MOST_ATTEMPTS):
-            expected = (await self._store.changed(owner))[0]
+            epoch, expected = await self._epoch(), (await self._store.changed(owner))[0]
             fact = await self._store.get(scope, fact_id)
             if fact.retracted is not None:
                 return fact
@@ -183,7 +188,7 @@ class FactBook:
             gone = replace(fact, retracted=max(utc(now), fact.recorded))
             try:
                 revision = await self._store.revise(
-                    owner, [gone], action="retracted", at=now, expected=expected
+                    owner, [gone], action="retracted", at=now, expected=expected, epoch=epoch
                 )
             except ConflictError:
                 continue
@@ -193,7 +198,7 @@ class FactBook:
     async def undo(self, scope: Scope, number: int | None) -> Revision:
         """Make a change as if it had not been; the undoing is a change too, and can be undone."""
         owner = Scope(scope.tenant, scope.user)
-        newest = (await self._store.changed(owner))[0]
+        epoch, newest = await self._epoch(), (await self._store.changed(owner))[0]
         wanted = newest if number is None else number
         found = await self._store.revisions(owner, after=wanted - 1)
         if not found or found[0].number != wanted:
@@ -210,7 +215,9 @@ class FactBook:
             replace(after, retracted=max(utc(now), after.recorded)) if before is None else before
             for before, after in zip(target.before, target.after, strict=True)
         ]
-        return await self._store.revise(owner, restored, action="undone", at=now, expected=newest)
+        return await self._store.revise(
+            owner, restored, action="undone", at=now, expected=newest, epoch=epoch
+        )
 
     async def as_of(self, scope: Scope, moment: datetime) -> list[Fact]:
         """What was held at a moment, exactly as it stood then."""

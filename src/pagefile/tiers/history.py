@@ -2,9 +2,11 @@
 
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any, Literal, cast
 
+from pagefile.errors import ErasedError
 from pagefile.ports import CallLog, LogView, Watermarks
 from pagefile.records import Checkpoint, ErasureReceipt, JsonObject, JsonValue, Reset, Scope, Step, Turn
 from pagefile.shapes import waiting_steps
@@ -89,14 +91,16 @@ class History(Tier):
     async def maintain(self, scope: Scope) -> None:
         rules = await self._rules_of(scope)
         # Turns that others write meanwhile are not looked at: they stay behind the watermark.
-        seen = (await self.checkpoints.head(scope)).last_seq if self._dedicated else 0
+        seen = await self.checkpoints.head(scope) if self._dedicated else None
         try:
             self.filling.measured(scope, await self.checkpoints.tend(scope, rules))
         except Exception:
             self.filling.forget()
             raise
-        if self._dedicated:
-            await self._marks.advance(scope, WATERMARK, seen)
+        if seen is not None:
+            # Erased meanwhile: one that begins again under that id is looked at from its beginning.
+            with suppress(ErasedError):
+                await self._marks.advance(scope, WATERMARK, seen.last_seq, epoch=seen.epoch)
 
     async def behind(self) -> Sequence[Scope]:
         if self._mode != "background":

@@ -214,6 +214,32 @@ def test_an_edit_leaves_alone_what_it_must(blocking):
     assert before == untouched
 
 
+async def test_what_is_erased_while_an_edit_archives_it_is_not_archived(memory, monkeypatch):
+    """Nobody waits for the edit, so nothing of it is written behind an erasure."""
+    put, ended = memory.engine.store.pages.put, asyncio.Event()
+
+    async def behind_an_erasure(draft):
+        await memory.forget(user_id="ada", conversation_id="c")
+        try:
+            return await put(draft)
+        finally:
+            ended.set()
+
+    monkeypatch.setattr(memory.engine.store.pages, "put", behind_an_erasure)
+    edit = ArchiveToolUsesEdit(memory, user_id="ada", conversation_id="c", trigger=0, keep=0)
+    messages = [
+        HumanMessage("hi", id="m1"),
+        AIMessage("", tool_calls=[{"name": "lookup", "args": {}, "id": "c1"}]),
+        ToolMessage("long " * 1000, tool_call_id="c1", name="lookup"),
+    ]
+    edit.apply(messages, count_tokens=len)
+    await ended.wait()
+    assert [[], []] == [
+        list(await memory.pages(user_id="ada")),
+        list(await memory.conversations(user_id="ada")),
+    ]
+
+
 async def test_our_summaries_in_their_summarization(memory):
     """Extracted from what was said, the summary before it carried on, uuids of placeholders kept, no model asked."""
     uuid = "6f2f7a52-3b0e-5c1d-9b7e-7a6d0c9f1e10"

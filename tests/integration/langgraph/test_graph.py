@@ -12,7 +12,7 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 
-from pagefile import ModelUnavailableError
+from pagefile import ConflictError, ModelUnavailableError
 from pagefile.integrations.langgraph import (
     ChatRequest,
     ConversationChat,
@@ -212,6 +212,18 @@ async def test_requests_of_one_session_may_overlap(memory):
             together.start_soon(chat.answer, request(f"问{number}"))
     conversation = await chat.nodes.store.get_or_create_conversation_id(USER, SESSION)
     assert {("done", f"问{n}", f"答：问{n}") for n in range(5)} == set(await the_log(memory, conversation))
+
+
+@pytest.mark.parametrize("graph", [True, False])
+async def test_who_names_no_user_writes_into_nobodys_conversation(memory, graph):
+    """Not even the question of a turn that is given up: it would be the owner's to read and to export."""
+    await memory.conversation("hers", user_id=USER).record("问", "答")
+    chat = ConversationChat(memory, model=Model(), graph=graph)
+    with pytest.raises(ConflictError):
+        await events_of(chat, ChatRequest("别人的问题", "", SESSION, conversation_id="hers"))
+    assert [("done", "问", "答")] == await the_log(memory, "hers")
+    await events_of(chat, ChatRequest("没有用户", "", SESSION, conversation_id="nobody's"))
+    assert ["没有用户"] == [turn[1] for turn in await the_log(memory, "nobody's", None)]
 
 
 async def test_users_never_meet(memory):

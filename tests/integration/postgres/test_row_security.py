@@ -86,7 +86,7 @@ async def fill(store, tenant, said):
     await store.calls.add([call(f"w of {tenant}", scope=scope)], keep=10)
     await store.items.write(Scope(tenant, "ada"), [ItemWrite(("notes",), "n", {"text": said})], now=AT)
     await store.keys.add(api_key(f"key of {tenant}", said, scope=Scope(tenant)))
-    await store.watermarks.advance(scope, "tier", 2)
+    await store.watermarks.advance(scope, "tier", 2, epoch=None)
     await store.terms.write(scope, [TurnTerms("chat", 2, "b", AT, said, said)], "v1")
     await store.vectors().put(MAKER, [VectorRow(scope, 2, "b", AT, np.array([1, 0], np.float32))])
 

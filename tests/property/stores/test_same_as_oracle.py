@@ -349,7 +349,7 @@ class Twins(RuleBasedStateMachine):
 
 async def _told(store, scope, facts):
     """A revision and the history behind it, without the numbers: those of a database may have gaps."""
-    revision = await store.facts.revise(scope, facts, action="stored", at=AT)
+    revision = await store.facts.revise(scope, facts, action="stored", at=AT, epoch=None)
     history = [replace(found, number=0) for found in await store.facts.revisions(scope)]
     return replace(revision, number=0), history, (await store.facts.changed(scope))[1]
 

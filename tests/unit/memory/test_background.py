@@ -133,6 +133,33 @@ async def test_turns_written_while_a_conversation_is_looked_after_are_not_missed
             await until(lambda: tended and tended[-1] == 2)
 
 
+async def test_a_conversation_begun_again_while_it_is_looked_after_is_not_missed(tmp_path, monkeypatch):
+    """It is shorter than the one that was erased, and looked at all the same, with every turn that comes."""
+    monkeypatch.setattr(engine_module, "_POLL_S", 0.01)
+    url, tended = f"sqlite:///{tmp_path}/a.db", []
+    async with Memory.open(url, settings=APART) as memory:
+        chat = memory.conversation("c", user_id="ada")
+        for number in range(3):
+            await chat.record(f"question {number}", "answer")
+        async with Memory.open(url, settings=replace(PLAIN, worker="dedicated")) as other:
+            history = other.engine.tier(History)
+            tend = history.checkpoints.tend
+
+            async def begun_again(scope, rules):
+                tended.append((await chat.head()).last_seq)
+                left = await tend(scope, rules)
+                if len(tended) == 1:
+                    await memory.forget(conversation_id="c", user_id="ada")
+                    await chat.record("one", "1")
+                return left
+
+            monkeypatch.setattr(history.checkpoints, "tend", begun_again)
+            await other.engine.store.watermarks.drop(WATERMARK)
+            await until(lambda: tended and tended[-1] == 1)
+            await chat.record("two", "2")
+            await until(lambda: tended[-1] == 2)
+
+
 def test_vectors_of_one_process_are_refused():
     """As `pagefile serve --workers` refuses them: two processes cannot open the file."""
     with pytest.raises(SettingsError, match="A Milvus file belongs to one process"):

@@ -175,3 +175,58 @@ async def test_of_one_turn_the_others_are_made_again(opened, home):
         await memory.settle()
         assert [2] == [row.seq for row, _ in home.rows.values()]
         assert {} == (await memory.describe())["erasures_owed"]
+
+
+async def test_what_others_have_made_again_by_then_stays(opened, home, monkeypatch):
+    """Another process is faster: it follows the erasure and makes the vectors of what is left."""
+    async with opened(home) as memory, opened(home) as other:
+        chat = memory.conversation("hikes", user_id="ada")
+        turns = [
+            await chat.record(f"{place} is a good place to hike", "Noted.") for place in ("Elba", "Skye")
+        ]
+        await memory.settle()
+        erase = memory.engine.store.erase
+
+        async def made_again(*args):
+            receipt = await erase(*args)
+            await other.engine.elsewhere.follow(home)
+            other.engine.worker.look()
+            await other.settle()
+            assert [2] == [row.seq for row, _ in home.rows.values()]
+            return receipt
+
+        monkeypatch.setattr(memory.engine.store, "erase", made_again)
+        await memory.forget(conversation_id="hikes", user_id="ada", turn_id=turns[0].id)
+        await memory.settle()
+        assert [2] == [row.seq for row, _ in home.rows.values()]
+
+
+async def test_who_begins_a_forgotten_conversation_again_is_not_erased(opened, home, monkeypatch):
+    """What is made of it in the next moment, by another process, is not what was forgotten."""
+    async with opened(home) as memory, opened(home) as other:
+        await told(memory, "ada")
+        erase = memory.engine.store.erase
+
+        async def begun_again(*args):
+            receipt = await erase(*args)
+            await told(other, "ada")
+            return receipt
+
+        monkeypatch.setattr(memory.engine.store, "erase", begun_again)
+        await memory.forget(user_id="ada")
+        await memory.settle()
+        assert ["ada"] == users(home)
+
+
+async def test_a_home_that_is_away_keeps_no_words_at_hand(opened, home):
+    """Of one turn: what recall has in memory goes at once, and the receipt speaks of the home alone."""
+    async with opened(home) as memory:
+        chat = memory.conversation("hikes", user_id="ada")
+        turn = await chat.record("Elba is a good place to hike", "Noted.")
+        await memory.settle()
+        assert [turn.id] == [hit.id for hit in await memory.recall("Elba", user_id="ada")]
+        home.away = True
+        receipt = await memory.forget(conversation_id="hikes", user_id="ada", turn_id=turn.id)
+        assert ["apart" in one and "as soon as" in one for one in receipt.pending] == [True]
+        assert {} == memory.engine.failures
+        assert [] == await memory.recall("Elba", user_id="ada")

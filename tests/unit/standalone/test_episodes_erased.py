@@ -1,9 +1,13 @@
 """Erasing reaches document 002's collection in Milvus, whose rows hold texts: no word of them stays in its files."""
 
 import anyio
+import anyio.lowlevel
 import pytest
+from langchain_core.messages import AIMessage, HumanMessage
 
 from pagefile import Memory, StoreError
+from pagefile.errors import StoreUnavailableError
+from pagefile.integrations.langgraph.nodes import persist_node
 from pagefile.standalone import ConversationEpisodicMemory, ConversationHistory, ConversationStore
 from pagefile.standalone.episodic_memory import COLLECTION
 from pagefile.standalone.milvus_collection import MilvusCollection
@@ -32,8 +36,14 @@ def client(pymilvus, tmp_path):
 
 
 @pytest.fixture
-async def memory(tmp_path):
-    async with Memory.open(f"sqlite:///{tmp_path}/a.db", embedder="none") as memory:
+def opened(tmp_path):
+    """As many processes as are wanted."""
+    return lambda: Memory.open(f"sqlite:///{tmp_path}/a.db", embedder="none")
+
+
+@pytest.fixture
+async def memory(opened):
+    async with opened() as memory:
         yield memory
 
 
@@ -181,6 +191,172 @@ async def test_what_is_indexed_behind_an_erasure_goes_too(memory, client, tmp_pa
     assert [] == await found(episodes, "a")
     assert [] == files_with(tmp_path / "milvus.db", "SECRET")
     assert ["导演 KEPT", "ok"] == await found(episodes, "b")
+
+
+async def test_a_turn_that_waits_to_be_indexed_while_it_is_erased_is_not(memory, opened, client, tmp_path):
+    """The graph indexes in the background, and another process erases before the job begins."""
+    episodes, store = following(memory, client), ConversationStore(memory)
+    gate, chat = anyio.Event(), memory.conversation("a", user_id="ada")
+
+    async def busy(_):
+        await gate.wait()
+
+    memory.engine.worker.do(chat.scope, busy)
+    history = ConversationHistory(store, None, episodes)
+    for number, words in enumerate(("导演 KEPT", "导演 SECRET")):
+        said = [HumanMessage(words, id=f"t{number}"), AIMessage("ok")]
+        state = {"messages": said, "conversation_id": "a", "user_id": "ada"}
+        await persist_node(state, store=store, history=history)
+    async with opened() as other:
+        await other.forget(conversation_id="a", turn_id="t1")
+    gate.set()
+    await memory.settle()
+    assert ["导演 KEPT", "ok"] == await found(episodes, "a")
+    assert [] == files_with(tmp_path / "milvus.db", "SECRET")
+    assert {} == (await memory.describe())["erasures_owed"]
+
+
+@pytest.mark.parametrize("named", [True, False])
+async def test_one_turn_alone(memory, client, tmp_path, named):
+    """Episodes of the other turns stay, and outlive the next erasure too; those that name no turn may be of it, and go."""
+    episodes, chat = following(memory, client), memory.conversation("a", user_id="ada")
+    for number in range(4):
+        turn = await chat.record(f"导演 SECRET{number}", "ok", id=f"t{number}")
+        await episodes.index_episode("a", turn.user, "ok", turn_id=turn.id if named else None)
+    for number in (1, 2):
+        receipt = await memory.forget(conversation_id="a", turn_id=f"t{number}")
+        assert () == receipt.pending
+        assert [] == files_with(tmp_path / "milvus.db", f"SECRET{number}")
+    left = {"导演 SECRET0", "导演 SECRET3", "ok"} if named else set()
+    assert left == set(await found(episodes, "a"))
+    await memory.forget(user_id="ada")
+    assert [] == files_with(tmp_path, "SECRET")
+
+
+async def test_a_turn_that_took_the_place_of_an_erased_one_does_not_speak_for_it(
+    memory, opened, client, tmp_path
+):
+    """Begun anew with the same ids, while Milvus was away: the words are others."""
+    episodes = following(memory, client)
+    await indexed(memory, episodes, "a")
+    async with opened() as other:
+        await other.forget(conversation_id="a")
+        await other.conversation("a", user_id="ada").record("导演 anew", "ok", id="a-t")
+    assert [] == await found(episodes, "a")
+    memory.engine.worker.look()
+    await memory.settle()
+    assert [] == files_with(tmp_path / "milvus.db", "SECRET")
+
+
+async def carried_out(opened, conversation, turn_id=None):
+    """Another process erases a conversation, and has Milvus follow."""
+    async with opened() as other:
+        await other.forget(conversation_id=conversation, turn_id=turn_id)
+        erasures, name = other.engine.store.erasures, f"milvus:{COLLECTION}"
+        await erasures.done(name, await erasures.owed(name))
+
+
+class Putting:
+    """A client through which something happens before, and after, a row is put."""
+
+    def __init__(self, client, before, after):
+        self.client, self.before, self.after = client, before, after
+
+    def __getattr__(self, verb):
+        if verb not in {"insert", "upsert"}:
+            return getattr(self.client, verb)
+
+        async def put(**arguments):
+            await self.before()
+            getattr(self.client, verb)(**arguments)
+            await self.after()
+
+        return put
+
+
+@pytest.mark.parametrize("turn_id", ["a-t", None])
+async def test_who_gives_up_while_a_row_is_put_leaves_it_owed(memory, opened, client, tmp_path, turn_id):
+    """Another process erases, and has carried that out, before the row is there; then the call is cancelled."""
+    stopped = anyio.CancelScope()
+
+    async def erased():
+        await carried_out(opened, "a")
+
+    async def cancelled():
+        stopped.cancel()
+        await anyio.lowlevel.checkpoint()
+
+    await memory.conversation("a", user_id="ada").record("导演 SECRET", "ok", id="a-t")
+    late = following(memory, Putting(client, erased, cancelled))
+    with stopped:
+        await late.index_episode("a", "导演 SECRET", "ok", turn_id=turn_id)
+    assert stopped.cancelled_caught
+    assert files_with(tmp_path / "milvus.db", "SECRET")
+    assert {f"milvus:{COLLECTION}": 1} == (await memory.describe())["erasures_owed"]
+    memory.engine.worker.look()
+    await memory.settle()
+    assert [] == files_with(tmp_path / "milvus.db", "SECRET")
+
+
+async def test_an_episode_that_is_renewed_while_it_is_erased_goes_too(memory, opened, client, tmp_path):
+    """One turn was erased, and the others stay; while they are written with a new epoch, another process erases one of them."""
+    episodes, chat = following(memory, client), memory.conversation("a", user_id="ada")
+    for number in range(3):
+        await chat.record(f"导演 SECRET{number}", "ok", id=f"t{number}")
+        await episodes.index_episode("a", f"导演 SECRET{number}", "ok", turn_id=f"t{number}")
+    left = [0]
+
+    async def erased():
+        if left:
+            left.clear()
+            await carried_out(opened, "a", "t2")
+            client.delete(COLLECTION, ids=["t2"])
+
+    episodes._episodes.collection.client = Putting(client, erased, anyio.lowlevel.checkpoint)
+    await memory.forget(conversation_id="a", turn_id="t1")
+    memory.engine.worker.look()
+    await memory.settle()
+    assert ["导演 SECRET0", "ok"] == await found(episodes, "a")
+    assert [] == [word for word in ("SECRET1", "SECRET2") if files_with(tmp_path / "milvus.db", word)]
+
+
+async def test_what_nobody_came_to_owe_is_not_recalled(memory, client):
+    """The process that had put it lost its database before it could say so."""
+    episodes = following(memory, client)
+    await indexed(memory, episodes, "a")
+    await memory.forget(conversation_id="b")
+    row = client.query(COLLECTION, filter="id == 'a-t'", output_fields=["*"])[0]
+    await memory.forget(conversation_id="a")
+    client.insert(COLLECTION, [dict(row)])
+    assert {} == (await memory.describe())["erasures_owed"]
+    assert [] == await found(episodes, "a")
+
+
+async def test_what_was_erased_while_the_model_took_its_time_is_owed_before_the_row_is_put(
+    memory, opened, client, tmp_path, monkeypatch
+):
+    """The database goes away when the row is there: nothing can be said of it any more, and nothing has to be."""
+    reader = memory.engine.store.reader
+
+    async def slow(text):
+        await carried_out(opened, "a")
+        return vector(text)
+
+    async def lost():
+        monkeypatch.setattr(type(reader), "epoch", away)
+
+    async def away(*_):
+        raise StoreUnavailableError("away")
+
+    late = following(memory, Putting(client, anyio.lowlevel.checkpoint, lost))
+    late._episodes.embed = slow
+    await memory.conversation("a", user_id="ada").record("导演 SECRET", "ok")
+    with pytest.raises(StoreUnavailableError):
+        await late.index_episode("a", "导演 SECRET", "ok")
+    monkeypatch.undo()
+    memory.engine.worker.look()
+    await memory.settle()
+    assert [] == files_with(tmp_path / "milvus.db", "SECRET")
 
 
 @pytest.mark.parametrize("dropped", [False, True], ids=["while copying", "behind the drop"])

@@ -106,5 +106,7 @@ class ArchiveToolUsesEdit(ContextEdit):
         engine = self._edge.memory.engine
         scope = Scope(who.tenant or DEFAULT_TENANT, who.user, who.conversation)
         step = Step(step_tool(use.tool), checked_json(use.input, "input"), use.text, use.message.tool_call_id)
-        page = await engine.tier(Archive).store(scope, step, turn_id)
+        archive = engine.tier(Archive)
+        # Nobody waits for it: what is erased from now on is not archived behind that.
+        page = await archive.store(scope, step, turn_id, epoch=await archive.claim(scope))
         return placeholder(page, engine.counter.count, WORDINGS[engine.settings.language])

@@ -82,9 +82,9 @@ class ConversationChat:
         state = _initial(request, conversation, turn_id)
         done = False
         try:
-            await self.nodes.store.append_message(
-                conversation, "user", request.message, turn_id=turn_id, user_id=request.user_id
-            )
+            # Not `append_message`, which speaks for the owner where no user is named.
+            asking = self.nodes.store.conversation(conversation, request.user_id or None)
+            await asking.begin(request.message, id=turn_id)
             yield {"type": "turn", "turn_id": turn_id, "conversation_id": conversation}
             answer: dict[str, Any] = {}
             async with aclosing(self._events(state)) as events:

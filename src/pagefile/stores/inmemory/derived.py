@@ -18,7 +18,7 @@ class InMemoryWatermarks(Watermarks):
         marks = {name: self._room.watermarks.get((scope.tenant, name, tier)) for name in sorted(names)}
         return {name: seq for name, seq in marks.items() if seq is not None}
 
-    async def advance(self, scope: Scope, tier: str, seq: int, *, epoch: int | None = None) -> None:
+    async def advance(self, scope: Scope, tier: str, seq: int, *, epoch: int | None) -> None:
         self._room.check_epoch(epoch, scope)
         key = scope.tenant, rules.conversation_of(scope), tier
         if key[:2] in self._room.conversations:

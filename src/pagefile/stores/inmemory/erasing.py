@@ -1,22 +1,24 @@
 """Erases one turn or one page from the lists."""
 
 from collections.abc import Callable, Collection, Iterable
+from datetime import timedelta
 from typing import TypeVar
 
 from pagefile.ports import Part
 from pagefile.records import Call, Checkpoint, Page, Reset, Scope, Turn
 from pagefile.stores import rules, session
 from pagefile.stores.encoding import from_json, own_json
-from pagefile.stores.epochs import erased_keys
 from pagefile.stores.erasing import (
     TABLES,
     Places,
+    counted_vectors,
     covering,
     is_copy,
     is_page_copy,
     made_pages,
     names_in_windows,
     places_of,
+    raised_keys,
     telling,
     tombstone,
     without_pages,
@@ -27,19 +29,22 @@ from pagefile.stores.inmemory.room import Conversation, Room
 
 K = TypeVar("K")
 T = TypeVar("T")
+#: Sessions are known by their conversation's time, so it must rise, even if the clock stands still.
+_NEXT = timedelta(microseconds=1)
 
 
 def erase_part(room: Room, scope: Scope, part: Part) -> tuple[dict[str, int], Places]:
     """How many rows went, table by table, and where the turn stood."""
     hashes, spans = room.hashes(), room.spans()
+    if scope.conversation is not None:
+        room.found(scope)
     one = _One(room, scope, part)
     places = one.turn(part.turn_id) if part.turn_id is not None else one.page(part.page or "")
     left = room.hashes()
     drop(room.blobs, lambda key: key not in left)
     one.counts |= {"blobs": len(hashes - left), "archive_passage": spans - room.spans()}
-    names = one.touched or {scope.conversation} - {None}
-    raised = [key for name in names for key in erased_keys(Scope(scope.tenant, None, name), ())]
-    room.epochs |= dict.fromkeys(raised, room.epoch + 1)
+    names = one.touched
+    room.epochs |= dict.fromkeys(raised_keys(scope.tenant, names), room.epoch + 1)
     drop(
         room.watermarks,
         lambda key: (
@@ -68,7 +73,9 @@ class _One:
         if not named.erased:
             gone = [mark for copy in copies for mark in self._bury(copy)]
             facts = self._facts(turn_id, named.scope.user)
-            self._calls(names_in_windows(turn_id, gone, facts), words_of(named), {turn_id}, named.scope.user)
+            self._calls(
+                names_in_windows(turn_id, gone, facts), words_of(*copies), {turn_id}, named.scope.user
+            )
             self._pages(self._own_pages(copies), named.scope.user)
         return places_of(copies)
 
@@ -79,6 +86,7 @@ class _One:
     def _bury(self, turn: Turn) -> list[str]:
         """The checkpoints that went with it."""
         conversation = self._conversation(turn.scope)
+        conversation.updated += _NEXT
         key = turn.scope.tenant, turn.scope.conversation or ""
         counted = turn.status == "done" and (turn.seq or 0) > conversation.reset_seq()
         if turn.seq is None:
@@ -92,6 +100,11 @@ class _One:
         self.counts["conversation_summaries"] += bool(stale)
         self.counts["attachments"] += drop(self._room.attachments, lambda place: place[:3] == (*key, turn.id))
         self.counts["turn_terms"] += drop(self._room.terms, lambda place: place == (*key, turn.seq))
+        for shelf in self._room.vectors.values():
+            gone = self.counts.get("conversation_episodes", 0) + drop(
+                shelf, lambda at: at == (*key, turn.seq)
+            )
+            self.counts |= counted_vectors(gone)
         self._session(conversation, turn, counted=counted, stale=bool(stale))
         return [mark.id for mark in stale]
 
@@ -168,6 +181,7 @@ class _One:
                 if changed != entry:
                     entries[number] = changed  # pyright: ignore[reportArgumentType, reportCallIssue] - of the kind it was
                     self.counts["ai_message"] += isinstance(entry, Turn)
+                    conversation.updated += _NEXT
                     self.touched.add(conversation.scope.conversation)
 
     # -- windows ------------------------------------------------------------------------------------------------------

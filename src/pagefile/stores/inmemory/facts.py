@@ -44,8 +44,8 @@ class InMemoryFacts(FactStore):
         *,
         action: str,
         at: datetime,
+        epoch: int | None,
         expected: int | None = None,
-        epoch: int | None = None,
     ) -> Revision:
         self._room.check_epoch(epoch, scope, *(fact.scope for fact in facts))
         written = checked(scope, facts)

@@ -107,15 +107,16 @@ class InMemoryTurnLog(TurnLog):
         marks: Mapping[str, int] | None = None,
         expect_empty: bool = False,
         epoch: int | None = None,
+        origin: Scope | None = None,
     ) -> int:
         self._room.check_open()
         if not entries:
             return 0
         value = None if session is None else to_json(session)
         plan = rules.restoration(
-            entries, agent, value, labels, blobs, marks, expect_empty=expect_empty, epoch=epoch
+            entries, agent, value, labels, blobs, marks, expect_empty=expect_empty, epoch=epoch, origin=origin
         )
-        self._room.check_epoch(plan.epoch, plan.scope)
+        self._room.check_epoch(plan.epoch, *plan.fenced)
         known = self._room.found(plan.scope)
         if known is None or not known.entries():
             rules.check_whole(plan.ended)

@@ -24,7 +24,7 @@ class InMemoryPages(PageStore):
     async def put(self, draft: PageDraft) -> Page:
         self._room.check_open()
         page = stored_page(draft.page, await _packed_bytes(draft.text))
-        self._room.check_epoch(draft.epoch, page.scope)
+        self._room.check_epoch(draft.epoch, *draft.fenced)
         key = page.scope.tenant, page.uuid
         stored = self._room.pages.get(key)
         if stored is not None:

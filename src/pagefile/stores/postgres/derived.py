@@ -22,7 +22,7 @@ class PostgresWatermarks(Watermarks):
         rows = await self._database.rows("watermarks_known", {**keys(scope), "tier": tier})
         return {row[0]: row[1] for row in rows}
 
-    async def advance(self, scope: Scope, tier: str, seq: int, *, epoch: int | None = None) -> None:
+    async def advance(self, scope: Scope, tier: str, seq: int, *, epoch: int | None) -> None:
         values: Values = {**keys(scope), "tier": tier, "seq": seq}
 
         async def write(connection: Connection) -> None:

@@ -51,8 +51,8 @@ class PostgresFacts(FactStore):
         *,
         action: str,
         at: datetime,
+        epoch: int | None,
         expected: int | None = None,
-        epoch: int | None = None,
     ) -> Revision:
         written = checked(scope, facts)
         moment = utc(at)

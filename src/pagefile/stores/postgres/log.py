@@ -81,13 +81,14 @@ class PostgresTurnLog(TurnLog):
         marks: Mapping[str, int] | None = None,
         expect_empty: bool = False,
         epoch: int | None = None,
+        origin: Scope | None = None,
     ) -> int:
         self._database.check_open()
         if not entries:
             return 0
         value = None if session is None else to_json(session)
         plan = rules.restoration(
-            entries, agent, value, labels, blobs, marks, expect_empty=expect_empty, epoch=epoch
+            entries, agent, value, labels, blobs, marks, expect_empty=expect_empty, epoch=epoch, origin=origin
         )
         now = self._now()
         files = await packed_off(plan.blobs)

@@ -48,7 +48,7 @@ async def _packed(text: str) -> Blob:
 
 
 async def _put(connection: Connection, page: Page, blob: Blob, draft: PageDraft) -> Page:
-    await check_writable(connection, draft.epoch, [page.scope])
+    await check_writable(connection, draft.epoch, draft.fenced)
     stored = await _stored(connection, page, blob)
     if stored is not None:
         return stored

@@ -12,7 +12,6 @@ from pagefile.stores.auditing import summary_values
 from pagefile.stores.changing import checkpoint_values
 from pagefile.stores.digests import turn_digest
 from pagefile.stores.encoding import steps_text
-from pagefile.stores.epochs import erased_keys
 from pagefile.stores.erasing import (
     TABLES,
     Places,
@@ -23,6 +22,7 @@ from pagefile.stores.erasing import (
     made_pages,
     names_in_windows,
     places_of,
+    raised_keys,
     telling,
     tombstone,
     without_pages,
@@ -42,13 +42,13 @@ async def erase_part(
 ) -> tuple[dict[str, int], Places]:
     """How many rows went, table by table, and where the turn stood."""
     await connection.row("epoch_alone", keys(scope))
+    if scope.conversation is not None:
+        await check_owner(connection, scope)
     one = _One(connection, scope, part, now)
     places = await (one.turn(part.turn_id) if part.turn_id is not None else one.page(part.page or ""))
-    names = one.touched or {scope.conversation} - {None}
-    raised = [key for name in names for key in erased_keys(Scope(scope.tenant, None, name), ())]
     # Waits for erasures that are under way: two that share the last uses of a blob would each see the other's.
-    await raise_epoch(connection, sorted(raised))
-    for name, place in product(names, part.places):
+    await raise_epoch(connection, raised_keys(scope.tenant, one.touched))
+    for name, place in product(one.touched, part.places):
         await connection.count(
             "part_marks_erase", {"tenant": scope.tenant, "conversation": name, "place": place}
         )
@@ -69,7 +69,6 @@ class _One:
 
     async def turn(self, turn_id: str) -> Places:
         rules.conversation_of(self._scope)
-        await check_owner(self._connection, self._scope)
         # What is read is what is changed: nobody moves these turns on meanwhile.
         await self._connection.rows("part_copies_locked", {**self._tenant, "turn": turn_id})
         found = [one for one in await self._entries("part_copies", turn=turn_id) if isinstance(one, Turn)]
@@ -86,7 +85,7 @@ class _One:
         gone = [mark for copy in copies for mark in await self._bury(copy)]
         facts = await self._facts(named)
         names = names_in_windows(named.id, gone, facts)
-        await self._calls(named.scope.user, names, words_of(named), named.id)
+        await self._calls(named.scope.user, names, words_of(*copies), named.id)
         await self._pages(await self._own_pages(copies), named.scope.user)
 
     async def _bury(self, turn: Turn) -> list[str]:

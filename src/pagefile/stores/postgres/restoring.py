@@ -23,7 +23,7 @@ async def restore(
     connection: Connection, plan: rules.Restoration, blobs: Mapping[str, Blob], now: datetime
 ) -> int:
     """How many of the entries were new."""
-    await check_writable(connection, plan.epoch, [plan.scope])
+    await check_writable(connection, plan.epoch, plan.fenced)
     await connection.count("conversation_begun", {**keys(plan.scope), "now": now})
     state = await state_of(connection, plan.scope)
     if await connection.row("entry_any", keys(plan.scope)) is None:

@@ -9,7 +9,7 @@ import hashlib
 import json
 import re
 from typing import Any, cast
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from pagefile.ports import CachedSession
 from pagefile.records import DEFAULT_TENANT, JsonObject, Scope
@@ -20,6 +20,10 @@ KEY = "short_term_memory:session:%s"
 _TENANT_KEY = "short_term_memory:tenant:%s:session:%s"
 # In a Redis Cluster what stands in braces decides where a key lives: the label lives with its value.
 _LABEL_KEY = "short_term_memory:version:{%s}"
+
+#: All that begin like this are looked at when it is asked what there is.
+ANY_KEY = "short_term_memory:*"
+_KEYS = re.compile(r"short_term_memory:(?:tenant:([^:]*):session:(.*)|session:(.*))", re.DOTALL)
 
 #: Stands in a label for the digest of a value that was erased.
 ERASED = "erased"
@@ -39,6 +43,17 @@ def keys_of(scope: Scope) -> tuple[str, str]:
     else:
         key = _TENANT_KEY % (quote(scope.tenant, safe=""), conversation)
     return key, _LABEL_KEY % key
+
+
+def scope_of(key: str) -> Scope | None:
+    """Whose value stands at a key; None where it is no session's."""
+    found = _KEYS.fullmatch(key)
+    if found is None:
+        return None
+    tenant, of_tenant, of_default = found.groups()
+    return (
+        Scope(DEFAULT_TENANT, None, of_default) if tenant is None else Scope(unquote(tenant), None, of_tenant)
+    )
 
 
 def read(key: str, answer: object) -> CachedSession | None:

@@ -6,18 +6,19 @@ import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from importlib.resources import files
 from typing import Any, TypeVar
 
 import anyio
 
-from pagefile.errors import MissingExtraError, SettingsError
+from pagefile.errors import MissingExtraError, SettingsError, StoreUnavailableError
 from pagefile.ports import CachedSession, SessionCache
 from pagefile.records import JsonObject, Scope
 from pagefile.stores.breaker import Breaker
 from pagefile.stores.caching import SESSION_TTL_S, checked_version
 from pagefile.stores.encoding import to_json
-from pagefile.stores.redis.labels import ERASED, keys_of, read
+from pagefile.stores.redis.labels import ANY_KEY, ERASED, keys_of, read, scope_of
 
 try:
     from redis.asyncio import BlockingConnectionPool, Redis
@@ -30,6 +31,8 @@ except ImportError as error:
 logger = logging.getLogger("pagefile")
 
 T = TypeVar("T")
+#: Keys that one step of a scan looks at.
+_AT_ONCE = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +112,28 @@ class RedisSessions(SessionCache):
                 return bool(await commands.execute())
 
         return await self._ask("erase", both, otherwise=False)
+
+    @property
+    def name(self) -> str:
+        return f"the session cache at {self._address}"
+
+    async def kept(self) -> list[Scope]:
+        keys, cursor = set[bytes](), -1
+        while cursor:
+            answer = await self._ask("scan", partial(self._scan, max(cursor, 0)), otherwise=None)
+            if answer is None:
+                raise StoreUnavailableError(
+                    f"The session cache at {self._address} does not say what it holds."
+                )
+            cursor, found = answer
+            keys.update(found)
+        scopes = (scope_of(key.decode(errors="replace")) for key in keys)
+        return [scope for scope in scopes if scope is not None]
+
+    async def _scan(self, cursor: int) -> tuple[int, list[bytes]] | None:
+        # redis-py does not type the arguments that it passes on.
+        found: Any = await self._redis.scan(cursor, match=ANY_KEY, count=_AT_ONCE)  # pyright: ignore[reportUnknownMemberType]
+        return found
 
     async def close(self) -> None:
         self._closed = True

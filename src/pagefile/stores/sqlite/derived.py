@@ -33,7 +33,7 @@ class SqliteWatermarks(Watermarks):
 
         return await self._readers.run(read)
 
-    async def advance(self, scope: Scope, tier: str, seq: int, *, epoch: int | None = None) -> None:
+    async def advance(self, scope: Scope, tier: str, seq: int, *, epoch: int | None) -> None:
         values = {**keys(scope), "tier": tier, "seq": seq}
 
         def write(connection: Connection) -> None:

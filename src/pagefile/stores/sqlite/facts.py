@@ -61,8 +61,8 @@ class SqliteFacts(FactStore):
         *,
         action: str,
         at: datetime,
+        epoch: int | None,
         expected: int | None = None,
-        epoch: int | None = None,
     ) -> Revision:
         written = checked(scope, facts)
         moment = utc(at)

@@ -82,12 +82,13 @@ class SqliteTurnLog(TurnLog):
         marks: Mapping[str, int] | None = None,
         expect_empty: bool = False,
         epoch: int | None = None,
+        origin: Scope | None = None,
     ) -> int:
         if not entries:
             return await self._writer.run(lambda _: 0)
         value = None if session is None else to_json(session)
         plan = rules.restoration(
-            entries, agent, value, labels, blobs, marks, expect_empty=expect_empty, epoch=epoch
+            entries, agent, value, labels, blobs, marks, expect_empty=expect_empty, epoch=epoch, origin=origin
         )
         small = await self._packed(plan.blobs)
         return await self._writer.run(lambda connection: self._restore(connection, plan, small))
@@ -183,7 +184,7 @@ class SqliteTurnLog(TurnLog):
     # -- restoring ----------------------------------------------------------------------------------------------------
 
     def _restore(self, connection: Connection, plan: rules.Restoration, blobs: Mapping[str, Blob]) -> int:
-        check_writable(connection, plan.epoch, [plan.scope])
+        check_writable(connection, plan.epoch, plan.fenced)
         now, state = utc(self._clock.now()), state_of(connection, plan.scope)
         if connection.execute(sql("entry_any"), keys(plan.scope)).get is None:
             rules.check_whole(plan.ended)

@@ -29,7 +29,7 @@ class SqlitePages(PageStore):
         values, passages = page_values(page), _passage_values(page, draft.spans)
 
         def write(connection: Connection) -> Page:
-            check_writable(connection, draft.epoch, [page.scope])
+            check_writable(connection, draft.epoch, draft.fenced)
             stored = _stored(connection, page, blob)
             if stored is not None:
                 return stored

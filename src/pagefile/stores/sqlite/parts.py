@@ -1,6 +1,7 @@
 """Erases one turn or one page, in the transaction it is given."""
 
 from collections.abc import Collection, Sequence
+from datetime import timedelta
 from typing import Any, cast
 
 from pagefile.ports import Part
@@ -9,8 +10,7 @@ from pagefile.stores import rules, session
 from pagefile.stores.auditing import summary_values
 from pagefile.stores.changing import checkpoint_values
 from pagefile.stores.digests import turn_digest
-from pagefile.stores.encoding import from_json, steps_text, time_text, to_json
-from pagefile.stores.epochs import erased_keys
+from pagefile.stores.encoding import from_json, steps_text, text_time, time_text, to_json
 from pagefile.stores.erasing import (
     TABLES,
     Places,
@@ -21,6 +21,7 @@ from pagefile.stores.erasing import (
     made_pages,
     names_in_windows,
     places_of,
+    raised_keys,
     telling,
     tombstone,
     without_pages,
@@ -33,17 +34,20 @@ from pagefile.stores.sqlite.queries import sql
 from pagefile.stores.sqlite.rows import Values, entry_of, keys, page_of
 from pagefile.stores.sqlite.writing import check_owner
 
+#: Sessions are known by their conversation's time, so it must rise, even if the clock stands still.
+_NEXT = timedelta(microseconds=1)
+
 
 def erase_part(connection: Connection, scope: Scope, part: Part) -> tuple[dict[str, int], Places]:
     """How many rows went, table by table, and where the turn stood."""
+    if scope.conversation is not None:
+        check_owner(connection, scope)
     one = _One(connection, scope, part)
     places = one.turn(part.turn_id) if part.turn_id is not None else one.page(part.page or "")
-    names = one.touched or {scope.conversation} - {None}
-    raised = [key for name in names for key in erased_keys(Scope(scope.tenant, None, name), ())]
-    raise_epoch(connection, sorted(raised))
+    raise_epoch(connection, raised_keys(scope.tenant, one.touched))
     marks = [
         {"tenant": scope.tenant, "conversation": name, "place": place}
-        for name in names
+        for name in one.touched
         for place in part.places
     ]
     connection.executemany(sql("part_marks_erase"), marks)
@@ -62,7 +66,6 @@ class _One:
 
     def turn(self, turn_id: str) -> Places:
         rules.conversation_of(self._scope)
-        check_owner(self._connection, self._scope)
         found = [one for one in self._entries("part_copies", turn=turn_id) if isinstance(one, Turn)]
         named = next((one for one in found if one.scope.conversation == self._scope.conversation), None)
         if named is None:
@@ -77,7 +80,7 @@ class _One:
         hashes = [key for copy in copies for key in self._texts("part_hashes", _row(copy))]
         gone = [mark for copy in copies for mark in self._bury(copy)]
         facts = self._facts(named)
-        self._calls(named.scope.user, names_in_windows(named.id, gone, facts), words_of(named), named.id)
+        self._calls(named.scope.user, names_in_windows(named.id, gone, facts), words_of(*copies), named.id)
         self._pages(self._own_pages(copies), named.scope.user)
         self._blobs(hashes)
 
@@ -228,7 +231,8 @@ class _One:
 def recount(connection: Connection, scope: Scope) -> Checkpoint | None:
     """Count again what a conversation's row counts; gives the checkpoint in force."""
     marks = [one for one in markers(connection, scope) if isinstance(one, Checkpoint)]
-    reset_seq: Any = connection.execute(sql("part_reset_seq"), keys(scope)).get
+    told: Any = connection.execute(sql("part_counted"), keys(scope)).fetchone()
+    reset_seq, updated = told[0], text_time(told[1]) + _NEXT
     current = in_force(marks, reset_seq)
     covered = current.covered_through_seq if current else 0
     asked = {**keys(scope), "covered": max(covered, reset_seq), "reset_seq": reset_seq}
@@ -241,6 +245,7 @@ def recount(connection: Connection, scope: Scope) -> Checkpoint | None:
         "live_tokens": coverage[3],
         "checkpoint": current and current.id,
         "version": max((mark.version for mark in marks), default=0),
+        "updated": time_text(updated),
     }
     connection.execute(sql("part_recount"), values)
     connection.execute(sql("summary_drop"), values)

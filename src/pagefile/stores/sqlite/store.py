@@ -47,6 +47,14 @@ class Parts:
     reserve: Reserve
 
 
+#: Up to this size the file is rewritten after every erasure: others who write wait for about half a second.
+REWRITTEN_BYTES = 64 * 2**20
+#: What is left in a larger one.
+MOVED = (
+    "copies of rows that SQLite moved from one page of its file to another, which it does not overwrite: "
+    "`pagefile forget … --scrub` rewrites the file"
+)
+
 #: How many rows went, where a turn stood, and which conversations went.
 _Erased = tuple[dict[str, int], Places, tuple[str, ...]]
 
@@ -96,7 +104,20 @@ class SqliteStore(Store):
         for home in self._homes:
             home.forget()
         one = (None, None) if part is None else (part.turn_id, part.page)
-        return ErasureReceipt(scope, utc(self._parts.clock.now()), counts, (), *one, places, gone)
+        left = await self._rewritten()
+        return ErasureReceipt(scope, utc(self._parts.clock.now()), counts, left, *one, places, gone)
+
+    async def _rewritten(self) -> tuple[str, ...]:
+        """`secure_delete` overwrites the rows themselves, and not what the balancing of pages has left of them elsewhere."""
+        place = self._parts.place
+        if place.path.stat().st_size > REWRITTEN_BYTES:
+            return (MOVED,)
+        try:
+            await asyncio.to_thread(rewrite, place)
+        except (StoreFullError, StoreUnavailableError):
+            # The rows are gone whatever becomes of it: a full disk has no room, somebody else writes all the time.
+            return (MOVED,)
+        return ()
 
     async def _erased(self, scope: Scope, part: Part | None) -> _Erased:
         writer, reserve = self._parts.writer, self._parts.reserve

@@ -31,7 +31,7 @@ class AuditorContract(Contract):
         for number in range(3):
             await store.log.append(done(f"t{number}"))
         mark = await store.log.mark(checkpoint("k", 2))
-        await store.watermarks.advance(CHAT, "tier", 2)
+        await store.watermarks.advance(CHAT, "tier", 2, epoch=None)
         kept = await conversation(store)
         counters = kept.counters
         assert (counters.last_seq, counters.covered_through_seq, counters.turns, counters.live_turns) == (
@@ -109,7 +109,7 @@ class AuditorContract(Contract):
     async def test_a_watermark_may_be_put_back(self, store: Store) -> None:
         """Which nobody else can."""
         await store.log.append(done("t"))
-        await store.watermarks.advance(CHAT, "tier", 99)
+        await store.watermarks.advance(CHAT, "tier", 99, epoch=None)
         await auditor(store).set_mark(CHAT, "tier", 1)
         assert await store.watermarks.known(CHAT, "tier") == {CHAT.conversation: 1}
 
@@ -119,7 +119,7 @@ class AuditorContract(Contract):
             await store.log.append(done(f"t{number}"))
         terms = TurnTerms(CHAT.conversation or "", 1, "t0", AT, "a", "b")
         await store.terms.write(ANYONE, [terms], "words")
-        await store.watermarks.advance(CHAT, "tier", 2)
+        await store.watermarks.advance(CHAT, "tier", 2, epoch=None)
         await store.pages.put(page("p", "the text", spans=[(0, 8)]))
         for _ in range(2):
             assert await auditor(store).strays(None, limit=10) == []

@@ -20,18 +20,18 @@ class WatermarksContract(Contract):
     async def test_it_rises_and_never_falls(self, store: Store) -> None:
         """A lower place is passed over: whoever is late takes nothing back."""
         await fill(store)
-        await store.watermarks.advance(A, "t", 3)
-        await store.watermarks.advance(A, "t", 2)
+        await store.watermarks.advance(A, "t", 3, epoch=None)
+        await store.watermarks.advance(A, "t", 2, epoch=None)
         assert await store.watermarks.known(A, "t") == {"a": 3}
-        await store.watermarks.advance(A, "t", 4)
+        await store.watermarks.advance(A, "t", 4, epoch=None)
         assert await store.watermarks.known(A, "t") == {"a": 4}
 
     async def test_tiers_and_scopes_are_apart(self, store: Store) -> None:
         """A tier knows its own marks, of the tenant, a user, a conversation."""
         await fill(store)
         for scope, seq in ((A, 1), (B, 2), (C, 4)):
-            await store.watermarks.advance(scope, "t", seq)
-        await store.watermarks.advance(A, "other", 4)
+            await store.watermarks.advance(scope, "t", seq, epoch=None)
+        await store.watermarks.advance(A, "other", 4, epoch=None)
         assert await store.watermarks.known(Scope("tenant"), "t") == {"a": 1, "b": 2, "c": 4}
         assert await store.watermarks.known(Scope("tenant", "ada"), "t") == {"a": 1, "c": 4}
         assert await store.watermarks.known(Scope("tenant", "ada", "b"), "t") == {}
@@ -43,7 +43,7 @@ class WatermarksContract(Contract):
         """Turns, checkpoints and resets move a log on; a tier at its end is not behind."""
         await fill(store)
         for scope in (A, B, C):
-            await store.watermarks.advance(scope, "t", 4)
+            await store.watermarks.advance(scope, "t", 4, epoch=None)
         assert await store.watermarks.behind("t") == []
         await store.log.append(done("4", scope=B))
         await store.log.mark(reset("r", scope=C))
@@ -56,20 +56,20 @@ class WatermarksContract(Contract):
     async def test_what_is_gone_has_no_watermark(self, store: Store) -> None:
         """Erasing takes them along, and a conversation that is not there gets none."""
         await fill(store)
-        await store.watermarks.advance(A, "t", 4)
-        await store.watermarks.advance(Scope("tenant", "ada", "nope"), "t", 4)
+        await store.watermarks.advance(A, "t", 4, epoch=None)
+        await store.watermarks.advance(Scope("tenant", "ada", "nope"), "t", 4, epoch=None)
         assert await store.watermarks.known(Scope("tenant"), "t") == {"a": 4}
         receipt = await store.erase(A)
         assert receipt.counts["watermarks"] == 1
-        await store.watermarks.advance(A, "t", 4)
+        await store.watermarks.advance(A, "t", 4, epoch=None)
         assert await store.watermarks.known(Scope("tenant"), "t") == {}
 
     async def test_a_tier_begins_anew(self, store: Store) -> None:
         """Dropping forgets one tier everywhere, and says how many conversations that were."""
         await fill(store)
         for scope in (A, B):
-            await store.watermarks.advance(scope, "t", 4)
-            await store.watermarks.advance(scope, "other", 4)
+            await store.watermarks.advance(scope, "t", 4, epoch=None)
+            await store.watermarks.advance(scope, "other", 4, epoch=None)
         assert await store.watermarks.tiers() == ["other", "t"]
         assert await store.watermarks.drop("t") == 2
         assert await store.watermarks.drop("t") == 0

@@ -190,6 +190,21 @@ class EpochContract(Contract):
         await store.facts.revise(ADA, [loose], action="stored", at=AT, epoch=epoch)
         assert [one.id for one in await store.facts.list(ADA)] == ["g"]
 
+    async def test_a_copy_is_not_written_of_what_was_erased(self, store: Store) -> None:
+        """Neither entries nor pages, into a conversation that nobody erased."""
+        there = Scope("tenant", "ada", "copy")
+        turn = await store.log.append(done("a"))
+        epoch = (await head_of(store)).epoch
+        await store.erase(CHAT)
+        copied = replace(page("p", scope=there), epoch=epoch, origin=CHAT)
+        with pytest.raises(ErasedError):
+            await store.log.restore([replace(turn, scope=there)], epoch=epoch, origin=CHAT)
+        with pytest.raises(ErasedError):
+            await store.pages.put(copied)
+        assert [[], []] == [await store.reader.heads(HeadQuery(there)), await store.pages.list(there)]
+        await store.log.restore([replace(turn, scope=there)], epoch=epoch)
+        await store.pages.put(replace(copied, origin=None))
+
     async def test_an_erasure_and_those_who_write_behind_it_at_once(self, store: Store) -> None:
         """However they meet, nothing of what was erased is left."""
         for number in range(5):

@@ -214,7 +214,7 @@ class TurnLogContract(Contract):
     async def test_a_list_shows_a_stranger_nothing(self, store: Store, owner: Scope, stranger: Scope) -> None:
         """Whoever names somebody else's conversation finds nothing in it; the tenant's own list has it."""
         await store.log.append(done("a", scope=owner))
-        await store.watermarks.advance(owner, "tier", 1)
+        await store.watermarks.advance(owner, "tier", 1, epoch=None)
         ref = TurnRef("chat", 1)
         assert await store.reader.heads(HeadQuery(stranger)) == []
         assert await store.source.since(SinceRequest(stranger, {})) == []

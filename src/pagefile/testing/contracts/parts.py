@@ -142,13 +142,16 @@ class PartContract(Contract):
             receipt = await store.erase(scope, part)
             assert (receipt.total, receipt.places) == (0, ())
         assert len(await everything(store)) == 1
+        assert 0 == await store.reader.epoch()
 
     async def test_a_turn_of_another_user_is_not_erased(self, store: Store) -> None:
         """`ConflictError`, and nothing goes; of a page, nobody is told that it is there."""
         await store.log.append(done("a"))
         await store.pages.put(page("p"))
-        with pytest.raises(ConflictError):
-            await store.erase(Scope("tenant", "bob", "chat"), turn())
+        for part in (turn(), of_page(), of_page("x")):
+            with pytest.raises(ConflictError):
+                await store.erase(Scope("tenant", "bob", "chat"), part)
+        assert 0 == await store.reader.epoch()
         assert (await store.erase(Scope("tenant", "bob"), of_page())).total == 0
         assert len(await everything(store)) == 1
         assert (await store.pages.load(CHAT, "p"))[1] == "the whole result"
@@ -245,6 +248,30 @@ class PartContract(Contract):
             assert MARKER not in await words_left(store, scope)
         for scope in (other, bob):
             assert (await head_of(store, scope)).live_turns == 1
+
+    @pytest.mark.parametrize("answered", [CHAT, FORK], ids=["original", "copy"])
+    async def test_a_copy_that_was_answered_otherwise_goes_too(self, store: Store, answered: Scope) -> None:
+        """A fork may begin at a turn that is still open, and each goes on by itself."""
+        for scope in (CHAT, FORK):
+            await store.log.append(opened("a", MARKER, scope=scope))
+        await store.log.advance(replace(completed("a", f"Noted: {MARKER}"), scope=answered))
+        await store.calls.add([shown("w", query=f"Noted: {MARKER}")], keep=9)
+        receipt = await store.erase(CHAT, turn())
+        assert {"chat", "fork"} == {name for name, _ in receipt.places}
+        for scope in (CHAT, FORK):
+            assert MARKER not in await words_left(store, scope)
+
+    @pytest.mark.parametrize("part", [turn(), of_page()], ids=["turn", "page"])
+    async def test_a_session_that_was_read_before_is_of_another_version(
+        self, store: Store, part: Part
+    ) -> None:
+        """The clock may stand still, and no entry is added; whoever holds the session knows it by the head."""
+        await store.pages.put(page("p"))
+        await store.log.append(done("a", MARKER, steps=[paged("p")]))
+        before = await head_of(store)
+        await store.erase(CHAT, part)
+        after = await head_of(store)
+        assert (before.last_seq, True) == (after.last_seq, before.updated < after.updated)
 
     async def test_the_pages_of_a_turn_go_with_it(self, store: Store) -> None:
         """But not those that another turn made too, by an equal call, nor one that it only loaded."""

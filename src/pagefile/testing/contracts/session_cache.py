@@ -109,6 +109,19 @@ class SessionCacheContract(ABC):
         await elapse(_TTL_S + 1)
         assert await cache.put(CHAT, {"is": "later"}, version=1)
 
+    async def test_it_says_what_it_holds(self, cache: SessionCache) -> None:
+        """Conversations of every tenant by their names, and none that was erased or dropped."""
+        held = [
+            Scope("default", None, "a:b"),
+            Scope("te:nant", None, "c"),
+            Scope("default", None, "tenant:x:session:y"),
+        ]
+        for scope in (*held, CHAT, Scope("te:nant", None, "dropped")):
+            await cache.put(scope, {"is": "here"}, version=1)
+        await cache.erase(CHAT, version=2)
+        await cache.drop(Scope("te:nant", None, "dropped"))
+        assert sorted(held, key=repr) == sorted(await cache.kept(), key=repr)
+
     async def test_a_value_lives_for_half_an_hour(self, cache: SessionCache, elapse: Elapse) -> None:
         """Then it is gone, its version too."""
         await cache.put(CHAT, {"is": "here"}, version=5)

@@ -69,9 +69,11 @@ class FactStoreContract(Contract):
     async def test_a_revision_tells_what_was_and_what_became(self, store: Store) -> None:
         """Facts of several conversations in one revision, new ones and old ones, in the order given."""
         old = replace(fact("a"), subject="user", attribute="allergy", supersedes="z", category=None)
-        first = await store.facts.revise(ADA, [old], action="stored", at=AT)
+        first = await store.facts.revise(ADA, [old], action="stored", at=AT, epoch=None)
         closed, new = replace(old, valid_to=AT), fact("b", "改吃头孢", scope=ADA)
-        second = await store.facts.revise(ADA, [closed, new], action="superseded", at=AT + timedelta(hours=1))
+        second = await store.facts.revise(
+            ADA, [closed, new], action="superseded", at=AT + timedelta(hours=1), epoch=None
+        )
         assert (first.before, first.after, first.action) == ((None,), (old,), "stored")
         assert (second.before, second.after, second.scope) == ((old, None), (closed, new), ADA)
         assert list(await store.facts.revisions(ADA)) == [first, second]
@@ -82,19 +84,19 @@ class FactStoreContract(Contract):
     async def test_nobody_writes_over_a_change_they_have_not_seen(self, store: Store) -> None:
         """Another newest revision than the expected one conflicts, and nothing is written."""
         assert await store.facts.changed(ADA) == (0, 0)
-        first = await store.facts.revise(ADA, [fact("a")], action="stored", at=AT, expected=0)
+        first = await store.facts.revise(ADA, [fact("a")], action="stored", at=AT, expected=0, epoch=None)
         with pytest.raises(ConflictError):
-            await store.facts.revise(ADA, [fact("b")], action="stored", at=AT, expected=0)
+            await store.facts.revise(ADA, [fact("b")], action="stored", at=AT, expected=0, epoch=None)
         assert [found.id for found in await store.facts.list(ADA)] == ["a"]
-        await store.facts.revise(ADA, [fact("b")], action="stored", at=AT, expected=first.number)
-        await store.facts.revise(BOB, [fact("c", scope=BOB)], action="stored", at=AT, expected=0)
+        await store.facts.revise(ADA, [fact("b")], action="stored", at=AT, expected=first.number, epoch=None)
+        await store.facts.revise(BOB, [fact("c", scope=BOB)], action="stored", at=AT, expected=0, epoch=None)
 
     async def test_a_revision_is_all_or_nothing(self, store: Store) -> None:
         """One fact that cannot be written, and none is."""
         await store.facts.put(fact("theirs", scope=BOB))
         for bad in (fact("theirs"), fact("x", scope=BOB)):
             with pytest.raises((ConflictError, InvalidTurnError)):
-                await store.facts.revise(ADA, [fact("a"), bad], action="stored", at=AT)
+                await store.facts.revise(ADA, [fact("a"), bad], action="stored", at=AT, epoch=None)
         assert await store.facts.list(ADA) == []
         assert await store.facts.changed(ADA) == (0, 0)
 
@@ -112,7 +114,7 @@ class FactStoreContract(Contract):
         await store.erase(ADA)
         assert await store.facts.changed(ADA) == (0, 0)
         assert list(await store.facts.revisions(ADA)) == []
-        again = await store.facts.revise(ADA, [fact("new", scope=ADA)], action="stored", at=AT)
+        again = await store.facts.revise(ADA, [fact("new", scope=ADA)], action="stored", at=AT, epoch=None)
         assert again.number > newest
 
     async def test_erasing_a_conversation_erases_the_history_of_its_facts(self, store: Store) -> None:
@@ -157,10 +159,10 @@ async def lived(store: Store) -> tuple[list[Fact], list[Revision]]:
     await store.facts.put(fact("theirs", scope=BOB))
     later = AT + timedelta(hours=1)
     await store.facts.revise(
-        ADA, [replace(old, valid_to=later), fact("b", scope=ADA)], action="superseded", at=later
+        ADA, [replace(old, valid_to=later), fact("b", scope=ADA)], action="superseded", at=later, epoch=None
     )
     await store.facts.put(other)
-    await store.facts.revise(ADA, [replace(other, retracted=later)], action="retracted", at=later)
+    await store.facts.revise(ADA, [replace(other, retracted=later)], action="retracted", at=later, epoch=None)
     return elsewhere(await store.facts.list(ADA, retracted=True), await store.facts.revisions(ADA))
 
 
@@ -191,12 +193,12 @@ class FactRestoreContract(Contract):
         await store.facts.restore(COPY, facts, far)
         newest = far[-1].number
         again = await store.facts.revise(
-            COPY, [replace(facts[0], confidence=0.1)], action="stored", at=AT, expected=newest
+            COPY, [replace(facts[0], confidence=0.1)], action="stored", at=AT, expected=newest, epoch=None
         )
         assert again.number > newest
         assert again.before == (facts[0],)
         assert [one.number for one in await store.facts.revisions(COPY, after=newest)] == [again.number]
-        theirs = await store.facts.revise(BOB, [fact("new", scope=BOB)], action="stored", at=AT)
+        theirs = await store.facts.revise(BOB, [fact("new", scope=BOB)], action="stored", at=AT, epoch=None)
         assert theirs.number < newest
 
     async def test_the_journal_of_a_user_who_has_one_stays(self, store: Store) -> None:

@@ -36,7 +36,7 @@ async def furnish(store: Store, scope: Scope, mark: str) -> None:
     await store.facts.put(fact(f"{mark}-fact", scope=scope))
     await store.pages.put(page(f"{mark}-page", f"text {mark}", scope=scope, spans=((0, 4),)))
     await store.calls.add([call(f"{mark}-call", scope=scope)], keep=10)
-    await store.watermarks.advance(scope, "tier", 1)
+    await store.watermarks.advance(scope, "tier", 1, epoch=None)
     await store.terms.write(scope, [TurnTerms(scope.conversation or "", 1, "", AT, "said", "")], "v1")
 
 

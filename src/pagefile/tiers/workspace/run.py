@@ -295,7 +295,7 @@ class Workspace:
             got.tool[:100] or "tool", got.given, got.text, call_id=f"{got.tool} {canonical(got.given)}"[:200]
         )
         try:
-            return await self._parts.archive.store(self._scope, step, f"workspace {self.run}")
+            return await self._parts.archive.archived(self._scope, step, f"workspace {self.run}")
         except PagefileError as error:
             if type(error) is ConflictError:
                 # The conversation is another's: nothing has failed, and nothing is kept of it.

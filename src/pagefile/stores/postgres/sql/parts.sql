@@ -72,7 +72,9 @@ ORDER BY seq DESC LIMIT 1
 SELECT reset_seq FROM conversations WHERE tenant = :tenant AND conversation_id = :conversation
 
 -- name: part_recount
+-- Sessions are known by their conversation's time, so it must rise, even if the clock stands still.
 UPDATE conversations SET
+  updated = updated + interval '1 microsecond',
   covered_through_seq = :covered, turns = :turns, live_turns = :live_turns, live_tokens = :live_tokens,
   checkpoint_id = :checkpoint, checkpoint_version = :version, done_tokens = (
     SELECT coalesce(sum(m.tokens), 0)::bigint FROM ai_message AS m

@@ -56,8 +56,12 @@ ORDER BY seq DESC LIMIT 1
 -- name: part_reset_seq
 SELECT reset_seq FROM conversations WHERE tenant = :tenant AND conversation_id = :conversation
 
+-- name: part_counted
+SELECT reset_seq, updated FROM conversations WHERE tenant = :tenant AND conversation_id = :conversation
+
 -- name: part_recount
 UPDATE conversations SET
+  updated = :updated,
   covered_through_seq = :covered, turns = :turns, live_turns = :live_turns, live_tokens = :live_tokens,
   checkpoint_id = :checkpoint, checkpoint_version = :version
 WHERE tenant = :tenant AND conversation_id = :conversation

@@ -1,0 +1,52 @@
+"""SQLite moves rows between its pages and leaves what they were where they were: nothing of them outlasts an erasure."""
+
+from random import Random
+
+import pytest
+
+from pagefile import Memory
+from pagefile.records import Scope
+from pagefile.stores.sqlite import store as sqlite_store
+from tests.findings.security.looking import PLAIN, files_with
+
+pytestmark = pytest.mark.anyio
+USERS = [f"user{number:02}-of-moved-rows" for number in range(40)]
+
+
+async def interleaved(memory, chance):
+    """Short turns of many users, one beside the other in the file."""
+    for number in range(12):
+        for user in chance.sample(USERS, len(USERS)):
+            words = " ".join(f"{user} says" for _ in range(chance.randrange(1, 20)))
+            await memory.conversation(f"of {user}", user_id=user).record(words, words, id=f"{number} {user}")
+
+
+async def erased(memory, chance):
+    """Half of them; whoever goes later was moved when others went."""
+    gone = chance.sample(USERS, 20)
+    return gone, [await memory.engine.erase(Scope("default", user)) for user in gone]
+
+
+@pytest.mark.parametrize("seed", range(4))
+async def test_nothing_is_left_of_rows_that_were_moved(tmp_path, seed):
+    chance = Random(seed)
+    async with Memory.open(f"sqlite:///{tmp_path}/a.db", settings=PLAIN) as memory:
+        await interleaved(memory, chance)
+        gone, receipts = await erased(memory, chance)
+        assert {()} == {receipt.pending for receipt in receipts}
+        assert [] == [user for user in gone if files_with(tmp_path, user)]
+    assert [] == [user for user in gone if files_with(tmp_path, user)]
+
+
+async def test_a_file_that_is_too_large_to_rewrite_is_told(tmp_path, monkeypatch):
+    """The receipt says what is left, and the command that it names removes it."""
+    monkeypatch.setattr(sqlite_store, "REWRITTEN_BYTES", 2**10)
+    chance = Random(0)
+    async with Memory.open(f"sqlite:///{tmp_path}/a.db", settings=PLAIN) as memory:
+        await interleaved(memory, chance)
+        gone, receipts = await erased(memory, chance)
+        assert {(sqlite_store.MOVED,)} == {receipt.pending for receipt in receipts}
+        assert [] != [user for user in gone if files_with(tmp_path, user)]
+        receipt = await memory.engine.erase(Scope("default", gone[0]), scrub=True)
+        assert () == receipt.pending
+    assert [] == [user for user in gone if files_with(tmp_path, user)]
