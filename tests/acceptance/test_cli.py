@@ -239,6 +239,14 @@ def test_doctor_on_a_fresh_machine():
     assert [] == list(Path().iterdir())
 
 
+def test_doctor_names_what_is_worth_reading():
+    """A note about the installation at hand; what is not installed is a choice, and stands in the list alone."""
+    Path("pagefile.toml").write_text('tokenizer = "estimate"\n')
+    said = pagefile("doctor")
+    assert (0, True) == (said.code, "Nothing is broken; worth reading: 1 note (tokenizer)." in said.out)
+    assert "All is well." not in said.out
+
+
 @pytest.mark.usefixtures("desk")
 def test_doctor_looks_into_the_database():
     """Size and schema as the database itself tells them."""

@@ -1,6 +1,7 @@
 """One turn or one page, erased alone: through the library, over HTTP and at the command line."""
 
 import json
+from uuid import UUID
 
 import anyio
 import httpx
@@ -213,6 +214,10 @@ async def test_over_http(tmp_path):
         assert ("slip", (("c", 1),), 1) == (receipt.turn_id, receipt.places, receipt.counts["ai_message"])
         with pytest.raises(InvalidTurnError):
             await client.forget(turn_id="slip")
+        assert 0 == (await client.forget(conversation_id="c", user_id="ada", turn_id="slip")).total
+        for mistyped in ({"turn_id": "slop", "conversation_id": "c"}, {"page": str(UUID(int=1))}):
+            with pytest.raises(NotFoundError, match="nothing was erased"):
+                await client.forget(user_id="ada", **mistyped)
         assert [] == files_with(tmp_path, "XMARKER")
 
 

@@ -93,6 +93,7 @@ def test_which_key_is_rotated_is_never_guessed():
     assert (1, True) == (several.code, one["id"] in several.err)
     assert (1, True) == (ends.code, "--expires DAYS" in ends.err)
     assert 2 == pagefile("keys", "rotate", one["id"], "--overlap", "soon").code
+    assert "keys revoke" in pagefile("keys", "rotate", one["id"], "--overlap", "0").err
     assert pagefile("keys", "list", "--json").json == before
     assert 0 == pagefile("keys", "rotate", one["id"]).code
     said = pagefile("keys", "rotate", "phone", "--expires", "30", "--overlap", "365d", "--json")

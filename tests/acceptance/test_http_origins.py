@@ -9,7 +9,7 @@ from pagefile.service.app import create_app
 from pagefile.service.origins import SAFE_METHODS
 from pagefile.settings import ServiceSettings
 
-from .http_serving import serving
+from .http_serving import BASE, serving
 
 pytestmark = pytest.mark.anyio
 SETTINGS = Settings(url="memory://")
@@ -25,6 +25,9 @@ FOREIGN = [
     {"Sec-Fetch-Site": "cross-site"},
     {"Sec-Fetch-Site": "same-site"},
     {"Origin": "http://localhost:1", "Sec-Fetch-Site": "same-site"},
+    {"Origin": BASE.replace("http:", "https:")},
+    [("Origin", BASE), ("Origin", "http://evil.test")],
+    [("Origin", BASE), ("Origin", BASE)],
 ]
 
 
@@ -85,4 +88,22 @@ async def test_a_named_site_sends_no_forms():
     async with serving(settings) as client:
         form = {"Content-Type": "application/x-www-form-urlencoded", "Origin": "https://app.example.com"}
         answer = await client.post("/inspector/erase", content=b"token=", headers=form)
+        assert (403, "cross-site") == (answer.status_code, answer.json()["code"])
+
+
+@pytest.mark.parametrize("scheme", ["https", "http"])
+async def test_a_proxy_that_ends_tls_need_not_say_so(scheme):
+    """Under a name that an operator has given, a page of ours may be an https page."""
+    settings = Settings(url="memory://", service=ServiceSettings(hosts="memory.example.com"))
+    async with serving(settings) as client:
+        own = {"Host": "memory.example.com", "Origin": f"{scheme}://memory.example.com"}
+        assert 200 == (await client.post("/v1/settle", json={}, headers=own)).status_code
+
+
+async def test_a_page_without_tls_is_not_ours_where_there_is_tls():
+    """Whoever sits between a browser and the service can write such a page."""
+    settings = Settings(url="memory://", service=ServiceSettings(hosts="memory.example.com"))
+    async with serving(settings) as client:
+        plain = {"Origin": "http://memory.example.com"}
+        answer = await client.post("https://memory.example.com/v1/settle", json={}, headers=plain)
         assert (403, "cross-site") == (answer.status_code, answer.json()["code"])

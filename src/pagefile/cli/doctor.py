@@ -22,6 +22,7 @@ from pagefile.tiers.episodes import Episodes
 from pagefile.tiers.indexing import OtherMakerError
 
 State = Literal["ok", "note", "broken"]
+_EXTRA = "extra "
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +44,19 @@ def doctor(ctx: typer.Context, *, as_json: AsJson = False, db: Db = None, config
         print_json({"ok": not broken, "checks": checks})
     else:
         _show(checks)
-        say(f"\n{len(broken)} broken." if broken else "\nAll is well.")
+        say(f"\n{_summary(checks)}")
     if broken:
         raise typer.Exit(1)
+
+
+def _summary(checks: list[Check]) -> str:
+    if broken := [check for check in checks if check.state == "broken"]:
+        return f"{len(broken)} broken."
+    # What is not installed is a choice.
+    notes = [check.name for check in checks if check.state == "note" and not check.name.startswith(_EXTRA)]
+    if not notes:
+        return "All is well."
+    return f"Nothing is broken; worth reading: {plural(len(notes), 'note')} ({', '.join(notes)})."
 
 
 def _show(checks: list[Check]) -> None:
@@ -185,7 +196,7 @@ def _extras() -> Iterator[Check]:
         missing = [name for name in names if not _installed(name)]
         if missing:
             advice = f"To have it: pip install 'pagefile[{extra}]'"
-            yield Check(f"extra {extra}", "note", f"not installed ({', '.join(missing)})", advice)
+            yield Check(f"{_EXTRA}{extra}", "note", f"not installed ({', '.join(missing)})", advice)
         else:
             yield Check(
                 f"extra {extra}", "ok", ", ".join(f"{name} {metadata.version(name)}" for name in names)

@@ -76,6 +76,15 @@ def list_keys(
     print_table(made)
 
 
+def _overlap(text: str) -> timedelta:
+    try:
+        return span(text)
+    except typer.BadParameter as error:
+        raise typer.BadParameter(
+            f"{error.message}; 0s ends the old key at once, as `pagefile keys revoke ID` does without a new one"
+        ) from error
+
+
 @app.command("rotate")
 def rotate(
     ctx: typer.Context,
@@ -86,7 +95,7 @@ def rotate(
     overlap: Annotated[
         timedelta,
         typer.Option(
-            parser=span, metavar="1d|12h|…", help="How long the old one still works; 0s: no longer."
+            parser=_overlap, metavar="1d|12h|…", help="How long the old one still works; 0s: no longer."
         ),
     ] = "1d",  # pyright: ignore[reportArgumentType] - Typer reads the default as it reads what is given
     expires: Annotated[float | None, _EXPIRES] = None,

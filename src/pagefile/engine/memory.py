@@ -360,7 +360,8 @@ class Memory:
     ) -> ErasureReceipt:
         """Erase a conversation, a user or a whole tenant through every tier, and count what went; or one turn or one page alone.
 
-        Raises `TierError` when a tier of your own could not erase what it holds; everything else is erased then.
+        Raises `TierError` when a tier of your own could not erase what it holds; everything else is erased then. A turn or a page that
+        was never there is a `NotFoundError`; erasing one twice is the same as once.
 
         Args:
             turn_id: only this turn of the conversation, and what was made of it: its pages, facts, summaries, recorded windows, copies in forks.

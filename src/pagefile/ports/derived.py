@@ -196,8 +196,8 @@ class VectorHome(ABC):
 
     @abstractmethod
     async def erase(self, scope: Scope) -> int:
-        """Remove the vectors of a conversation, a user or a tenant, of every maker, while the log still knows whose they are, or
-        behind that for a home apart.
+        """Remove the vectors of a conversation, a user or a tenant, of every maker, while the log knows whose they are. An erasure
+        does not ask for it: what is inside goes with it, and of a home apart `erase_before` is asked behind it.
         """
 
     async def erase_before(self, erased: Mapping[str, int]) -> int:

@@ -70,7 +70,7 @@ class Store(ABC):
         `ERASED` for its words and the status `aborted`, and so do the checkpoints that cover it: the turns before them are live
         again. With it go what it attached, its terms, facts whose source it is, recorded windows that name it, its pages that no
         other turn made too, and its copies in forks. A page goes with its passages and its copies in forks; steps that showed it
-        have `ERASED` for their result. What is not there is passed over.
+        have `ERASED` for their result. One that was never there raises `NotFoundError`; one that is erased already, nothing.
         """
 
     async def scrub(self) -> Sequence[str]:

@@ -132,7 +132,9 @@ class Gate:
             return told("misdirected", _MISDIRECTED)
         if not _is_text(scope["query_string"]):
             return told("invalid-query")
-        return self._origins.refusal(scope["method"], headers, form=places.is_inspector(scope["path"]))
+        return self._origins.refusal(
+            scope["method"], scope["scheme"], headers, form=places.is_inspector(scope["path"])
+        )
 
     def _knows(self, host: str) -> bool:
         name = host_name(host)

@@ -267,10 +267,14 @@ def problem(annotation: Any, value: object) -> str | None:
         return None if value in allowed else f"must be {' or '.join(map(repr, allowed))}, not {value!r}"
     if annotation is str and isinstance(value, str) and not value.strip():
         return "is empty"
-    return None if _is(annotation, value) else f"must be {_WORDS.get(annotation, 'a section')}, not {value!r}"
+    return None if _is(annotation, value) else f"must be {_word(annotation)}, not {value!r}"
 
 
 _WORDS = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
+
+
+def _word(kind: Any) -> str:
+    return _WORDS.get(kind) or f"a section, {kind.__name__}(…)"
 
 
 def _is(kind: Any, value: object) -> bool:

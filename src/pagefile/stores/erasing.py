@@ -1,11 +1,13 @@
 """What goes when one turn or one page is erased alone: decisions without a database."""
 
+import hashlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from pagefile.errors import HandleNotFoundError, NotFoundError
 from pagefile.ports import Part
-from pagefile.records import ERASED, Checkpoint, Entry, JsonValue, Page, Reset, Step, Turn
-from pagefile.stores.encoding import own_json
+from pagefile.records import ERASED, Checkpoint, Entry, JsonValue, Page, Reset, Scope, Step, Turn
+from pagefile.stores.encoding import own_json, to_json
 from pagefile.stores.epochs import scope_key
 
 #: The tables that an erasure counts.
@@ -58,6 +60,27 @@ def is_copy(turn: Turn, other: Turn) -> bool:
 def raised_keys(tenant: str, conversations: Iterable[str | None]) -> list[str]:
     """What the erasure of a part is noted under: the conversations in which something changed, and nothing when it was not there."""
     return sorted(scope_key(tenant, None, name) for name in conversations if name is not None)
+
+
+def part_key(scope: Scope, part: Part) -> str:
+    """What a turn or a page is known by once it is erased, since open turns and pages leave no other trace: a hash.
+
+    A turn is of its conversation, whoever asks. A page is known to its user, and to whoever names none.
+    """
+    home = scope.user if part.turn_id is None else scope.conversation
+    return hashlib.sha256(to_json([scope.tenant, home, part.turn_id, part.page]).encode()).hexdigest()
+
+
+def part_keys(scope: Scope, part: Part, owner: str | None) -> list[str]:
+    """The same for all who may ask for it again."""
+    return sorted({part_key(replace(scope, user=user), part) for user in (None, owner)})
+
+
+def no_part(part: Part) -> NotFoundError:
+    """The error for what was never there; what went with its conversation cannot be told from that."""
+    if part.turn_id is None:
+        return HandleNotFoundError(f"No archived page {part.page!r} is known here: nothing was erased.")
+    return NotFoundError(f"No turn {part.turn_id!r} is known in this conversation: nothing was erased.")
 
 
 def places_of(copies: Sequence[Turn]) -> Places:

@@ -11,11 +11,10 @@ from time import monotonic
 
 import anyio
 import anyio.lowlevel
-import numpy as np
 
 from pagefile.errors import PagefileError
-from pagefile.ports import Behind, Meter, VectorHome, VectorRow, Watermarks
-from pagefile.records import ErasureReceipt, JsonObject, Scope
+from pagefile.ports import Behind, Meter, VectorHome, Watermarks
+from pagefile.records import JsonObject, Scope
 from pagefile.tiers.base import Backlog, RetryLater
 from pagefile.tiers.indexing import Derived, Plan, Reader, Terms, TurnVectors, tier_of
 from pagefile.tiers.meaning import Health
@@ -184,25 +183,6 @@ class Derivation:
         """Something was erased, vectors too: between two batches, what was planned before is no longer true."""
         async with self.reader.lock:
             self.reader.erased()
-
-    async def erase_turn(self, receipt: ErasureReceipt) -> None:
-        """Erase the vectors of one turn, between two batches; a home apart from the database follows by itself."""
-        async with self.reader.lock:
-            if self._home is not None and not self._home.apart:
-                await self._put_nothing(self._home, receipt)
-            self.reader.erased()
-
-    async def _put_nothing(self, home: VectorHome, receipt: ErasureReceipt) -> None:
-        """Of every maker: vectors of zeros take away what was there."""
-        tenant, turn_id = receipt.scope.tenant, receipt.turn_id
-        places = [(name, seq) for name, seq in receipt.places if seq and turn_id is not None]
-        for shelf in await home.shelves() if places else ():
-            nothing = np.zeros(shelf.maker.dimension, np.float32)
-            rows = [
-                VectorRow(Scope(tenant, None, name), seq, turn_id or "", receipt.at, nothing)
-                for name, seq in places
-            ]
-            await home.put(shelf.maker, rows)
 
     async def examine(self) -> JsonObject:
         """The same, after finding out whether the embedder and the home work."""

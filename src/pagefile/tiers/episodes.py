@@ -183,8 +183,7 @@ class Episodes(Tier):
         return {}
 
     async def forget_part(self, receipt: ErasureReceipt) -> None:
-        self._let_go(Scope(receipt.scope.tenant))
-        await self.derivation.erase_turn(receipt)
+        await self.forget(Scope(receipt.scope.tenant))
 
     def _let_go(self, scope: Scope) -> None:
         """Of everything at hand that may say what was said there."""

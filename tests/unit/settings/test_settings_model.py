@@ -38,7 +38,7 @@ def test_the_defaults_are_those_of_the_documents():
         ({"placement": None}, "placement must be 'tail' or 'head', not None."),
         ({"url": " "}, "url is empty."),
         ({"url": 3}, "url must be text, not 3."),
-        ({"memory": {}}, "memory must be a section, not {}."),
+        ({"memory": {}}, "memory must be a section, MemorySettings(…), not {}."),
     ],
 )
 def test_a_value_that_cannot_work_is_refused(wrong: dict[str, object], says: str):

@@ -11,11 +11,15 @@ from pagefile.stores.encoding import from_json, own_json
 from pagefile.stores.erasing import (
     TABLES,
     Places,
+    counted_vectors,
     covering,
     is_copy,
     is_page_copy,
     made_pages,
     names_in_windows,
+    no_part,
+    part_key,
+    part_keys,
     places_of,
     raised_keys,
     telling,
@@ -39,11 +43,14 @@ def erase_part(room: Room, scope: Scope, part: Part) -> tuple[dict[str, int], Pl
         room.found(scope)
     one = _One(room, scope, part)
     places = one.turn(part.turn_id) if part.turn_id is not None else one.page(part.page or "")
+    if not one.found and part_key(scope, part) not in room.epochs:
+        raise no_part(part)
     left = room.hashes()
     drop(room.blobs, lambda key: key not in left)
     one.counts |= {"blobs": len(hashes - left), "archive_passage": spans - room.spans()}
     names = one.touched
-    room.epochs |= dict.fromkeys(raised_keys(scope.tenant, names), room.epoch + 1)
+    noted = part_keys(scope, part, one.owner) if one.found else []
+    room.epochs |= dict.fromkeys([*raised_keys(scope.tenant, names), *noted], room.epoch + 1)
     drop(
         room.watermarks,
         lambda key: (
@@ -59,6 +66,8 @@ class _One:
         self.counts = dict.fromkeys(TABLES, 0)
         #: Conversations in which something changed.
         self.touched = set[str | None]()
+        #: Whether there is such a turn or page, and whose it is.
+        self.found, self.owner = False, scope.user
 
     # -- a turn -------------------------------------------------------------------------------------------------------
 
@@ -67,6 +76,7 @@ class _One:
         named = None if home is None else home.find(turn_id)
         if not isinstance(named, Turn):
             return ()
+        self.found = True
         copies = [copy for copy in self._turns() if is_copy(named, copy)]
         self.touched = {copy.scope.conversation for copy in copies}
         if not named.erased:
@@ -99,6 +109,11 @@ class _One:
         self.counts["conversation_summaries"] += bool(stale)
         self.counts["attachments"] += drop(self._room.attachments, lambda place: place[:3] == (*key, turn.id))
         self.counts["turn_terms"] += drop(self._room.terms, lambda place: place == (*key, turn.seq))
+        for shelf in self._room.vectors.values():
+            gone = self.counts.get("conversation_episodes", 0) + drop(
+                shelf, lambda at: at == (*key, turn.seq)
+            )
+            self.counts |= counted_vectors(gone)
         self._session(conversation, turn, counted=counted, stale=bool(stale))
         return [mark.id for mark in stale]
 
@@ -141,6 +156,7 @@ class _One:
         shelved = self._room.pages.get((self._scope.tenant, uuid))
         if shelved is None or not rules.reaches_page(self._scope, shelved.page.scope):
             return ()
+        self.found, self.owner = True, shelved.page.scope.user
         self._pages(self._with_copies(shelved.page), shelved.page.scope.user)
         return tuple((name, 0) for name in sorted(filter(None, self.touched)))
 

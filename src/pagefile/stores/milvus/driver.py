@@ -158,7 +158,7 @@ def _connected(place: Place) -> Client:
     if place.is_file and not Path(place.uri).parent.is_dir():
         raise StoreUnavailableError(
             f"{place.shown} cannot be opened: its directory does not exist. Make it with `mkdir -p "
-            f"{Path(place.uri).parent}`."
+            f"{Path(place.uri).parent.absolute()}`; an absolute path is written with four slashes, milvus:////srv/vectors.db."
         )
     client = _pymilvus().MilvusClient(
         place.uri,

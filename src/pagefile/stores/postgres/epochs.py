@@ -20,6 +20,12 @@ async def check_writable(connection: Connection, epoch: int | None, scopes: Iter
     check_epoch(epoch, None if row is None else row[0])
 
 
+async def is_noted(connection: Connection, key: str) -> bool:
+    """Whether an erasure is noted under a key."""
+    row = await connection.row("epoch_newest", {"names": [key]})
+    return row is not None and row[0] is not None
+
+
 async def raise_epoch(connection: Connection, scopes: Sequence[str]) -> None:
     """Note an erasure under the next number."""
     await connection.row("epoch_next", {})

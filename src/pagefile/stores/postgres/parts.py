@@ -21,6 +21,9 @@ from pagefile.stores.erasing import (
     is_page_copy,
     made_pages,
     names_in_windows,
+    no_part,
+    part_key,
+    part_keys,
     places_of,
     raised_keys,
     telling,
@@ -30,7 +33,7 @@ from pagefile.stores.erasing import (
     words_of,
 )
 from pagefile.stores.postgres.driver import Connection, Values
-from pagefile.stores.postgres.epochs import raise_epoch
+from pagefile.stores.postgres.epochs import is_noted, raise_epoch
 from pagefile.stores.postgres.erasing import erase_blobs
 from pagefile.stores.postgres.marking import check_owner
 from pagefile.stores.postgres.rows import entry_of, keys, page_of
@@ -46,8 +49,11 @@ async def erase_part(
         await check_owner(connection, scope)
     one = _One(connection, scope, part, now)
     places = await (one.turn(part.turn_id) if part.turn_id is not None else one.page(part.page or ""))
+    if not one.found and not await is_noted(connection, part_key(scope, part)):
+        raise no_part(part)
+    noted = part_keys(scope, part, one.owner) if one.found else []
     # Waits for erasures that are under way: two that share the last uses of a blob would each see the other's.
-    await raise_epoch(connection, raised_keys(scope.tenant, one.touched))
+    await raise_epoch(connection, [*raised_keys(scope.tenant, one.touched), *noted])
     for name, place in product(one.touched, part.places):
         await connection.count(
             "part_marks_erase", {"tenant": scope.tenant, "conversation": name, "place": place}
@@ -64,6 +70,8 @@ class _One:
         self.counts = dict.fromkeys(TABLES, 0)
         #: Conversations in which something changed.
         self.touched = set[str | None]()
+        #: Whether there is such a turn or page, and whose it is.
+        self.found, self.owner = False, scope.user
 
     # -- a turn -------------------------------------------------------------------------------------------------------
 
@@ -75,6 +83,7 @@ class _One:
         named = next((one for one in found if one.scope.conversation == self._scope.conversation), None)
         if named is None:
             return ()
+        self.found = True
         copies = [copy for copy in found if is_copy(named, copy)]
         self.touched = {copy.scope.conversation for copy in copies}
         if not named.erased:
@@ -148,6 +157,7 @@ class _One:
         row = await self._connection.row("page_reached", {**keys(self._scope), "uuid": uuid})
         if row is not None:
             named = page_of(row, self._scope.tenant)
+            self.found, self.owner = True, named.scope.user
             await self._pages(await self._with_copies(named), named.scope.user)
         return tuple((name, 0) for name in sorted(filter(None, self.touched)))
 

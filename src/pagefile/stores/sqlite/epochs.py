@@ -22,6 +22,11 @@ def newest_epoch(connection: Connection, scopes: Iterable[Scope]) -> int | None:
     return newest
 
 
+def is_noted(connection: Connection, key: str) -> bool:
+    """Whether an erasure is noted under a key."""
+    return connection.execute(sql("epoch_newest"), {"scopes": to_json([key])}).get is not None
+
+
 def raise_epoch(connection: Connection, scopes: Sequence[str]) -> None:
     """Note an erasure under the next number."""
     number: Any = connection.execute(sql("epoch_now")).get + 1

@@ -20,6 +20,9 @@ from pagefile.stores.erasing import (
     is_page_copy,
     made_pages,
     names_in_windows,
+    no_part,
+    part_key,
+    part_keys,
     places_of,
     raised_keys,
     telling,
@@ -29,7 +32,7 @@ from pagefile.stores.erasing import (
     words_of,
 )
 from pagefile.stores.sqlite.driver import Connection
-from pagefile.stores.sqlite.epochs import raise_epoch
+from pagefile.stores.sqlite.epochs import is_noted, raise_epoch
 from pagefile.stores.sqlite.queries import sql
 from pagefile.stores.sqlite.rows import Values, entry_of, keys, page_of
 from pagefile.stores.sqlite.writing import check_owner
@@ -44,7 +47,10 @@ def erase_part(connection: Connection, scope: Scope, part: Part) -> tuple[dict[s
         check_owner(connection, scope)
     one = _One(connection, scope, part)
     places = one.turn(part.turn_id) if part.turn_id is not None else one.page(part.page or "")
-    raise_epoch(connection, raised_keys(scope.tenant, one.touched))
+    if not one.found and not is_noted(connection, part_key(scope, part)):
+        raise no_part(part)
+    noted = part_keys(scope, part, one.owner) if one.found else []
+    raise_epoch(connection, [*raised_keys(scope.tenant, one.touched), *noted])
     marks = [
         {"tenant": scope.tenant, "conversation": name, "place": place}
         for name in one.touched
@@ -61,6 +67,8 @@ class _One:
         self.counts = dict.fromkeys(TABLES, 0)
         #: Conversations in which something changed.
         self.touched = set[str | None]()
+        #: Whether there is such a turn or page, and whose it is.
+        self.found, self.owner = False, scope.user
 
     # -- a turn -------------------------------------------------------------------------------------------------------
 
@@ -70,6 +78,7 @@ class _One:
         named = next((one for one in found if one.scope.conversation == self._scope.conversation), None)
         if named is None:
             return ()
+        self.found = True
         copies = [copy for copy in found if is_copy(named, copy)]
         self.touched = {copy.scope.conversation for copy in copies}
         if not named.erased:
@@ -146,6 +155,7 @@ class _One:
         ).fetchone()
         if row is not None:
             named = page_of(row, self._scope.tenant)
+            self.found, self.owner = True, named.scope.user
             self._pages(self._with_copies(named), named.scope.user)
         return tuple((name, 0) for name in sorted(filter(None, self.touched)))
 

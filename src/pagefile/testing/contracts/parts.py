@@ -24,7 +24,7 @@ from pagefile.testing.drafts import (
     view,
 )
 
-ADA = Scope("tenant", "ada")
+ADA, TENANT = Scope("tenant", "ada"), Scope("tenant")
 FORK = Scope("tenant", "ada", "fork")
 _LOADS = frozenset({"load"})
 MARKER = "the passport number is X4711-88"
@@ -130,8 +130,8 @@ class PartContract(Contract):
         with pytest.raises(NotFoundError):
             await store.log.advance(completed("a"))
 
-    async def test_what_is_not_there_is_passed_over(self, store: Store) -> None:
-        """A turn and a page that nobody knows, and a conversation that nobody wrote to."""
+    async def test_what_was_never_there_is_not_erased(self, store: Store) -> None:
+        """A turn and a page that nobody knows, and a conversation that nobody wrote to: whoever mistyped an id is told."""
         await store.log.append(done("a"))
         for scope, part in (
             (CHAT, turn("x")),
@@ -139,10 +139,27 @@ class PartContract(Contract):
             (Scope("tenant", "ada", "else"), turn()),
             (Scope("firm", "ada", "chat"), turn()),
         ):
-            receipt = await store.erase(scope, part)
-            assert (receipt.total, receipt.places) == (0, ())
+            with pytest.raises(NotFoundError, match="nothing was erased"):
+                await store.erase(scope, part)
         assert len(await everything(store)) == 1
         assert 0 == await store.reader.epoch()
+
+    async def test_what_left_no_trace_is_erased_twice_like_once(self, store: Store) -> None:
+        """An open turn and a page; whoever they do not belong to is told nothing about them."""
+        await store.log.append(opened("a"))
+        await store.pages.put(page("p"))
+        assert 1 == (await store.erase(CHAT, turn())).counts["ai_message"]
+        assert 0 == (await store.erase(CHAT, turn())).total
+        assert 1 == (await store.erase(TENANT, of_page())).counts["tool_result_archive"]
+        for scope in (TENANT, ADA, CHAT):
+            assert 0 == (await store.erase(scope, of_page())).total
+        for scope, part in (
+            (Scope("tenant", "bob"), of_page()),
+            (Scope("firm"), of_page()),
+            (CHAT, turn("b")),
+        ):
+            with pytest.raises(NotFoundError):
+                await store.erase(scope, part)
 
     async def test_a_turn_of_another_user_is_not_erased(self, store: Store) -> None:
         """`ConflictError`, and nothing goes; of a page, nobody is told that it is there."""
@@ -152,7 +169,8 @@ class PartContract(Contract):
             with pytest.raises(ConflictError):
                 await store.erase(Scope("tenant", "bob", "chat"), part)
         assert 0 == await store.reader.epoch()
-        assert (await store.erase(Scope("tenant", "bob"), of_page())).total == 0
+        with pytest.raises(HandleNotFoundError):
+            await store.erase(Scope("tenant", "bob"), of_page())
         assert len(await everything(store)) == 1
         assert (await store.pages.load(CHAT, "p"))[1] == "the whole result"
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from pagefile.errors import ClosedError, VectorHomeError
-from pagefile.ports import Maker, Near, Shelf, Store, Vector, VectorHome, VectorRow
+from pagefile.ports import Maker, Near, Part, Shelf, Store, Vector, VectorHome, VectorRow
 from pagefile.records import Scope
 from pagefile.stores.epochs import scope_key
 from pagefile.testing.clock import FakeClock
@@ -254,7 +254,11 @@ class VectorHomeContract(ABC):
             near.conversation for near in await home.search(MAKER, Scope("t"), vector(1, 0, 0, 0), 10)
         ]
         assert [Shelf(other, 1), Shelf(MAKER, 1)] == await home.shelves()
-        assert 2 == (await store.erase(Scope("t"))).counts["conversation_episodes"]
+        part = Part("turn-1")
+        assert 2 == (await store.erase(kept, part)).counts["conversation_episodes"]
+        assert [] == await home.search(MAKER, Scope("t"), vector(1, 0, 0, 0), 10)
+        await home.put(MAKER, [await said(store, kept, 2, (1, 0, 0, 0))])
+        assert 1 == (await store.erase(Scope("t"))).counts["conversation_episodes"]
 
     async def test_what_was_erased_can_be_put_again(self, store: Store, home: VectorHome) -> None:
         """And is found again."""
