@@ -60,7 +60,7 @@ async def test_what_left_the_memory_of_the_server_is_brought_back(store, url):
 async def test_a_folder_that_is_missing_is_named(store, tmp_path):
     """With the command that makes it."""
     home = open_vectors(f"milvus:///{tmp_path}/no/vectors.db", store)
-    with pytest.raises(StoreUnavailableError, match="mkdir -p /.*four slashes"):
+    with pytest.raises(StoreUnavailableError, match=r"mkdir -p /.*four slashes"):
         await home.prepare(MAKER)
     await home.close()
 
