@@ -48,7 +48,6 @@ READERS: dict[str, str] = {
     "service/binding.py::is_loopback": FILES,
     "service/chatting.py::_arguments": STREAMS,
     "service/inspector_door.py::_Explained._explain": OWN,
-    "service/origins.py::Origins._is_known": "tests/acceptance/test_http_origins.py",
     "service/inspector_door.py::form_of": "tests/acceptance/test_inspector.py",
     "service/reference.py::completed": OWN,
     "service/routes/transfer.py::_check": IMPORTS,
