@@ -12,8 +12,8 @@ PORT ?=
 DB ?=
 # `make test ARGS='tests/unit -k tokens'`.
 ARGS ?=
-# How many test files run at once.
-WORKERS ?= 2
+# How many test files run at once; three keep two cores busy.
+WORKERS ?= 3
 # `make soak SOAK_MINUTES=6 CROSSING_CALLS=20000`.
 SOAK_MINUTES ?= 30
 CROSSING_CALLS ?= 200000
@@ -41,7 +41,7 @@ setup: $(READY) ## Make .venv with the locked dependencies and this package
 serve: $(READY) ## Start the service on 127.0.0.1 (PORT=…, DB=… to choose)
 	@exec $(BIN)/pagefile serve $(if $(PORT),--port '$(PORT)') $(if $(DB),--db '$(DB)')
 
-# Two at a time, a file at a time: the slow tests wait for processes and disks more than they compute.
+# A file at a time: the slow tests wait for processes and disks more than they compute.
 PYTEST = $(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 # No test runs in both: `test` leaves out those that need a browser, the Claude command or a Milvus server, and says so;
