@@ -94,10 +94,10 @@ def test_a_user_is_erased_on_a_full_disk(disk, turns, larger, monkeypatch):
         assert 1 == memory.conversation("ada-0", user_id="ada").head().turns
 
 
-@pytest.mark.parametrize("turns", [60, pytest.param(300, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("turns", [60, pytest.param(700, marks=pytest.mark.slow)])
 def test_vectors_are_erased_on_a_full_disk_too(disk, turns, monkeypatch):
     """They are in the same database, and go with the rest: of a turn, and of a user."""
-    monkeypatch.setattr(reserve, "MOST_BYTES", 2**20)
+    monkeypatch.setattr(reserve, "MOST_BYTES", 3 * 2**20)
     settings = replace(SETTINGS, embedder=EmbedderSettings())
     url = f"sqlite:///{disk}/a.db"
     with BlockingMemory.open(url, settings=settings, embedder=HashingEmbedder()) as memory:
