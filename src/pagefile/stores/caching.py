@@ -1,10 +1,11 @@
 """A session cache in front of a database, and the door to the caches there are."""
 
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import TypeAlias
 
-from pagefile.errors import InvalidTurnError, SettingsError, StoreUnavailableError
+from pagefile.errors import InvalidTurnError, SettingsError, StoreError, StoreUnavailableError
 from pagefile.ports import Clock, Erasures, HeadQuery, LogReader, SessionCache, SessionStore
 from pagefile.records import Head, JsonObject, Scope
 from pagefile.stores.epochs import scope_key
@@ -89,14 +90,19 @@ class CachedSessions(SessionStore):
 
     async def _fill(self, scope: Scope, version: int) -> JsonObject | None:
         """The value from the database, kept under a version that was read before it: it may be newer, never older."""
-        if not self._follows:
-            # From now on an erasure knows of this cache, also one by a process that does not.
-            await self._erasures.begin(self._cache.name)
-            self._follows = True
+        follows = await self._follows_erasures()
         value = await self._sessions.get(scope)
-        if value is not None and await self._cache.put(scope, value, version=version):
+        if value is not None and follows and await self._cache.put(scope, value, version=version):
             await self._look_again(scope, version)
         return value
+
+    async def _follows_erasures(self) -> bool:
+        """Have every erasure know of this cache, also one by a process that does not; what cannot be noted is not cached."""
+        if not self._follows:
+            with suppress(StoreError):
+                await self._erasures.begin(self._cache.name)
+                self._follows = True
+        return self._follows
 
     async def _look_again(self, scope: Scope, version: int) -> None:
         """What was erased while it was on its way to the cache is taken out again."""

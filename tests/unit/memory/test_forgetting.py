@@ -5,7 +5,7 @@ from dataclasses import replace
 import anyio
 import pytest
 
-from pagefile import Memory, Settings
+from pagefile import Memory, Settings, StoreError
 from pagefile.ports import Summarizer
 from pagefile.settings import EmbedderSettings, MemorySettings
 from pagefile.testing import FakeClock, HashingEmbedder, InMemorySessions
@@ -133,4 +133,19 @@ async def test_a_cache_that_the_eraser_does_not_know_follows(tmp_path):
             assert [cache.name in line for line in receipt.pending] == [True]
         assert 3 == len(await cache.kept())
         await memory.settle()
+        assert [] == await cache.kept()
+
+
+async def test_a_database_that_cannot_note_it_is_read_past_the_cache(monkeypatch):
+    """One that cannot be written, for one: sessions are read as before, and nothing is cached that no erasure would reach."""
+    cache = InMemorySessions(FakeClock())
+    async with Memory.open("memory://", settings=SETTINGS, sessions=cache) as memory:
+
+        async def refused(place):
+            raise StoreError("The database cannot be written.")
+
+        monkeypatch.setattr(memory.engine.store.erasures, "begin", refused)
+        chat = memory.conversation("c", user_id="u")
+        await chat.record("Hi.", "Hello.")
+        assert "Hello." in str(await memory.engine.sessions.get(chat.scope))
         assert [] == await cache.kept()
