@@ -313,6 +313,7 @@ class Race:
         await self.settle()
         await self.look([(chat, None) for chat in CHATS], "after everything was erased")
         self.live.clear()
+        await self.free_chats()
         await asyncio.to_thread(self._verify)
         if self.place.postgres is not None:
             await self.command("forget", "--user-id", USERS[0], "--yes", "--scrub", "--json")
@@ -325,6 +326,11 @@ class Race:
         if found.places:
             raise CameBackError(f"the raw search found {await self._named(found.places)}")
         return found
+
+    async def free_chats(self) -> None:
+        """Looking is a use: a conversation that nobody had begun belongs to the one who looked, who named no user."""
+        for chat in CHATS:
+            await self.racers[0]("forget", chat=chat)
 
     async def _named(self, places):
         """Files of PostgreSQL with the names of what they hold."""
@@ -510,6 +516,7 @@ class _Round:
         for user in {self._user, self._next_user}:
             await self._dice.choice([self._one, self._other])("forget", user=user)
             race.counts["forgets"] += 1
+        await race.free_chats()
         race.live.clear()
 
 
