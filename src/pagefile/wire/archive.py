@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Annotated, cast
+from typing import Annotated
 
-from pydantic import ConfigDict, Field, JsonValue, model_validator
+from pydantic import ConfigDict, Field, JsonValue, computed_field, model_validator
 
-from pagefile.records import Page, PageHit, Scope
+from pagefile.records import Page, PageHit
+from pagefile.wire.mirror import Mirror, OfScope
 from pagefile.wire.queries import AFTER, PAGE
 from pagefile.wire.requests import CHAT, USER, ConversationBody
 from pagefile.wire.texts import (
@@ -174,16 +175,10 @@ class CallTool(ConversationBody):
 # -- answered ----------------------------------------------------------------------------------------------------------
 
 
-class PageOut(Answer):
+class PageOut(OfScope[Page]):
     """An archived tool result, without its text."""
 
     uuid: str
-    conversation_id: str | None
-    user_id: str | None
-    tenant: str
-    archived: Annotated[
-        bool, Field(description="Whether the text is there to be loaded (已存档); false once it was purged.")
-    ]
     tool: str
     input: JsonValue
     query_summary: str
@@ -195,7 +190,7 @@ class PageOut(Answer):
     counter: str
     content_hash: Annotated[str, Field(description="SHA-256 of the text.")]
     call_hash: Annotated[str, Field(description="Equal for equal calls of a tool.")]
-    thread_id: str | None
+    thread_id: Annotated[str | None, Field(validation_alias="thread")]
     pinned: bool
     loads: Annotated[int, Field(description="How often it was loaded.")]
     last_load: datetime | None
@@ -204,71 +199,19 @@ class PageOut(Answer):
         int, Field(description="What its text takes on disk, or took until it was purged.")
     ]
 
-    @classmethod
-    def of(cls, page: Page) -> "PageOut":
-        return cls(
-            uuid=page.uuid,
-            conversation_id=page.scope.conversation,
-            user_id=page.scope.user,
-            tenant=page.scope.tenant,
-            archived=page.purged is None,
-            tool=page.tool,
-            input=cast("JsonValue", page.input),
-            query_summary=page.query_summary,
-            result_summary=page.result_summary,
-            length=page.length,
-            sources=page.sources,
-            created=page.created,
-            tokens=page.tokens,
-            counter=page.counter,
-            content_hash=page.content_hash,
-            call_hash=page.call_hash,
-            thread_id=page.thread,
-            pinned=page.pinned,
-            loads=page.loads,
-            last_load=page.last_load,
-            purged=page.purged,
-            stored_bytes=page.stored_bytes,
-        )
-
-    def record(self) -> Page:
-        return Page(
-            uuid=self.uuid,
-            scope=Scope(self.tenant, self.user_id, self.conversation_id),
-            tool=self.tool,
-            input=self.input,
-            query_summary=self.query_summary,
-            result_summary=self.result_summary,
-            length=self.length,
-            sources=self.sources,
-            created=self.created,
-            tokens=self.tokens,
-            counter=self.counter,
-            content_hash=self.content_hash,
-            call_hash=self.call_hash,
-            thread=self.thread_id,
-            pinned=self.pinned,
-            loads=self.loads,
-            last_load=self.last_load,
-            purged=self.purged,
-            stored_bytes=self.stored_bytes,
-        )
+    @computed_field(description="Whether the text is there to be loaded (已存档); false once it was purged.")
+    @property
+    def archived(self) -> bool:
+        return self.purged is None
 
 
-class PageHitOut(Answer):
+class PageHitOut(Mirror[PageHit]):
     """An archived tool result that answers the query."""
 
     page: PageOut
     score: float
     passage: Annotated[str, Field(description="Its best passage.")]
     start: Annotated[int, Field(description="Where the passage stands: an `offset` for /v1/load.")]
-
-    @classmethod
-    def of(cls, hit: PageHit) -> "PageHitOut":
-        return cls(page=PageOut.of(hit.page), score=hit.score, passage=hit.passage, start=hit.start)
-
-    def record(self) -> PageHit:
-        return PageHit(self.page.record(), self.score, self.passage, self.start)
 
 
 class FetchedOut(Answer):

@@ -10,6 +10,7 @@ from pagefile.engine.explaining import Cost, Explanation
 from pagefile.engine.replaying import Replay
 from pagefile.window.candidates import Block
 from pagefile.window.comparing import BlockBill, BlockChange, CandidateChange, Change, Comparison, DiffLine
+from pagefile.wire.mirror import Mirror
 from pagefile.wire.queries import PAGE, ConversationParams
 from pagefile.wire.requests import CHAT, USER, ConversationBody
 from pagefile.wire.responses import CallOut
@@ -75,20 +76,13 @@ class AskReplay(ConversationBody):
 # -- a call explained ------------------------------------------------------------------------------------------------
 
 
-class BlockBillOut(Answer):
+class BlockBillOut(Mirror[BlockBill]):
     """What one block of a window costs, and how many of its candidates stand in it."""
 
     block: Block
     tokens: int
     kept: int
     dropped: int
-
-    @classmethod
-    def of(cls, bill: BlockBill) -> "BlockBillOut":
-        return cls(block=bill.block, tokens=bill.tokens, kept=bill.kept, dropped=bill.dropped)
-
-    def record(self) -> BlockBill:
-        return BlockBill(self.block, self.tokens, self.kept, self.dropped)
 
 
 class ExplanationOut(Answer):
@@ -151,7 +145,7 @@ class ExplanationOut(Answer):
         )
 
 
-class CostOut(Answer):
+class CostOut(Mirror[Cost]):
     """What one call cost, and what it would have cost without Pagefile."""
 
     call_id: str
@@ -164,34 +158,11 @@ class CostOut(Answer):
     tokens_without: Annotated[int | None, Field(description=WITHOUT)]
     blocks: tuple[BlockBillOut, ...]
 
-    @classmethod
-    def of(cls, cost: Cost) -> "CostOut":
-        return cls(
-            call_id=cost.call_id,
-            at=cost.at,
-            seq=cost.seq,
-            tokens=cost.tokens,
-            budget=cost.budget,
-            tokens_without=cost.tokens_without,
-            blocks=_bills(cost.blocks),
-        )
-
-    def record(self) -> Cost:
-        return Cost(
-            call_id=self.call_id,
-            at=self.at,
-            seq=self.seq,
-            tokens=self.tokens,
-            budget=self.budget,
-            tokens_without=self.tokens_without,
-            blocks=tuple(bill.record() for bill in self.blocks),
-        )
-
 
 # -- a call replayed -------------------------------------------------------------------------------------------------
 
 
-class BlockChangeOut(Answer):
+class BlockChangeOut(Mirror[BlockChange]):
     """The tokens of one block in both windows."""
 
     block: Block | Literal["framing"]
@@ -199,15 +170,8 @@ class BlockChangeOut(Answer):
     after: int
     difference: int
 
-    @classmethod
-    def of(cls, change: BlockChange) -> "BlockChangeOut":
-        return cls(block=change.block, before=change.before, after=change.after, difference=change.difference)
 
-    def record(self) -> BlockChange:
-        return BlockChange(self.block, self.before, self.after)
-
-
-class CandidateChangeOut(Answer):
+class CandidateChangeOut(Mirror[CandidateChange]):
     """A candidate in both windows; null where it was not even offered."""
 
     id: str
@@ -219,26 +183,8 @@ class CandidateChangeOut(Answer):
     after: VerdictOut | None
     difference: Annotated[int, Field(description="Tokens that the change costs.")]
 
-    @classmethod
-    def of(cls, change: CandidateChange) -> "CandidateChangeOut":
-        return cls(
-            id=change.id,
-            change=change.change,
-            before=None if change.before is None else VerdictOut.of(change.before),
-            after=None if change.after is None else VerdictOut.of(change.after),
-            difference=change.difference,
-        )
 
-    def record(self) -> CandidateChange:
-        return CandidateChange(
-            id=self.id,
-            change=self.change,
-            before=None if self.before is None else self.before.record(),
-            after=None if self.after is None else self.after.record(),
-        )
-
-
-class DiffLineOut(Answer):
+class DiffLineOut(Mirror[DiffLine]):
     """A line of the texts."""
 
     sign: Annotated[
@@ -247,15 +193,8 @@ class DiffLineOut(Answer):
     ]
     text: str
 
-    @classmethod
-    def of(cls, line: DiffLine) -> "DiffLineOut":
-        return cls(sign=line.sign, text=line.text)
 
-    def record(self) -> DiffLine:
-        return DiffLine(self.sign, self.text)
-
-
-class ComparisonOut(Answer):
+class ComparisonOut(Mirror[Comparison]):
     """How two windows differ. The differences of the blocks add up to that of the tokens."""
 
     tokens_before: int
@@ -268,27 +207,6 @@ class ComparisonOut(Answer):
         Field(description="Every candidate of either window, those that changed first."),
     ]
     diff: tuple[DiffLineOut, ...]
-
-    @classmethod
-    def of(cls, comparison: Comparison) -> "ComparisonOut":
-        return cls(
-            tokens_before=comparison.tokens_before,
-            tokens_after=comparison.tokens_after,
-            difference=comparison.difference,
-            same=comparison.same,
-            blocks=tuple(BlockChangeOut.of(change) for change in comparison.blocks),
-            candidates=tuple(CandidateChangeOut.of(change) for change in comparison.candidates),
-            diff=tuple(DiffLineOut.of(line) for line in comparison.diff),
-        )
-
-    def record(self) -> Comparison:
-        return Comparison(
-            tokens_before=self.tokens_before,
-            tokens_after=self.tokens_after,
-            blocks=tuple(change.record() for change in self.blocks),
-            candidates=tuple(change.record() for change in self.candidates),
-            diff=tuple(line.record() for line in self.diff),
-        )
 
 
 class ReplayOut(Answer):

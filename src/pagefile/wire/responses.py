@@ -5,11 +5,11 @@ A scope stands flat in every answer: `conversation_id`, `user_id`, `tenant`.
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Annotated, Generic, Literal, Self, TypeAlias, TypeVar, cast
+from typing import Annotated, Any, Generic, Literal, TypeAlias, TypeVar, cast
 
-from pydantic import Field, JsonValue
+from pydantic import BeforeValidator, Field, JsonValue
 
-from pagefile.content import message_from, message_json
+from pagefile.content import Message, message_from, message_json
 from pagefile.records import (
     Call,
     Checkpoint,
@@ -27,8 +27,8 @@ from pagefile.records import (
     Step,
     Turn,
 )
-from pagefile.records import JsonValue as StoredJson
 from pagefile.records import Page as ArchivedPage
+from pagefile.wire.mirror import Mirror, OfConversation, OfScope, OfUser
 from pagefile.wire.texts import Answer
 
 T = TypeVar("T")
@@ -42,7 +42,11 @@ class Page(Answer, Generic[T]):
     next: Annotated[str | None, Field(description="Give it as `after` to go on; null at the end.")] = None
 
 
-class StepOut(Answer):
+def _as_json(message: object) -> object:
+    return message_json(message) if isinstance(message, Message) else message
+
+
+class StepOut(Mirror[Step]):
     """A tool call and its result."""
 
     tool: str
@@ -61,50 +65,8 @@ class StepOut(Answer):
         int, Field(description="Characters that are gone because the archive could not be written.")
     ]
 
-    @classmethod
-    def of(cls, step: Step) -> "StepOut":
-        return cls(
-            tool=step.tool,
-            input=_value(step.input),
-            result=step.result,
-            call_id=step.call_id,
-            call_tokens=step.call_tokens,
-            result_tokens=step.result_tokens,
-            page=step.page,
-            whole=step.whole,
-            page_tokens=step.page_tokens,
-            page_chars=step.page_chars,
-            lost_chars=step.lost_chars,
-        )
 
-    def record(self) -> Step:
-        return Step(
-            tool=self.tool,
-            input=self.input,
-            result=self.result,
-            call_id=self.call_id,
-            call_tokens=self.call_tokens,
-            result_tokens=self.result_tokens,
-            page=self.page,
-            whole=self.whole,
-            page_tokens=self.page_tokens,
-            page_chars=self.page_chars,
-            lost_chars=self.lost_chars,
-        )
-
-
-class _Scoped(Answer):
-    conversation_id: str
-    user_id: str | None
-    tenant: str
-
-    @property
-    def scope(self) -> Scope:
-        """Whose it is."""
-        return Scope(self.tenant, self.user_id, self.conversation_id)
-
-
-class TurnOut(_Scoped):
+class TurnOut(OfConversation[Turn]):
     """A turn as it is stored."""
 
     id: str
@@ -121,52 +83,15 @@ class TurnOut(_Scoped):
     counter: str
     metadata: Json
     layout: Annotated[
-        list[Json] | None,
+        list[Annotated[Json, BeforeValidator(_as_json)]] | None,
         Field(
             description="Its messages in their order, with references to its steps; null where the short form says all."
         ),
     ] = None
 
-    @classmethod
-    def of(cls, turn: Turn) -> Self:
-        return cls(
-            conversation_id=_conversation(turn.scope),
-            user_id=turn.scope.user,
-            tenant=turn.scope.tenant,
-            id=turn.id,
-            seq=turn.seq,
-            status=turn.status,
-            user=turn.user,
-            assistant=turn.assistant,
-            steps=tuple(StepOut.of(step) for step in turn.steps),
-            at=turn.at,
-            created=turn.created,
-            user_tokens=turn.user_tokens,
-            assistant_tokens=turn.assistant_tokens,
-            tokens=turn.tokens,
-            counter=turn.counter,
-            metadata=_object(turn.metadata),
-            layout=None if turn.layout is None else [_object(message_json(one)) for one in turn.layout],
-        )
-
-    def record(self) -> Turn:
-        return Turn(
-            id=self.id,
-            scope=self.scope,
-            seq=self.seq,
-            status=self.status,
-            user=self.user,
-            assistant=self.assistant,
-            steps=tuple(step.record() for step in self.steps),
-            at=self.at,
-            created=self.created,
-            user_tokens=self.user_tokens,
-            assistant_tokens=self.assistant_tokens,
-            tokens=self.tokens,
-            counter=self.counter,
-            metadata=self.metadata,
-            layout=None if self.layout is None else tuple(message_from(one) for one in self.layout),
-        )
+    def values(self) -> dict[str, Any]:
+        messages = None if self.layout is None else tuple(message_from(one) for one in self.layout)
+        return {**super().values(), "layout": messages}
 
 
 class MessagesOut(Answer):
@@ -175,11 +100,15 @@ class MessagesOut(Answer):
     messages: list[Json]
 
 
-class ForkOut(_Scoped):
+class ForkOut(Answer):
     """A new conversation."""
 
+    conversation_id: str
+    user_id: str | None
+    tenant: str
 
-class HitOut(Answer):
+
+class HitOut(Mirror[Hit]):
     """A past turn that answers the query."""
 
     id: str
@@ -191,33 +120,6 @@ class HitOut(Answer):
     metadata: Json
     before: Annotated[TurnOut | None, Field(description="The turn before it.")]
     after: Annotated[TurnOut | None, Field(description="The turn after it.")]
-
-    @classmethod
-    def of(cls, hit: Hit) -> "HitOut":
-        return cls(
-            id=hit.id,
-            conversation_id=hit.conversation_id,
-            text=hit.text,
-            score=hit.score,
-            parts=dict(hit.parts),
-            at=hit.at,
-            metadata=_object(hit.metadata),
-            before=None if hit.before is None else TurnOut.of(hit.before),
-            after=None if hit.after is None else TurnOut.of(hit.after),
-        )
-
-    def record(self) -> Hit:
-        return Hit(
-            id=self.id,
-            conversation_id=self.conversation_id,
-            text=self.text,
-            score=self.score,
-            parts=self.parts,
-            at=self.at,
-            metadata=self.metadata,
-            before=None if self.before is None else self.before.record(),
-            after=None if self.after is None else self.after.record(),
-        )
 
 
 class LoadOut(Answer):
@@ -246,7 +148,7 @@ class LoadOut(Answer):
         )
 
 
-class CheckpointOut(_Scoped):
+class CheckpointOut(OfConversation[Checkpoint]):
     """A summary of the older turns, and up to which turn it stands."""
 
     id: str
@@ -261,62 +163,13 @@ class CheckpointOut(_Scoped):
     anchors: tuple[str, ...]
     archive_refs: tuple[str, ...]
 
-    @classmethod
-    def of(cls, checkpoint: Checkpoint) -> Self:
-        return cls(
-            conversation_id=_conversation(checkpoint.scope),
-            user_id=checkpoint.scope.user,
-            tenant=checkpoint.scope.tenant,
-            id=checkpoint.id,
-            seq=checkpoint.seq,
-            version=checkpoint.version,
-            summary=checkpoint.summary,
-            covered_through_seq=checkpoint.covered_through_seq,
-            covered_turns=checkpoint.covered_turns,
-            created=checkpoint.created,
-            tokens=checkpoint.tokens,
-            counter=checkpoint.counter,
-            anchors=checkpoint.anchors,
-            archive_refs=checkpoint.archive_refs,
-        )
 
-    def record(self) -> Checkpoint:
-        return Checkpoint(
-            id=self.id,
-            scope=self.scope,
-            seq=self.seq,
-            version=self.version,
-            summary=self.summary,
-            covered_through_seq=self.covered_through_seq,
-            covered_turns=self.covered_turns,
-            created=self.created,
-            tokens=self.tokens,
-            counter=self.counter,
-            anchors=self.anchors,
-            archive_refs=self.archive_refs,
-        )
-
-
-class ResetOut(_Scoped):
+class ResetOut(OfConversation[Reset]):
     """The point from which the conversation began anew."""
 
     id: str
     seq: int
     created: datetime
-
-    @classmethod
-    def of(cls, reset: Reset) -> Self:
-        return cls(
-            conversation_id=_conversation(reset.scope),
-            user_id=reset.scope.user,
-            tenant=reset.scope.tenant,
-            id=reset.id,
-            seq=reset.seq,
-            created=reset.created,
-        )
-
-    def record(self) -> Reset:
-        return Reset(self.id, self.scope, self.seq, self.created)
 
 
 class LoggedTurn(TurnOut):
@@ -356,7 +209,7 @@ def entry_out(entry: Entry) -> EntryOut:
             return LoggedReset.of(entry)
 
 
-class ConversationOut(_Scoped):
+class ConversationOut(OfConversation[Head]):
     """A conversation in one row."""
 
     agent: str | None
@@ -372,47 +225,13 @@ class ConversationOut(_Scoped):
     language: str | None
     timezone: str | None
 
-    @classmethod
-    def of(cls, head: Head) -> "ConversationOut":
-        return cls(
-            conversation_id=_conversation(head.scope),
-            user_id=head.scope.user,
-            tenant=head.scope.tenant,
-            agent=head.agent,
-            created=head.created,
-            updated=head.updated,
-            last_seq=head.last_seq,
-            reset_seq=head.reset_seq,
-            covered_through_seq=head.covered_through_seq,
-            turns=head.turns,
-            live_turns=head.live_turns,
-            live_tokens=head.live_tokens,
-            project=head.project,
-            language=head.language,
-            timezone=head.timezone,
-        )
 
-    def record(self) -> Head:
-        return Head(
-            scope=self.scope,
-            agent=self.agent,
-            created=self.created,
-            updated=self.updated,
-            last_seq=self.last_seq,
-            reset_seq=self.reset_seq,
-            covered_through_seq=self.covered_through_seq,
-            turns=self.turns,
-            live_turns=self.live_turns,
-            live_tokens=self.live_tokens,
-            project=self.project,
-            language=self.language,
-            timezone=self.timezone,
-        )
-
-
-class SessionOut(_Scoped):
+class SessionOut(Answer):
     """What an agent keeps close at hand for a conversation (document 001)."""
 
+    conversation_id: str
+    user_id: str | None
+    tenant: str
     value: Annotated[Json | None, Field(description="The session value; null when there is none.")]
 
     @classmethod
@@ -425,7 +244,7 @@ class SessionOut(_Scoped):
         )
 
 
-class CallOut(_Scoped):
+class CallOut(OfConversation[Call]):
     """A window that was handed out."""
 
     id: str
@@ -439,46 +258,11 @@ class CallOut(_Scoped):
     prefix_hash: str
     receipt: Json
 
-    @classmethod
-    def of(cls, call: Call) -> "CallOut":
-        return cls(
-            conversation_id=_conversation(call.scope),
-            user_id=call.scope.user,
-            tenant=call.scope.tenant,
-            id=call.id,
-            at=call.at,
-            turn_id=call.turn_id,
-            query=call.query,
-            options=_object(call.options),
-            tokens=call.tokens,
-            ratio=call.ratio,
-            mode=call.mode,
-            prefix_hash=call.prefix_hash,
-            receipt=_object(call.receipt),
-        )
 
-    def record(self) -> Call:
-        return Call(
-            id=self.id,
-            scope=self.scope,
-            at=self.at,
-            turn_id=self.turn_id,
-            query=self.query,
-            options=self.options,
-            tokens=self.tokens,
-            ratio=self.ratio,
-            mode=self.mode,
-            prefix_hash=self.prefix_hash,
-            receipt=self.receipt,
-        )
-
-
-class FactOut(Answer):
+class FactOut(OfUser[Fact]):
     """A lasting statement about a user."""
 
     id: str
-    user_id: str | None
-    tenant: str
     text: str
     category: str | None
     confidence: float
@@ -499,89 +283,17 @@ class FactOut(Answer):
         Outcome | None, Field(description="What became of it when it was given: only in the answer to that.")
     ]
 
-    @classmethod
-    def of(cls, fact: Fact) -> "FactOut":
-        return cls(
-            id=fact.id,
-            user_id=fact.scope.user,
-            tenant=fact.scope.tenant,
-            text=fact.text,
-            category=fact.category,
-            confidence=fact.confidence,
-            valid_from=fact.valid_from,
-            valid_to=fact.valid_to,
-            recorded=fact.recorded,
-            retracted=fact.retracted,
-            source_turn=fact.source_turn,
-            source_quote=fact.source_quote,
-            tokens=fact.tokens,
-            counter=fact.counter,
-            subject=fact.subject,
-            attribute=fact.attribute,
-            supersedes=fact.supersedes,
-            project=fact.project,
-            agent=fact.agent,
-            outcome=fact.outcome,
-        )
 
-    def record(self) -> Fact:
-        return Fact(
-            id=self.id,
-            scope=Scope(self.tenant, self.user_id),
-            text=self.text,
-            category=self.category,
-            confidence=self.confidence,
-            valid_from=self.valid_from,
-            valid_to=self.valid_to,
-            recorded=self.recorded,
-            retracted=self.retracted,
-            source_turn=self.source_turn,
-            source_quote=self.source_quote,
-            tokens=self.tokens,
-            counter=self.counter,
-            subject=self.subject,
-            attribute=self.attribute,
-            supersedes=self.supersedes,
-            project=self.project,
-            agent=self.agent,
-            outcome=self.outcome,
-        )
-
-
-class RevisionOut(Answer):
+class RevisionOut(OfUser[Revision]):
     """One change of what is held about a user."""
 
     number: int
-    user_id: str | None
-    tenant: str
     at: datetime
     action: str
     before: Annotated[
         tuple[FactOut | None, ...], Field(description="The facts as they were, null for new ones.")
     ]
     after: Annotated[tuple[FactOut, ...], Field(description="The same facts as they are since.")]
-
-    @classmethod
-    def of(cls, revision: Revision) -> "RevisionOut":
-        return cls(
-            number=revision.number,
-            user_id=revision.scope.user,
-            tenant=revision.scope.tenant,
-            at=revision.at,
-            action=revision.action,
-            before=tuple(None if fact is None else FactOut.of(fact) for fact in revision.before),
-            after=tuple(FactOut.of(fact) for fact in revision.after),
-        )
-
-    def record(self) -> Revision:
-        return Revision(
-            number=self.number,
-            scope=Scope(self.tenant, self.user_id),
-            at=self.at,
-            action=self.action,
-            before=tuple(None if fact is None else fact.record() for fact in self.before),
-            after=tuple(fact.record() for fact in self.after),
-        )
 
 
 class ImportedFactsOut(Answer):
@@ -593,12 +305,9 @@ class ImportedFactsOut(Answer):
     rejected: Annotated[int, Field(description="Blank, no text, or a secret.")]
 
 
-class ErasureOut(Answer):
+class ErasureOut(OfScope[ErasureReceipt]):
     """What an erasure removed."""
 
-    conversation_id: str | None
-    user_id: str | None
-    tenant: str
     at: datetime
     counts: Annotated[dict[str, int], Field(description="Rows removed, table by table.")]
     total: int
@@ -611,26 +320,6 @@ class ErasureOut(Answer):
         tuple[tuple[str, int], ...],
         Field(description="The conversations it stood in, forks too, and the turn's place in each log."),
     ] = ()
-
-    @classmethod
-    def of(cls, receipt: ErasureReceipt) -> "ErasureOut":
-        return cls(
-            conversation_id=receipt.scope.conversation,
-            user_id=receipt.scope.user,
-            tenant=receipt.scope.tenant,
-            at=receipt.at,
-            counts=dict(receipt.counts),
-            total=receipt.total,
-            pending=receipt.pending,
-            turn_id=receipt.turn_id,
-            page=receipt.page,
-            places=receipt.places,
-        )
-
-    def record(self) -> ErasureReceipt:
-        scope = Scope(self.tenant, self.user_id, self.conversation_id)
-        part = self.turn_id, self.page, self.places
-        return ErasureReceipt(scope, self.at, self.counts, self.pending, *part)
 
 
 class SettledOut(Answer):
@@ -683,10 +372,6 @@ def page_of(items: Sequence[T], following: str | None = None) -> "Page[T]":
 
 def _conversation(scope: Scope) -> str:
     return scope.conversation or ""
-
-
-def _value(value: StoredJson) -> JsonValue:
-    return cast("JsonValue", value)
 
 
 def _object(value: JsonObject) -> Json:

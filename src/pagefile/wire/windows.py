@@ -10,11 +10,12 @@ from pagefile.window.candidates import Block, Message
 from pagefile.window.parts import parts_from, parts_json
 from pagefile.window.receipt import Receipt, Verdict, Window
 from pagefile.window.renderings import chat
+from pagefile.wire.mirror import Mirror
 from pagefile.wire.requests import Format
 from pagefile.wire.texts import Answer
 
 
-class VerdictOut(Answer):
+class VerdictOut(Mirror[Verdict]):
     """The decision on one candidate."""
 
     id: str
@@ -26,33 +27,8 @@ class VerdictOut(Answer):
     score: float | None
     note: Annotated[str, Field(description="Something worth knowing about it; mostly empty.")]
 
-    @classmethod
-    def of(cls, verdict: Verdict) -> "VerdictOut":
-        return cls(
-            id=verdict.id,
-            block=verdict.block,
-            kept=verdict.kept,
-            form=verdict.form,
-            tokens=verdict.tokens,
-            reason=verdict.reason,
-            score=verdict.score,
-            note=verdict.note,
-        )
 
-    def record(self) -> Verdict:
-        return Verdict(
-            id=self.id,
-            block=self.block,
-            kept=self.kept,
-            form=self.form,
-            tokens=self.tokens,
-            reason=self.reason,
-            score=self.score,
-            note=self.note,
-        )
-
-
-class ReceiptOut(Answer):
+class ReceiptOut(Mirror[Receipt]):
     """Every candidate exactly once, kept or dropped, and why."""
 
     budget: int
@@ -64,29 +40,6 @@ class ReceiptOut(Answer):
         dict[Beside, int], Field(description="Tokens of the budget that are not for messages.")
     ]
     verdicts: tuple[VerdictOut, ...]
-
-    @classmethod
-    def of(cls, receipt: Receipt) -> "ReceiptOut":
-        return cls(
-            budget=receipt.budget,
-            framing=receipt.framing,
-            counter=receipt.counter,
-            exact=receipt.exact,
-            degraded=receipt.degraded,
-            reserved=dict(receipt.reserved),
-            verdicts=tuple(VerdictOut.of(verdict) for verdict in receipt.verdicts),
-        )
-
-    def record(self) -> Receipt:
-        return Receipt(
-            verdicts=tuple(verdict.record() for verdict in self.verdicts),
-            budget=self.budget,
-            framing=self.framing,
-            counter=self.counter,
-            exact=self.exact,
-            degraded=self.degraded,
-            reserved=self.reserved,
-        )
 
 
 class ShownStepOut(Answer):
