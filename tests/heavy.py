@@ -34,7 +34,7 @@ class Part:
 
 
 def _has_milvus() -> bool:
-    from pagefile.testing.milvus import installed
+    from tests.servers.milvus import installed
 
     return installed() is not None
 

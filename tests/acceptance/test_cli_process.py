@@ -16,8 +16,8 @@ import httpx
 import pytest
 
 from pagefile import Memory
-from pagefile.testing.ports import free_port
 from tests.acceptance.cli_calling import pagefile
+from tests.servers.ports import free_port
 from tests.waiting import PATIENCE_S, until_so
 
 COMMAND = [sys.executable, "-m", "pagefile"]

@@ -7,8 +7,8 @@ import sqlite3
 
 import pytest
 
+from benchmarks.bulk import KINDS
 from pagefile import Memory, Settings
-from pagefile.bench.bulk import KINDS
 from pagefile.integrations.prometheus import PrometheusMeter
 from pagefile.ports import ChatModel
 from pagefile.settings import ArchiveSettings

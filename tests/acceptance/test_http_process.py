@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import httpx
 import pytest
 
-from pagefile.testing.ports import free_port
+from tests.servers.ports import free_port
 
 pytestmark = pytest.mark.waits
 START_S = 60

@@ -23,8 +23,8 @@ from pagefile.standalone import (
     UserProfile,
     format_prompt,
 )
-from pagefile.testing.valkey import ValkeyServer
 from tests.integration.postgres.serving import fresh_url
+from tests.servers.valkey import ValkeyServer
 from tests.waiting import until
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "short_term_memory.py"

@@ -6,7 +6,7 @@ from redis.asyncio import Redis
 from pagefile.stores import CachedSessions, InMemoryStore, versions_in
 from pagefile.stores.redis import RedisOptions, RedisSessions
 from pagefile.testing import FakeClock, InMemorySessions, contracts
-from pagefile.testing.valkey import ValkeyServer
+from tests.servers.valkey import ValkeyServer
 
 # A busy machine is no outage.
 PATIENT = RedisOptions(timeout_s=10)

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import anyio
 
-from pagefile.testing.postgres import PostgresServer
-from pagefile.testing.valkey import ValkeyServer
+from tests.servers.postgres import PostgresServer
+from tests.servers.valkey import ValkeyServer
 
 from .playing import play, playing, settings_of
 

@@ -8,8 +8,8 @@ import pytest
 from pagefile import Conversation, Memory, Settings
 from pagefile.service import auth, once
 from pagefile.service.app import create_app
-from pagefile.testing.valkey import ValkeyServer
 from tests.integration.postgres.serving import fresh_url
+from tests.servers.valkey import ValkeyServer
 
 from . import routes, verbs
 from .owners import NOBODY, Names, Owner, Viewer

@@ -6,9 +6,9 @@ from itertools import count
 from typing import Any
 
 from pagefile import Settings
-from pagefile.testing.postgres import PostgresServer
-from pagefile.testing.valkey import ValkeyServer
 from tests.acceptance.http_server import listening
+from tests.servers.postgres import PostgresServer
+from tests.servers.valkey import ValkeyServer
 from tests.stub_server import QuietHandler, StubServer
 
 SERVICE = "http://127.0.0.1:8780"

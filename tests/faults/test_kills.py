@@ -7,10 +7,10 @@ import time
 
 import pytest
 
-from pagefile.testing.ports import free_port
-from pagefile.testing.valkey import ValkeyServer
 from tests.integration.postgres.serving import fresh_url
 from tests.integration.workers.serving import exists, served
+from tests.servers.ports import free_port
+from tests.servers.valkey import ValkeyServer
 
 from .load import Load, check
 

@@ -5,10 +5,10 @@ import time
 
 import pytest
 
-from pagefile.testing.postgres import PostgresServer
-from pagefile.testing.valkey import ValkeyServer
 from tests.integration.postgres.serving import server
 from tests.integration.workers.serving import served
+from tests.servers.postgres import PostgresServer
+from tests.servers.valkey import ValkeyServer
 
 from .load import Load, check, own
 from .test_kills import PLAIN

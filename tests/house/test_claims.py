@@ -4,6 +4,7 @@ import tomllib
 
 import pytest
 from packaging.requirements import Requirement
+
 from scripts import claims
 
 from .named_tests import complaint

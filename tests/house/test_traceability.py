@@ -6,6 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+
 from scripts import traceability
 
 from .named_tests import complaint

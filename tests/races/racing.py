@@ -30,10 +30,10 @@ from pathlib import Path
 import asyncpg
 import httpx
 
-from pagefile.testing.ports import free_port
-from pagefile.testing.postgres import PostgresServer
-from pagefile.testing.valkey import ValkeyServer
 from tests.acceptance.cli_calling import pagefile
+from tests.servers.ports import free_port
+from tests.servers.postgres import PostgresServer
+from tests.servers.valkey import ValkeyServer
 
 from .gates import DEFERRED
 from .marking import bulky, marks_in, new_mark, places_in

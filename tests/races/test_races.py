@@ -8,7 +8,7 @@ import pytest
 import redis
 
 from pagefile import BlockingMemory
-from pagefile.testing.valkey import ValkeyServer
+from tests.servers.valkey import ValkeyServer
 
 from .marking import bulky, marks_in, new_mark
 from .process import SETTINGS, TOOL

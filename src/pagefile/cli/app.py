@@ -5,6 +5,8 @@
 
 import io
 import sys
+from functools import cache
+from importlib import import_module
 from importlib.metadata import version
 from typing import Annotated, Any
 
@@ -12,37 +14,51 @@ import typer
 from rich.text import Text
 from typer.core import TyperGroup
 
-from pagefile._starting import INTERRUPTED
-from pagefile.cli import (
-    archive,
-    bench,
-    config,
-    context,
-    conversations,
-    demo,
-    doctor,
-    explain,
-    facts,
-    forget,
-    keys,
-    rebuild,
-    recall,
-    serve,
-    transfer,
-    upgrade,
-    verify,
-    worker,
-)
-from pagefile.cli.opening import ConfigFile, Db, Place
+from pagefile.cli import INTERRUPTED
+from pagefile.cli.options import ConfigFile, Db, Place
 from pagefile.cli.output import complain, err
 from pagefile.errors import NotFoundError, PagefileError
 
 FAILED = 1
 NOT_THERE = 3
 
+#: Where each command is: its module is imported once somebody asks for it, or for help.
+COMMANDS = {
+    "serve": "serve:serve",
+    "worker": "worker:worker",
+    "record": "conversations:record",
+    "show": "conversations:show",
+    "context": "context:context",
+    "calls": "explain:calls",
+    "explain": "explain:explain",
+    "replay": "explain:replay",
+    "recall": "recall:recall",
+    "remember": "facts:remember",
+    "export": "transfer:export",
+    "import": "transfer:import_",
+    "forget": "forget:forget",
+    "rebuild": "rebuild:rebuild",
+    "verify": "verify:verify",
+    "upgrade": "upgrade:upgrade",
+    "demo": "demo:demo",
+    "doctor": "doctor:doctor",
+    "config": "config:config",
+    "facts": "facts:app",
+    "archive": "archive:app",
+    "keys": "keys:app",
+    "bench": "bench:app",
+}
+
 
 class _Commands(TyperGroup):
-    """Shows an error as a line, never as a traceback."""
+    """Imports a command when it is asked for, and shows an error as a line, never as a traceback."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        place = COMMANDS.get(cmd_name)
+        return None if place is None else _imported(cmd_name, place)
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -57,6 +73,22 @@ class _Commands(TyperGroup):
             err().print(Text(f"Interrupted. {error}".rstrip()), soft_wrap=True)
             raise typer.Exit(INTERRUPTED) from error
 
+
+@cache
+def _imported(name: str, place: str) -> Any:
+    module, _, attribute = place.partition(":")
+    found: Any = getattr(import_module(f"pagefile.cli.{module}"), attribute)
+    if not isinstance(found, typer.Typer):
+        alone = typer.Typer(**_PLAIN)
+        alone.command(name)(found)
+        found = alone
+    command: Any = typer.main.get_command(found)
+    command.name = name
+    return command
+
+
+# A traceback with the values of variables would print what people said.
+_PLAIN: dict[str, Any] = {"pretty_exceptions_enable": False, "add_completion": False}
 
 app = typer.Typer(
     cls=_Commands,
@@ -87,35 +119,7 @@ def pagefile(
     ctx.obj = Place(db, config_file)
 
 
-for _name, _command in {
-    "serve": serve.serve,
-    "worker": worker.worker,
-    "record": conversations.record,
-    "show": conversations.show,
-    "context": context.context,
-    "calls": explain.calls,
-    "explain": explain.explain,
-    "replay": explain.replay,
-    "recall": recall.recall,
-    "remember": facts.remember,
-    "export": transfer.export,
-    "import": transfer.import_,
-    "forget": forget.forget,
-    "rebuild": rebuild.rebuild,
-    "verify": verify.verify,
-    "upgrade": upgrade.upgrade,
-    "demo": demo.demo,
-    "doctor": doctor.doctor,
-    "config": config.config,
-}.items():
-    app.command(_name)(_command)
-app.add_typer(facts.app, name="facts")
-app.add_typer(archive.app, name="archive")
-app.add_typer(keys.app, name="keys")
-app.add_typer(bench.app, name="bench")
-
-
-def main() -> None:
+def run() -> None:
     """Run the command line."""
     for stream in (sys.stdout, sys.stderr):
         # In a terminal that is not UTF-8, a character it does not have becomes "?" instead of a crash.

@@ -8,7 +8,8 @@ import typer
 from pagefile.cli.archive_tables import Totals, show_hits, show_page, show_pages, show_purged, totals_json
 from pagefile.cli.asking import ask
 from pagefile.cli.measures import size, span
-from pagefile.cli.opening import AsJson, ConfigFile, Db, Full, Tenant, loaded, run, whose
+from pagefile.cli.opening import loaded, run, whose
+from pagefile.cli.options import AsJson, ConfigFile, Db, Full, Tenant
 from pagefile.cli.output import nothing, print_json, say
 from pagefile.cli.pages import every_page, everybody, page_named
 from pagefile.cli.purging import Wish
@@ -17,7 +18,7 @@ from pagefile.engine.pages import load_text
 from pagefile.records import Page, PageHit
 from pagefile.tiers.archive import Archive
 
-app = typer.Typer(no_args_is_help=True)
+app = typer.Typer(no_args_is_help=True, add_completion=False)
 
 Uuid = Annotated[str, typer.Argument(help="The page, as its placeholder names it.")]
 User = Annotated[str | None, typer.Option("--user-id", "--user", help="Only pages of this user.")]

@@ -2,7 +2,8 @@
 
 import typer
 
-from pagefile.cli.opening import AsJson, ConfigFile, Db, loaded
+from pagefile.cli.opening import loaded
+from pagefile.cli.options import AsJson, ConfigFile, Db
 from pagefile.cli.output import print_json, print_table, say, table, visible
 from pagefile.settings.sources import shown
 

@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from pagefile.cli.opening import AsJson, ConfigFile, Db, Full, Tenant, UserId, existing, loaded, run
+from pagefile.cli.opening import existing, loaded, run
+from pagefile.cli.options import AsJson, ConfigFile, Db, Full, Tenant, UserId
 from pagefile.cli.output import bar, clipped, number, print_json, print_table, say, table, visible, warn
 from pagefile.engine import Memory
 from pagefile.window.candidates import Message

@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 
 from pagefile.cli.measures import when
-from pagefile.cli.opening import AsJson, ConfigFile, Db, Full, Tenant, UserId, existing, loaded, run, whose
+from pagefile.cli.opening import existing, loaded, run, whose
+from pagefile.cli.options import AsJson, ConfigFile, Db, Full, Tenant, UserId
 from pagefile.cli.output import (
     clipped,
     moment,

@@ -8,7 +8,8 @@ import anyio
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from pagefile.cli.opening import AsJson, ConfigFile, Db, database_file, loaded, run
+from pagefile.cli.opening import database_file, loaded, run
+from pagefile.cli.options import AsJson, ConfigFile, Db
 from pagefile.cli.output import err, nothing, number, plural, print_json, print_table, say, table
 from pagefile.inspector.demo import DemoReport, fill_demo, remove_demo
 from pagefile.settings import Settings

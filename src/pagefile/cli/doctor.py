@@ -12,7 +12,8 @@ from typing import Literal, cast
 import apsw
 import typer
 
-from pagefile.cli.opening import AsJson, ConfigFile, Db, database_file, loaded, run
+from pagefile.cli.opening import database_file, loaded, run
+from pagefile.cli.options import AsJson, ConfigFile, Db
 from pagefile.cli.output import number, plural, print_json, print_table, say, table, visible
 from pagefile.errors import PagefileError
 from pagefile.settings import Settings

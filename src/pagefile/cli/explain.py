@@ -8,7 +8,8 @@ from rich.text import Text
 
 from pagefile.cli.context import show_messages, show_receipt
 from pagefile.cli.ids import LEAST_CHARS, telling_chars
-from pagefile.cli.opening import AsJson, ConfigFile, Db, Full, Tenant, UserId, existing, loaded, run, whose
+from pagefile.cli.opening import existing, loaded, run, whose
+from pagefile.cli.options import AsJson, ConfigFile, Db, Full, Tenant, UserId
 from pagefile.cli.output import (
     bar,
     clipped,

@@ -10,7 +10,8 @@ from typer.core import TyperGroup
 
 from pagefile.cli.ids import begins, telling_chars
 from pagefile.cli.measures import when
-from pagefile.cli.opening import AsJson, ConfigFile, Db, Tenant, loaded, run
+from pagefile.cli.opening import loaded, run
+from pagefile.cli.options import AsJson, ConfigFile, Db, Tenant
 from pagefile.cli.output import clipped, moment, nothing, print_json, print_table, say, table, visible
 from pagefile.engine import Memory
 from pagefile.errors import NotFoundError, SettingsError
@@ -34,7 +35,7 @@ class _ListsByDefault(TyperGroup):
         return super().parse_args(ctx, args)
 
 
-app = typer.Typer(cls=_ListsByDefault, no_args_is_help=True)
+app = typer.Typer(cls=_ListsByDefault, no_args_is_help=True, add_completion=False)
 
 User = Annotated[str, typer.Argument(help="The user.")]
 UserOption = Annotated[str, typer.Option(help="The user they are about.")]

@@ -5,7 +5,8 @@ from typing import Annotated
 import typer
 
 from pagefile.cli.asking import ask
-from pagefile.cli.opening import AsJson, ConfigFile, Db, loaded, run
+from pagefile.cli.opening import loaded, run
+from pagefile.cli.options import AsJson, ConfigFile, Db
 from pagefile.cli.output import nothing, number, print_json, print_table, say, table, visible
 from pagefile.engine.asking import check_erased
 from pagefile.errors import PagefileError

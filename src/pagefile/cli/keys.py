@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 
 from pagefile.cli.measures import span
-from pagefile.cli.opening import AsJson, ConfigFile, Db, Tenant, loaded, run
+from pagefile.cli.opening import loaded, run
+from pagefile.cli.options import AsJson, ConfigFile, Db, Tenant
 from pagefile.cli.output import clipped, moment, nothing, print_json, print_table, say, table, visible
 from pagefile.engine import Memory
 from pagefile.errors import NotFoundError, SettingsError
@@ -19,7 +20,7 @@ _EXPIRES = typer.Option(
     min=0.001, max=_MOST_DAYS, metavar="DAYS", help="It opens nothing after so many days."
 )
 
-app = typer.Typer(no_args_is_help=True)
+app = typer.Typer(no_args_is_help=True, add_completion=False)
 
 
 @app.callback()

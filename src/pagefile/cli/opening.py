@@ -1,14 +1,15 @@
-"""What the commands share: the options that say where and whose, and opening the memory they name."""
+"""Opening the memory that a command names."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import TypeVar
 from urllib.parse import quote, unquote
 
 import anyio
 import typer
 
+from pagefile.cli.options import Place
 from pagefile.engine import Conversation, Memory
 from pagefile.engine.owning import looked_up
 from pagefile.errors import NotFoundError
@@ -19,40 +20,6 @@ T = TypeVar("T")
 
 #: How long a command that does one thing and ends waits for the vector of a question: rather that than less of an answer.
 PATIENCE_S = 30.0
-
-_WHERE = "Where"
-Db = Annotated[
-    str | None,
-    typer.Option(
-        "--db",
-        metavar="URL|PATH",
-        help="The database; a bare path means SQLite. Else `url` of the settings holds.",
-        rich_help_panel=_WHERE,
-    ),
-]
-ConfigFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--config",
-        metavar="FILE",
-        help="The settings file. Else $PAGEFILE_CONFIG or a pagefile.toml, .yaml or .yml here.",
-        rich_help_panel=_WHERE,
-    ),
-]
-Tenant = Annotated[
-    str | None, typer.Option(help="The tenant, `default` unless given.", rich_help_panel=_WHERE)
-]
-UserId = Annotated[str | None, typer.Option(help="The user it belongs to.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
-Full = Annotated[bool, typer.Option("--full", help="Print whole texts and every row.")]
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """The database and the settings file that were named before the command."""
-
-    db: str | None = None
-    config: Path | None = None
 
 
 def loaded(

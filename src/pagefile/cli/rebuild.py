@@ -16,7 +16,8 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from pagefile.cli.opening import AsJson, ConfigFile, Db, loaded, run
+from pagefile.cli.opening import loaded, run
+from pagefile.cli.options import AsJson, ConfigFile, Db
 from pagefile.cli.output import err, plural, print_json, say
 
 

@@ -6,7 +6,8 @@ from typing import Annotated
 import anyio
 import typer
 
-from pagefile.cli.opening import AsJson, ConfigFile, Db, Full, Tenant, existing, loaded, run
+from pagefile.cli.opening import existing, loaded, run
+from pagefile.cli.options import AsJson, ConfigFile, Db, Full, Tenant
 from pagefile.cli.output import clipped, nothing, print_json, print_table, table, visible
 from pagefile.engine import Memory
 from pagefile.records import Hit

@@ -9,7 +9,8 @@ from typing import Annotated
 
 import typer
 
-from pagefile.cli.opening import ConfigFile, Db, loaded, run
+from pagefile.cli.opening import loaded, run
+from pagefile.cli.options import ConfigFile, Db
 from pagefile.cli.output import say, warn
 from pagefile.engine import Memory
 from pagefile.errors import MissingExtraError, SettingsError

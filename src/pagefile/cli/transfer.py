@@ -10,7 +10,8 @@ import anyio
 import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from pagefile.cli.opening import AsJson, ConfigFile, Db, Tenant, UserId, loaded, run
+from pagefile.cli.opening import loaded, run
+from pagefile.cli.options import AsJson, ConfigFile, Db, Tenant, UserId
 from pagefile.cli.output import err, nothing, number, plural, print_json, say
 from pagefile.errors import NotFoundError, TransferError
 from pagefile.integrations.moving import read_dump, take_over

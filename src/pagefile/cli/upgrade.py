@@ -7,7 +7,8 @@ from typing import Annotated
 import anyio
 import typer
 
-from pagefile.cli.opening import AsJson, ConfigFile, Db, existing_file, loaded, run
+from pagefile.cli.opening import existing_file, loaded, run
+from pagefile.cli.options import AsJson, ConfigFile, Db
 from pagefile.cli.output import print_json, say
 from pagefile.errors import SettingsError
 from pagefile.settings import Settings

@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from pagefile.cli.opening import AsJson, ConfigFile, Db, loaded, run
+from pagefile.cli.opening import loaded, run
+from pagefile.cli.options import AsJson, ConfigFile, Db
 from pagefile.cli.output import err, plain, plural, print_json, print_table, say, table, visible
 from pagefile.engine.verifying import Finding, Report
 from pagefile.engine.verifying import verify as verified

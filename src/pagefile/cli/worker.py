@@ -5,7 +5,8 @@ import sys
 import anyio
 import typer
 
-from pagefile.cli.opening import ConfigFile, Db, existing_file, loaded
+from pagefile.cli.opening import existing_file, loaded
+from pagefile.cli.options import ConfigFile, Db
 from pagefile.cli.output import say
 from pagefile.engine.background import dedicated, look_after
 from pagefile.settings.sources import shown

@@ -16,9 +16,9 @@ from pagefile.standalone import (
     MemoryQueryRequest,
     MemoryWriteRequest,
 )
-from pagefile.testing.postgres import PostgresServer
 from tests.findings.marks import finding, load, still_open
 from tests.integration.postgres.serving import server as shared_server
+from tests.servers.postgres import PostgresServer
 
 
 async def talk(app, turns):

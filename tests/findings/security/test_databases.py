@@ -15,12 +15,12 @@ import pytest
 from pagefile import Memory, PagefileError, Scope
 from pagefile.ports import Embedder
 from pagefile.standalone import AgentApp
-from pagefile.testing.ports import free_port
-from pagefile.testing.postgres import PostgresServer
 from pagefile.testing.session_cache import InMemorySessions
 from tests.acceptance.cli_calling import pagefile
 from tests.acceptance.http_serving import serving
 from tests.findings.marks import finding, load, still_open
+from tests.servers.ports import free_port
+from tests.servers.postgres import PostgresServer
 
 from .looking import PLAIN, files_with, given
 

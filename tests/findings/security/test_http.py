@@ -10,11 +10,11 @@ import pytest
 
 from pagefile import Memory
 from pagefile.settings import EmbedderSettings, ServiceSettings
-from pagefile.testing.ports import free_port
-from pagefile.testing.valkey import ValkeyServer
 from tests.acceptance.cli_calling import pagefile
 from tests.acceptance.http_serving import serving
 from tests.findings.marks import finding, load, still_open
+from tests.servers.ports import free_port
+from tests.servers.valkey import ValkeyServer
 
 from .looking import PLAIN, given
 

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from pagefile.stores import StoreOptions, open_store
-from pagefile.testing.postgres import PostgresServer, installed
+from tests.servers.postgres import PostgresServer, installed
 
 _numbers = count(1)
 #: What a test leaves on disk need not survive a power cut.

@@ -1,4 +1,4 @@
-"""The launcher of `pagefile.testing.postgres`: a server that is there, and then gone."""
+"""The launcher of `tests.servers.postgres`: a server that is there, and then gone."""
 
 import os
 import shutil
@@ -15,7 +15,7 @@ import pytest
 from pagefile.errors import StoreUnavailableError
 from pagefile.stores import open_store
 from pagefile.testing.drafts import done
-from pagefile.testing.postgres import PostgresServer, installed
+from tests.servers.postgres import PostgresServer, installed
 from tests.waiting import until_so
 
 from .serving import server
@@ -83,7 +83,7 @@ async def test_binaries_that_cannot_be_reached_are_copied(tmp_path):
 )
 def test_it_works_for_somebody_who_is_not_root(tmp_path):
     """Nothing in it needs root."""
-    script = "from pagefile.testing.postgres import PostgresServer\nwith PostgresServer() as s: print(s.port)"
+    script = "from tests.servers.postgres import PostgresServer\nwith PostgresServer() as s: print(s.port)"
     nobody = {"user": "nobody", "group": "nogroup", "extra_groups": []}
     places = {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path), "PATH": os.defpath}
     try:
@@ -116,7 +116,7 @@ def reachable_python(user):
 def test_a_killed_process_leaves_no_server(tmp_path):
     """The server notices that nobody holds it any more."""
     script = (
-        "import time; from pagefile.testing.postgres import PostgresServer\n"
+        "import time; from tests.servers.postgres import PostgresServer\n"
         "with PostgresServer() as s: print(s.folder, flush=True); time.sleep(60)"
     )
     process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)

@@ -21,8 +21,8 @@ from pagefile.stores.postgres import migrating
 from pagefile.stores.postgres.migrating import head
 from pagefile.stores.postgres.place import Place
 from pagefile.testing.drafts import AT, CHAT, done, page, view
-from pagefile.testing.postgres import installed
 from tests.integration.old_contents import OLD, OPENING, check_contents, check_whole, damage
+from tests.servers.postgres import installed
 from tests.waiting import PATIENCE_S, until
 
 from .serving import fresh_url, opened, server

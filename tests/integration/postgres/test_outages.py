@@ -13,7 +13,7 @@ from pagefile.stores.postgres.place import Place
 from pagefile.stores.postgres.rows import keys
 from pagefile.testing.drafts import CHAT, completed, done, fact, page, reset, view
 from pagefile.testing.drafts import opened as open_turn
-from pagefile.testing.postgres import PostgresServer
+from tests.servers.postgres import PostgresServer
 
 from .serving import opened, server
 

@@ -31,8 +31,8 @@ from pagefile.testing.drafts import (
     picturing,
     view,
 )
-from pagefile.testing.postgres import installed
 from tests.integration.sqlite.test_schema import CHECKPOINTS, DOCUMENT, SEGMENT
+from tests.servers.postgres import installed
 
 from . import test_schema
 from .serving import as_role, fresh_url, opened, psql, server, walled_url

@@ -7,8 +7,8 @@ import pytest
 from pagefile import Memory
 from pagefile.records import Scope
 from pagefile.stores.postgres import scrubbing
-from pagefile.testing.postgres import PostgresServer
 from tests.findings.security.looking import PLAIN, files_with
+from tests.servers.postgres import PostgresServer
 
 pytestmark = pytest.mark.anyio
 

@@ -8,7 +8,7 @@ from redis.asyncio import Redis
 
 from pagefile.stores.redis import RedisOptions, RedisSessions
 from pagefile.testing import FakeClock
-from pagefile.testing.valkey import ValkeyServer
+from tests.servers.valkey import ValkeyServer
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from pagefile.records import Head, Scope
 from pagefile.stores import CachedSessions, StoreOptions, head_version, open_store, versions_in
 from pagefile.testing import FakeClock, FlakyStore, InMemorySessions
 from pagefile.testing.drafts import CHAT, checkpoint, done, reset, view
-from pagefile.testing.valkey import ValkeyServer
+from tests.servers.valkey import ValkeyServer
 
 
 @pytest.fixture

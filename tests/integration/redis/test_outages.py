@@ -6,7 +6,7 @@ from redis.asyncio import Redis
 
 from pagefile.ports import CachedSession
 from pagefile.records import Scope
-from pagefile.testing.valkey import ValkeyServer
+from tests.servers.valkey import ValkeyServer
 from tests.waiting import until
 
 from .conftest import impostor

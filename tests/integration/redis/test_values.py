@@ -9,7 +9,7 @@ from pagefile.ports import CachedSession
 from pagefile.records import Scope
 from pagefile.stores import open_sessions
 from pagefile.stores.redis import RedisOptions, RedisSessions
-from pagefile.testing.valkey import ValkeyServer
+from tests.servers.valkey import ValkeyServer
 from tests.waiting import until
 
 CHAT = Scope(conversation="conv_1")

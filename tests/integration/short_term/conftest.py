@@ -3,8 +3,8 @@
 import pytest
 from redis.asyncio import Redis
 
-from pagefile.testing.valkey import ValkeyServer
 from tests.integration.postgres.serving import fresh_url
+from tests.servers.valkey import ValkeyServer
 
 
 @pytest.fixture(scope="module")

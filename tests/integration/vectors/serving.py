@@ -3,7 +3,7 @@
 import atexit
 from functools import cache
 
-from pagefile.testing.milvus import MilvusServer
+from tests.servers.milvus import MilvusServer
 
 
 @cache

@@ -17,8 +17,8 @@ from pagefile.stores.epochs import scope_key
 from pagefile.stores.milvus.naming import REWRITTEN, collection_of
 from pagefile.testing import HashingEmbedder
 from pagefile.testing.contracts.vectors import MAKER, said, seqs, vector
-from pagefile.testing.ports import free_port
 from tests.findings.security.looking import files_with
+from tests.servers.ports import free_port
 
 from .old_milvus import old_collection
 

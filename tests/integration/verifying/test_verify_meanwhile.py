@@ -9,7 +9,7 @@ from pagefile import Memory, SettingsError
 from pagefile.engine.verifying import verify
 from pagefile.records import Scope
 from pagefile.stores import head_version
-from pagefile.testing.valkey import ValkeyServer
+from tests.servers.valkey import ValkeyServer
 from tests.waiting import until
 
 from .damaging import LOOKING, SETTINGS, opened

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import httpx
 
-from pagefile.testing.ports import free_port
+from tests.servers.ports import free_port
 
 #: A machine that is busy with other tests is no failure.
 START_S = 120

@@ -13,8 +13,8 @@ from pagefile.engine.transfer import export_lines
 from pagefile.records import Scope
 from pagefile.settings import EmbedderSettings
 from pagefile.stores.secrets import new_key
-from pagefile.testing.postgres import installed
 from tests.integration.postgres.serving import as_role, server, walled_role
+from tests.servers.postgres import installed
 
 PLAIN = EmbedderSettings(name="none")
 

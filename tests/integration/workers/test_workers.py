@@ -18,9 +18,9 @@ from pagefile import Memory, Settings
 from pagefile.ports import Maker
 from pagefile.records import Scope
 from pagefile.settings import EmbedderSettings
-from pagefile.testing.postgres import PostgresServer
-from pagefile.testing.valkey import ValkeyServer
 from tests.integration.postgres.serving import fresh_url, walled_url
+from tests.servers.postgres import PostgresServer
+from tests.servers.valkey import ValkeyServer
 from tests.waiting import until_so
 
 from .serving import exists, served

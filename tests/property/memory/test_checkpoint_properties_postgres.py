@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from redis.asyncio import Redis
 
-from pagefile.testing.valkey import ValkeyServer
 from tests.integration.postgres.serving import fresh_url
+from tests.servers.valkey import ValkeyServer
 
 from .checkpointing import ACTIONS, Play
 

@@ -1,0 +1,294 @@
+"""`bench`: measures Pagefile on this machine; the benchmarks themselves are in `benchmarks`."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Protocol, TypeVar
+
+import typer
+
+from benchmarks import archive as archive_bench
+from benchmarks import core as core_bench
+from benchmarks import facts as facts_bench
+from benchmarks import history as history_bench
+from benchmarks import inspector as inspector_bench
+from benchmarks import peers as peers_bench
+from benchmarks import recall as recall_bench
+from benchmarks import recall_speed as recall_speed_bench
+from benchmarks import service as service_bench
+from benchmarks import short_term as short_term_bench
+from benchmarks import workspace as workspace_bench
+from benchmarks.peers_chart import growth_chart
+from benchmarks.peers_page import page as peers_page
+from benchmarks.report import Report
+from benchmarks.tables import (
+    show_costs,
+    show_machine,
+    show_peers,
+    show_recall,
+    show_replayed,
+    show_requests,
+    show_rows,
+    show_scenario,
+    show_walked,
+)
+from pagefile.cli.options import AsJson
+from pagefile.cli.output import err, print_json, visible, warn
+from pagefile.records import JsonObject
+from pagefile.settings.sources import bench_data
+
+app = typer.Typer(no_args_is_help=True, add_completion=False)
+
+
+@app.callback()
+def bench() -> None:
+    """Measure Pagefile on this machine."""
+
+
+Quick = Annotated[bool, typer.Option("--quick", help="Smaller numbers, for a first look.")]
+
+
+@app.command()
+def core(
+    *,
+    quick: Quick = False,
+    as_json: AsJson = False,
+) -> None:
+    """Measure the core, each number beside something measured in the same run; exit code 1 when a limit is not kept."""
+    report = _measured(lambda tell: core_bench.run(quick=quick, progress=tell))
+    _tell(report, report, as_json=as_json)
+
+
+@app.command()
+def archive(
+    *,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="A folder of recorded runs, traj-*.jsonl.gz. Else $PAGEFILE_BENCH_DATA; without it they are skipped.",
+        ),
+    ] = None,
+    quick: Quick = False,
+    as_json: AsJson = False,
+) -> None:
+    """Measure what the archive saves and what it costs; exit code 1 when a limit is not kept."""
+    report = _measured(lambda tell: archive_bench.run(data or bench_data(), quick=quick, progress=tell))
+    if report.replayed is None:
+        warn(archive_bench.NO_DATA)
+    _tell(
+        report,
+        report.report,
+        as_json=as_json,
+        before=lambda: (show_replayed(report.replayed or ()), show_scenario(report.scenario)),
+    )
+
+
+@app.command()
+def facts(
+    *,
+    quick: Quick = False,
+    as_json: AsJson = False,
+) -> None:
+    """Measure the ranking of facts beside scikit-learn's refit, and injection within its budget; exit code 1 when a limit is not kept."""
+    report = _measured(lambda tell: facts_bench.run(quick=quick, progress=tell))
+    if report.instead is not None:
+        warn(report.instead)
+    _tell(report, report.report, as_json=as_json)
+
+
+@app.command()
+def inspector(
+    *,
+    quick: Quick = False,
+    as_json: AsJson = False,
+) -> None:
+    """Measure pages of a very long conversation beside those of a short one; exit code 1 when a limit is not kept."""
+    report = _measured(lambda tell: inspector_bench.run(quick=quick, progress=tell))
+    _tell(report, report, as_json=as_json)
+
+
+@app.command()
+def service(
+    *,
+    quick: Quick = False,
+    as_json: AsJson = False,
+) -> None:
+    """Measure the HTTP service beside bare FastAPI routes that store and read the same rows; exit code 1 when a limit is not kept."""
+    report = _measured(lambda tell: service_bench.run(quick=quick, progress=tell))
+    _tell(report, report, as_json=as_json)
+
+
+@app.command()
+def short_term(
+    *,
+    url: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="A PostgreSQL to measure on. Else one is started here, where that is installed.",
+        ),
+    ] = None,
+    sessions: Annotated[
+        str | None, typer.Option(metavar="URL", help="The Redis in front of it, redis://host:6379/0.")
+    ] = None,
+    quick: Quick = False,
+    as_json: AsJson = False,
+) -> None:
+    """Measure short-term memory on PostgreSQL with Redis; exit code 1 when a limit is not kept."""
+    report = _measured(lambda tell: short_term_bench.run(url, sessions, quick=quick, progress=tell))
+    if report.instead is not None:
+        warn(report.instead)
+    _tell(report, report.report, as_json=as_json)
+
+
+@app.command()
+def recall(
+    *,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="A folder with LoCoMo, LongMemEval-S or LifeBench-zh as json.gz. Else $PAGEFILE_BENCH_DATA.",
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write every question and how it was answered, as JSON lines."),
+    ] = None,
+    peers: Annotated[
+        bool,
+        typer.Option(
+            "--peers", help="Beside mem0, Chroma and LangGraph's store too, those that are installed."
+        ),
+    ] = False,
+    speed: Annotated[
+        bool,
+        typer.Option("--speed", help="How fast, instead of how well; exit code 1 when a limit is not kept."),
+    ] = False,
+    quick: Quick = False,
+    as_json: AsJson = False,
+) -> None:
+    """Measure how much of what answers a question is found, beside plain BM25."""
+    if speed:
+        timed = _measured(lambda tell: recall_speed_bench.run(quick=quick, progress=tell))
+        _tell(timed, timed, as_json=as_json)
+        return
+    report = _measured(
+        lambda tell: recall_bench.run(data or bench_data(), quick=quick, progress=tell, peers=peers)
+    )
+    for why in report.left_out:
+        warn(why)
+    if out is not None:
+        report.write(out)
+    if as_json:
+        print_json(report.to_json())
+    else:
+        show_recall(report.sets)
+
+
+@app.command()
+def peers(
+    *,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Measure recall on the sets in this folder too, quickly: see `bench recall`. Else $PAGEFILE_BENCH_DATA.",
+        ),
+    ] = None,
+    recalled: Annotated[
+        Path | None,
+        typer.Option(
+            "--recall", metavar="FILE", help="Take recall from this file of `bench recall --peers --json`."
+        ),
+    ] = None,
+    only: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Nobody else beside Pagefile; may be said again.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write everything that was measured, as JSON.")
+    ] = None,
+    svg: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the curves as a picture.")] = None,
+    page: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the page as Markdown.")] = None,
+    quick: Quick = False,
+    as_json: AsJson = False,
+) -> None:
+    """Measure Pagefile beside mem0, LangGraph, LangChain, Chroma and LlamaIndex; exit code 1 when one of them fails."""
+    report = _measured(
+        lambda tell: peers_bench.run(
+            quick=quick,
+            only=only or (),
+            recall=peers_bench.recall_report(data or bench_data(), recalled, tell),
+            progress=tell,
+        )
+    )
+    for why in report.skipped:
+        warn(why)
+    picture = svg.name if svg is not None else None
+    for file, text in (
+        (out, json.dumps(report.to_json(), ensure_ascii=False, indent=1) + "\n"),
+        (svg, growth_chart(report.made)),
+        (page, peers_page(report.made, picture)),
+    ):
+        if file is not None:
+            file.write_text(text, encoding="utf-8")
+    if as_json:
+        print_json(report.to_json())
+    else:
+        show_peers(report)
+    if not report.ok:
+        raise typer.Exit(1)
+
+
+@app.command()
+def history(*, quick: Quick = False, as_json: AsJson = False) -> None:
+    """Measure what looking back on a conversation costs and finds; exit code 1 when a limit is not kept."""
+    report = _measured(lambda tell: history_bench.run(quick=quick, progress=tell))
+    _tell(
+        report,
+        report.report,
+        as_json=as_json,
+        before=lambda: (show_requests(report), show_costs(report)),
+    )
+
+
+@app.command()
+def workspace(
+    *,
+    quick: Quick = False,
+    as_json: AsJson = False,
+) -> None:
+    """Measure what a workspace spares an agent over a 200-page document; exit code 1 when a limit is not kept."""
+    report = _measured(lambda tell: workspace_bench.run(quick=quick, progress=tell))
+    _tell(report, report.report, as_json=as_json, before=lambda: show_walked(report))
+
+
+R = TypeVar("R")
+
+
+class _Told(Protocol):
+    """What a benchmark found out."""
+
+    @property
+    def ok(self) -> bool: ...
+    def to_json(self) -> JsonObject: ...
+
+
+def _measured(run: Callable[[Callable[[str], None]], R]) -> R:
+    """What a benchmark returns; what it is at stands on the terminal meanwhile."""
+    with err().status("Measuring…") as status:
+        return run(lambda step: status.update(visible(step)))
+
+
+def _tell(told: _Told, report: Report, *, as_json: bool, before: Callable[[], object] | None = None) -> None:
+    """Print what was measured, the tables `before` the rows; exit code 1 when a limit is not kept."""
+    if as_json:
+        print_json(told.to_json())
+    else:
+        if before is not None:
+            before()
+        show_rows(report.rows)
+        show_machine(report)
+    if not told.ok:
+        raise typer.Exit(1)

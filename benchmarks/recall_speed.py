@@ -1,0 +1,225 @@
+"""`pagefile bench recall --speed`: what a recall costs however much there is, how fast turns become findable, and a cold start.
+
+Vectors of the large databases mean nothing: what is measured is finding, and the encoder has rows of its own.
+"""
+
+import tempfile
+import time
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import cycle
+from pathlib import Path
+from statistics import median
+
+import anyio
+import numpy as np
+
+from benchmarks.corpus import LONG, SHORT, Author, url_of
+from benchmarks.report import Limit, Report, Row, machine_facts
+from benchmarks.timing import side_by_side
+from pagefile.engine import Memory
+from pagefile.models.embedders import UniversalSentenceEncoder
+from pagefile.ports import Embedder, Vector
+from pagefile.records import Scope
+from pagefile.settings import Settings
+from pagefile.stores import open_store
+from pagefile.text.tokens import TokenCounter, open_counter
+
+Progress = Callable[[str], None]
+
+MANY_LIMIT = Limit("at most", 3.0)
+CROWD_LIMIT = Limit("at most", 1.2)
+COLD_LIMIT = Limit("at most", 0.5)
+
+#: Turns of one conversation; who has more has several.
+_TURNS_EACH = 500
+#: Turns of each of the other users.
+_TURNS_OF_OTHERS = 20
+_MANUAL = Settings(indexing="manual", checkpoints="manual", synchronous="normal")
+
+
+@dataclass(frozen=True, slots=True)
+class _Effort:
+    """How much there is, and how often it is asked for."""
+
+    many: int
+    few: int
+    others: int
+    #: Turns that the encoder reads.
+    encoded: int
+    rounds: int
+    calls: int
+
+
+_FULL = _Effort(many=10_000, few=1_000, others=1_000, encoded=300, rounds=15, calls=10)
+_QUICK = _Effort(many=2_000, few=200, others=100, encoded=60, rounds=5, calls=5)
+
+
+class _Arbitrary(Embedder):
+    """As long as the encoder's vectors, the same for the same text, and without a meaning."""
+
+    name = "arbitrary"
+    dimension = UniversalSentenceEncoder.dimension
+    batch = 1000
+
+    async def embed(self, texts: Sequence[str]) -> Vector:
+        rows = [
+            np.random.default_rng(zlib.crc32(text.encode())).standard_normal(self.dimension, np.float32)
+            for text in texts
+        ]
+        found = np.stack(rows)
+        return found / np.linalg.norm(found, axis=1, keepdims=True)
+
+
+def run(*, quick: bool = False, progress: Progress | None = None) -> Report:
+    """Measure in a folder of its own, which is gone afterwards."""
+    began = time.perf_counter()
+    tell = progress or _silent
+    counter = open_counter()
+    with tempfile.TemporaryDirectory(prefix="pagefile-bench-") as folder:
+        rows = anyio.run(_measured, Path(folder), counter, _QUICK if quick else _FULL, tell)
+    return Report(rows, machine_facts(counter.name), quick, time.perf_counter() - began)
+
+
+async def _measured(folder: Path, counter: TokenCounter, effort: _Effort, tell: Progress) -> list[Row]:
+    author = Author(counter)
+    alone, crowd = folder / "alone.db", folder / "crowd.db"
+    tell(f"writing {effort.many:,} turns of one user, {effort.few:,} of another")
+    await _written(alone, author, {"many": effort.many, "few": effort.few})
+    tell("starting cold, without and with kept terms")
+    cold = await _cold(alone, author, effort)
+    tell(f"recalling among {effort.many:,} turns and among {effort.few:,}")
+    rows = [await _by_size(alone, author, effort)]
+    tell(f"writing {_TURNS_OF_OTHERS} turns of each of {effort.others:,} other users")
+    others = {f"other-{number}": _TURNS_OF_OTHERS for number in range(effort.others)}
+    await _written(crowd, Author(counter), {"many": effort.many, "few": effort.few, **others})
+    await _indexed(crowd)
+    tell("recalling beside them")
+    rows.append(await _by_company(alone, crowd, author, effort))
+    tell(f"recording and indexing {effort.encoded} turns")
+    return [*rows, *await _encoding(folder / "encoded.db", author, effort), cold]
+
+
+async def _written(database: Path, author: Author, users: dict[str, int]) -> None:
+    store = await open_store(url_of(database))
+    try:
+        for user, turns in users.items():
+            for start in range(0, turns, _TURNS_EACH):
+                scope = Scope(user=user, conversation=f"{user}/{start}")
+                count = min(_TURNS_EACH, turns - start)
+                said = author.turns(scope, count, SHORT if user.startswith("other") else LONG, distinct=None)
+                await store.log.restore(said)
+    finally:
+        await store.close()
+
+
+async def _indexed(database: Path) -> None:
+    async with Memory.open(url_of(database), embedder=_Arbitrary(), settings=_MANUAL) as memory:
+        await memory.rebuild()
+
+
+# -- recalling ---------------------------------------------------------------------------------------------------------
+
+
+def _questions(author: Author) -> Iterator[str]:
+    return cycle([author.side(1) for _ in range(50)])
+
+
+async def _by_size(database: Path, author: Author, effort: _Effort) -> Row:
+    asked = _questions(author)
+    async with Memory.open(url_of(database), embedder=_Arbitrary(), settings=_MANUAL) as memory:
+        many_s, few_s = await side_by_side(
+            lambda: memory.recall(next(asked), user_id="many"),
+            lambda: memory.recall(next(asked), user_id="few"),
+            rounds=effort.rounds,
+            calls=effort.calls,
+        )
+    note = f"{few_s * 1e3:,.1f} ms over {effort.few:,}; by word and by vector, best 10 with their neighbours"
+    row = Row(f"recall over {effort.many:,} turns of a user", many_s * 1e3, "ms", many_s / few_s, note=note)
+    return Row.judged(row, MANY_LIMIT)
+
+
+async def _by_company(alone: Path, crowd: Path, author: Author, effort: _Effort) -> Row:
+    asked = _questions(author)
+    async with (
+        Memory.open(url_of(alone), embedder=_Arbitrary(), settings=_MANUAL) as quiet,
+        Memory.open(url_of(crowd), embedder=_Arbitrary(), settings=_MANUAL) as full,
+    ):
+        crowd_s, alone_s = await side_by_side(
+            lambda: full.recall(next(asked), user_id="few"),
+            lambda: quiet.recall(next(asked), user_id="few"),
+            rounds=2 * effort.rounds,
+            calls=effort.calls,
+        )
+    turns = effort.others * _TURNS_OF_OTHERS
+    note = f"{alone_s * 1e3:,.1f} ms without them; the others have {turns:,} turns"
+    name = f"recall over {effort.few:,} turns, {effort.others:,} other users in the database"
+    return Row.judged(Row(name, crowd_s * 1e3, "ms", crowd_s / alone_s, note=note), CROWD_LIMIT)
+
+
+async def _cold(database: Path, author: Author, effort: _Effort) -> Row:
+    """The first recall of a process: once when nothing is kept, then with kept terms."""
+    question = author.side(1)
+    without_s = await _first_recall_s(database, question)
+    await _indexed(database)
+    with_s = min([await _first_recall_s(database, question) for _ in range(3)])
+    note = f"{without_s:,.2f} s when every turn is segmented first"
+    name = f"first recall of a process, {effort.many:,} turns with kept terms"
+    return Row.judged(Row(name, with_s, "s", with_s / without_s, note=note), COLD_LIMIT)
+
+
+async def _first_recall_s(database: Path, question: str) -> float:
+    async with Memory.open(url_of(database), embedder="none", settings=_MANUAL) as memory:
+        began = time.perf_counter()
+        await memory.recall(question, user_id="many")
+        return time.perf_counter() - began
+
+
+# -- the encoder -------------------------------------------------------------------------------------------------------
+
+
+async def _encoding(database: Path, author: Author, effort: _Effort) -> list[Row]:
+    encoder = UniversalSentenceEncoder()
+    began = time.perf_counter()
+    await encoder.ready()
+    load_s = time.perf_counter() - began
+    question_s = await _question_s(encoder, author)
+    async with Memory.open(url_of(database), embedder=encoder, settings=_MANUAL) as memory:
+        chat = memory.conversation("chat", user_id="u")
+        began = time.perf_counter()
+        for turn in author.turns(chat.scope, effort.encoded, LONG):
+            await chat.record(turn.user, turn.assistant)
+        recorded = effort.encoded / (time.perf_counter() - began)
+        began = time.perf_counter()
+        await memory.rebuild()
+        indexed = effort.encoded / (time.perf_counter() - began)
+    return [
+        Row(
+            "the vector of a question",
+            question_s * 1e3,
+            "ms",
+            note=f"the encoder, loaded in {load_s:.1f} s once a process",
+        ),
+        Row(
+            "indexing, terms and vectors",
+            indexed,
+            "turns/s",
+            indexed / recorded,
+            note=f"in the background, beside {recorded:,.0f} turns/s that one caller records as fast as it can",
+        ),
+    ]
+
+
+async def _question_s(encoder: Embedder, author: Author) -> float:
+    taken: list[float] = []
+    for _ in range(20):
+        question = author.side(1)
+        began = time.perf_counter()
+        await encoder.embed([question])
+        taken.append(time.perf_counter() - began)
+    return median(taken)
+
+
+def _silent(_: str) -> None:
+    return

@@ -1,0 +1,1 @@
+"""Real servers for tests and benchmarks, started from pip wheels on loopback."""
