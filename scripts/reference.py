@@ -175,8 +175,14 @@ def all_commands(group: Any, name: str = "pagefile") -> Iterator[tuple[str, Any]
     """Every command by its whole name; a group is one too when it does something by itself."""
     if name != "pagefile":
         yield name, group
-    for known, command in getattr(group, "commands", {}).items():
+    for known, command in inner_commands(group):
         yield from all_commands(command, f"{name} {known}")
+
+
+def inner_commands(group: Any) -> Iterator[tuple[str, Any]]:
+    """The commands of a group, which imports them when it is asked; none of a command."""
+    names = group.list_commands(None) if hasattr(group, "list_commands") else ()
+    return ((name, group.get_command(None, name)) for name in names)
 
 
 def _options(command: Any) -> Iterator[str]:
@@ -208,7 +214,7 @@ _KINDS = {int: "INTEGER", float: "NUMBER", Path: "FILE"}
 def _usage(command: Any) -> str:
     arguments = [one for one in command.params if not one.opts[0].startswith("-")]
     shown = [_argument(one) if one.required else f"[{_argument(one)}]" for one in arguments]
-    more = ["COMMAND [ARGS]..."] if getattr(command, "commands", None) else []
+    more = ["COMMAND [ARGS]..."] if hasattr(command, "list_commands") else []
     return " ".join(["[OPTIONS]", *shown, *more])
 
 
@@ -352,6 +358,8 @@ def public_names(module: str) -> list[str]:
     """What a module offers: its `__all__`, or the classes that it makes itself. Read without importing a framework."""
     path = ROOT / "src" / Path(*module.split("."))
     source = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    # Where names are imported when they are used, the stub lists them.
+    source = stub if (stub := source.with_suffix(".pyi")).exists() else source
     tree = ast.parse(source.read_text(encoding="utf-8"))
     for node in tree.body:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":

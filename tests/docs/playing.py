@@ -22,10 +22,10 @@ from typing import Any
 import anyio
 import asyncpg
 import pytest
-import typer
 import yaml
 
 from pagefile.cli import serve
+from pagefile.cli.app import COMMANDS
 from pagefile.settings import Settings
 from pagefile.settings.sources import load
 from pagefile.testing.postgres import PostgresServer
@@ -325,7 +325,4 @@ def _is_target(words: list[str]) -> bool:
 
 
 def _is_command(words: list[str]) -> bool:
-    from pagefile.cli.app import app
-
-    group = typer.main.get_command(app)
-    return words[1] in group.commands  # type: ignore[attr-defined]
+    return words[1] in COMMANDS

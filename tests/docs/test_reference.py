@@ -58,7 +58,7 @@ def test_every_setting(reference):
         assert reference.said_of_settings()[name].endswith((".", "）")), name
 
 
-def test_every_command_and_option():
+def test_every_command_and_option(reference):
     """Every command at any depth, and each of its options."""
     page = written("commands")
 
@@ -69,7 +69,7 @@ def test_every_command_and_option():
             if name != "pagefile" and not parameter.hidden and parameter.name != "help":
                 for option in (option for option in parameter.opts if option.startswith("--")):
                     assert f"`{option}" in section, (name, option)
-        for known, inner in getattr(command, "commands", {}).items():
+        for known, inner in reference.inner_commands(command):
             seen(inner, f"{name} {known}")
 
     seen(typer.main.get_command(commands), "pagefile")
