@@ -28,9 +28,9 @@ from pagefile.cli import serve
 from pagefile.cli.app import COMMANDS
 from pagefile.settings import Settings
 from pagefile.settings.sources import load
-from pagefile.testing.postgres import PostgresServer
 from tests.acceptance.cli_calling import pagefile
 from tests.acceptance.http_server import listening
+from tests.servers.postgres import PostgresServer
 
 from .pages import ROOT, Block
 from .servers import SERVICE
