@@ -3,7 +3,7 @@
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 from uuid import uuid4
 
 import anyio
@@ -12,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 
 from pagefile.client.problems import code_of, error_of
 from pagefile.errors import ClosedError, SettingsError, StoreError, StoreUnavailableError
+from pagefile.verbs import Verb
 from pagefile.wire.transfer import LINES
 
 Out = TypeVar("Out", bound=BaseModel)
@@ -66,17 +67,12 @@ class Caller:
         self._closed = True
         await self._http.aclose()
 
-    async def get(self, path: str, params: Json, out: type[Out]) -> Out:
-        """Ask for something."""
-        return await self._answered(_Call("GET", path, params=params), out)
-
-    async def ask(self, path: str, body: Json, out: type[Out], *, nulls: bool = False) -> Out:
-        """Ask for something with a body; nothing is changed by asking twice. `nulls`: what is None is said, not left out."""
-        return await self._answered(_Call("POST", path, body=body, nulls=nulls), out)
-
-    async def change(self, path: str, body: Json, out: type[Out]) -> Out:
-        """Change something, once, however often it must be sent."""
-        return await self._answered(_Call("POST", path, body=body, key=uuid4().hex), out)
+    async def ask(self, verb: Verb[..., Any], fields: Json) -> Any:
+        """The answer to a verb. A change is made once, however often it must be sent."""
+        key = uuid4().hex if verb.changes else None
+        params, body = (fields, None) if verb.in_query else (None, fields)
+        call = _Call(verb.http_method, verb.path, params=params, body=body, key=key)
+        return await self._answered(call, verb.answer)
 
     async def upload(self, path: str, params: Json, content: Content, out: type[Out]) -> Out:
         """Send something large; what is there already is left as it is, so it may be sent twice."""
@@ -150,16 +146,13 @@ class _Call:
     body: Json | None = None
     content: Content | None = None
     key: str | None = None
-    nulls: bool = False
 
     def built(self, http: httpx.AsyncClient) -> httpx.Request:
         return http.build_request(
             self.method,
             self.path,
-            params={name: _param(value) for name, value in (self.params or {}).items() if value is not None},
-            json=None
-            if self.body is None
-            else {name: value for name, value in self.body.items() if self.nulls or value is not None},
+            params={name: _param(value) for name, value in (self.params or {}).items()},
+            json=self.body,
             content=None if self.content is None else self.content(),
             headers=self._headers(),
         )

@@ -62,19 +62,15 @@ class Request:
     ) -> "Request":
         """The request with the settings' defaults filled in."""
         model = _or(window_for, settings.window_for)
-        if isinstance(load, str):
-            raise InvalidTurnError("load must be a list of uuids, not one text: write load=[uuid].")
-        if isinstance(load, Mapping) or not isinstance(cast("object", load), Iterable):
-            raise InvalidTurnError(f"load must be a list of uuids, not {load!r}: write load=[uuid].")
         return cls(
             query=checked_message(query, "query", settings.max_message_chars),
             turn_id=turn_id,
             window_tokens=_window(settings, window_tokens, model),
-            threshold=_share(_or(threshold, settings.threshold)),
+            threshold=share(_or(threshold, settings.threshold)),
             recent_turns=at_least(1, _or(recent_turns, settings.recent_turns), "recent_turns"),
-            load=tuple(checked_uuid(uuid) for uuid in load),
+            load=pages_to_load(load),
             instructions=checked_message(instructions, "instructions", settings.max_message_chars),
-            placement=_placement(_or(placement, settings.placement)),
+            placement=checked_placement(_or(placement, settings.placement)),
             run=run_name(run),
             window_for=model,
             tools_tokens=at_least(0, tools_tokens, "tools_tokens"),
@@ -139,6 +135,15 @@ def sized(settings: Settings) -> Settings:
     if settings.window_for is None:
         return settings
     return replace(settings, window_tokens=model_limits(settings.window_for).window_tokens)
+
+
+def pages_to_load(load: Sequence[str]) -> tuple[str, ...]:
+    """The uuids of pages that a window shows in full."""
+    if isinstance(load, str):
+        raise InvalidTurnError("load must be a list of uuids, not one text: write load=[uuid].")
+    if isinstance(load, Mapping) or not isinstance(cast("object", load), Iterable):
+        raise InvalidTurnError(f"load must be a list of uuids, not {load!r}: write load=[uuid].")
+    return tuple(checked_uuid(uuid) for uuid in load)
 
 
 def run_name(run: str | None) -> str:
@@ -232,7 +237,8 @@ def _or(value: T | None, default: T) -> T:
     return default if value is None else value
 
 
-def _share(value: object) -> float:
+def share(value: object) -> float:
+    """A part of the window."""
     if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 < value <= 1:
         raise SettingsError(
             f"threshold is {value!r}: give a share of the window between 0 and 1, for instance 0.75."
@@ -240,7 +246,8 @@ def _share(value: object) -> float:
     return float(value)
 
 
-def _placement(value: object) -> Placement:
+def checked_placement(value: object) -> Placement:
+    """Where memory is shown."""
     # A tuple, because what is given may be nothing that a set can look for.
     if value not in ("tail", "head"):
         raise SettingsError(f"placement is {value!r}: it must be 'tail' or 'head'.")

@@ -89,6 +89,8 @@ def create_app(settings: Settings, *, metrics: Path | None = None) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
+        # A route is called as its verb: so do generated clients.
+        generate_unique_id_function=lambda route: route.name,
         lifespan=lifespan,
         middleware=[
             *_traces(service),

@@ -219,6 +219,13 @@ class FetchedOut(Answer):
 
     page: PageOut | None
 
+    @classmethod
+    def of(cls, page: Page | None) -> "FetchedOut":
+        return cls(page=None if page is None else PageOut.of(page))
+
+    def record(self) -> Page | None:
+        return None if self.page is None else self.page.record()
+
 
 class PurgeOut(Answer):
     """What became a tombstone."""
@@ -235,6 +242,9 @@ class PurgeOut(Answer):
     def of(cls, pages: Sequence[Page]) -> "PurgeOut":
         texts = {page.content_hash: page.stored_bytes for page in pages}
         return cls(items=tuple(PageOut.of(page) for page in pages), stored_bytes=sum(texts.values()))
+
+    def record(self) -> list[Page]:
+        return [page.record() for page in self.items]
 
 
 class ToolOut(Answer):
@@ -256,3 +266,6 @@ class ToolAnswer(Answer):
     def of(cls, text: str) -> "ToolAnswer":
         # It may quote what the model wrote, and half a surrogate pair cannot be sent.
         return cls(text=text.encode("utf-8", "replace").decode())
+
+    def record(self) -> str:
+        return self.text

@@ -5,11 +5,12 @@ A scope stands flat in every answer: `conversation_id`, `user_id`, `tenant`.
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Annotated, Any, Generic, Literal, TypeAlias, TypeVar, cast
+from typing import Annotated, Any, Generic, Literal, Self, TypeAlias, TypeVar, cast, get_args
 
 from pydantic import BeforeValidator, Field, JsonValue
 
 from pagefile.content import Message, message_from, message_json
+from pagefile.engine import Conversation
 from pagefile.records import (
     Call,
     Checkpoint,
@@ -19,6 +20,7 @@ from pagefile.records import (
     Head,
     Hit,
     JsonObject,
+    Listing,
     Outcome,
     Reset,
     Revision,
@@ -40,6 +42,16 @@ class Page(Answer, Generic[T]):
 
     items: tuple[T, ...]
     next: Annotated[str | None, Field(description="Give it as `after` to go on; null at the end.")] = None
+
+    @classmethod
+    def of(cls, found: Sequence[Any], following: str | None = None) -> Self:
+        """The slice that a listing is; of a plain list, what follows must be said."""
+        out: Any = get_args(cls.model_fields["items"].annotation)[0]
+        more = found.next if isinstance(found, Listing) else following
+        return cls(items=tuple(out.of(one) for one in found), next=more)
+
+    def record(self) -> Listing[Any]:
+        return Listing([cast("Mirror[Any]", item).record() for item in self.items], self.next)
 
 
 def _as_json(message: object) -> object:
@@ -99,6 +111,13 @@ class MessagesOut(Answer):
 
     messages: list[Json]
 
+    @classmethod
+    def of(cls, messages: list[Json]) -> Self:
+        return cls(messages=messages)
+
+    def record(self) -> list[Json]:
+        return self.messages
+
 
 class ForkOut(Answer):
     """A new conversation."""
@@ -106,6 +125,10 @@ class ForkOut(Answer):
     conversation_id: str
     user_id: str | None
     tenant: str
+
+    @classmethod
+    def of(cls, made: Conversation) -> Self:
+        return cls(conversation_id=made.id, user_id=made.scope.user, tenant=made.scope.tenant)
 
 
 class HitOut(Mirror[Hit]):
@@ -146,6 +169,9 @@ class LoadOut(Answer):
             length=page.length,
             next=end if more else None,
         )
+
+    def record(self) -> str:
+        return self.text
 
 
 class CheckpointOut(OfConversation[Checkpoint]):
@@ -197,9 +223,13 @@ EntryOut: TypeAlias = Annotated[LoggedTurn | LoggedCheckpoint | LoggedReset, Fie
 class LogPage(Page[EntryOut]):
     """A slice of a log."""
 
+    @classmethod
+    def of(cls, found: Sequence[Any], following: str | None = None) -> Self:
+        more = found.next if isinstance(found, Listing) else following
+        return cls(items=tuple(_entry_out(entry) for entry in found), next=more)
 
-def entry_out(entry: Entry) -> EntryOut:
-    """An entry of the log as JSON."""
+
+def _entry_out(entry: Entry) -> EntryOut:
     match entry:
         case Turn():
             return LoggedTurn.of(entry)
@@ -242,6 +272,9 @@ class SessionOut(Answer):
             tenant=scope.tenant,
             value=None if value is None else _object(value),
         )
+
+    def record(self) -> JsonObject | None:
+        return self.value
 
 
 class CallOut(OfConversation[Call]):
@@ -304,6 +337,13 @@ class ImportedFactsOut(Answer):
     superseded: int
     rejected: Annotated[int, Field(description="Blank, no text, or a secret.")]
 
+    @classmethod
+    def of(cls, counts: dict[str, int]) -> Self:
+        return cls(**counts)
+
+    def record(self) -> dict[str, int]:
+        return self.model_dump()
+
 
 class ErasureOut(OfScope[ErasureReceipt]):
     """What an erasure removed."""
@@ -363,11 +403,6 @@ class ReadyOut(Answer):
     """The service takes requests."""
 
     status: Literal["ready"] = "ready"
-
-
-def page_of(items: Sequence[T], following: str | None = None) -> "Page[T]":
-    """The wire form of a listing."""
-    return Page(items=tuple(items), next=following)
 
 
 def _conversation(scope: Scope) -> str:

@@ -8,7 +8,7 @@ from starlette.responses import Response
 from pagefile.ports import ChatModel
 from pagefile.service.chatting import ChatRun
 from pagefile.service.problems import answered, told
-from pagefile.service.routes.common import MemoryOf, router, told_chat
+from pagefile.service.routes.common import MemoryOf, chat_of, router
 from pagefile.service.streaming import EventStream
 from pagefile.wire.chat import AskChat
 
@@ -45,7 +45,7 @@ def set_model(request: Request) -> ChatModel | None:
 ModelOf: TypeAlias = Annotated[ChatModel | None, Depends(set_model)]
 
 
-@routes.post("/chat/stream", status_code=200, response_class=EventStream, responses={200: _STREAM})
+@routes.post("/v1/chat/stream", status_code=200, response_class=EventStream, responses={200: _STREAM})
 async def stream(memory: MemoryOf, body: AskChat, model: ModelOf) -> Response:
     """Have the model of the settings answer a message, as server-sent events.
 
@@ -62,5 +62,5 @@ async def stream(memory: MemoryOf, body: AskChat, model: ModelOf) -> Response:
                 "Set model.name, and model.base_url for any OpenAI-compatible endpoint, and start again.",
             )
         )
-    run = await ChatRun.begun(memory, model, told_chat(memory, body), body)
+    run = await ChatRun.begun(memory, model, chat_of(memory, body), body)
     return EventStream(run.run, run.end)

@@ -1,12 +1,15 @@
-"""What all routes share: the open memory, and the handle on the conversation a request names."""
+"""What all routes share: the open memory, the conversation a request names, and the routes that only call their verb."""
 
 from importlib.metadata import version
-from typing import Annotated, Protocol, TypeAlias
+from inspect import Parameter, Signature
+from typing import Annotated, Any, TypeAlias
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Depends, Query, Request, Response
+from pydantic import BaseModel
 
 from pagefile.engine import Conversation, Memory
 from pagefile.service.auth import GuardedRouter, KeyedRoute, open_memory
+from pagefile.verbs import Verb
 from pagefile.wire.problem import MEDIA_TYPE
 
 #: As the service says it in its answers and pages.
@@ -18,30 +21,8 @@ PROBLEMS: dict[int | str, dict[str, object]] = {
         "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
     }
 }
-
-
-class NamesConversation(Protocol):
-    """A request that names a conversation."""
-
-    @property
-    def conversation_id(self) -> str: ...
-    @property
-    def user_id(self) -> str | None: ...
-    @property
-    def tenant(self) -> str | None: ...
-
-
-class TellsOfConversation(NamesConversation, Protocol):
-    """A request with which a turn begins."""
-
-    @property
-    def agent(self) -> str | None: ...
-    @property
-    def project(self) -> str | None: ...
-    @property
-    def language(self) -> str | None: ...
-    @property
-    def timezone(self) -> str | None: ...
+#: What a request may say of a conversation beside its name.
+_ABOUT = ("agent", "project", "language", "timezone")
 
 
 async def _opened(request: Request) -> Memory:
@@ -55,22 +36,52 @@ MemoryOf: TypeAlias = Annotated[Memory, Depends(_opened)]
 
 def router(tag: str) -> APIRouter:
     """A group of routes, each of which holds what it is asked for against the caller's key."""
-    return GuardedRouter(prefix="/v1", tags=[tag], responses=PROBLEMS, route_class=KeyedRoute)
+    return GuardedRouter(tags=[tag], responses=PROBLEMS, route_class=KeyedRoute)
 
 
-def chat_of(memory: Memory, request: NamesConversation) -> Conversation:
-    """The handle on the conversation a request names."""
-    return memory.conversation(request.conversation_id, user_id=request.user_id, tenant=request.tenant)
+def chat_of(memory: Memory, request: Any) -> Conversation:
+    """The handle on the conversation that a request names, with what else it says of it."""
+    about = {name: getattr(request, name) for name in _ABOUT if hasattr(request, name)}
+    whose = {"user_id": request.user_id, "tenant": request.tenant}
+    return memory.conversation(request.conversation_id, **whose, **about)
 
 
-def told_chat(memory: Memory, request: TellsOfConversation) -> Conversation:
-    """The same for a request that also says what the conversation is about."""
-    return memory.conversation(
-        request.conversation_id,
-        user_id=request.user_id,
-        tenant=request.tenant,
-        agent=request.agent,
-        project=request.project,
-        language=request.language,
-        timezone=request.timezone,
+def add_verb(routes: APIRouter, verb: Verb[..., Any], within: Verb[..., Any] | None = None) -> None:
+    """The route of a verb that does nothing but call it; `within` answers where a conversation is named."""
+
+    async def route(memory: Memory, asked: Any) -> Response:
+        here = verb if within is None or asked.conversation_id is None else within
+        return await carried_out(here, memory, asked)
+
+    asked = Annotated[verb.request, Query()] if verb.in_query else verb.request
+    hints = {"memory": MemoryOf, "asked": asked, "return": Response}
+    route.__name__, route.__annotations__ = verb.name, hints
+    route.__dict__["__signature__"] = Signature(
+        [Parameter(name, Parameter.KEYWORD_ONLY, annotation=hints[name]) for name in ("memory", "asked")],
+        return_annotation=Response,
     )
+    at_verb(routes, verb)(route)
+
+
+def at_verb(routes: APIRouter, verb: Verb[..., Any]) -> Any:
+    """Puts a function at the verb's route, where calling the verb is not all there is to do."""
+    return routes.api_route(
+        verb.path,
+        methods=[verb.http_method],
+        status_code=verb.status,
+        response_model=verb.answer,
+        description=verb.description,
+        name=verb.name,
+    )
+
+
+async def carried_out(verb: Verb[..., Any], memory: Memory, asked: BaseModel, **more: object) -> Response:
+    """The answer of a verb to a request; `more` takes the place of what the request says."""
+    owner = chat_of(memory, asked) if verb.of_conversation else memory
+    returned = await verb.method(owner, **{**verb.arguments(asked), **more})
+    return written(verb.answered(returned), verb.status)
+
+
+def written(answer: BaseModel, status: int = 200) -> Response:
+    """An answer as it is sent. The framework would check all of it once more."""
+    return Response(answer.model_dump_json(), status, media_type="application/json")

@@ -10,12 +10,13 @@ from fastapi import Query, Request
 from fastapi.responses import StreamingResponse
 from pydantic import ValidationError
 
+from pagefile import verbs
 from pagefile.engine import Memory
 from pagefile.engine.owning import looked_up
 from pagefile.engine.transfer import export_lines, import_from
 from pagefile.errors import StoreFullError, TransferError
 from pagefile.records import DEFAULT_TENANT, Scope
-from pagefile.service.routes.common import MemoryOf, router
+from pagefile.service.routes.common import MemoryOf, at_verb, router
 from pagefile.service.uploads import upload_folder
 from pagefile.wire.requests import Settle
 from pagefile.wire.responses import SettledOut
@@ -44,7 +45,7 @@ _UPLOADED: Mapping[str, Any] = {
 }
 
 
-@routes.get("/export", response_class=StreamingResponse, responses=_EXPORTED)
+@routes.get("/v1/export", response_class=StreamingResponse, responses=_EXPORTED)
 async def export(memory: MemoryOf, params: Annotated[ExportParams, Query()]) -> StreamingResponse:
     """A conversation, a user or a tenant as JSON lines; facts and items are there unless a conversation is named.
 
@@ -58,7 +59,7 @@ async def export(memory: MemoryOf, params: Annotated[ExportParams, Query()]) -> 
     return StreamingResponse(_chunks(memory, scope), media_type=LINES, headers=headers)
 
 
-@routes.post("/import", openapi_extra=dict(_UPLOADED))
+@routes.post("/v1/import", openapi_extra=dict(_UPLOADED))
 async def import_(memory: MemoryOf, request: Request, params: Annotated[ImportParams, Query()]) -> ImportOut:
     """Read an export; what is there already is left as it is.
 
@@ -81,9 +82,8 @@ async def import_(memory: MemoryOf, request: Request, params: Annotated[ImportPa
     return ImportOut(counts=counts)
 
 
-@routes.post("/settle")
+@at_verb(routes, verbs.SETTLE)
 async def settle(memory: MemoryOf, body: Settle) -> SettledOut:
-    """Wait until background work has caught up, so that what was written can be recalled by meaning; at most so long."""
     with anyio.move_on_after(body.timeout_s) as waiting:
         await memory.settle()
     return SettledOut(settled=not waiting.cancelled_caught)

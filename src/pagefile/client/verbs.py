@@ -1,0 +1,208 @@
+"""A verb of the table as the client has it: its arguments are checked in the words of `Memory`, sent, and the answer is read."""
+
+import json
+import sys
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from datetime import timedelta
+from functools import wraps
+from inspect import Parameter, get_annotations
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast, get_origin
+
+from pagefile.client.calling import Caller
+from pagefile.engine.asking import (
+    at_least,
+    checked_placement,
+    checked_shape,
+    cursor,
+    moment,
+    pages_to_load,
+    share,
+    turn_id_of,
+)
+from pagefile.engine.drafts import (
+    StepLike,
+    checked_json,
+    checked_message,
+    checked_metadata,
+    checked_step,
+    checked_steps,
+    result_text,
+)
+from pagefile.engine.reading import checked_kind
+from pagefile.errors import InvalidTurnError
+from pagefile.records import JsonValue, Step, checked_id, checked_text
+from pagefile.shapes import listed, plain_json
+from pagefile.shapes.storable import results_cleaned
+from pagefile.verbs import Verb
+from pagefile.window.beside import tool_texts
+from pagefile.wire.texts import MAX_PAGE
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Check = Callable[[Any], object]
+
+#: How long texts may be is for the service to say.
+_ANY = sys.maxsize
+
+
+class Remote:
+    """Something of a service: a memory or a conversation."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    def _known(self) -> Mapping[str, object]:
+        """What this handle knows by itself, by the fields of requests."""
+        return {}
+
+    async def _asked(self, verb: Verb[..., Any], given: Mapping[str, object]) -> Any:
+        """The answer to a request of these fields, with what this handle knows."""
+        known = {name: value for name, value in self._known().items() if name in verb.request.model_fields}
+        return await self._caller.ask(verb, {**known, **given})
+
+    async def _all(self, verb: Verb[..., Any], given: Mapping[str, object]) -> list[Any]:
+        """Everything there is, slice by slice."""
+        found: list[Any] = []
+        after: Mapping[str, object] = {}
+        while True:
+            answer = await self._asked(verb, {**given, "limit": MAX_PAGE, **after})
+            found += verb.returned(answer)
+            if answer.next is None:
+                return found
+            after = {"after": answer.next}
+
+
+def remote(verb: Verb[P, R], **checks: Check) -> Callable[Concatenate[Any, P], Coroutine[Any, Any, R]]:
+    """The verb, answered by a service. `checks` are for parameters that mean something else here than in other verbs."""
+    looked_at = {name: checks.get(name, CHECKS.get(name)) for name in verb.fields}
+    needed = {name for name, one in verb.signature.parameters.items() if one.default is Parameter.empty}
+    as_list = get_origin(get_annotations(verb.method, eval_str=True)["return"]) is list
+
+    def sent(given: Mapping[str, object]) -> dict[str, object]:
+        """What is None is left out, for the service to fill in, unless it had to be said."""
+        return {
+            verb.fields[name]: value if (check := looked_at[name]) is None else check(value)
+            for name, value in given.items()
+            if name in verb.fields and (value is not None or name in needed)
+        }
+
+    @wraps(verb.method)
+    async def call(self: Remote, *args: P.args, **kwargs: P.kwargs) -> R:
+        given = verb.signature.bind(self, *args, **kwargs).arguments
+        answer = await self._asked(verb, sent(given))  # pyright: ignore[reportPrivateUsage] - a method, made here
+        returned = verb.returned(answer)
+        return cast("R", list(cast("Sequence[Any]", returned))) if as_list else returned
+
+    return call
+
+
+def said(given: Mapping[str, object]) -> dict[str, object]:
+    """What was said of it: what is None is left to the service."""
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def as_it_is(value: object) -> object:
+    """Checked by the service."""
+    return value
+
+
+def is_text(name: str) -> Check:
+    """A text that a database can hold."""
+    return lambda value: checked_text(value, name)
+
+
+def is_id(name: str) -> Check:
+    """An id."""
+    return lambda value: checked_id(value, name)
+
+
+def is_message(name: str) -> Check:
+    """One side of a turn; a blank one counts as missing."""
+    return lambda value: checked_message(value, name, _ANY)
+
+
+def from_number(least: int, name: str) -> Check:
+    """A whole number that is large enough."""
+    return lambda value: at_least(least, value, name)
+
+
+def messages_of(messages: Iterable[object]) -> list[JsonValue]:
+    """Messages as the library would store them: what a tool returned is mended, and the caller's own words are checked."""
+    given = [results_cleaned(plain_json(message, number)) for number, message in enumerate(listed(messages))]
+    return [checked_json(message, f"messages[{number}]") for number, message in enumerate(given)]
+
+
+def steps_of(steps: Iterable[StepLike]) -> list[dict[str, object]]:
+    """Steps as they are sent; a call that has no id gets one from the service."""
+    given = list(steps)
+    return [
+        {"tool": step.tool, "input": step.input, "result": step.result, **_own_id(one)}
+        for one, step in zip(given, checked_steps(given, "", _ANY), strict=True)
+    ]
+
+
+def _own_id(step: StepLike) -> dict[str, object]:
+    own = step.call_id if isinstance(step, Step) else step.get("call_id")
+    return {"call_id": own} if own else {}
+
+
+def tool_name(tool: object) -> str:
+    """The tool of a step."""
+    return checked_step({"tool": tool}, "", 0, _ANY).tool
+
+
+def _tools(tools: Sequence[object]) -> list[JsonValue]:
+    return [json.loads(text) for text in tool_texts(tools)]
+
+
+def _uuids(uuids: Sequence[str]) -> list[str]:
+    if isinstance(uuids, str):
+        raise InvalidTurnError("uuids must be a list, not one text: write uuids=[uuid].")
+    return list(uuids)
+
+
+def _time(value: object) -> str:
+    return moment(value).isoformat()
+
+
+def _seconds(value: timedelta) -> float:
+    return value.total_seconds()
+
+
+#: What is done with a parameter of this name before it is sent.
+CHECKS: Mapping[str, Check] = {
+    "user": is_message("user"),
+    "assistant": is_message("assistant"),
+    "messages": messages_of,
+    "steps": steps_of,
+    "id": is_id("id"),
+    "metadata": checked_metadata,
+    "turn": turn_id_of,
+    "query": is_text("query"),
+    "text": is_text("text"),
+    "tool": is_text("tool"),
+    "tools": _tools,
+    "answer_tokens": from_number(0, "answer_tokens"),
+    "threshold": share,
+    "load": pages_to_load,
+    "instructions": is_message("instructions"),
+    "placement": checked_placement,
+    "input": lambda value: checked_json(value, "input"),
+    "result": result_text,
+    "shape": checked_shape,
+    "kind": checked_kind,
+    "limit": from_number(1, "limit"),
+    "after": cursor,
+    "revision": from_number(1, "revision"),
+    "recent_turns": from_number(0, "recent_turns"),
+    "at": _time,
+    "as_of": _time,
+    "valid_from": _time,
+    "older_than": _seconds,
+    "uuids": _uuids,
+    "uuid": str,
+    "call_id": is_id("call id"),
+    "fact_id": is_id("fact id"),
+    "user_id": is_id("user_id"),
+    "tenant": is_id("tenant"),
+}

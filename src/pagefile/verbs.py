@@ -1,0 +1,294 @@
+"""Every verb of a memory, once: its method, its route, what is asked and what is answered.
+
+The routes of the service, the client and its blocking face are made from these rows. A verb that is added here and to `Memory` or
+`Conversation` is there for all of them.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import timedelta
+from inspect import signature
+from typing import Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar, cast
+
+from pydantic import BaseModel
+
+from pagefile.engine import Conversation, Memory
+from pagefile.wire.archive import (
+    CallTool,
+    FetchedOut,
+    FindFetched,
+    PageHitOut,
+    PageOut,
+    PageParams,
+    PagesParams,
+    PeekParams,
+    PinPage,
+    PurgeOut,
+    PurgePages,
+    SearchPages,
+    ToolAnswer,
+)
+from pagefile.wire.explaining import (
+    AskReplay,
+    CallParams,
+    CostOut,
+    CostsParams,
+    ExplainParams,
+    ExplanationOut,
+    ReplayOut,
+)
+from pagefile.wire.queries import (
+    CallsParams,
+    CheckpointsParams,
+    ConversationParams,
+    ConversationsParams,
+    DoneTurnsParams,
+    FactRevisionsParams,
+    FactsParams,
+    LogParams,
+    MessagesParams,
+    TurnsParams,
+)
+from pagefile.wire.requests import (
+    AbortTurn,
+    AddStep,
+    AskContext,
+    AskLoad,
+    AskRecall,
+    BeginTurn,
+    CompleteTurn,
+    ExtendTurn,
+    Forget,
+    ForkConversation,
+    ImportFacts,
+    MakeCheckpoint,
+    RecordTurn,
+    RememberFact,
+    ResetConversation,
+    RetractFact,
+    Settle,
+    StepBody,
+    UndoFacts,
+)
+from pagefile.wire.responses import (
+    CallOut,
+    CheckpointOut,
+    ConversationOut,
+    ErasureOut,
+    FactOut,
+    ForkOut,
+    HealthOut,
+    HitOut,
+    ImportedFactsOut,
+    LoadOut,
+    LogPage,
+    MessagesOut,
+    Page,
+    ResetOut,
+    RevisionOut,
+    SessionOut,
+    SettledOut,
+    TurnOut,
+)
+from pagefile.wire.texts import Params
+from pagefile.wire.windows import WindowOut
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+#: Fields that are not called as the parameter is.
+_FIELDS = {"turn": "turn_id", "older_than": "older_than_s", "source": "memory"}
+
+
+class Out(Protocol):
+    """An answer: made from what a method returns, and turned back into it."""
+
+    @classmethod
+    def of(cls, record: Any, /) -> Self: ...
+    def record(self) -> Any: ...
+
+
+class Verb(Generic[P, R]):
+    """One row of the table."""
+
+    def __init__(
+        self,
+        method: Callable[Concatenate[Any, P], Awaitable[R]],
+        route: str,
+        request: type[BaseModel],
+        answer: type[BaseModel],
+        *,
+        status: int = 200,
+        changes: bool = False,
+        name: str | None = None,
+        remark: str = "",
+    ) -> None:
+        self.method = method
+        self.http_method, self.path = route.split()
+        self.request = request
+        self.answer = answer
+        self.status = status
+        #: Whether it may be carried out only once: the client sends an Idempotency-Key with it.
+        self.changes = changes
+        #: The operation's id: what generated clients call it.
+        self.name = name or method.__name__
+        self._remark = remark
+        #: Whether a request for it names a conversation.
+        self.of_conversation = getattr(Conversation, method.__name__, None) is method
+        self.signature = signature(method)
+        _, *parameters = self.signature.parameters
+        #: The field of the request for each parameter that has one.
+        self.fields: Mapping[str, str] = {
+            name: field
+            for name in parameters
+            if (field := name if name in request.model_fields else _FIELDS.get(name)) in request.model_fields
+        }
+
+    @property
+    def in_query(self) -> bool:
+        """Whether it is asked by a query string."""
+        return issubclass(self.request, Params)
+
+    @property
+    def description(self) -> str:
+        """What it does, for readers of the HTTP reference."""
+        summary = " ".join((self.method.__doc__ or "").split("\n\n")[0].split())
+        return f"{summary}\n\n{self._remark}" if self._remark else summary
+
+    def arguments(self, asked: BaseModel) -> dict[str, Any]:
+        """What the method is given for a request."""
+        return {name: _given(field, getattr(asked, field)) for name, field in self.fields.items()}
+
+    def answered(self, returned: R) -> BaseModel:
+        """What is said of what the method returned."""
+        return cast("BaseModel", cast("type[Out]", self.answer).of(returned))
+
+    def returned(self, answer: BaseModel) -> R:
+        """What the method would have returned."""
+        return cast("Out", answer).record()
+
+
+def _given(field: str, value: Any) -> Any:
+    if field == "older_than_s":
+        return None if value is None else timedelta(seconds=value)
+    if field == "steps":
+        return [step.model_dump() for step in cast("Sequence[StepBody]", value)]
+    return value
+
+
+# -- a conversation ----------------------------------------------------------------------------------------------------
+
+RECORD = Verb(
+    Conversation.record,
+    "POST /v1/turns",
+    RecordTurn,
+    TurnOut,
+    status=201,
+    changes=True,
+    remark="The same id with the same text answers with the stored turn, with another text it is a conflict (409): a request with an "
+    "id can be repeated safely. Without one, an `Idempotency-Key` stands for it.",
+)
+BEGIN = Verb(
+    Conversation.begin,
+    "POST /v1/turns/begin",
+    BeginTurn,
+    TurnOut,
+    status=201,
+    changes=True,
+    remark="The same id with the same message answers with the stored turn as it is, with another message it is a conflict (409).",
+)
+EXTEND = Verb(Conversation.extend, "POST /v1/turns/extend", ExtendTurn, TurnOut, changes=True)
+STEP = Verb(Conversation.step, "POST /v1/turns/step", AddStep, TurnOut, changes=True)
+COMPLETE = Verb(Conversation.complete, "POST /v1/turns/complete", CompleteTurn, TurnOut, changes=True)
+ABORT = Verb(Conversation.abort, "POST /v1/turns/abort", AbortTurn, TurnOut, changes=True)
+MESSAGES = Verb(Conversation.messages, "GET /v1/turns/messages", MessagesParams, MessagesOut)
+FORK = Verb(
+    Conversation.fork, "POST /v1/conversations/fork", ForkConversation, ForkOut, status=201, changes=True
+)
+CONTEXT = Verb(Conversation.context, "POST /v1/context", AskContext, WindowOut)
+CHAT_RECALL = Verb(Conversation.recall, "POST /v1/recall", AskRecall, Page[HitOut])
+LOAD = Verb(
+    Conversation.load,
+    "POST /v1/load",
+    AskLoad,
+    LoadOut,
+    remark="A part ends before an image, a table, a code block or a value that would be cut; `next` is where to read on. A text that "
+    "was purged is gone (410), an unknown or foreign uuid was never there (404).",
+)
+CHAT_PAGE = Verb(Conversation.page, "GET /v1/pages/page", PageParams, PageOut)
+CHAT_PAGES = Verb(Conversation.pages, "GET /v1/pages", PagesParams, Page[PageOut])
+CHAT_SEARCH = Verb(Conversation.search_tool_history, "POST /v1/pages/search", SearchPages, Page[PageHitOut])
+FETCHED = Verb(Conversation.fetched, "POST /v1/pages/fetched", FindFetched, FetchedOut)
+PIN = Verb(Conversation.pin, "POST /v1/pages/pin", PinPage, PageOut, changes=True)
+CALL_TOOL = Verb(
+    Conversation.call_tool,
+    "POST /v1/tools/call",
+    CallTool,
+    ToolAnswer,
+    remark="A wrong uuid is explained in the text, not refused. Add the call and this text as a step to its turn, as with every "
+    "other tool.",
+)
+CHECKPOINT = Verb(
+    Conversation.checkpoint, "POST /v1/checkpoints", MakeCheckpoint, CheckpointOut, status=201, changes=True
+)
+RESET = Verb(Conversation.reset, "POST /v1/reset", ResetConversation, ResetOut, status=201, changes=True)
+CHAT_TURNS = Verb(Conversation.turns, "GET /v1/turns", TurnsParams, Page[TurnOut])
+LOG = Verb(Conversation.log, "GET /v1/log", LogParams, LogPage)
+HEAD = Verb(
+    Conversation.head,
+    "GET /v1/conversations/conversation",
+    ConversationParams,
+    ConversationOut,
+    remark="404 where the conversation was never used, or belongs to another user.",
+)
+SESSION = Verb(
+    Conversation.session,
+    "GET /v1/session",
+    ConversationParams,
+    SessionOut,
+    remark="404 where the conversation was never used, or belongs to another user.",
+)
+CHECKPOINTS = Verb(Conversation.checkpoints, "GET /v1/checkpoints", CheckpointsParams, Page[CheckpointOut])
+CALLS = Verb(Conversation.calls, "GET /v1/calls", CallsParams, Page[CallOut])
+EXPLAIN = Verb(Conversation.explain, "GET /v1/explain", ExplainParams, ExplanationOut)
+REPLAY = Verb(Conversation.replay, "POST /v1/replay", AskReplay, ReplayOut)
+COSTS = Verb(Conversation.costs, "GET /v1/costs", CostsParams, Page[CostOut])
+
+# -- a memory ----------------------------------------------------------------------------------------------------------
+
+CONVERSATIONS = Verb(
+    Memory.conversations, "GET /v1/conversations", ConversationsParams, Page[ConversationOut]
+)
+TURNS = Verb(Memory.turns, "GET /v1/turns/done", DoneTurnsParams, Page[TurnOut], name="done_turns")
+RECALL = Verb(Memory.recall, "POST /v1/recall", AskRecall, Page[HitOut])
+REMEMBER = Verb(Memory.remember, "POST /v1/facts", RememberFact, FactOut, status=201, changes=True)
+FACTS = Verb(Memory.facts, "GET /v1/facts", FactsParams, Page[FactOut])
+RETRACT = Verb(Memory.retract, "POST /v1/facts/retract", RetractFact, FactOut, changes=True)
+FACT_REVISIONS = Verb(
+    Memory.fact_revisions, "GET /v1/facts/revisions", FactRevisionsParams, Page[RevisionOut]
+)
+UNDO = Verb(Memory.undo, "POST /v1/facts/undo", UndoFacts, RevisionOut, changes=True)
+IMPORT_FACTS = Verb(Memory.import_facts, "POST /v1/facts/import", ImportFacts, ImportedFactsOut, changes=True)
+CALL = Verb(
+    Memory.call,
+    "GET /v1/calls/call",
+    CallParams,
+    CallOut,
+    remark="404 where it is no longer kept, or belongs to another user.",
+)
+PAGE = Verb(Memory.page, "GET /v1/pages/page", PageParams, PageOut)
+PAGES = Verb(Memory.pages, "GET /v1/pages", PagesParams, Page[PageOut])
+PEEK = Verb(Memory.peek, "GET /v1/pages/text", PeekParams, LoadOut)
+SEARCH = Verb(Memory.search_tool_history, "POST /v1/pages/search", SearchPages, Page[PageHitOut])
+PURGE = Verb(Memory.purge, "POST /v1/pages/purge", PurgePages, PurgeOut, changes=True)
+SETTLE = Verb(
+    Memory.settle,
+    "POST /v1/settle",
+    Settle,
+    SettledOut,
+    remark="Then what was written can be recalled by meaning. It waits no longer than `timeout_s`.",
+)
+FORGET = Verb(Memory.forget, "POST /v1/forget", Forget, ErasureOut, changes=True)
+DESCRIBE = Verb(Memory.describe, "GET /healthz", Params, HealthOut)
+
+#: Every row.
+TABLE = tuple(cast("Verb[..., Any]", row) for row in list(vars().values()) if isinstance(row, Verb))
