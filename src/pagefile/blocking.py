@@ -7,7 +7,7 @@ An event loop runs in a thread of its own; every call hops there and waits. Name
 from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from functools import partial, wraps
-from typing import Concatenate, Generic, ParamSpec, TypeVar
+from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, cast
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
@@ -56,13 +56,14 @@ class Blocking(Generic[Inner]):
 
 
 def blocking(
-    verb: Callable[Concatenate[Inner, P], Awaitable[R]],
-) -> Callable[Concatenate[Blocking[Inner], P], R]:
+    verb: Callable[Concatenate[Any, P], Awaitable[R]],
+) -> Callable[Concatenate[Blocking[Any], P], R]:
     """The same verb, waiting for its result."""
 
     @wraps(verb)
-    def call(self: Blocking[Inner], *args: P.args, **kwargs: P.kwargs) -> R:
-        return self.loop.wait(partial(verb, self.inner, *args, **kwargs))
+    def call(self: Blocking[Any], *args: P.args, **kwargs: P.kwargs) -> R:
+        # By its name: a client has the same verbs.
+        return self.loop.wait(partial(getattr(self.inner, verb.__name__), *args, **kwargs))
 
     return call
 
@@ -118,8 +119,8 @@ class BlockingWorkspace(Blocking[Workspace]):
     absorb = blocking(Workspace.absorb)
 
 
-class BlockingConversation(Blocking[Conversation]):
-    """A cheap handle: making one reads and writes nothing."""
+class ConversationVerbs(Blocking[Inner]):
+    """The verbs that a conversation has here and at a client."""
 
     def __repr__(self) -> str:
         return f"Blocking{self.inner!r}"
@@ -127,12 +128,7 @@ class BlockingConversation(Blocking[Conversation]):
     @property
     def id(self) -> str:
         """The conversation's id."""
-        return self.inner.id
-
-    @property
-    def scope(self) -> Scope:
-        """Whose memory this is."""
-        return self.inner.scope
+        return cast("Conversation", self.inner).id
 
     record = blocking(Conversation.record)
     begin = blocking(Conversation.begin)
@@ -149,15 +145,9 @@ class BlockingConversation(Blocking[Conversation]):
         *,
         id: str | None = None,  # noqa: A002 - the word users write
         before: bool = False,
-    ) -> "BlockingConversation":
-        made = self.loop.wait(partial(self.inner.fork, turn, id=id, before=before))
-        return BlockingConversation(made, self.loop)
-
-    context = blocking(Conversation.context)
-
-    @described_as(Conversation.workspace)
-    def workspace(self, run: str | None = None, *, rules: Iterable[ToolRule] = ()) -> BlockingWorkspace:
-        return BlockingWorkspace(self.inner.workspace(run, rules=rules), self.loop)
+    ) -> Self:
+        made = partial(cast("Conversation", self.inner).fork, turn, id=id, before=before)
+        return type(self)(cast("Inner", self.loop.wait(made)), self.loop)
 
     recall = blocking(Conversation.recall)
     load = blocking(Conversation.load)
@@ -180,7 +170,46 @@ class BlockingConversation(Blocking[Conversation]):
     costs = blocking(Conversation.costs)
 
 
-class BlockingMemory(Blocking[Memory]):
+class BlockingConversation(ConversationVerbs[Conversation]):
+    """A cheap handle: making one reads and writes nothing."""
+
+    @property
+    def scope(self) -> Scope:
+        """Whose memory this is."""
+        return self.inner.scope
+
+    context = blocking(Conversation.context)
+
+    @described_as(Conversation.workspace)
+    def workspace(self, run: str | None = None, *, rules: Iterable[ToolRule] = ()) -> BlockingWorkspace:
+        return BlockingWorkspace(self.inner.workspace(run, rules=rules), self.loop)
+
+
+class MemoryVerbs(Blocking[Inner]):
+    """The verbs that a memory has here and at a client."""
+
+    conversations = blocking(Memory.conversations)
+    turns = blocking(Memory.turns)
+    recall = blocking(Memory.recall)
+    remember = blocking(Memory.remember)
+    facts = blocking(Memory.facts)
+    retract = blocking(Memory.retract)
+    fact_revisions = blocking(Memory.fact_revisions)
+    undo = blocking(Memory.undo)
+    import_facts = blocking(Memory.import_facts)
+    call = blocking(Memory.call)
+    page = blocking(Memory.page)
+    pages = blocking(Memory.pages)
+    peek = blocking(Memory.peek)
+    search_tool_history = blocking(Memory.search_tool_history)
+    purge = blocking(Memory.purge)
+    settle = blocking(Memory.settle)
+    forget = blocking(Memory.forget)
+    export = blocking(Memory.export)
+    import_ = blocking(Memory.import_)
+
+
+class BlockingMemory(MemoryVerbs[Memory]):
     """Everything the agents ever saw, and the windows made from it.
 
     Use it as `with BlockingMemory.open("sqlite:///agent.db") as memory`.
@@ -254,24 +283,5 @@ class BlockingMemory(Blocking[Memory]):
         )
         return BlockingConversation(handle, self.loop)
 
-    conversations = blocking(Memory.conversations)
-    turns = blocking(Memory.turns)
-    recall = blocking(Memory.recall)
-    remember = blocking(Memory.remember)
-    facts = blocking(Memory.facts)
-    retract = blocking(Memory.retract)
-    fact_revisions = blocking(Memory.fact_revisions)
-    undo = blocking(Memory.undo)
-    import_facts = blocking(Memory.import_facts)
-    call = blocking(Memory.call)
-    page = blocking(Memory.page)
-    pages = blocking(Memory.pages)
-    peek = blocking(Memory.peek)
-    search_tool_history = blocking(Memory.search_tool_history)
-    purge = blocking(Memory.purge)
-    settle = blocking(Memory.settle)
-    forget = blocking(Memory.forget)
-    export = blocking(Memory.export)
-    import_ = blocking(Memory.import_)
     rebuild = blocking(Memory.rebuild)
     describe = blocking(Memory.describe)

@@ -7,60 +7,14 @@ import pytest
 from pagefile import Conversation, Memory, Settings
 from pagefile.client import BlockingClient, BlockingClientConversation, Client, ClientConversation
 from pagefile.service.app import create_app
+from pagefile.verbs import TABLE
 
 from .test_facade import differences, parameters, public
 
+#: Verbs that send or receive a file.
+FILES = {"Memory.export": "GET /v1/export", "Memory.import_": "POST /v1/import"}
 #: Which route answers for a verb.
-ROUTES: dict[str, str] = {
-    "Memory.conversations": "GET /v1/conversations",
-    "Memory.turns": "GET /v1/turns/done",
-    "Memory.recall": "POST /v1/recall",
-    "Memory.remember": "POST /v1/facts",
-    "Memory.facts": "GET /v1/facts",
-    "Memory.retract": "POST /v1/facts/retract",
-    "Memory.fact_revisions": "GET /v1/facts/revisions",
-    "Memory.undo": "POST /v1/facts/undo",
-    "Memory.import_facts": "POST /v1/facts/import",
-    "Memory.settle": "POST /v1/settle",
-    "Memory.call": "GET /v1/calls/call",
-    "Memory.forget": "POST /v1/forget",
-    "Memory.page": "GET /v1/pages/page",
-    "Memory.pages": "GET /v1/pages",
-    "Memory.peek": "GET /v1/pages/text",
-    "Memory.search_tool_history": "POST /v1/pages/search",
-    "Memory.purge": "POST /v1/pages/purge",
-    "Memory.export": "GET /v1/export",
-    "Memory.import_": "POST /v1/import",
-    "Memory.describe": "GET /healthz",
-    "Conversation.record": "POST /v1/turns",
-    "Conversation.begin": "POST /v1/turns/begin",
-    "Conversation.extend": "POST /v1/turns/extend",
-    "Conversation.messages": "GET /v1/turns/messages",
-    "Conversation.fork": "POST /v1/conversations/fork",
-    "Conversation.step": "POST /v1/turns/step",
-    "Conversation.complete": "POST /v1/turns/complete",
-    "Conversation.abort": "POST /v1/turns/abort",
-    "Conversation.context": "POST /v1/context",
-    "Conversation.recall": "POST /v1/recall",
-    "Conversation.load": "POST /v1/load",
-    "Conversation.page": "GET /v1/pages/page",
-    "Conversation.pages": "GET /v1/pages",
-    "Conversation.search_tool_history": "POST /v1/pages/search",
-    "Conversation.fetched": "POST /v1/pages/fetched",
-    "Conversation.pin": "POST /v1/pages/pin",
-    "Conversation.call_tool": "POST /v1/tools/call",
-    "Conversation.checkpoint": "POST /v1/checkpoints",
-    "Conversation.reset": "POST /v1/reset",
-    "Conversation.turns": "GET /v1/turns",
-    "Conversation.log": "GET /v1/log",
-    "Conversation.head": "GET /v1/conversations/conversation",
-    "Conversation.session": "GET /v1/session",
-    "Conversation.checkpoints": "GET /v1/checkpoints",
-    "Conversation.calls": "GET /v1/calls",
-    "Conversation.explain": "GET /v1/explain",
-    "Conversation.replay": "POST /v1/replay",
-    "Conversation.costs": "GET /v1/costs",
-}
+ROUTES = {verb.method.__qualname__: f"{verb.http_method} {verb.path}" for verb in TABLE} | FILES
 #: Verbs without a route.
 LEFT_OUT: dict[str, str] = {
     "Memory.open": "the service opens it when it starts",
@@ -96,6 +50,16 @@ def test_every_verb_has_a_route_or_a_reason():
     document = create_app(Settings(url="memory://")).openapi()
     known = {f"{method.upper()} {path}" for path, methods in document["paths"].items() for method in methods}
     assert set(ROUTES.values()) <= known
+
+
+@pytest.mark.parametrize("verb", TABLE, ids=[verb.method.__qualname__ for verb in TABLE])
+def test_a_request_leaves_to_the_service_what_the_method_leaves_to_itself(verb):
+    """A parameter that is left out means the same to both: the service is not asked with another default."""
+    defaults = {name: verb.signature.parameters[name].default for name in verb.fields}
+    fields = {name: verb.request.model_fields[field] for name, field in verb.fields.items()}
+    asked = {name: field.get_default(call_default_factory=True) for name, field in fields.items()}
+    optional = {name for name, default in defaults.items() if default is not inspect.Parameter.empty}
+    assert {name: asked[name] for name in optional} == {name: defaults[name] for name in optional}
 
 
 @pytest.mark.parametrize(("full_name", "there", "here", "name"), VERBS, ids=[verb[0] for verb in VERBS])

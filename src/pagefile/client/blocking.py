@@ -7,69 +7,23 @@ from functools import partial
 import httpx
 from anyio.from_thread import start_blocking_portal
 
-from pagefile.blocking import Blocking, Loop, blocking, described_as
+from pagefile.blocking import ConversationVerbs, Loop, MemoryVerbs, blocking, described_as
 from pagefile.client.conversation import ClientConversation
 from pagefile.client.remote import Client
 from pagefile.engine.drafts import StepLike
-from pagefile.records import Scope, Turn
+from pagefile.records import Scope
 from pagefile.wire.chat import ChatEvent
 
 
-class BlockingClientConversation(Blocking[ClientConversation]):
+class BlockingClientConversation(ConversationVerbs[ClientConversation]):
     """A cheap handle: making one sends nothing."""
-
-    def __repr__(self) -> str:
-        return f"Blocking{self.inner!r}"
-
-    @property
-    def id(self) -> str:
-        """The conversation's id."""
-        return self.inner.id
 
     @property
     def scope(self) -> Scope:
         """Whose memory this is, as far as it was named here: a key may stand for another tenant and for a user."""
         return self.inner.scope
 
-    record = blocking(ClientConversation.record)
-    begin = blocking(ClientConversation.begin)
-    extend = blocking(ClientConversation.extend)
-    step = blocking(ClientConversation.step)
-    complete = blocking(ClientConversation.complete)
-    abort = blocking(ClientConversation.abort)
-    messages = blocking(ClientConversation.messages)
-
-    @described_as(ClientConversation.fork)
-    def fork(
-        self,
-        turn: Turn | str,
-        *,
-        id: str | None = None,  # noqa: A002 - the word users write
-        before: bool = False,
-    ) -> "BlockingClientConversation":
-        made = self.loop.wait(partial(self.inner.fork, turn, id=id, before=before))
-        return BlockingClientConversation(made, self.loop)
-
     context = blocking(ClientConversation.context)
-    recall = blocking(ClientConversation.recall)
-    load = blocking(ClientConversation.load)
-    page = blocking(ClientConversation.page)
-    pages = blocking(ClientConversation.pages)
-    search_tool_history = blocking(ClientConversation.search_tool_history)
-    fetched = blocking(ClientConversation.fetched)
-    pin = blocking(ClientConversation.pin)
-    call_tool = blocking(ClientConversation.call_tool)
-    checkpoint = blocking(ClientConversation.checkpoint)
-    reset = blocking(ClientConversation.reset)
-    turns = blocking(ClientConversation.turns)
-    log = blocking(ClientConversation.log)
-    head = blocking(ClientConversation.head)
-    session = blocking(ClientConversation.session)
-    checkpoints = blocking(ClientConversation.checkpoints)
-    calls = blocking(ClientConversation.calls)
-    explain = blocking(ClientConversation.explain)
-    replay = blocking(ClientConversation.replay)
-    costs = blocking(ClientConversation.costs)
 
     @described_as(ClientConversation.stream_chat)
     def stream_chat(
@@ -91,7 +45,7 @@ class BlockingClientConversation(Blocking[ClientConversation]):
             self.loop.wait(events.aclose)
 
 
-class BlockingClient(Blocking[Client]):
+class BlockingClient(MemoryVerbs[Client]):
     """A memory that a service keeps, with the verbs and the records of `BlockingMemory`.
 
     Use it as `with BlockingClient.open("http://127.0.0.1:8780") as memory`.
@@ -140,23 +94,4 @@ class BlockingClient(Blocking[Client]):
         )
         return BlockingClientConversation(handle, self.loop)
 
-    conversations = blocking(Client.conversations)
-    turns = blocking(Client.turns)
-    recall = blocking(Client.recall)
-    remember = blocking(Client.remember)
-    facts = blocking(Client.facts)
-    retract = blocking(Client.retract)
-    fact_revisions = blocking(Client.fact_revisions)
-    undo = blocking(Client.undo)
-    import_facts = blocking(Client.import_facts)
-    call = blocking(Client.call)
-    page = blocking(Client.page)
-    pages = blocking(Client.pages)
-    peek = blocking(Client.peek)
-    search_tool_history = blocking(Client.search_tool_history)
-    purge = blocking(Client.purge)
-    settle = blocking(Client.settle)
-    forget = blocking(Client.forget)
-    export = blocking(Client.export)
-    import_ = blocking(Client.import_)
     describe = blocking(Client.describe)
