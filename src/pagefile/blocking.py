@@ -5,14 +5,16 @@ An event loop runs in a thread of its own; every call hops there and waits. Name
 """
 
 from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial, wraps
-from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, cast
+from types import TracebackType
+from typing import Any, Concatenate, Generic, NoReturn, ParamSpec, Self, TypeVar, cast
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from pagefile.engine import Conversation, Memory
-from pagefile.errors import ClosedError
+from pagefile.engine.lifetime import plain_function
+from pagefile.errors import ClosedError, NotOpenError
 from pagefile.ports import ChatModel, Clock, Embedder, Meter, SessionCache, Summarizer, VectorHome
 from pagefile.records import Scope, Turn
 from pagefile.settings import Settings
@@ -22,6 +24,8 @@ from pagefile.tiers.workspace import AgentMemory, ToolRule, Workspace
 P = ParamSpec("P")
 R = TypeVar("R")
 Inner = TypeVar("Inner")
+Owner = TypeVar("Owner")
+Face = TypeVar("Face", bound="Blocking[Any]")
 
 
 class Loop:
@@ -30,6 +34,12 @@ class Loop:
     def __init__(self, portal: BlockingPortal) -> None:
         self._portal = portal
         self.closed = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.closed = True
 
     def wait(self, verb: Callable[[], Awaitable[R]]) -> R:
         """Run it there and wait; a caller who is interrupted (Ctrl-C) does not leave it running."""
@@ -53,6 +63,8 @@ class Blocking(Generic[Inner]):
     def __init__(self, inner: Inner, loop: Loop) -> None:
         self.inner = inner
         self.loop = loop
+        #: How the whole is closed.
+        self.closing: Callable[[], None]
 
 
 def blocking(
@@ -66,6 +78,56 @@ def blocking(
         return self.loop.wait(partial(getattr(self.inner, verb.__name__), *args, **kwargs))
 
     return call
+
+
+class Opening(AbstractContextManager[Face]):
+    """What `open` returns: not a memory yet."""
+
+    def __init__(self, lifetime: AbstractContextManager[Face]) -> None:
+        self._lifetime = ExitStack()
+        self._enter = partial(self._lifetime.enter_context, lifetime)
+
+    def __enter__(self) -> Face:
+        face = self._enter()
+        face.closing = self._lifetime.close
+        return face
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, place: TracebackType | None
+    ) -> bool:
+        return bool(self._lifetime.__exit__(kind, error, place))
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise NotOpenError(
+            "This memory is not open yet: use `with BlockingMemory.open(…) as memory`, or `memory = BlockingMemory.connect(…)`."
+        )
+
+
+def opening(lifetime: Callable[P, Generator[Face]]) -> Callable[P, Opening[Face]]:
+    """Makes a function that yields a memory one that opens it."""
+    made = contextmanager(lifetime)
+
+    @wraps(lifetime)
+    def open_(*args: P.args, **kwargs: P.kwargs) -> Opening[Face]:
+        return Opening(made(*args, **kwargs))
+
+    return open_
+
+
+def connecting(
+    open_: Callable[Concatenate[Owner, P], Opening[Face]], like: Callable[..., object]
+) -> Callable[Concatenate[Owner, P], Face]:
+    """The same without a `with` block."""
+    function = plain_function(open_)
+
+    @wraps(function)
+    def connect(owner: Owner, *args: P.args, **kwargs: P.kwargs) -> Face:
+        return function(owner, *args, **kwargs).__enter__()
+
+    connect.__doc__ = like.__doc__
+    return connect
 
 
 def described_as(verb: Callable[..., object]) -> Callable[[Callable[P, R]], Callable[P, R]]:
@@ -216,7 +278,7 @@ class BlockingMemory(MemoryVerbs[Memory]):
     """
 
     @classmethod
-    @contextmanager
+    @opening
     @described_as(Memory.open)
     def open(
         cls,
@@ -233,7 +295,7 @@ class BlockingMemory(MemoryVerbs[Memory]):
         clock: Clock | None = None,
         tiers: Sequence[Tier] = (),
     ) -> "Generator[BlockingMemory]":
-        opening = Memory.open(
+        memory = Memory.open(
             url,
             sessions=sessions,
             vectors=vectors,
@@ -246,12 +308,18 @@ class BlockingMemory(MemoryVerbs[Memory]):
             clock=clock,
             tiers=tiers,
         )
-        with start_blocking_portal() as portal, portal.wrap_async_context_manager(opening) as memory:
-            loop = Loop(portal)
-            try:
-                yield cls(memory, loop)
-            finally:
-                loop.closed = True
+        with (
+            start_blocking_portal() as portal,
+            portal.wrap_async_context_manager(memory) as opened,
+            Loop(portal) as loop,
+        ):
+            yield cls(opened, loop)
+
+    connect = classmethod(connecting(open, Memory.connect))  # noqa: A003 - the method above
+
+    @described_as(Memory.close)
+    def close(self) -> None:
+        self.closing()
 
     @property
     def settings(self) -> Settings:

@@ -10,6 +10,7 @@ PagefileError
 │   └── HandleNotFoundError
 │       └── PagePurgedError
 ├── ClosedError
+│   └── NotOpenError (AttributeError)
 ├── AccessError
 │   └── UnauthorizedError
 ├── TooManyRequestsError
@@ -100,6 +101,12 @@ class ClosedError(PagefileError):
     """This memory is closed: use it inside `async with Memory.open(…)`."""
 
     code = "closed"
+
+
+class NotOpenError(ClosedError, AttributeError):
+    """This memory is not open yet: use `async with Memory.open(…) as memory`, or `memory = await Memory.connect(…)`."""
+
+    code = "not-open"
 
 
 class AccessError(PagefileError):

@@ -18,6 +18,8 @@ ROUTES = {verb.method.__qualname__: f"{verb.http_method} {verb.path}" for verb i
 #: Verbs without a route.
 LEFT_OUT: dict[str, str] = {
     "Memory.open": "the service opens it when it starts",
+    "Memory.connect": "the service opens it when it starts",
+    "Memory.close": "the service closes it when it stops",
     "Memory.conversation": "makes a handle and asks nothing",
     "Memory.settings": "may hold secrets of whoever runs the service; what others may know of them is in `describe`",
     "Memory.rebuild": "works on every tenant for as long as it takes: an operator's command, `pagefile rebuild`",
@@ -33,7 +35,7 @@ UNNAMED: dict[str, dict[str, str]] = {
     "context": {"run": "names a workspace, which lives in the agent's process"},
 }
 #: What only a client has.
-CLIENTS_OWN: dict[str, set[str]] = {"Client": {"close"}, "ClientConversation": {"stream_chat"}}
+CLIENTS_OWN: dict[str, set[str]] = {"Client": set(), "ClientConversation": {"stream_chat"}}
 
 VERBS = [
     (f"{there.__name__}.{name}", there, here, name)
@@ -70,14 +72,14 @@ def test_the_client_has_the_same_verbs(full_name, there, here, name):
     unnamed = UNNAMED.get(name, {})
     ours = [one for one in parameters(public(there)[name]) if one[0] not in unnamed]
     assert ours == parameters(public(here)[name])
-    if name not in {"conversation", "describe", "scope"}:
+    if name not in {"close", "conversation", "describe", "scope"}:
         assert inspect.getdoc(getattr(there, name)) == inspect.getdoc(getattr(here, name))
 
 
 @pytest.mark.parametrize(
     ("there", "here", "own"),
     [
-        (Client, BlockingClient, {"close", "open", "inner", "loop"}),
+        (Client, BlockingClient, {"close", "connect", "open", "inner", "loop"}),
         (ClientConversation, BlockingClientConversation, set()),
     ],
 )

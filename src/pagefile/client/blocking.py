@@ -1,15 +1,23 @@
 """`BlockingClient`: the same client for callers without an event loop, and no logic of its own."""
 
 from collections.abc import Generator, Iterable
-from contextlib import contextmanager
 from functools import partial
 
 import httpx
 from anyio.from_thread import start_blocking_portal
 
-from pagefile.blocking import ConversationVerbs, Loop, MemoryVerbs, blocking, described_as
+from pagefile.blocking import (
+    ConversationVerbs,
+    Loop,
+    MemoryVerbs,
+    blocking,
+    connecting,
+    described_as,
+    opening,
+)
 from pagefile.client.conversation import ClientConversation
 from pagefile.client.remote import Client
+from pagefile.engine import Memory
 from pagefile.engine.drafts import StepLike
 from pagefile.records import Scope
 from pagefile.wire.chat import ChatEvent
@@ -52,7 +60,7 @@ class BlockingClient(MemoryVerbs[Client]):
     """
 
     @classmethod
-    @contextmanager
+    @opening
     def open(
         cls,
         url: str,
@@ -64,12 +72,18 @@ class BlockingClient(MemoryVerbs[Client]):
     ) -> Generator["BlockingClient"]:
         """A client for the length of a `with` block; the arguments are those of `Client`."""
         client = Client(url, api_key=api_key, timeout_s=timeout_s, retries=retries, transport=transport)
-        with start_blocking_portal() as portal, portal.wrap_async_context_manager(client):
-            loop = Loop(portal)
-            try:
-                yield cls(client, loop)
-            finally:
-                loop.closed = True
+        with (
+            start_blocking_portal() as portal,
+            portal.wrap_async_context_manager(client),
+            Loop(portal) as loop,
+        ):
+            yield cls(client, loop)
+
+    connect = classmethod(connecting(open, Memory.connect))  # noqa: A003 - the method above
+
+    @described_as(Client.close)
+    def close(self) -> None:
+        self.closing()
 
     @described_as(Client.conversation)
     def conversation(

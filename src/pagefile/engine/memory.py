@@ -1,10 +1,10 @@
 """`Memory`: one open database, its tiers, and what concerns more than one conversation."""
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from os import PathLike
-from typing import cast
+from typing import Any, cast
 
 import anyio
 
@@ -15,6 +15,7 @@ from pagefile.engine.engine import Engine
 from pagefile.engine.explaining import found_call
 from pagefile.engine.fact_import import import_memory
 from pagefile.engine.kit import Kit
+from pagefile.engine.lifetime import connecting, opening
 from pagefile.engine.metering import NoMeter
 from pagefile.engine.owning import on_behalf
 from pagefile.engine.pages import load_text
@@ -75,12 +76,14 @@ from pagefile.tiers.page_text import checked_uuid
 class Memory:
     """Everything the agents ever saw, and the windows made from it.
 
-    Use it as `async with Memory.open("sqlite:///agent.db") as memory`.
+    Use it as `async with Memory.open("sqlite:///agent.db") as memory`, or as `memory = await Memory.connect(…)` with `close`.
     """
 
     def __init__(self, engine: Engine) -> None:
-        #: The store and the tiers, for the rooms that build on this one.
+        #: The store and the tiers, for the packages that build on this one.
         self.engine = engine
+        #: How it is closed.
+        self.closing: Callable[[], Coroutine[Any, Any, None]]
 
     @property
     def settings(self) -> Settings:
@@ -88,7 +91,7 @@ class Memory:
         return self.engine.settings
 
     @classmethod
-    @asynccontextmanager
+    @opening
     async def open(
         cls,
         url: str | None = None,
@@ -160,6 +163,12 @@ class Memory:
                     await own_model.close()
                 if embedding is not None and embedding is not embedder:
                     await embedding.close()
+
+    connect = classmethod(connecting(open))  # noqa: A003 - the method above
+
+    async def close(self) -> None:
+        """Finish the quick part of what is left, and close; from any task, and twice is the same as once."""
+        await self.closing()
 
     def conversation(
         self,

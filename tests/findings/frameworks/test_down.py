@@ -66,7 +66,7 @@ async def test_a_locked_database_costs_pydantic_ai_one_time_out(memory, database
 # -- F11: closing ------------------------------------------------------------------------------------------------------
 
 
-@still_open("frameworks-F11")
+@finding("frameworks-F11")
 def test_a_memory_is_closed_in_another_task(database):
     """The functions that start and stop a program may open and close a memory, each in a task of its own."""
 
@@ -81,7 +81,7 @@ def test_a_memory_is_closed_in_another_task(database):
     asyncio.run(program())
 
 
-@still_open("frameworks-F11")
+@finding("frameworks-F11")
 def test_a_memory_is_closed_in_another_cell(database):
     """A notebook may open a memory in one cell and close it in another."""
     opening = Memory.open(f"sqlite:///{database}")

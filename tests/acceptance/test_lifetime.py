@@ -1,0 +1,106 @@
+"""How long a memory is open: for a `with` block, or from `connect` to `close`, in whatever task."""
+
+import asyncio
+import threading
+
+import pytest
+
+from pagefile import BlockingMemory, Memory
+from pagefile.errors import ClosedError, NotOpenError, SettingsError
+
+
+@pytest.fixture
+def url(tmp_path):
+    return f"sqlite:///{tmp_path}/kept.db"
+
+
+async def said(memory):
+    return [turn.user for turn in await memory.conversation("chat").turns()]
+
+
+async def test_a_memory_is_connected_and_closed(url):
+    """Without a `with` block; what was recorded is there the next time."""
+    memory = await Memory.connect(url)
+    await memory.conversation("chat").record("hello", "hi")
+    await memory.close()
+    await memory.close()
+    with pytest.raises(ClosedError):
+        await memory.conversations()
+    again = await Memory.connect(url)
+    assert ["hello"] == await said(again)
+    await again.close()
+
+
+async def test_it_is_closed_from_another_task(url):
+    """As by a fixture or an exit stack, also where the one that opened it is long gone."""
+    memory = await asyncio.ensure_future(Memory.connect(url))
+    await asyncio.ensure_future(memory.close())
+    with pytest.raises(ClosedError):
+        await memory.conversations()
+
+
+async def test_a_block_may_be_left_early(url):
+    """`close` inside the block closes it, and the end of the block finds nothing to do."""
+    async with Memory.open(url) as memory:
+        await memory.close()
+        with pytest.raises(ClosedError):
+            await memory.conversations()
+
+
+async def test_what_cannot_be_opened_says_so(tmp_path):
+    """The error is the one of opening it, and no task stays behind."""
+    before = asyncio.all_tasks()
+    for opened in (
+        Memory.connect(f"sqlite:///{tmp_path}"),
+        Memory.open(f"sqlite:///{tmp_path}").__aenter__(),
+    ):
+        with pytest.raises(SettingsError, match="is a directory"):
+            await opened
+    assert before == asyncio.all_tasks()
+
+
+async def test_a_caller_who_is_cancelled_leaves_nothing_open(url):
+    """Neither a task nor a lock on the file."""
+    before = asyncio.all_tasks()
+    opening = asyncio.ensure_future(Memory.connect(url))
+    await asyncio.sleep(0)
+    opening.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await opening
+    await asyncio.wait(asyncio.all_tasks() - before, timeout=10) if asyncio.all_tasks() - before else None
+    assert before == asyncio.all_tasks()
+    async with Memory.open(url) as memory:
+        assert [] == await said(memory)
+
+
+async def test_an_error_in_the_block_is_the_callers(url):
+    """It is neither wrapped nor swallowed."""
+    with pytest.raises(KeyError, match="mine"):
+        async with Memory.open(url):
+            raise KeyError("mine")
+
+
+async def test_a_forgotten_with_is_explained(url):
+    """`open` gives no memory yet, and says how to get one."""
+    opening = Memory.open(url)
+    with pytest.raises(NotOpenError, match=r"async with Memory.open.*await Memory.connect"):
+        opening.conversation("chat")
+    with pytest.raises(NotOpenError, match=r"async with Memory.open"):
+        await opening
+    assert not hasattr(opening, "conversation")
+
+
+def test_the_blocking_face_does_the_same(url):
+    """Connected in one thread, closed in another."""
+    memory = BlockingMemory.connect(url)
+    memory.conversation("chat").record("hello", "hi")
+    closing = threading.Thread(target=memory.close)
+    closing.start()
+    closing.join()
+    memory.close()
+    with pytest.raises(ClosedError):
+        memory.conversations()
+    with BlockingMemory.open(url) as again:
+        assert ["hello"] == [turn.user for turn in again.conversation("chat").turns()]
+    with pytest.raises(NotOpenError, match=r"with BlockingMemory.open.*BlockingMemory.connect"):
+        BlockingMemory.open(url).conversation("chat")
