@@ -120,6 +120,7 @@ class Verb(Generic[P, R]):
         status: int = 200,
         changes: bool = False,
         name: str | None = None,
+        about: str | None = None,
         remark: str = "",
     ) -> None:
         self.method = method
@@ -131,6 +132,7 @@ class Verb(Generic[P, R]):
         self.changes = changes
         #: The operation's id: what generated clients call it.
         self.name = name or method.__name__
+        self._about = about
         self._remark = remark
         #: Whether a request for it names a conversation.
         self.of_conversation = getattr(Conversation, method.__name__, None) is method
@@ -150,8 +152,8 @@ class Verb(Generic[P, R]):
 
     @property
     def description(self) -> str:
-        """What it does, for readers of the HTTP reference."""
-        summary = " ".join((self.method.__doc__ or "").split("\n\n")[0].split())
+        """What it does, for readers of the HTTP reference: the method's first sentence, unless that speaks of Python."""
+        summary = self._about or " ".join((self.method.__doc__ or "").split("\n\n")[0].split())
         return f"{summary}\n\n{self._remark}" if self._remark else summary
 
     def arguments(self, asked: BaseModel) -> dict[str, Any]:
@@ -174,6 +176,8 @@ def _given(field: str, value: Any) -> Any:
         return [step.model_dump() for step in cast("Sequence[StepBody]", value)]
     return value
 
+
+_NOT_THERE = "404 where the conversation was never used, or belongs to another user."
 
 # -- a conversation ----------------------------------------------------------------------------------------------------
 
@@ -238,14 +242,16 @@ HEAD = Verb(
     "GET /v1/conversations/conversation",
     ConversationParams,
     ConversationOut,
-    remark="404 where the conversation was never used, or belongs to another user.",
+    about="One conversation in one row.",
+    remark=_NOT_THERE,
 )
 SESSION = Verb(
     Conversation.session,
     "GET /v1/session",
     ConversationParams,
     SessionOut,
-    remark="404 where the conversation was never used, or belongs to another user.",
+    about="The session value of a conversation.",
+    remark=_NOT_THERE,
 )
 CHECKPOINTS = Verb(Conversation.checkpoints, "GET /v1/checkpoints", CheckpointsParams, Page[CheckpointOut])
 CALLS = Verb(Conversation.calls, "GET /v1/calls", CallsParams, Page[CallOut])
@@ -259,7 +265,14 @@ CONVERSATIONS = Verb(
     Memory.conversations, "GET /v1/conversations", ConversationsParams, Page[ConversationOut]
 )
 TURNS = Verb(Memory.turns, "GET /v1/turns/done", DoneTurnsParams, Page[TurnOut], name="done_turns")
-RECALL = Verb(Memory.recall, "POST /v1/recall", AskRecall, Page[HitOut])
+RECALL = Verb(
+    Memory.recall,
+    "POST /v1/recall",
+    AskRecall,
+    Page[HitOut],
+    about="Past turns of a conversation, or of all conversations of a user, that answer the query, best first, each with its "
+    "neighbours.",
+)
 REMEMBER = Verb(Memory.remember, "POST /v1/facts", RememberFact, FactOut, status=201, changes=True)
 FACTS = Verb(Memory.facts, "GET /v1/facts", FactsParams, Page[FactOut])
 RETRACT = Verb(Memory.retract, "POST /v1/facts/retract", RetractFact, FactOut, changes=True)
@@ -267,18 +280,30 @@ FACT_REVISIONS = Verb(
     Memory.fact_revisions, "GET /v1/facts/revisions", FactRevisionsParams, Page[RevisionOut]
 )
 UNDO = Verb(Memory.undo, "POST /v1/facts/undo", UndoFacts, RevisionOut, changes=True)
-IMPORT_FACTS = Verb(Memory.import_facts, "POST /v1/facts/import", ImportFacts, ImportedFactsOut, changes=True)
-CALL = Verb(
-    Memory.call,
-    "GET /v1/calls/call",
-    CallParams,
-    CallOut,
-    remark="404 where it is no longer kept, or belongs to another user.",
+IMPORT_FACTS = Verb(
+    Memory.import_facts,
+    "POST /v1/facts/import",
+    ImportFacts,
+    ImportedFactsOut,
+    changes=True,
+    about="Remember the facts and the profile of a deer-flow memory.json; a second time changes nothing.",
 )
-PAGE = Verb(Memory.page, "GET /v1/pages/page", PageParams, PageOut)
+PAGE = Verb(
+    Memory.page,
+    "GET /v1/pages/page",
+    PageParams,
+    PageOut,
+    about="What is known of an archived tool result without its text, even when that was purged.",
+)
 PAGES = Verb(Memory.pages, "GET /v1/pages", PagesParams, Page[PageOut])
 PEEK = Verb(Memory.peek, "GET /v1/pages/text", PeekParams, LoadOut)
-SEARCH = Verb(Memory.search_tool_history, "POST /v1/pages/search", SearchPages, Page[PageHitOut])
+SEARCH = Verb(
+    Memory.search_tool_history,
+    "POST /v1/pages/search",
+    SearchPages,
+    Page[PageHitOut],
+    about="Archived tool results that answer a query, best first, each with its best passage.",
+)
 PURGE = Verb(Memory.purge, "POST /v1/pages/purge", PurgePages, PurgeOut, changes=True)
 SETTLE = Verb(
     Memory.settle,
