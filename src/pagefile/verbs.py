@@ -288,6 +288,14 @@ IMPORT_FACTS = Verb(
     changes=True,
     about="Remember the facts and the profile of a deer-flow memory.json; a second time changes nothing.",
 )
+CALL = Verb(
+    Memory.call,
+    "GET /v1/calls/call",
+    CallParams,
+    CallOut,
+    about="One recorded call by its id; it says of which conversation it is.",
+    remark="404 where it is no longer kept, or belongs to another user.",
+)
 PAGE = Verb(
     Memory.page,
     "GET /v1/pages/page",
