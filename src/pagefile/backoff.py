@@ -21,11 +21,23 @@ class Backoff:
         """How long until the next trial; 0 when it may begin now."""
         return max(0.0, self._until - self._now())
 
+    @property
+    def failing(self) -> bool:
+        """Whether nothing worked since the last failure."""
+        return bool(self._rest_s)
+
     def failed(self) -> None:
         """A trial failed. Of several that fail during one rest, the first one counts."""
-        if self.left_s:
-            return
+        if not self.left_s:
+            self.lengthen()
+
+    def lengthen(self) -> None:
+        """Rest twice as long as the last time."""
         self._rest_s = min(self._longest_s, 2 * self._rest_s or self._first_s)
+        self.repeat()
+
+    def repeat(self) -> None:
+        """Rest as long as the last time, while a trial is under way."""
         self._until = self._now() + self._rest_s
 
     def succeeded(self) -> None:

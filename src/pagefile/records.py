@@ -18,6 +18,8 @@ Outcome = Literal["stored", "duplicate", "superseded"]
 
 DEFAULT_TENANT = "default"
 MAX_ID_CHARS = 255
+#: The largest whole number that every database and every JSON reader keeps exactly.
+MAX_INT = 2**53 - 1
 #: The `query` of a checkpoint's row in `ai_message`, as document 001 has it.
 CHECKPOINT_QUERY = "[MEMORY_CHECKPOINT]"
 #: The `query` of a reset's row.

@@ -425,11 +425,11 @@ def test_a_command_waits_for_a_slow_embedder(monkeypatch: pytest.MonkeyPatch):
     """It ends with its answer, so that it can; a service goes on without, and what was set holds for both."""
     seen: list[float] = []
 
-    def looked(settings: Settings, *_: object) -> list[object]:
+    def looked(settings: Settings, *_: object, **__: object) -> list[object]:
         seen.append(settings.embedder.patience_s)
         return []
 
-    monkeypatch.setattr("pagefile.cli.recall.run", looked)
+    monkeypatch.setattr("pagefile.cli.invocation.run", looked)
     assert 3 == pagefile("recall", "x", "-c", "c").code
     usual = pagefile("config", "--json").json["settings"]["embedder.patience_s"]
     assert {"value": 1.0, "from": "default"} == usual
@@ -490,10 +490,10 @@ def test_errors_are_1_and_one_line():
 def test_interrupted_is_130(monkeypatch: pytest.MonkeyPatch):
     """Ctrl-C while something runs leaves a word, no traceback."""
 
-    def interrupted(*_: object) -> None:
+    def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("pagefile.cli.conversations.run", interrupted)
+    monkeypatch.setattr("pagefile.cli.invocation.run", interrupted)
     said = pagefile("show")
     assert (130, "", "Interrupted.\n") == (said.code, said.out, said.err)
 

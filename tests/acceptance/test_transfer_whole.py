@@ -7,12 +7,11 @@ from datetime import timedelta
 import pytest
 
 from pagefile import BlockingMemory, ConflictError, Memory, NotFoundError, Settings, TransferError
-from pagefile.engine.transfer_lines import FORMAT
+from pagefile.engine.export_lines import FORMAT, LINE
 from pagefile.engine.verifying import verify
 from pagefile.records import Scope
 from pagefile.settings import ArchiveSettings, MemorySettings
 from pagefile.testing import FakeClock
-from pagefile.wire.transfer import LINE
 from tests.integration.postgres.serving import fresh_url
 
 from .cli_calling import pagefile

@@ -33,10 +33,10 @@ READERS: dict[str, str] = {
     "engine/fact_import.py::_moment": IMPORTS,
     "engine/fact_import.py::read_memory": IMPORTS,
     "engine/moments.py::recorded_moment": OWN,
-    "engine/transfer_lines.py::_bytes": IMPORTS,
-    "engine/transfer_lines.py::_item": IMPORTS,
-    "engine/transfer_lines.py::_moment": IMPORTS,
-    "engine/transfer_lines.py::_parsed": IMPORTS,
+    "engine/export_lines.py::_decoded": IMPORTS,
+    "engine/transfer_lines.py::Reader.read": IMPORTS,
+    "engine/transfer_lines.py::_check_header": IMPORTS,
+    "inspector/demo/data.py::read": OWN,
     "inspector/reader.py::words": OWN,
     "integrations/claude_agent/transcript.py::Transcript._take": "tests/integration/claude/test_transcript.py",
     "integrations/langgraph/speaking.py::_call": STREAMS,
@@ -45,6 +45,7 @@ READERS: dict[str, str] = {
     "integrations/moving/taking.py::read_dump": DUMPS,
     "integrations/recorder.py::as_json": MESSAGES,
     "models/extractors.py::_parsed": STREAMS,
+    "schema.py::moment_from": FILES,
     "service/binding.py::is_loopback": FILES,
     "service/chatting.py::_arguments": STREAMS,
     "service/inspector_door.py::_Explained._explain": OWN,
@@ -81,8 +82,6 @@ READERS: dict[str, str] = {
     "tiers/workspace/results.py::_read_text": RESULTS,
     "window/models.py::known_models": OWN,
     "window/parts.py::parts_from": OWN,
-    "wire/texts.py::_given_as_text": FILES,
-    "wire/transfer.py::ItemLine._whole_rows": "tests/acceptance/test_transfer_items.py",
 }
 
 

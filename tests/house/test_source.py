@@ -61,6 +61,8 @@ HIDDEN_IMPORTS: dict[str, str] = {
     "bench/service.py::_serving": "the extra service, which nobody needs who measures something else",
     "bench/short_term.py::_Bench._beside_bare": "the extra postgres, and half a second that no other command needs",
     "bench/short_term.py::_Bench._session": "the extra redis, which nobody needs who has no such cache",
+    "engine/memory.py::Memory.export": "pydantic and its shapes, a fifth of a second for whoever moves nothing",
+    "engine/memory.py::Memory.import_": "the same, for the way in",
     "stores/upgrading.py::server_schema": "the extra postgres, which nobody needs who has a file",
     "cli/serve.py::_server": "the extra service, and half a second that no other command needs",
     "cli/serve.py::_checked": "the extra service, which is there once the server is",

@@ -7,10 +7,10 @@ import typer
 
 from pagefile.cli.archive_tables import Totals, show_hits, show_page, show_pages, show_purged, totals_json
 from pagefile.cli.asking import ask
+from pagefile.cli.invocation import Invocation, command
 from pagefile.cli.measures import size, span
-from pagefile.cli.opening import loaded, run, whose
-from pagefile.cli.options import AsJson, ConfigFile, Db, Full, Tenant
-from pagefile.cli.output import nothing, print_json, say
+from pagefile.cli.opening import whose
+from pagefile.cli.options import Full
 from pagefile.cli.pages import every_page, everybody, page_named
 from pagefile.cli.purging import Wish
 from pagefile.engine import Memory
@@ -33,43 +33,38 @@ def archive() -> None:
 
 
 @app.command("ls")
+@command()
 def list_pages(
-    ctx: typer.Context,
+    cli: Invocation,
     *,
     user_id: User = None,
     conversation: InConversation = None,
     limit: Annotated[int, typer.Option(min=1, help="How many of the newest to show.")] = 20,
-    tenant: Tenant = None,
-    as_json: AsJson = False,
-    db: Db = None,
-    config: ConfigFile = None,
 ) -> None:
     """List the archived pages, newest first, and what they take on disk."""
 
     async def work(memory: Memory) -> tuple[list[Page], Totals]:
         newest: list[Page] = []
         totals = Totals()
-        async for page in every_page(memory, user_id=user_id, conversation=conversation, tenant=tenant):
+        async for page in every_page(memory, user_id=user_id, conversation=conversation, tenant=cli.tenant):
             totals.add(page)
             if len(newest) < limit:
                 newest.append(page)
         return newest, totals
 
-    pages, totals = run(loaded(ctx, db, config).settings, work)
-    if as_json:
-        print_json({"pages": pages, "more": totals.pages > len(pages), "totals": totals_json(totals)})
-    if not pages:
-        raise nothing(
-            "There are no archived pages here: a tool result longer than `archive.threshold` becomes one.",
-            as_json=False,
-        )
-    if not as_json:
-        show_pages(pages, totals)
+    pages, totals = cli.run(work)
+    cli.answer(
+        {"pages": pages, "more": totals.pages > len(pages), "totals": totals_json(totals)},
+        lambda: show_pages(pages, totals),
+        found=pages,
+        missing="There are no archived pages here: a tool result longer than `archive.threshold` becomes one.",
+    )
 
 
 @app.command()
+@command()
 def show(
-    ctx: typer.Context,
+    cli: Invocation,
     uuid: Uuid,
     *,
     query: Annotated[str | None, typer.Option(help="Print the passages that answer this.")] = None,
@@ -78,10 +73,6 @@ def show(
         int | None, typer.Option(min=1, help="Print so many characters; with --query, so many tokens.")
     ] = None,
     full: Annotated[bool, typer.Option("--full", help="Print the whole text.")] = False,
-    tenant: Tenant = None,
-    as_json: AsJson = False,
-    db: Db = None,
-    config: ConfigFile = None,
 ) -> None:
     """Show a page: where it came from, what is in it; its text when asked for."""
     parts = (query, offset, limit)
@@ -91,7 +82,7 @@ def show(
         raise typer.BadParameter("give --query or --offset: passages are found wherever they stand")
 
     async def work(memory: Memory) -> tuple[Page, str | None]:
-        page = await page_named(memory, uuid, tenant)
+        page = await page_named(memory, uuid, cli.tenant)
         if not full and parts == (None, None, None):
             return page, None
         text = await load_text(
@@ -99,17 +90,16 @@ def show(
         )
         return page, text
 
-    page, text = run(loaded(ctx, db, config).settings, work)
-    if as_json:
-        print_json({"page": page, "text": text})
-        return
+    page, text = cli.run(work)
     end = 0 if text is None or query is not None else (offset or 0) + len(text)
-    show_page(page, text, more_from=end if 0 < end < page.length else None)
+    more_from = end if 0 < end < page.length else None
+    cli.answer({"page": page, "text": text}, lambda: show_page(page, text, more_from=more_from))
 
 
 @app.command()
+@command()
 def search(
-    ctx: typer.Context,
+    cli: Invocation,
     query: Annotated[str, typer.Argument(help="What is asked for.")],
     *,
     user_id: Annotated[
@@ -121,10 +111,6 @@ def search(
     ] = None,
     limit: Annotated[int, typer.Option(min=1, help="How many to find.")] = 5,
     full: Full = False,
-    tenant: Tenant = None,
-    as_json: AsJson = False,
-    db: Db = None,
-    config: ConfigFile = None,
 ) -> None:
     """Find archived pages, best first, each with its best passage and where that stands."""
     if not query.strip():
@@ -134,22 +120,21 @@ def search(
 
     async def work(memory: Memory) -> list[PageHit]:
         if conversation is None:
-            return await memory.search_tool_history(query, user_id=user_id or "", tenant=tenant, limit=limit)
-        chat = await whose(memory, conversation, user_id, tenant)
+            return await memory.search_tool_history(
+                query, user_id=user_id or "", tenant=cli.tenant, limit=limit
+            )
+        chat = await whose(memory, conversation, user_id, cli.tenant)
         return await chat.search_tool_history(query, limit, here=user_id is None)
 
-    hits = run(loaded(ctx, db, config).settings, work)
-    if not hits:
-        raise nothing(f"No archived page here answers {query!r}.", as_json=as_json)
-    if as_json:
-        print_json(hits)
-        return
-    show_hits(hits, full=full)
+    hits = cli.run(work)
+    missing = f"No archived page here answers {query!r}."
+    cli.answer(hits, lambda: show_hits(hits, full=full), found=hits, missing=missing)
 
 
 @app.command()
+@command()
 def purge(
-    ctx: typer.Context,
+    cli: Invocation,
     *,
     uuids: Annotated[list[str] | None, typer.Option("--uuid", help="This page; may be given again.")] = None,
     older_than: Annotated[
@@ -163,66 +148,39 @@ def purge(
     ] = None,
     user_id: User = None,
     conversation: InConversation = None,
-    tenant: Tenant = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
-    as_json: AsJson = False,
-    db: Db = None,
-    config: ConfigFile = None,
 ) -> None:
     """Remove the texts of archived pages; what they were stays as a tombstone, pinned pages stay whole."""
-    wish = Wish(uuids, older_than, max_bytes, user_id, conversation, tenant)
+    wish = Wish(uuids, older_than, max_bytes, user_id, conversation, cli.tenant)
     if not wish.conditions:
         raise typer.BadParameter("say what to purge: --uuid, --older-than or --max-bytes")
-    settings = loaded(ctx, db, config).settings
-    wish = run(settings, wish.checked)
+    wish = cli.run(wish.checked)
     if not yes:
         ask(f"purge the text of {wish.words} for good", otherwise="nothing was purged.")
-    gone, freed = run(settings, wish.done)
-    if as_json:
-        print_json({"purged": gone, "bytes_freed": freed})
-    if not gone:
-        raise nothing(f"There was nothing to purge: {wish.words}.", as_json=False)
-    if not as_json:
-        show_purged(gone, freed)
+    gone, freed = cli.run(wish.done)
+    cli.answer(
+        {"purged": gone, "bytes_freed": freed},
+        lambda: show_purged(gone, freed),
+        found=gone,
+        missing=f"There was nothing to purge: {wish.words}.",
+    )
 
 
 @app.command()
-def pin(
-    ctx: typer.Context,
-    uuid: Uuid,
-    *,
-    tenant: Tenant = None,
-    as_json: AsJson = False,
-    db: Db = None,
-    config: ConfigFile = None,
-) -> None:
+@command()
+def pin(cli: Invocation, uuid: Uuid) -> None:
     """Keep a page in every window of its conversation and out of every purge."""
-    page = run(
-        loaded(ctx, db, config).settings,
-        lambda memory: memory.engine.tier(Archive).pin(everybody(tenant), uuid, pinned=True),
-    )
-    if as_json:
-        print_json(page)
-    else:
-        say(f"Pinned {page.uuid}: it stays in the window and is never purged.")
+    page = _with_pin(cli, uuid, pinned=True)
+    cli.answer(page, f"Pinned {page.uuid}: it stays in the window and is never purged.")
 
 
 @app.command()
-def unpin(
-    ctx: typer.Context,
-    uuid: Uuid,
-    *,
-    tenant: Tenant = None,
-    as_json: AsJson = False,
-    db: Db = None,
-    config: ConfigFile = None,
-) -> None:
+@command()
+def unpin(cli: Invocation, uuid: Uuid) -> None:
     """Treat a page like any other again."""
-    page = run(
-        loaded(ctx, db, config).settings,
-        lambda memory: memory.engine.tier(Archive).pin(everybody(tenant), uuid, pinned=False),
-    )
-    if as_json:
-        print_json(page)
-    else:
-        say(f"Unpinned {page.uuid}.")
+    page = _with_pin(cli, uuid, pinned=False)
+    cli.answer(page, f"Unpinned {page.uuid}.")
+
+
+def _with_pin(cli: Invocation, uuid: str, *, pinned: bool) -> Page:
+    return cli.run(lambda memory: memory.engine.tier(Archive).pin(everybody(cli.tenant), uuid, pinned=pinned))

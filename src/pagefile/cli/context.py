@@ -6,9 +6,10 @@ from typing import Annotated
 
 import typer
 
-from pagefile.cli.opening import existing, loaded, run
-from pagefile.cli.options import AsJson, ConfigFile, Db, Full, Tenant, UserId
-from pagefile.cli.output import bar, clipped, number, print_json, print_table, say, table, visible, warn
+from pagefile.cli.invocation import Invocation, command
+from pagefile.cli.opening import existing, run
+from pagefile.cli.options import Full, UserId
+from pagefile.cli.output import bar, clipped, number, print_table, say, table, visible, warn
 from pagefile.engine import Memory
 from pagefile.window.candidates import Message
 from pagefile.window.parts import parts_json
@@ -18,8 +19,9 @@ from pagefile.window.receipt import Receipt, Verdict, Window
 _RUN = 6
 
 
+@command()
 def context(
-    ctx: typer.Context,
+    cli: Invocation,
     conversation: Annotated[str, typer.Argument(help="The conversation.")],
     query: Annotated[str | None, typer.Argument(help="What the user says next.")] = None,
     *,
@@ -38,10 +40,6 @@ def context(
     ] = None,
     user_id: UserId = None,
     full: Full = False,
-    tenant: Tenant = None,
-    as_json: AsJson = False,
-    db: Db = None,
-    config: ConfigFile = None,
 ) -> None:
     """Print the window for the next model call and its receipt. Nothing is written."""
     said: dict[str, object] = {
@@ -53,7 +51,7 @@ def context(
     }
 
     async def work(memory: Memory) -> Window:
-        chat = await existing(memory, conversation, user_id, tenant)
+        chat = await existing(memory, conversation, user_id, cli.tenant)
         return await chat.context(
             query,
             window_tokens=window_tokens,
@@ -63,10 +61,11 @@ def context(
             load=load or (),
         )
 
-    window = run(loaded(ctx, db, config, said).settings, work)
-    if as_json:
-        print_json(_window_json(window))
-        return
+    window = run(cli.loaded(said).settings, work)
+    cli.answer(_window_json(window), lambda: _show(window, full=full))
+
+
+def _show(window: Window, *, full: bool) -> None:
     show_messages(window.messages, full=full)
     show_receipt(window.receipt, full=full)
     _show_totals(window)

@@ -6,16 +6,15 @@ from typing import Annotated
 
 import typer
 
+from pagefile.cli.invocation import Invocation, command
 from pagefile.cli.measures import when
-from pagefile.cli.opening import existing, loaded, run, whose
-from pagefile.cli.options import AsJson, ConfigFile, Db, Full, Tenant, UserId
+from pagefile.cli.opening import existing, whose
+from pagefile.cli.options import Full, UserId
 from pagefile.cli.output import (
     clipped,
     moment,
-    nothing,
     number,
     plural,
-    print_json,
     print_table,
     say,
     table,
@@ -27,8 +26,9 @@ from pagefile.records import Checkpoint, Head, Listing, Turn
 _LIMIT = 20
 
 
+@command()
 def record(
-    ctx: typer.Context,
+    cli: Invocation,
     conversation: Annotated[
         str, typer.Argument(help="The conversation's id; it begins with its first turn.")
     ],
@@ -47,28 +47,23 @@ def record(
             help="When it was said, now unless given (UTC unless it says otherwise).",
         ),
     ] = None,
-    tenant: Tenant = None,
-    as_json: AsJson = False,
-    db: Db = None,
-    config: ConfigFile = None,
 ) -> None:
     """Write one turn; when this returns, it is on disk."""
 
     async def work(memory: Memory) -> Turn:
-        chat = await whose(memory, conversation, user_id, tenant)
+        chat = await whose(memory, conversation, user_id, cli.tenant)
         return await chat.record(user, assistant, id=turn_id, at=at)
 
-    turn = run(loaded(ctx, db, config).settings, work, must_exist=False)
-    if as_json:
-        print_json(turn)
-    else:
-        say(
-            f"Recorded turn {turn.seq} of {clipped(conversation)}: {plural(turn.tokens, 'token')}, id {visible(turn.id)}"
-        )
+    turn = cli.run(work, must_exist=False)
+    cli.answer(
+        turn,
+        f"Recorded turn {turn.seq} of {clipped(conversation)}: {plural(turn.tokens, 'token')}, id {visible(turn.id)}",
+    )
 
 
+@command()
 def show(
-    ctx: typer.Context,
+    cli: Invocation,
     conversation: Annotated[
         str | None, typer.Argument(help="A conversation; without one, all are listed.")
     ] = None,
@@ -76,44 +71,33 @@ def show(
     user_id: UserId = None,
     limit: Annotated[int, typer.Option(min=1, help="How many of the newest to show.")] = _LIMIT,
     full: Full = False,
-    tenant: Tenant = None,
-    as_json: AsJson = False,
-    db: Db = None,
-    config: ConfigFile = None,
 ) -> None:
     """List the conversations, or show one: its turns and its checkpoints."""
-    settings = loaded(ctx, db, config).settings
     if conversation is None:
-        heads = run(
-            settings, lambda memory: memory.conversations(user_id=user_id, tenant=tenant, limit=limit)
-        )
-        _show_heads(heads, as_json=as_json)
+        heads = cli.run(lambda memory: memory.conversations(user_id=user_id, tenant=cli.tenant, limit=limit))
+        missing = "There are no conversations here yet: `pagefile record` writes a turn."
+        cli.answer(heads, lambda: _show_heads(heads), found=heads, missing=missing)
         return
 
     async def work(memory: Memory) -> tuple[Listing[Turn], Listing[Checkpoint], bool]:
-        chat = await existing(memory, conversation, user_id, tenant)
+        chat = await existing(memory, conversation, user_id, cli.tenant)
         turns = await chat.turns(limit=limit + 1, newest=True)
         return Listing(turns[-limit:]), await chat.checkpoints(), len(turns) > limit
 
-    turns, checkpoints, more = run(settings, work)
-    if as_json:
-        print_json({"conversation": conversation, "turns": turns, "more": more, "checkpoints": checkpoints})
-        return
-    _show_turns(conversation, turns, full=full)
-    if more:
-        say(f"\nEarlier turns are there: --limit {limit * 10} shows more.")
-    if checkpoints:
-        _show_checkpoints(checkpoints, full=full)
+    turns, checkpoints, more = cli.run(work)
+
+    def shown() -> None:
+        _show_turns(conversation, turns, full=full)
+        if more:
+            say(f"\nEarlier turns are there: --limit {limit * 10} shows more.")
+        if checkpoints:
+            _show_checkpoints(checkpoints, full=full)
+
+    value = {"conversation": conversation, "turns": turns, "more": more, "checkpoints": checkpoints}
+    cli.answer(value, shown)
 
 
-def _show_heads(heads: Listing[Head], *, as_json: bool) -> None:
-    if not heads:
-        raise nothing(
-            "There are no conversations here yet: `pagefile record` writes a turn.", as_json=as_json
-        )
-    if as_json:
-        print_json(heads)
-        return
+def _show_heads(heads: Listing[Head]) -> None:
     made = table(
         "turns",
         "live tokens",

@@ -6,15 +6,14 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib import metadata
-from pathlib import Path
 from typing import Literal, cast
 
 import apsw
 import typer
 
-from pagefile.cli.opening import database_file, loaded, run
-from pagefile.cli.options import AsJson, ConfigFile, Db
-from pagefile.cli.output import number, plural, print_json, print_table, say, table, visible
+from pagefile.cli.invocation import Invocation, command
+from pagefile.cli.opening import database_file, run
+from pagefile.cli.output import number, plural, print_table, say, table, visible
 from pagefile.errors import PagefileError
 from pagefile.settings import Settings
 from pagefile.settings.sources import Loaded, shown
@@ -37,15 +36,12 @@ class Check:
     advice: str = ""
 
 
-def doctor(ctx: typer.Context, *, as_json: AsJson = False, db: Db = None, config: ConfigFile = None) -> None:
+@command(tenant=False)
+def doctor(cli: Invocation) -> None:
     """Look at the installation, the settings and the database; exit code 1 when something is broken."""
-    checks = [*_installation(), *_in_force(ctx, db, config), *_extras()]
+    checks = [*_installation(), *_in_force(cli), *_extras()]
     broken = [check for check in checks if check.state == "broken"]
-    if as_json:
-        print_json({"ok": not broken, "checks": checks})
-    else:
-        _show(checks)
-        say(f"\n{_summary(checks)}")
+    cli.answer({"ok": not broken, "checks": checks}, lambda: _show(checks))
     if broken:
         raise typer.Exit(1)
 
@@ -66,6 +62,7 @@ def _show(checks: list[Check]) -> None:
         text = visible(check.found) + (f"\n→ {visible(check.advice)}" if check.advice else "")
         made.add_row(check.state, check.name, text)
     print_table(made)
+    say(f"\n{_summary(checks)}")
 
 
 # -- what is looked at ---------------------------------------------------------------------------------------------------
@@ -79,9 +76,9 @@ def _installation() -> Iterator[Check]:
     yield Check("SQLite", "ok", f"{apsw.sqlite_lib_version()} (apsw {apsw.apsw_version()})")
 
 
-def _in_force(ctx: typer.Context, db: str | None, config: Path | None) -> Iterator[Check]:
+def _in_force(cli: Invocation) -> Iterator[Check]:
     try:
-        found = loaded(ctx, db, config)
+        found = cli.loaded()
     except PagefileError as error:
         yield Check("settings", "broken", str(error), "Mend the settings; then look again.")
         return

@@ -8,16 +8,15 @@ from rich.text import Text
 
 from pagefile.cli.context import show_messages, show_receipt
 from pagefile.cli.ids import LEAST_CHARS, telling_chars
-from pagefile.cli.opening import existing, loaded, run, whose
-from pagefile.cli.options import AsJson, ConfigFile, Db, Full, Tenant, UserId
+from pagefile.cli.invocation import Invocation, command
+from pagefile.cli.opening import existing, whose
+from pagefile.cli.options import Full, UserId
 from pagefile.cli.output import (
     bar,
     clipped,
     moment,
-    nothing,
     number,
     plain,
-    print_json,
     print_table,
     say,
     table,
@@ -45,35 +44,33 @@ CallId = Annotated[
 ]
 
 
+@command()
 def calls(
-    ctx: typer.Context,
+    cli: Invocation,
     conversation: Annotated[str, typer.Argument(help="The conversation.")],
     *,
     user_id: UserId = None,
     limit: Annotated[int, typer.Option(min=1, help="How many of the newest to show.")] = 20,
-    tenant: Tenant = None,
-    as_json: AsJson = False,
-    db: Db = None,
-    config: ConfigFile = None,
 ) -> None:
     """List the windows that were handed out lately, newest first."""
 
     async def work(memory: Memory) -> Listing[Call]:
         # A window may have been asked for before anything was written: then there are calls, and no conversation.
-        listed = await (await whose(memory, conversation, user_id, tenant)).calls(limit=limit)
+        listed = await (await whose(memory, conversation, user_id, cli.tenant)).calls(limit=limit)
         if not listed:
-            await existing(memory, conversation, user_id, tenant)
+            await existing(memory, conversation, user_id, cli.tenant)
         return listed
 
-    found = run(loaded(ctx, db, config).settings, work)
-    if not found:
-        raise nothing(
-            f"No window of {conversation!r} was recorded: `chat.context()` records one, unless calls_kept is 0.",
-            as_json=as_json,
-        )
-    if as_json:
-        print_json(found)
-        return
+    found = cli.run(work)
+    cli.answer(
+        found,
+        lambda: _show_calls(found, limit),
+        found=found,
+        missing=f"No window of {conversation!r} was recorded: `chat.context()` records one, unless calls_kept is 0.",
+    )
+
+
+def _show_calls(found: Listing[Call], limit: int) -> None:
     made = table("call", "made", "tokens", "of", "question", right=("tokens", "of"))
     chars = telling_chars([call.id for call in found])
     for call in found:
@@ -91,38 +88,37 @@ def calls(
     say(f"\npagefile explain {visible(found[0].id[:chars])}  shows what the model saw.")
 
 
+@command()
 def explain(
-    ctx: typer.Context,
+    cli: Invocation,
     call: CallId,
     *,
     messages: Annotated[
         bool, typer.Option("--messages", help="Print the messages as they were sent.")
     ] = False,
     full: Full = False,
-    tenant: Tenant = None,
-    as_json: AsJson = False,
-    db: Db = None,
-    config: ConfigFile = None,
 ) -> None:
     """Show what the model saw in a recorded call, and why. Nothing is written."""
 
     async def work(memory: Memory) -> Explanation:
-        one = await _named(memory, call, tenant)
+        one = await _named(memory, call, cli.tenant)
         return await (await _chat(memory, one)).explain(one.id)
 
-    found = run(loaded(ctx, db, config).settings, work)
-    if as_json:
-        print_json(_explanation_json(found))
-        return
-    _show_call(found.call)
-    if messages:
-        show_messages(found.messages, full=full)
-    show_receipt(found.receipt, full=full)
-    _show_bill(found)
+    found = cli.run(work)
+
+    def shown() -> None:
+        _show_call(found.call)
+        if messages:
+            show_messages(found.messages, full=full)
+        show_receipt(found.receipt, full=full)
+        _show_bill(found)
+
+    cli.answer(_explanation_json(found), shown)
 
 
+@command()
 def replay(
-    ctx: typer.Context,
+    cli: Invocation,
     call: CallId,
     *,
     changes: Annotated[
@@ -130,10 +126,6 @@ def replay(
         typer.Option("--set", metavar="NAME=VALUE", help="What is changed; may be given again."),
     ] = None,
     full: Full = False,
-    tenant: Tenant = None,
-    as_json: AsJson = False,
-    db: Db = None,
-    config: ConfigFile = None,
 ) -> None:
     """Make the window of a recorded call again with other settings, and show the difference. Nothing is written.
 
@@ -142,21 +134,11 @@ def replay(
     wanted = dict(_change(change) for change in changes or ())
 
     async def work(memory: Memory) -> Replay:
-        one = await _named(memory, call, tenant)
+        one = await _named(memory, call, cli.tenant)
         return await (await _chat(memory, one)).replay(one.id, **wanted)
 
-    found = run(loaded(ctx, db, config).settings, work)
-    if as_json:
-        print_json(_replay_json(found))
-        return
-    _show_call(found.call)
-    _show_exactness(exact=found.exact, why=found.why)
-    say(
-        "changed: "
-        + (", ".join(f"{name}={value}" for name, value in found.changes.items()) or "nothing")
-        + "\n"
-    )
-    _show_comparison(found.comparison, full=full)
+    found = cli.run(work)
+    cli.answer(_replay_json(found), lambda: _show_replay(found, full=full))
 
 
 async def _named(memory: Memory, name: str, tenant: str | None) -> Call:
@@ -209,6 +191,14 @@ def _show_call(call: Call) -> None:
     if call.query:
         say(f"Question: {clipped(call.query, 200)}")
     say()
+
+
+def _show_replay(found: Replay, *, full: bool) -> None:
+    _show_call(found.call)
+    _show_exactness(exact=found.exact, why=found.why)
+    changes = ", ".join(f"{name}={value}" for name, value in found.changes.items())
+    say(f"changed: {changes or 'nothing'}\n")
+    _show_comparison(found.comparison, full=full)
 
 
 def _show_bill(found: Explanation) -> None:

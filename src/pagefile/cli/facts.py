@@ -9,10 +9,9 @@ import typer
 from typer.core import TyperGroup
 
 from pagefile.cli.ids import begins, telling_chars
+from pagefile.cli.invocation import Invocation, command
 from pagefile.cli.measures import when
-from pagefile.cli.opening import loaded, run
-from pagefile.cli.options import AsJson, ConfigFile, Db, Tenant
-from pagefile.cli.output import clipped, moment, nothing, print_json, print_table, say, table, visible
+from pagefile.cli.output import clipped, moment, print_table, table, visible
 from pagefile.engine import Memory
 from pagefile.errors import NotFoundError, SettingsError
 from pagefile.records import Fact, Revision, Scope, checked_id
@@ -46,8 +45,9 @@ def facts() -> None:
     """List what is held about a user (`facts USER`), how it changed; undo, retract, import."""
 
 
+@command()
 def remember(
-    ctx: typer.Context,
+    cli: Invocation,
     text: Annotated[str, typer.Argument(help="The statement.")],
     *,
     user_id: Annotated[str, typer.Option(help="The user it is about.")],
@@ -62,34 +62,27 @@ def remember(
         ),
     ] = None,
     confidence: Annotated[float, typer.Option(min=0, max=1, help="How sure it is.")] = 1.0,
-    tenant: Tenant = None,
-    as_json: AsJson = False,
-    db: Db = None,
-    config: ConfigFile = None,
 ) -> None:
     """Write down a lasting statement about a user."""
-    fact = run(
-        loaded(ctx, db, config).settings,
+    fact = cli.run(
         lambda memory: memory.remember(
             text,
             user_id=user_id,
-            tenant=tenant,
+            tenant=cli.tenant,
             category=category,
             attribute=attribute,
             confidence=confidence,
         ),
         must_exist=False,
     )
-    if as_json:
-        print_json(fact)
-    else:
-        told = _TOLD[fact.outcome or "stored"]
-        say(f"{told} about {clipped(user_id)}: {clipped(fact.text)} (id {fact.id})")
+    told = _TOLD[fact.outcome or "stored"]
+    cli.answer(fact, f"{told} about {clipped(user_id)}: {clipped(fact.text)} (id {fact.id})")
 
 
 @app.command("list")
+@command()
 def list_facts(
-    ctx: typer.Context,
+    cli: Invocation,
     user_id: User,
     *,
     as_of: Annotated[
@@ -101,113 +94,67 @@ def list_facts(
         ),
     ] = None,
     history: Annotated[bool, typer.Option("--history", help="Superseded and retracted ones too.")] = False,
-    tenant: Tenant = None,
-    as_json: AsJson = False,
-    db: Db = None,
-    config: ConfigFile = None,
 ) -> None:
     """List what is held about a user, oldest first."""
-    found = run(
-        loaded(ctx, db, config).settings,
-        lambda memory: memory.facts(user_id, tenant, as_of=as_of, history=history),
+    found = cli.run(
+        lambda memory: memory.facts(user_id, cli.tenant, as_of=as_of, history=history),
     )
-    if not found:
-        raise nothing(
-            f"Nothing is held about {user_id!r}: `pagefile remember` writes a fact.", as_json=as_json
-        )
-    if as_json:
-        print_json(found)
-    else:
-        _show(found, history=history)
+    missing = f"Nothing is held about {user_id!r}: `pagefile remember` writes a fact."
+    cli.answer(found, lambda: _show(found, history=history), found=found, missing=missing)
 
 
 @app.command("revisions")
-def list_revisions(
-    ctx: typer.Context,
-    user_id: User,
-    *,
-    tenant: Tenant = None,
-    as_json: AsJson = False,
-    db: Db = None,
-    config: ConfigFile = None,
-) -> None:
+@command()
+def list_revisions(cli: Invocation, user_id: User) -> None:
     """List every change of what is held about a user, oldest first; `undo` takes one back."""
-    found = run(loaded(ctx, db, config).settings, lambda memory: memory.fact_revisions(user_id, tenant))
-    if not found:
-        raise nothing(f"Nothing ever changed about {user_id!r}.", as_json=as_json)
-    if as_json:
-        print_json(found)
-        return
-    made = table("revision", "at", "change", "fact", right=("revision",))
-    for revision in found:
-        made.add_row(str(revision.number), moment(revision.at), revision.action, _changed(revision))
-    print_table(made)
+    found = cli.run(lambda memory: memory.fact_revisions(user_id, cli.tenant))
+    missing = f"Nothing ever changed about {user_id!r}."
+    cli.answer(found, lambda: _show_revisions(found), found=found, missing=missing)
 
 
 @app.command()
+@command()
 def undo(
-    ctx: typer.Context,
+    cli: Invocation,
     user_id: User,
     revision: Annotated[int | None, typer.Argument(min=1, help="Which change; else the newest.")] = None,
-    *,
-    tenant: Tenant = None,
-    as_json: AsJson = False,
-    db: Db = None,
-    config: ConfigFile = None,
 ) -> None:
     """Take back a change of what is held about a user; that can be undone too."""
-    done = run(loaded(ctx, db, config).settings, lambda memory: memory.undo(user_id, revision, tenant=tenant))
-    if as_json:
-        print_json(done)
-    else:
-        say(f"Undone as revision {done.number}: {_changed(done)}")
+    done = cli.run(lambda memory: memory.undo(user_id, revision, tenant=cli.tenant))
+    cli.answer(done, f"Undone as revision {done.number}: {_changed(done)}")
 
 
 @app.command()
+@command()
 def retract(
-    ctx: typer.Context,
+    cli: Invocation,
     fact_id: Annotated[
         str, typer.Argument(help="A fact, or the beginning of its id; `pagefile facts list USER` lists them.")
     ],
-    *,
-    tenant: Tenant = None,
-    as_json: AsJson = False,
-    db: Db = None,
-    config: ConfigFile = None,
 ) -> None:
     """No longer hold a fact; it stays on record as retracted."""
 
     async def work(memory: Memory) -> Fact:
-        return await memory.retract(await _named(memory, fact_id, tenant), tenant=tenant)
+        return await memory.retract(await _named(memory, fact_id, cli.tenant), tenant=cli.tenant)
 
-    fact = run(loaded(ctx, db, config).settings, work)
-    if as_json:
-        print_json(fact)
-    else:
-        say(f"Retracted: {clipped(fact.text)}")
+    fact = cli.run(work)
+    cli.answer(fact, f"Retracted: {clipped(fact.text)}")
 
 
 @app.command("import")
+@command()
 def import_facts(
-    ctx: typer.Context,
+    cli: Invocation,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A deer-flow memory.json.")],
     *,
     user_id: UserOption,
-    tenant: Tenant = None,
-    as_json: AsJson = False,
-    db: Db = None,
-    config: ConfigFile = None,
 ) -> None:
     """Take over the facts and the profile of a memory.json; a second time changes nothing."""
-    counts = run(
-        loaded(ctx, db, config).settings,
-        lambda memory: memory.import_facts(file, user_id=user_id, tenant=tenant),
+    counts = cli.run(
+        lambda memory: memory.import_facts(file, user_id=user_id, tenant=cli.tenant),
         must_exist=False,
     )
-    if as_json:
-        print_json(counts)
-    else:
-        say(", ".join(f"{number} {outcome}" for outcome, number in counts.items()) + ".")
+    cli.answer(counts, ", ".join(f"{number} {outcome}" for outcome, number in counts.items()) + ".")
 
 
 async def _named(memory: Memory, name: str, tenant: str | None) -> str:
@@ -228,6 +175,13 @@ async def _named(memory: Memory, name: str, tenant: str | None) -> str:
 
 def _changed(revision: Revision) -> str:
     return " · ".join(clipped(fact.text) for fact in revision.after)
+
+
+def _show_revisions(found: Sequence[Revision]) -> None:
+    made = table("revision", "at", "change", "fact", right=("revision",))
+    for revision in found:
+        made.add_row(str(revision.number), moment(revision.at), revision.action, _changed(revision))
+    print_table(made)
 
 
 def _show(found: Sequence[Fact], *, history: bool) -> None:

@@ -5,16 +5,16 @@ from typing import Annotated
 import typer
 
 from pagefile.cli.asking import ask
-from pagefile.cli.opening import loaded, run
-from pagefile.cli.options import AsJson, ConfigFile, Db
-from pagefile.cli.output import nothing, number, print_json, print_table, say, table, visible
+from pagefile.cli.invocation import Invocation, command
+from pagefile.cli.output import say, show_counts, visible
 from pagefile.engine.asking import check_erased
 from pagefile.errors import PagefileError
 from pagefile.records import DEFAULT_TENANT, ErasureReceipt, Scope
 
 
+@command(tenant=False)
 def forget(
-    ctx: typer.Context,
+    cli: Invocation,
     conversation: Annotated[str | None, typer.Argument(help="A conversation.")] = None,
     *,
     user_id: Annotated[str | None, typer.Option(help="A user: all conversations, facts and pages.")] = None,
@@ -23,9 +23,6 @@ def forget(
     page: Annotated[str | None, typer.Option(help="Only this archived page, by its uuid.")] = None,
     scrub: Annotated[bool, typer.Option(help="Rewrite the database's files too: takes a while.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
-    as_json: AsJson = False,
-    db: Db = None,
-    config: ConfigFile = None,
 ) -> None:
     """Erase a conversation, a user or a whole tenant, or one turn or page alone, for good."""
     named = {"turn": turn, "page": page, "conversation": conversation, "user": user_id, "tenant": tenant}
@@ -36,24 +33,22 @@ def forget(
         uuid = check_erased(user_id, conversation, tenant, turn_id=turn, page=page)
     except PagefileError as error:
         raise typer.BadParameter(str(error)) from error
-    settings = loaded(ctx, db, config).settings
+    settings = cli.settings
     if not yes:
         ask(f"erase {what} for good", otherwise="nothing was erased.")
-    receipt = run(
-        settings,
+    receipt = cli.run(
         lambda memory: memory.engine.erase(
             Scope(tenant or DEFAULT_TENANT, user_id, conversation), turn_id=turn, page=uuid, scrub=scrub
         ),
+        settings=settings,
     )
-    # Files are rewritten also where the rows were erased before.
-    if not receipt.total and not scrub:
-        raise nothing(
-            f"There was nothing to forget of {what}.", as_json=as_json, empty=_receipt_json(receipt)
-        )
-    if as_json:
-        print_json(_receipt_json(receipt))
-        return
-    _show(receipt, what)
+    cli.answer(
+        _receipt_json(receipt),
+        lambda: _show(receipt, what),
+        # Files are rewritten also where the rows were erased before.
+        found=receipt.total or scrub,
+        missing=f"There was nothing to forget of {what}.",
+    )
 
 
 def _receipt_json(receipt: ErasureReceipt) -> dict[str, object]:
@@ -71,11 +66,6 @@ def _receipt_json(receipt: ErasureReceipt) -> dict[str, object]:
 
 def _show(receipt: ErasureReceipt, what: str) -> None:
     say(f"Erased {visible(what)}\n")
-    made = table("rows", "of", right=("rows",))
-    for name, count in receipt.counts.items():
-        made.add_row(number(count), name)
-    made.add_section()
-    made.add_row(number(receipt.total), "in all")
-    print_table(made)
+    show_counts(receipt.counts)
     for what_is_left in receipt.pending:
         say(f"\nStill to be erased: {visible(what_is_left)}")

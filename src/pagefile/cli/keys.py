@@ -6,10 +6,9 @@ from typing import Annotated
 
 import typer
 
+from pagefile.cli.invocation import Invocation, command
 from pagefile.cli.measures import span
-from pagefile.cli.opening import loaded, run
-from pagefile.cli.options import AsJson, ConfigFile, Db, Tenant
-from pagefile.cli.output import clipped, moment, nothing, print_json, print_table, say, table, visible
+from pagefile.cli.output import clipped, moment, print_table, table, visible
 from pagefile.engine import Memory
 from pagefile.errors import NotFoundError, SettingsError
 from pagefile.records import DEFAULT_TENANT, ApiKey, Scope
@@ -29,46 +28,39 @@ def keys() -> None:
 
 
 @app.command("add")
+@command()
 def add(
-    ctx: typer.Context,
+    cli: Invocation,
     name: Annotated[str, typer.Argument(help="What to call it, such as the program that will use it.")],
     *,
-    tenant: Tenant = None,
     user_id: Annotated[
         str | None,
         typer.Option("--user-id", "--user", help="Only this user's memory, else the whole tenant's."),
     ] = None,
     expires: Annotated[float | None, _EXPIRES] = None,
-    as_json: AsJson = False,
-    db: Db = None,
-    config: ConfigFile = None,
 ) -> None:
     """Make a key and print it: this once, for only a hash of it is kept."""
     now = datetime.now(UTC)
-    scope = Scope(DEFAULT_TENANT if tenant is None else tenant, user_id)
+    scope = Scope(DEFAULT_TENANT if cli.tenant is None else cli.tenant, user_id)
     key, text = new_key(name, scope, created=now, expires=_end(now, expires))
-    run(loaded(ctx, db, config).settings, lambda memory: memory.engine.store.keys.add(key), must_exist=False)
-    if as_json:
-        print_json({**_told(key), "key": text})
-        return
-    say(text)
-    say(
-        f"\nIt opens {_whose(key)}{_until(key)}. Keep it now: it is not shown again. Send it as `Authorization: Bearer …`."
-        "\nOn this machine nobody needs a key until the setting service.require_keys is true."
+    cli.run(lambda memory: memory.engine.store.keys.add(key), must_exist=False)
+    cli.answer(
+        {**_told(key), "key": text},
+        f"{text}\n\nIt opens {_whose(key)}{_until(key)}. Keep it now: it is not shown again. Send it as `Authorization: Bearer …`."
+        "\nOn this machine nobody needs a key until the setting service.require_keys is true.",
     )
 
 
 @app.command("list")
-def list_keys(
-    ctx: typer.Context, *, as_json: AsJson = False, db: Db = None, config: ConfigFile = None
-) -> None:
+@command(tenant=False)
+def list_keys(cli: Invocation) -> None:
     """List the keys, oldest first; never their secrets."""
-    found = run(loaded(ctx, db, config).settings, lambda memory: memory.engine.store.keys.list())
-    if not found:
-        raise nothing("There is no key yet: `pagefile keys add NAME` makes one.", as_json=as_json)
-    if as_json:
-        print_json([_told(key) for key in found])
-        return
+    found = cli.run(lambda memory: memory.engine.store.keys.list())
+    missing = "There is no key yet: `pagefile keys add NAME` makes one."
+    cli.answer([_told(key) for key in found], lambda: _show(found), found=found, missing=missing)
+
+
+def _show(found: Sequence[ApiKey]) -> None:
     now = datetime.now(UTC)
     made = table("id", "name", "opens", "state", "last used", wraps=("name", "opens", "state"))
     for key in found:
@@ -87,8 +79,9 @@ def _overlap(text: str) -> timedelta:
 
 
 @app.command("rotate")
+@command(tenant=False)
 def rotate(
-    ctx: typer.Context,
+    cli: Invocation,
     name: Annotated[
         str, typer.Argument(metavar="NAME", help="Its name or its id, as `keys list` shows them.")
     ],
@@ -100,9 +93,6 @@ def rotate(
         ),
     ] = "1d",  # pyright: ignore[reportArgumentType] - Typer reads the default as it reads what is given
     expires: Annotated[float | None, _EXPIRES] = None,
-    as_json: AsJson = False,
-    db: Db = None,
-    config: ConfigFile = None,
 ) -> None:
     """Make a key that takes another's place, and print it: this once. The old one works until the overlap is over."""
     now = datetime.now(UTC)
@@ -117,36 +107,23 @@ def rotate(
         new, text = new_key(key.name, key.scope, created=now, expires=_end(now, expires))
         return await store.rotate(key.id, new, now + overlap), new, text
 
-    old, new, text = run(loaded(ctx, db, config).settings, work)
-    if as_json:
-        print_json({**_told(new), "key": text, "replaces": _told(old)})
-        return
-    say(text)
-    say(
-        f"\nIt opens {_whose(new)}{_until(new)}. Keep it now: it is not shown again."
-        f"\nThe old one, {old.id}, works{_until(old)}; `pagefile keys revoke {old.id}` ends it at once."
+    old, new, text = cli.run(work)
+    cli.answer(
+        {**_told(new), "key": text, "replaces": _told(old)},
+        f"{text}\n\nIt opens {_whose(new)}{_until(new)}. Keep it now: it is not shown again."
+        f"\nThe old one, {old.id}, works{_until(old)}; `pagefile keys revoke {old.id}` ends it at once.",
     )
 
 
 @app.command("revoke")
+@command(tenant=False)
 def revoke(
-    ctx: typer.Context,
-    key_id: Annotated[str, typer.Argument(metavar="ID", help="As `keys list` shows it.")],
-    *,
-    as_json: AsJson = False,
-    db: Db = None,
-    config: ConfigFile = None,
+    cli: Invocation, key_id: Annotated[str, typer.Argument(metavar="ID", help="As `keys list` shows it.")]
 ) -> None:
     """Let a key open nothing any more, at once. It stays on record."""
 
-    async def work(memory: Memory) -> ApiKey:
-        return await memory.engine.store.keys.revoke(key_id, datetime.now(UTC))
-
-    key = run(loaded(ctx, db, config).settings, work)
-    if as_json:
-        print_json(_told(key))
-    else:
-        say(f"Revoked {key.id} ({clipped(key.name)}): it opens nothing any more.")
+    key = cli.run(lambda memory: memory.engine.store.keys.revoke(key_id, datetime.now(UTC)))
+    cli.answer(_told(key), f"Revoked {key.id} ({clipped(key.name)}): it opens nothing any more.")
 
 
 def _named(known: Sequence[ApiKey], name: str, now: datetime) -> ApiKey:

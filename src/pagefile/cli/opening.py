@@ -7,7 +7,6 @@ from typing import TypeVar
 from urllib.parse import quote, unquote
 
 import anyio
-import typer
 
 from pagefile.cli.options import Place
 from pagefile.engine import Conversation, Memory
@@ -22,22 +21,13 @@ T = TypeVar("T")
 PATIENCE_S = 30.0
 
 
-def loaded(
-    ctx: typer.Context,
-    db: str | None,
-    config: Path | None,
-    overrides: Mapping[str, object] | None = None,
-    *,
-    patient: bool = True,
-) -> Loaded:
-    """The settings in force. What stands behind the command is stronger than what stands before it.
+def loaded(place: Place, overrides: Mapping[str, object] | None = None, *, patient: bool = True) -> Loaded:
+    """The settings in force.
 
     `patient` commands do one thing and end: they wait for a slow embedder, unless the settings say how long.
     """
-    before = ctx.find_object(Place) or Place()
-    place = db or before.db
-    said = {"url": None if place is None else sqlite_url(place), **(overrides or {})}
-    found = load(file=config or before.config, overrides=said)
+    said = {"url": None if place.db is None else sqlite_url(place.db), **(overrides or {})}
+    found = load(file=place.config, overrides=said)
     if not patient or found.origins["embedder.patience_s"] != DEFAULT:
         return found
     embedder = replace(found.settings.embedder, patience_s=PATIENCE_S)

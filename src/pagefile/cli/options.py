@@ -35,7 +35,11 @@ Full = Annotated[bool, typer.Option("--full", help="Print whole texts and every 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The database and the settings file that were named before the command."""
+    """The database and the settings file that were named."""
 
     db: str | None = None
     config: Path | None = None
+
+    def after(self, before: "Place | None") -> "Place":
+        """What stands behind the command is stronger than what stands before it."""
+        return self if before is None else Place(self.db or before.db, self.config or before.config)

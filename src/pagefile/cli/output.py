@@ -14,7 +14,6 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from pagefile.errors import NotFoundError
 from pagefile.text.visible import visible
 
 _BAR_CELLS = 40
@@ -69,13 +68,6 @@ def plain(value: object) -> object:
     return value
 
 
-def nothing(message: str, *, as_json: bool, empty: object = ()) -> NotFoundError:
-    """The error for an answer that is empty; a script gets the empty answer as well."""
-    if as_json:
-        print_json(empty)
-    return NotFoundError(message)
-
-
 # -- tables ------------------------------------------------------------------------------------------------------------
 
 
@@ -95,6 +87,16 @@ def table(*columns: str, right: Sequence[str] = (), wraps: Sequence[str] = ()) -
 def print_table(made: Table) -> None:
     """A table on stdout."""
     out().print(made)
+
+
+def show_counts(counts: Mapping[str, int]) -> None:
+    """The rows that went, table by table."""
+    made = table("rows", "of", right=("rows",))
+    for name, count in counts.items():
+        made.add_row(number(count), name)
+    made.add_section()
+    made.add_row(number(sum(counts.values())), "in all")
+    print_table(made)
 
 
 def clipped(text: str, cells: int = 60) -> str:

@@ -1,22 +1,24 @@
 """`recall`: past turns that answer a question, and why they rank as they do."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated
 
 import anyio
 import typer
 
-from pagefile.cli.opening import existing, loaded, run
-from pagefile.cli.options import AsJson, ConfigFile, Db, Full, Tenant
-from pagefile.cli.output import clipped, nothing, print_json, print_table, table, visible
+from pagefile.cli.invocation import Invocation, command
+from pagefile.cli.opening import existing
+from pagefile.cli.options import Full
+from pagefile.cli.output import clipped, print_table, table, visible
 from pagefile.engine import Memory
 from pagefile.records import Hit
 
 _PATIENCE_S = 5.0
 
 
+@command()
 def recall(
-    ctx: typer.Context,
+    cli: Invocation,
     query: Annotated[str, typer.Argument(help="What is asked for.")],
     *,
     conversation: Annotated[
@@ -26,10 +28,6 @@ def recall(
     limit: Annotated[int, typer.Option(min=1, help="How many to find.")] = 10,
     scores: Annotated[bool, typer.Option("--scores", help="Show what each score is made of.")] = False,
     full: Full = False,
-    tenant: Tenant = None,
-    as_json: AsJson = False,
-    db: Db = None,
-    config: ConfigFile = None,
 ) -> None:
     """Find past turns, best first, with the score of each."""
     if not query.strip():
@@ -42,16 +40,16 @@ def recall(
         with anyio.move_on_after(_PATIENCE_S):
             await memory.settle()
         if conversation is None:
-            return await memory.recall(query, user_id=user_id or "", tenant=tenant, limit=limit)
-        chat = await existing(memory, conversation, user_id, tenant)
+            return await memory.recall(query, user_id=user_id or "", tenant=cli.tenant, limit=limit)
+        chat = await existing(memory, conversation, user_id, cli.tenant)
         return await chat.recall(query, limit)
 
-    hits = run(loaded(ctx, db, config).settings, work)
-    if not hits:
-        raise nothing(f"Nothing recorded here answers {query!r}.", as_json=as_json)
-    if as_json:
-        print_json(hits)
-        return
+    hits = cli.run(work)
+    missing = f"Nothing recorded here answers {query!r}."
+    cli.answer(hits, lambda: _show(hits, scores=scores, full=full), found=hits, missing=missing)
+
+
+def _show(hits: Sequence[Hit], *, scores: bool, full: bool) -> None:
     columns = ("score", *(["parts"] if scores else []), "said", "conversation", "text")
     made = table(*columns, right=("score",), wraps=("conversation",))
     for hit in hits:

@@ -9,8 +9,7 @@ from typing import Annotated
 
 import typer
 
-from pagefile.cli.opening import loaded, run
-from pagefile.cli.options import ConfigFile, Db
+from pagefile.cli.invocation import Invocation, command
 from pagefile.cli.output import say, warn
 from pagefile.engine import Memory
 from pagefile.errors import MissingExtraError, SettingsError
@@ -18,8 +17,9 @@ from pagefile.settings import ServiceSettings, Settings
 from pagefile.settings.sources import shown
 
 
+@command(tenant=False, json=False)
 def serve(
-    ctx: typer.Context,
+    cli: Invocation,
     *,
     host: Annotated[str | None, typer.Option(help="Where to listen, 127.0.0.1 unless set.")] = None,
     port: Annotated[int | None, typer.Option(help="The port, 8780 unless set.")] = None,
@@ -27,15 +27,13 @@ def serve(
         int | None,
         typer.Option(min=1, help="How many processes answer, 1 unless set; more than one wants PostgreSQL."),
     ] = None,
-    db: Db = None,
-    config: ConfigFile = None,
 ) -> None:
     """Start the HTTP service; Ctrl-C stops it."""
     said = {"service.host": host, "service.port": port, "service.workers": workers}
-    settings = loaded(ctx, db, config, said, patient=False).settings
+    settings = cli.loaded(said, patient=False).settings
     start = _server(settings)
     # A database that cannot be opened is an error to read, not a traceback of the server's start.
-    run(settings, partial(_checked, settings), must_exist=False)
+    cli.run(partial(_checked, settings), settings=settings, must_exist=False)
     with _listening(settings.service) as listener:
         say(_greeting(settings))
         sys.stdout.flush()

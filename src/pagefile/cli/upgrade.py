@@ -7,9 +7,8 @@ from typing import Annotated
 import anyio
 import typer
 
-from pagefile.cli.opening import existing_file, loaded, run
-from pagefile.cli.options import AsJson, ConfigFile, Db
-from pagefile.cli.output import print_json, say
+from pagefile.cli.invocation import Invocation, command
+from pagefile.cli.opening import existing_file
 from pagefile.errors import SettingsError
 from pagefile.settings import Settings
 from pagefile.stores.upgrading import Schema, back_up_file, file_schema, server_schema
@@ -17,34 +16,29 @@ from pagefile.stores.upgrading import Schema, back_up_file, file_schema, server_
 _DUMP = Path("pagefile.dump")
 
 
+@command(tenant=False)
 def upgrade(
-    ctx: typer.Context,
+    cli: Invocation,
     *,
     backup: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Where the copy goes; beside the database unless given."),
     ] = None,
     no_backup: Annotated[bool, typer.Option("--no-backup", help="Make no copy: there is one.")] = False,
-    as_json: AsJson = False,
-    db: Db = None,
-    config: ConfigFile = None,
 ) -> None:
     """Bring a database to the schema of this version, after a copy of it as it was.
 
     Every command and every program that opens a database does the same, but makes no copy. Of PostgreSQL the copy is pg_dump's
     to make: the command for it is named, and nothing is done before it is answered with --no-backup.
     """
-    settings = loaded(ctx, db, config).settings
+    settings = cli.settings
     file = existing_file(settings.url)
     schema = anyio.run(file_schema, file) if file is not None else anyio.run(server_schema, _server(settings))
     copy = None if no_backup or not schema.behind else _copy(file, backup, schema)
     if schema.found != schema.newest:
-        run(settings, _opened)
-    if as_json:
-        told = None if copy is None else str(copy)
-        print_json({"from": schema.found, "to": schema.newest, "backup": told})
-        return
-    say(_done(schema, copy))
+        cli.run(_opened)
+    told = None if copy is None else str(copy)
+    cli.answer({"from": schema.found, "to": schema.newest, "backup": told}, _done(schema, copy))
 
 
 def _server(settings: Settings) -> str:

@@ -1,16 +1,14 @@
 """`verify`: prove that everything recorded is there, and make again what is derived and wrong."""
 
-from collections.abc import Callable, Generator, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Annotated
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from pagefile.cli.opening import loaded, run
-from pagefile.cli.options import AsJson, ConfigFile, Db
-from pagefile.cli.output import err, plain, plural, print_json, print_table, say, table, visible
+from pagefile.cli.invocation import Invocation, command
+from pagefile.cli.output import plain, plural, print_table, say, table, visible
+from pagefile.cli.progress import counting
 from pagefile.engine.verifying import Finding, Report
 from pagefile.engine.verifying import verify as verified
 from pagefile.settings import Settings
@@ -40,8 +38,9 @@ _COUNTED = {
 }
 
 
+@command(tenant=False)
 def verify(
-    ctx: typer.Context,
+    cli: Invocation,
     *,
     tenant: Annotated[str | None, typer.Option(help="Only this tenant's, else everybody's.")] = None,
     full: Annotated[
@@ -54,9 +53,6 @@ def verify(
             "--repair", help="Make again what is derived and wrong; never touches what was recorded."
         ),
     ] = False,
-    as_json: AsJson = False,
-    db: Db = None,
-    config: ConfigFile = None,
 ) -> None:
     """Prove that everything recorded is still there; exit code 1 when something is wrong.
 
@@ -64,16 +60,12 @@ def verify(
     pages and facts are held against the digest that was kept with them, so that a change by hand is seen.
     Looks at checkpoints, facts, items and all indexes too. Only reports, unless told to repair.
     """
-    settings = _quiet(loaded(ctx, db, config).settings)
-    with _progress() as told:
-        report = run(
-            settings,
+    with counting("Looking at every row") as told:
+        report = cli.run(
             lambda memory: verified(memory.engine, tenant=tenant, full=full, repair=repair, progress=told),
+            settings=_quiet(cli.settings),
         )
-    if as_json:
-        print_json(_as_json(report))
-    else:
-        _show(report, repair=repair)
+    cli.answer(_as_json(report), lambda: _show(report, repair=repair))
     if not report.whole:
         raise typer.Exit(1)
 
@@ -172,13 +164,3 @@ def _verdict(report: Report, *, repair: bool) -> str:
     elif windows:
         told.append(f"{windows}.")
     return " ".join(told)
-
-
-@contextmanager
-def _progress() -> Generator[Callable[[int, int], None]]:
-    """A bar on stderr; nothing when nobody watches."""
-    console = err()
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task("Looking at every row", total=None)
-        yield lambda done, total: progress.update(task, completed=done, total=total)

@@ -8,15 +8,13 @@ from typing import TypeVar, cast
 from pagefile.content import Shape
 from pagefile.engine.drafts import checked_message
 from pagefile.errors import InvalidTurnError, SettingsError
-from pagefile.records import JsonObject, Turn, checked_id, utc
+from pagefile.records import MAX_INT, JsonObject, Turn, checked_id, utc
 from pagefile.settings import Settings
 from pagefile.tiers.page_text import checked_uuid
 from pagefile.window.beside import Beside
 from pagefile.window.models import UNPUBLISHED, model_limits
 from pagefile.window.render import Placement
 
-#: The largest whole number that every database and every JSON reader keeps exactly.
-MAX_INT = 2**53 - 1
 _MAX_DIGITS = 20
 #: The shapes that messages can be given in.
 SHAPES: tuple[Shape, ...] = ("openai", "responses", "anthropic")

@@ -1,9 +1,9 @@
 """What conversations would have cost without Pagefile: sums over the log, kept at hand, since turns that are done never change."""
 
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from pagefile.lru import Lru
 from pagefile.ports import EntryQuery, LogReader
 from pagefile.records import Scope, Step, Turn
 from pagefile.tiers.page_text import LOADING_TOOLS
@@ -34,7 +34,7 @@ class Ledger:
 
     def __init__(self, reader: LogReader) -> None:
         self._reader = reader
-        self._kept: OrderedDict[tuple[str, str | None], _Sums] = OrderedDict()
+        self._kept: Lru[tuple[str, str | None], _Sums] = Lru(_KEPT)
 
     async def sums(self, scope: Scope, through: int) -> Sequence[int]:
         """What the done turns up to each place take in full, by place from 0 to at least `through`."""
@@ -42,9 +42,6 @@ class Ledger:
         sums = self._kept.get(key)
         if sums is None or not await self._still_there(scope, sums):
             sums = self._kept[key] = _Sums()
-        self._kept.move_to_end(key)
-        while len(self._kept) > _KEPT:
-            self._kept.popitem(last=False)
         while len(sums.by_place) <= through:
             after = len(sums.by_place) - 1
             query = EntryQuery(scope, statuses=frozenset({"done"}), after_seq=after, limit=_BATCH)

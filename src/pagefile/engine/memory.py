@@ -20,7 +20,6 @@ from pagefile.engine.metering import NoMeter
 from pagefile.engine.owning import on_behalf
 from pagefile.engine.pages import load_text
 from pagefile.engine.reading import done_turns
-from pagefile.engine.transfer import export_to, import_from
 from pagefile.errors import InvalidTurnError, PagefileError, SettingsError
 from pagefile.models.chat import OpenAIChat
 from pagefile.models.embedders import OpenAIEmbedder, UniversalSentenceEncoder
@@ -499,6 +498,8 @@ class Memory:
         tenant: str | None = None,
     ) -> dict[str, int]:
         """Write a tenant, a user or a conversation as JSON lines; returns how many of each kind."""
+        from pagefile.engine.transfer import export_to  # noqa: PLC0415 - see import_
+
         self.engine.check_open()
         scope = await self._on_behalf(tenant, user_id, conversation_id)
         await self.engine.write_calls()
@@ -506,6 +507,9 @@ class Memory:
 
     async def import_(self, path: str | PathLike[str], *, tenant: str | None = None) -> dict[str, int]:
         """Read an export; what is there already is left as it is. Returns how many of each kind were new."""
+        # The shapes of its lines take a fifth of a second to build.
+        from pagefile.engine.transfer import import_from  # noqa: PLC0415
+
         self.engine.check_open()
         counts = await import_from(self.engine.store, path, _tenant(tenant), clock=self.engine.clock)
         self.engine.worker.look()

@@ -1,10 +1,10 @@
 """What is measured: every metric by name, and the meter for those who want none."""
 
-from collections import OrderedDict
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Literal
 
+from pagefile.lru import Lru
 from pagefile.ports import Meter, SessionCache, SessionStore
 from pagefile.records import JsonObject, Scope
 from pagefile.window.candidates import MEMORY
@@ -114,7 +114,7 @@ class MemoryChanges:
 
     def __init__(self, meter: Meter) -> None:
         self._meter = meter
-        self._shown: OrderedDict[Scope, int] = OrderedDict()
+        self._shown: Lru[Scope, int] = Lru(_MOST_CONVERSATIONS)
 
     def note(self, scope: Scope, receipt: Receipt) -> None:
         """A window was handed out. The first one that is seen of a conversation changes nothing."""
@@ -122,9 +122,6 @@ class MemoryChanges:
         if self._shown.get(scope, shown) != shown:
             self._meter.count("pagefile_memory_changes_total")
         self._shown[scope] = shown
-        self._shown.move_to_end(scope)
-        if len(self._shown) > _MOST_CONVERSATIONS:
-            self._shown.popitem(last=False)
 
     def forget(self) -> None:
         """Know of no conversation."""

@@ -14,16 +14,13 @@ import anyio
 import anyio.to_thread
 
 from pagefile.content import media_in
+from pagefile.engine.export_lines import FORMAT, VERSION, MediaLine, SessionLine, WatermarkLine
 from pagefile.engine.transfer_lines import (
-    FORMAT,
-    VERSION,
     Begun,
-    Bytes,
-    Mark,
+    Beside,
     Owned,
     Reader,
     Record,
-    SessionOf,
     Unknown,
     dumped,
     dumped_conversation,
@@ -429,14 +426,14 @@ async def _take(record: Record | None, incoming: _Incoming) -> None:
             _add(record, chat)
 
 
-def _add(record: SessionOf | Mark | Bytes | Entry | Call, chat: _Chat) -> None:
+def _add(record: Beside | Entry | Call, chat: _Chat) -> None:
     match record:
-        case SessionOf(value):
-            chat.session = value
-        case Mark(seq):
-            chat.read = seq
-        case Bytes(blob, data):
-            chat.blobs[blob] = data
+        case SessionLine():
+            chat.session = record.value
+        case WatermarkLine():
+            chat.read = record.seq
+        case MediaLine():
+            chat.blobs[record.hash] = record.data
         case Call():
             chat.calls.append(record)
         case _:

@@ -6,7 +6,6 @@ Checkpoints are made when the caller makes them, whatever the memory's own setti
 """
 
 import logging
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -28,6 +27,7 @@ from pagefile.errors import (
     PagefileError,
     StoreError,
 )
+from pagefile.lru import Lru
 from pagefile.ports import LogView, ViewRequest
 from pagefile.records import DEFAULT_TENANT, Scope, checked_id
 from pagefile.standalone.history_text import HistoryText, counted_text, safety_lines, turn_lines
@@ -78,7 +78,7 @@ class AgentApp:
         self._memory = memory
         self._tenant = DEFAULT_TENANT if tenant is None else checked_id(tenant, "tenant")
         self._sleep = sleep
-        self._asked: OrderedDict[str, Asked] = OrderedDict()
+        self._asked: Lru[str, Asked] = Lru(_REMEMBERED)
         # A lock lives as long as somebody holds it or waits for it.
         self._locks: WeakValueDictionary[str, anyio.Lock] = WeakValueDictionary()
 
@@ -367,9 +367,6 @@ class AgentApp:
 
     def _remember(self, asked: Query, view: LogView, context: MemoryContext) -> None:
         known = self._asked.setdefault(asked.conversation_id, Asked())
-        self._asked.move_to_end(asked.conversation_id)
-        while len(self._asked) > _REMEMBERED:
-            self._asked.popitem(last=False)
         known.answered(asked, view, context)
         self._engine.meter.observe("pagefile_token_ratio", context.token_ratio)
         self._engine.meter.observe("pagefile_window_tokens", context.estimated_tokens)

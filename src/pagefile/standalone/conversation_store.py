@@ -6,7 +6,6 @@ the conversation's checkpoint: the row of `conversation_summaries` and that of `
 """
 
 import json
-from collections import OrderedDict
 from collections.abc import AsyncIterator, Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,6 +16,7 @@ from pagefile.engine import Conversation, Memory
 from pagefile.engine.engine import Engine
 from pagefile.engine.owning import on_behalf
 from pagefile.errors import ErasedError, InvalidTurnError
+from pagefile.lru import Lru
 from pagefile.ports import EntryQuery, LogView, ViewRequest
 from pagefile.records import (
     DEFAULT_TENANT,
@@ -115,8 +115,8 @@ class ConversationStore:
     def __init__(self, memory: Memory, *, tenant: str | None = None) -> None:
         self._memory = memory
         self._tenant = DEFAULT_TENANT if tenant is None else checked_id(tenant, "tenant")
-        self._counts: OrderedDict[tuple[str, str], _Counted] = OrderedDict()
-        self._listed: OrderedDict[str, _Listed] = OrderedDict()
+        self._counts: Lru[tuple[str, str], _Counted] = Lru(_COUNTED)
+        self._listed: Lru[str, _Listed] = Lru(_COUNTED)
 
     @property
     def engine(self) -> Engine:
@@ -260,9 +260,6 @@ class ConversationStore:
 
     def _note_listed(self, conversation_id: str, epoch: int) -> None:
         self._listed.setdefault(conversation_id, _Listed(epoch, epoch)).last = epoch
-        self._listed.move_to_end(conversation_id)
-        if len(self._listed) > _COUNTED:
-            self._listed.popitem(last=False)
 
     # -- for those who build on it ----------------------------------------------------------------------------------------
 
@@ -299,9 +296,6 @@ class ConversationStore:
         known = self._counts.get(key)
         if known is None or not known.goes_on(head, through_seq):
             known = self._counts[key] = _Counted(head.created, head.reset_seq, head.reset_seq)
-        self._counts.move_to_end(key)
-        if len(self._counts) > _COUNTED:
-            self._counts.popitem(last=False)
         if known.through_seq == through_seq:
             return known.messages
         async for batch in self.turns_after(scope, known.through_seq):

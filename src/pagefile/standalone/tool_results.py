@@ -6,7 +6,7 @@ the engine: pages are content-addressed, loads are scoped, a failing store costs
 
 import copy
 import hashlib
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,6 +18,7 @@ from uuid import uuid4
 from pagefile.engine import Memory
 from pagefile.engine.drafts import checked_json, result_text
 from pagefile.errors import ConflictError, HandleNotFoundError, StoreError
+from pagefile.lru import Lru
 from pagefile.records import DEFAULT_TENANT, JsonValue, Page, Scope, Step
 from pagefile.text.clip import clip
 from pagefile.tiers.archive import FALLBACK_CHARS, Archive
@@ -104,7 +105,7 @@ class ToolResultManager:
         self._user = user_id
         self._tenant = DEFAULT_TENANT if tenant is None else tenant
         # What stood where a page was loaded, by the hash of the page's text.
-        self._replaced: OrderedDict[str, deque[str]] = OrderedDict()
+        self._replaced: Lru[str, deque[str]] = Lru(1000)
 
     async def process_tool_result(
         self,
@@ -190,9 +191,6 @@ class ToolResultManager:
         stood = self._replaced.setdefault(_hash(full), deque())
         if shown not in stood:
             stood.append(shown)
-        self._replaced.move_to_end(_hash(full))
-        if len(self._replaced) > 1000:
-            self._replaced.popitem(last=False)
         return _with_content(message, full)
 
 

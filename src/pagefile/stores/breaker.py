@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Literal
 
+from pagefile.backoff import Backoff
+
 
 class Breaker:
     """Closed while things go well; open after a failure; half-open while one trial finds out whether they go well again.
@@ -15,41 +17,37 @@ class Breaker:
     def __init__(
         self, now: Callable[[], float], *, first_rest_s: float = 1.0, longest_rest_s: float = 30.0
     ) -> None:
-        self._now = now
-        self._first_s = first_rest_s
-        self._longest_s = longest_rest_s
-        self._rest_s = 0.0
-        self._until = 0.0
+        self._backoff = Backoff(first_s=first_rest_s, longest_s=longest_rest_s, now=now)
         self._pass = 0
         self._trying = False
 
     @property
     def state(self) -> Literal["closed", "open", "half-open"]:
         """How things stand."""
-        if not self._rest_s:
+        if not self._backoff.failing:
             return "closed"
         return "half-open" if self._trying else "open"
 
     @property
     def resting(self) -> bool:
         """Whether a call would be turned away now."""
-        return bool(self._rest_s) and self._now() < self._until
+        return self._backoff.left_s > 0
 
     def enter(self) -> int | None:
         """A pass for one call, or None when it should not be made."""
         if self.resting:
             return None
-        if self._rest_s:
+        if self._backoff.failing:
             self._trying = True
             self._pass += 1
-            self._until = self._now() + self._rest_s
+            self._backoff.repeat()
         return self._pass
 
     def succeeded(self, ticket: int) -> bool:
         """Report that a call went well; tells whether this ended an outage."""
-        if ticket != self._pass or not self._rest_s:
+        if ticket != self._pass or not self._backoff.failing:
             return False
-        self._rest_s = 0.0
+        self._backoff.succeeded()
         self._trying = False
         self._pass += 1
         return True
@@ -58,9 +56,8 @@ class Breaker:
         """Report that a call failed; tells whether this began an outage. Each failed trial doubles the rest, up to a limit."""
         if ticket != self._pass:
             return False
-        began = not self._rest_s
-        self._rest_s = self._first_s if began else min(self._rest_s * 2, self._longest_s)
-        self._until = self._now() + self._rest_s
+        began = not self._backoff.failing
+        self._backoff.lengthen()
         self._trying = False
         self._pass += 1
         return began

@@ -6,7 +6,6 @@ with the newly covered turns, and carries their anchors (numbers, dates, names, 
 """
 
 import logging
-from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -16,6 +15,7 @@ import anyio
 import anyio.to_thread
 
 from pagefile.errors import ConflictError, InvalidTurnError, StoreError
+from pagefile.lru import Lru
 from pagefile.ports import (
     CheckpointDraft,
     EntryQuery,
@@ -104,7 +104,7 @@ class Checkpoints:
         self._counter = counter
         self._summarizer = summarizer
         self._meter = meter
-        self._prepared: OrderedDict[Scope, _Prepared] = OrderedDict()
+        self._prepared: Lru[Scope, _Prepared] = Lru(_MAX_PREPARED)
         self._erasures = 0
 
     @property
@@ -207,8 +207,6 @@ class Checkpoints:
         # Summarizing takes a while: what was erased meanwhile is not kept.
         if erasures == self._erasures:
             self._prepared[scope] = prepared
-        while len(self._prepared) > _MAX_PREPARED:
-            self._prepared.popitem(last=False)
         return prepared
 
     async def _cover(

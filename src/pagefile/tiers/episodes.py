@@ -5,7 +5,6 @@ catches up before every recall, and is dropped when others need the room: it can
 behind: a turn that has none yet is found by its words.
 """
 
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -15,6 +14,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 import anyio
 import anyio.to_thread
 
+from pagefile.lru import Lru
 from pagefile.ports import (
     Clock,
     Meter,
@@ -114,10 +114,9 @@ class Episodes(Tier):
         self._clock = clock
         self._gate: Gate = gate
         self._turns = turns
-        self._max_postings = max_postings
         self._patience_s = patience_s
-        self._indexes: OrderedDict[Scope, _Index] = OrderedDict()
-        self._choices: OrderedDict[tuple[Scope, str], _Ranking] = OrderedDict()
+        self._indexes: Lru[Scope, _Index] = Lru(max_postings, lambda index: index.turns.postings)
+        self._choices: Lru[tuple[Scope, str], _Ranking] = Lru(_CHOICES)
 
     async def recall(self, scope: Scope, query: str, limit: int, at: datetime | None = None) -> list[Hit]:
         """The turns that answer the query best, best first; in one conversation if the scope names one.
@@ -242,8 +241,6 @@ class Episodes(Tier):
         ranking = await self._choose(scope, occasion, None if running is None else running.at)
         if key is not None:
             self._choices[key] = ranking
-            if len(self._choices) > _CHOICES:
-                self._choices.popitem(last=False)
         return ranking
 
     async def _choose(self, scope: Scope, occasion: Occasion, at: datetime | None) -> _Ranking:
@@ -294,7 +291,6 @@ class Episodes(Tier):
 
     async def _caught_up(self, home: Scope) -> _Index:
         index = self._indexes.setdefault(home, _Index())
-        self._indexes.move_to_end(home)
         async with index.lock:
             # A process that begins reads kept terms; later, what is new has none yet.
             cold = not index.known
@@ -304,7 +300,7 @@ class Episodes(Tier):
                 await _off_loop(partial(index.add, rows), len(rows))
                 if len(rows) < _BATCH:
                     break
-        self._make_room()
+        self._indexes.trim()
         return index
 
     async def _kept_rows(self, request: SinceRequest) -> list[TurnTerms]:
@@ -325,13 +321,6 @@ class Episodes(Tier):
     async def _new_rows(self, request: SinceRequest) -> list[TurnTerms]:
         turns = await self._source.since(request)
         return await _off_loop(partial(terms_of, turns), len(turns))
-
-    def _make_room(self) -> None:
-        """Let go of what was used longest ago; the one in use always stays."""
-        held = sum(index.turns.postings for index in self._indexes.values())
-        while held > self._max_postings and len(self._indexes) > 1:
-            _, dropped = self._indexes.popitem(last=False)
-            held -= dropped.turns.postings
 
     def candidate(self, turn: Turn, score: float, rank: int) -> Candidate:
         """A past turn as it may stand in a window."""

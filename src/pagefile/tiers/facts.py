@@ -1,7 +1,6 @@
 """The facts tier: lasting statements about a user, the relevant ones within their own token budget (document 004)."""
 
 import math
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from operator import itemgetter
 import numpy as np
 
 from pagefile.errors import ErasedError, ModelError
+from pagefile.lru import Lru
 from pagefile.ports import Embedder
 from pagefile.records import ErasureReceipt, Fact, JsonValue, Scope, Turn
 from pagefile.text.clip import clip
@@ -75,7 +75,7 @@ class Facts(Tier):
         self._rules = rules
         self._embedder = embedder
         #: By whom a fact is about, where it was learnt, and its text.
-        self._vectors: OrderedDict[tuple[Scope, str], Floats] = OrderedDict()
+        self._vectors: Lru[tuple[Scope, str], Floats] = Lru(_MAX_VECTORS)
         self._erasures = 0
 
     # -- reading them out of turns ------------------------------------------------------------------------------------
@@ -161,11 +161,9 @@ class Facts(Tier):
         found = [made[key] if key in made else self._vectors.get(key) for key in keys]
         # Embedding takes a while: what was erased meanwhile is not kept.
         if erasures == self._erasures:
-            self._vectors |= made
+            self._vectors.update(made)
         known = [float(vector @ asked) for vector in found if vector is not None]
         usual = float(np.median(known)) if known else 0.0
-        while len(self._vectors) > _MAX_VECTORS:
-            self._vectors.popitem(last=False)
         return np.asarray([usual if vector is None else float(vector @ asked) for vector in found])
 
     def _within(self, ranked: Sequence[tuple[Fact, float]]) -> list[Candidate]:

@@ -4,7 +4,6 @@ The facts of a user are kept in memory, indexed, as long as the store says that 
 the journal. So a window costs one small query, and one new fact among ten thousand costs one new fact.
 """
 
-from collections import OrderedDict
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -14,6 +13,7 @@ from uuid import uuid4
 import anyio
 
 from pagefile.errors import ConflictError, ErasedError, FactRejectedError, InvalidTurnError, NotFoundError
+from pagefile.lru import Lru
 from pagefile.ports import Clock, FactStore
 from pagefile.records import Fact, Outcome, Revision, Scope, checked_id, checked_text, utc
 from pagefile.text.facts import FactIndex, coerced_confidence, confirmed_confidence, fact_key
@@ -122,7 +122,7 @@ class FactBook:
         self._epoch = epoch
         self._counter = counter
         self._clock = clock
-        self._held: OrderedDict[Scope, Held] = OrderedDict()
+        self._held: Lru[Scope, Held] = Lru(MAX_CACHED, lambda held: len(held.facts))
         #: Who writes about a user, and how many wait to: here they queue, between processes the revision decides.
         self._writers: dict[Scope, tuple[anyio.Lock, int]] = {}
 
@@ -134,8 +134,6 @@ class FactBook:
         if known is None or known.stamp != stamp:
             known = await self._caught_up(owner, known, stamp)
         self._held[owner] = known
-        self._held.move_to_end(owner)
-        self._trim()
         return known
 
     async def remember(self, scope: Scope, draft: Draft) -> Fact:
@@ -276,10 +274,6 @@ class FactBook:
                 return _held(stamp, facts)
         # They change faster than they can be read: whoever asks next reads them again.
         return _held(_UNKNOWN, await self._store.list(owner))
-
-    def _trim(self) -> None:
-        while len(self._held) > 1 and sum(len(held.facts) for held in self._held.values()) > MAX_CACHED:
-            self._held.popitem(last=False)
 
     def _fact(self, owner: Scope, draft: Draft) -> Fact:
         text = checked_text(draft.text, "fact").strip()

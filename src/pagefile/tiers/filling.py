@@ -1,8 +1,8 @@
 """How full the windows of conversations are: whether a checkpoint may be due is known without reading the log."""
 
-from collections import OrderedDict
 from typing import TypeVar
 
+from pagefile.lru import Lru
 from pagefile.records import Scope
 from pagefile.tiers.checkpoints import PREPARE_AT, WindowRules
 
@@ -19,8 +19,8 @@ class Filling:
 
     def __init__(self, default: WindowRules) -> None:
         self._default = default
-        self._rules: OrderedDict[_Key, WindowRules] = OrderedDict()
-        self._live: OrderedDict[_Key, int] = OrderedDict()
+        self._rules: Lru[_Key, WindowRules] = Lru(_REMEMBERED)
+        self._live: Lru[_Key, int] = Lru(_REMEMBERED)
 
     def rules_of(self, scope: Scope) -> WindowRules:
         """The window a conversation was last read with."""
@@ -32,19 +32,19 @@ class Filling:
 
     def read_with(self, scope: Scope, rules: WindowRules, live_tokens: int) -> bool:
         """A window was handed out; tells whether a checkpoint may be due."""
-        _remember(self._rules, scope, rules)
-        _remember(self._live, scope, live_tokens)
+        self._rules[_key(scope)] = rules
+        self._live[_key(scope)] = live_tokens
         return self._may_be_due(scope)
 
     def written(self, scope: Scope, tokens: int) -> bool:
         """A turn was completed; tells whether a checkpoint may be due: one look at the log tells for an unknown conversation."""
         known = self._live.get(_key(scope))
-        _remember(self._live, scope, (known or 0) + tokens)
+        self._live[_key(scope)] = (known or 0) + tokens
         return known is None or self._may_be_due(scope)
 
     def measured(self, scope: Scope, live_tokens: int) -> None:
         """The log was looked at."""
-        _remember(self._live, scope, live_tokens)
+        self._live[_key(scope)] = live_tokens
 
     def forget(self) -> None:
         """Forget how full conversations are; the log tells again."""
@@ -57,11 +57,3 @@ class Filling:
 
 def _key(scope: Scope) -> _Key:
     return scope.tenant, scope.conversation
-
-
-def _remember(known: OrderedDict[_Key, V], scope: Scope, value: V) -> None:
-    key = _key(scope)
-    known[key] = value
-    known.move_to_end(key)
-    if len(known) > _REMEMBERED:
-        known.popitem(last=False)

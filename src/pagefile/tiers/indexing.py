@@ -5,7 +5,7 @@ watermark rises, so that a process that dies in between leaves work behind and n
 """
 
 from abc import ABC, abstractmethod
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -16,6 +16,7 @@ import anyio.to_thread
 import numpy as np
 
 from pagefile.errors import ErasedError, PagefileError
+from pagefile.lru import Lru
 from pagefile.ports import (
     Behind,
     Embedder,
@@ -246,7 +247,7 @@ class TurnVectors(Derived):
         self.prepared = False
         #: Whether there is anything to find: until then, no question is worth a vector.
         self.any = False
-        self._questions: OrderedDict[str, Vector] = OrderedDict()
+        self._questions: Lru[str, Vector] = Lru(_QUESTIONS)
 
     @property
     def tier(self) -> str:
@@ -327,9 +328,6 @@ class TurnVectors(Derived):
         text = question.strip()
         if text not in self._questions:
             self._questions[text] = blended(list(await self._embedded(question_texts(text) or ("",))))
-            if len(self._questions) > _QUESTIONS:
-                self._questions.popitem(last=False)
-        self._questions.move_to_end(text)
         return self._questions[text]
 
     async def _maker(self) -> Maker:

@@ -4,7 +4,6 @@ Passages are segmented once, when a search first meets their page, and their ter
 that the index of a user can be built again without reading the texts.
 """
 
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -13,6 +12,7 @@ import anyio
 import anyio.to_thread
 
 from pagefile.errors import HandleNotFoundError
+from pagefile.lru import Lru
 from pagefile.ports import PageIndex, PageStore, PageTerms
 from pagefile.records import PageHit, Scope
 from pagefile.text.ranking import Ranked, WordIndex
@@ -53,8 +53,7 @@ class PageSearch:
     def __init__(self, pages: PageStore, index: PageIndex, max_postings: int) -> None:
         self._pages = pages
         self._index = index
-        self._max_postings = max_postings
-        self._indexes: OrderedDict[Scope, _Index] = OrderedDict()
+        self._indexes: Lru[Scope, _Index] = Lru(max_postings, lambda index: index.words.postings)
 
     async def search(self, scope: Scope, query: str, limit: int) -> list[PageHit]:
         """The pages whose best passage answers the query, best first; one hit a page."""
@@ -93,7 +92,6 @@ class PageSearch:
 
     async def _caught_up(self, scope: Scope) -> _Index:
         index = self._indexes.setdefault(scope, _Index())
-        self._indexes.move_to_end(scope)
         async with index.lock:
             there = await self._index.uuids(scope)
             index.drop(index.pages.keys() - set(there))
@@ -101,7 +99,7 @@ class PageSearch:
             for start in range(0, len(missing), _BATCH):
                 for page in await self._index.read(scope, missing[start : start + _BATCH]):
                     await self._take(scope, index, page)
-        self._make_room()
+        self._indexes.trim()
         return index
 
     async def _take(self, scope: Scope, index: _Index, page: PageTerms) -> None:
@@ -111,12 +109,6 @@ class PageSearch:
             passages = await anyio.to_thread.run_sync(partial(segmented, text, page.spans))
             await self._index.write(scope, page.uuid, passages)
         await anyio.to_thread.run_sync(partial(index.add, page, passages))
-
-    def _make_room(self) -> None:
-        held = sum(index.words.postings for index in self._indexes.values())
-        while held > self._max_postings and len(self._indexes) > 1:
-            _, dropped = self._indexes.popitem(last=False)
-            held -= dropped.words.postings
 
 
 def segmented(text: str, spans: Sequence[tuple[int, int]]) -> tuple[str, ...]:

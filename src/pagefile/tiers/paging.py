@@ -3,11 +3,11 @@
 Which pages those are is decided in `window/`; here they are read, whole or as the passages that answer the question.
 """
 
-from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pagefile.errors import HandleNotFoundError, PagefileError
+from pagefile.lru import Lru
 from pagefile.ports import LogView, PageKeeper, PageStore
 from pagefile.records import Scope, Step
 from pagefile.tiers.base import Counter, Occasion
@@ -46,8 +46,8 @@ class Paging:
         self._counter = counter
         self._strategy: Strategy = strategy
         # By whoever may read them: a uuid alone opens nothing, and two tenants may hold one.
-        self._texts: OrderedDict[tuple[Scope, str], tuple[str, int]] = OrderedDict()
-        self._excerpts: OrderedDict[tuple[Scope, str, str, int], tuple[str, int]] = OrderedDict()
+        self._texts: Lru[tuple[Scope, str], tuple[str, int]] = Lru(CACHE_CHARS, lambda kept: len(kept[0]))
+        self._excerpts: Lru[tuple[Scope, str, str, int], tuple[str, int]] = Lru(64)
 
     async def bring(self, occasion: Occasion) -> PagesIn:
         """Everything this window shows of the archive; what cannot be read is noted and stays a placeholder."""
@@ -141,9 +141,6 @@ class Paging:
             page, text = await self._pages.load(scope, uuid)
             tokens = page.tokens if page.counter == self._counter.name else self._counter.count(text)
             self._texts[key] = text, tokens
-            while sum(len(text) for text, _ in self._texts.values()) > CACHE_CHARS and len(self._texts) > 1:
-                self._texts.popitem(last=False)
-        self._texts.move_to_end(key)
         return self._texts[key]
 
     async def _is_there(self, scope: Scope, uuid: str) -> bool:
@@ -157,9 +154,6 @@ class Paging:
             _, _, query, budget = key
             chosen = await excerpt(text, query, budget, self._counter.count)
             self._excerpts[key] = chosen, self._counter.count(chosen)
-            if len(self._excerpts) > 64:
-                self._excerpts.popitem(last=False)
-        self._excerpts.move_to_end(key)
         return self._excerpts[key]
 
     def forget(self) -> None:

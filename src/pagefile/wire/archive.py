@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import ConfigDict, Field, JsonValue, computed_field, model_validator
 
 from pagefile.records import Page, PageHit
-from pagefile.wire.mirror import Mirror, OfScope
+from pagefile.schema import Mirror, OfScope
 from pagefile.wire.queries import AFTER, PAGE
 from pagefile.wire.requests import CHAT, USER, ConversationBody
 from pagefile.wire.texts import (

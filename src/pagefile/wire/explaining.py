@@ -8,9 +8,9 @@ from pydantic import ConfigDict, Field, JsonValue
 
 from pagefile.engine.explaining import Cost, Explanation
 from pagefile.engine.replaying import Replay
+from pagefile.schema import Mirror
 from pagefile.window.candidates import Block
 from pagefile.window.comparing import BlockBill, BlockChange, CandidateChange, Change, Comparison, DiffLine
-from pagefile.wire.mirror import Mirror
 from pagefile.wire.queries import PAGE, ConversationParams
 from pagefile.wire.requests import CHAT, USER, ConversationBody
 from pagefile.wire.responses import CallOut

@@ -30,7 +30,7 @@ from pagefile.records import (
     Turn,
 )
 from pagefile.records import Page as ArchivedPage
-from pagefile.wire.mirror import Mirror, OfConversation, OfScope, OfUser
+from pagefile.schema import Mirror, OfConversation, OfScope, OfUser
 from pagefile.wire.texts import Answer
 
 T = TypeVar("T")

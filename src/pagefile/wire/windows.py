@@ -5,12 +5,12 @@ from typing import Annotated, Literal, cast
 from pydantic import Field, JsonValue
 from pydantic_core import to_json
 
+from pagefile.schema import Mirror
 from pagefile.window.beside import Beside
 from pagefile.window.candidates import Block, Message
 from pagefile.window.parts import parts_from, parts_json
 from pagefile.window.receipt import Receipt, Verdict, Window
 from pagefile.window.renderings import chat
-from pagefile.wire.mirror import Mirror
 from pagefile.wire.requests import Format
 from pagefile.wire.texts import Answer
 

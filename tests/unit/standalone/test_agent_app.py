@@ -306,7 +306,7 @@ async def test_conversations_do_not_wait_for_each_other(app):
 
 async def test_what_is_remembered_between_calls_is_bounded(app, monkeypatch):
     """A process that serves many conversations does not grow with them."""
-    monkeypatch.setattr("pagefile.standalone.agent_app._REMEMBERED", 3)
+    monkeypatch.setattr(app._asked, "_most", 3)
     for number in range(10):
         await app.query_memory_context(MemoryQueryRequest(f"c{number}", query="q"))
     assert ["c7", "c8", "c9"] == list(app._asked)

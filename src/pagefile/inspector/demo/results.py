@@ -1,41 +1,21 @@
 """What the tools of the demo return: tables, logs, pages and papers of any length, all of it made up."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
-from pagefile.inspector.demo.script import Picks
+from pagefile.inspector.demo.data import read
+from pagefile.inspector.demo.picks import Picks
 
-_SITES = ("Skagen", "Ullapool", "Saint-Malo", "Vigo", "Bergen", "Galway", "Esbjerg", "Brest")
-_SUBJECTS = (
-    "the pilot array",
-    "each anchored line",
-    "the control group",
-    "the winter harvest",
-    "the second mooring",
-    "a retrofitted pump",
-    "the storage tank",
-    "the reference household",
-)
-_FINDINGS = (
-    "At {site}, {subject} returned {number} kWh per square metre, {percent} percent more than the year before.",
-    "Measured over {weeks} weeks, {subject} lost {percent} percent of its yield to biofouling; cleaning cost {number} euros.",
-    "Interviews with {weeks} operators in {site} suggest that {subject} pays for itself after {years} years.",
-    "The authors caution that {subject} was observed in calm water only, and that storms were left out of the record.",
-    "Table {table} compares {subject} with a baseline: a difference of {percent} points, with an interval of plus or minus {years}.",
-    "In contrast, the series from {site} shows no trend at all once the repair of {weeks} October is accounted for.",
-    "Costs fell from {number} to {less} euros per unit, mostly because {subject} could be built on land and towed out.",
-    "Permits took {years} years on average; {site} was the exception, with a decision after {weeks} weeks.",
-)
-_HEADINGS = ("Background", "Method", "Sites", "Results", "Costs", "Limits of the data", "Outlook", "Appendix")
+_WORDS = read("results")
 
 
 def paper(seed: int, topic: str, chars: int) -> str:
     """A report with headings, numbers and sources."""
     picks = Picks(seed)
-    lines = [f"# {topic}", "", f"Source: https://example.org/reports/{seed}", ""]
+    lines = [f"# {topic.capitalize()}", "", f"Source: https://example.org/reports/{seed}", ""]
     size = 0
     while size < chars:
-        lines += [f"## {picks.one(_HEADINGS)} {picks.number(1, 9)}.{picks.number(1, 9)}", ""]
+        lines += [f"## {picks.one(_WORDS['headings'])} {picks.number(1, 9)}.{picks.number(1, 9)}", ""]
         for _ in range(picks.number(2, 4)):
             text = " ".join(_finding(picks) for _ in range(picks.number(3, 6)))
             lines += [text, ""]
@@ -45,9 +25,9 @@ def paper(seed: int, topic: str, chars: int) -> str:
 
 def _finding(picks: Picks) -> str:
     number = picks.number(40, 9000)
-    return picks.one(_FINDINGS).format(
-        site=picks.one(_SITES),
-        subject=picks.one(_SUBJECTS),
+    return picks.one(_WORDS["findings"]).format(
+        site=picks.one(_WORDS["sites"]),
+        subject=picks.one(_WORDS["subjects"]),
         number=number,
         less=number * picks.number(40, 90) // 100,
         percent=picks.number(2, 48),
@@ -65,15 +45,10 @@ def hits(seed: int, topic: str, chars: int) -> str:
     while size < chars:
         text = " ".join(_finding(picks) for _ in range(5))
         number = len(found) + 1
-        url = f"https://example.org/{picks.one(_SITES).lower()}/{picks.number(100, 999)}"
+        url = f"https://example.org/{picks.one(_WORDS['sites']).lower()}/{picks.number(100, 999)}"
         found.append({"rank": number, "title": f"{topic}, part {number}", "url": url, "snippet": text})
         size += len(text)
     return json.dumps({"query": topic, "results": found}, indent=1)
-
-
-_PRODUCTS = ("city bike", "cargo bike", "helmet", "child seat", "battery 500 Wh", "lock", "pannier", "lights")
-_STATES = ("paid", "packed", "sent", "delivered", "returned", "refunded")
-_CITIES = ("Aarhus", "Leipzig", "Gdansk", "Utrecht", "Lyon", "Porto", "Graz", "Malmö")
 
 
 def orders(seed: int, chars: int) -> str:
@@ -87,10 +62,10 @@ def orders(seed: int, chars: int) -> str:
             (
                 picks.code(),
                 day,
-                picks.one(_PRODUCTS),
-                picks.one(_CITIES),
+                picks.one(_WORDS["products"]),
+                picks.one(_WORDS["cities"]),
                 f"{cents / 100:.2f}",
-                picks.one(_STATES),
+                picks.one(_WORDS["states"]),
             )
         )
 
@@ -102,24 +77,13 @@ def order(seed: int, code: str) -> str:
     picks = Picks(seed)
     value = {
         "order": code,
-        "product": picks.one(_PRODUCTS),
-        "city": picks.one(_CITIES),
+        "product": picks.one(_WORDS["products"]),
+        "city": picks.one(_WORDS["cities"]),
         "amount": picks.number(1990, 329_900) / 100,
-        "state": picks.one(_STATES),
-        "history": [{"day": day, "state": picks.one(_STATES)} for day in range(1, 6)],
+        "state": picks.one(_WORDS["states"]),
+        "history": [{"day": day, "state": picks.one(_WORDS["states"])} for day in range(1, 6)],
     }
     return json.dumps(value, indent=1)
-
-
-_MODULES = ("billing.invoices", "billing.tax", "api.routes", "jobs.nightly", "store.cache", "auth.tokens")
-_EVENTS = (
-    "started with {number} items",
-    "took {number} ms, more than the limit of 250",
-    "retried after a timeout of the ledger (attempt {small})",
-    "wrote {number} rows in {small} batches",
-    "skipped invoice {code}: the currency is missing",
-    "cache miss for key tax:{code}",
-)
 
 
 def log(seed: int, chars: int) -> str:
@@ -131,10 +95,10 @@ def log(seed: int, chars: int) -> str:
         clock[0] += picks.number(1, 40)
         at = f"2026-05-{4 + clock[0] // 86_400:02} {clock[0] // 3600 % 24:02}:{clock[0] // 60 % 60:02}:{clock[0] % 60:02}"
         level = "ERROR" if picks.number(0, 30) == 0 else picks.one(("INFO", "INFO", "DEBUG", "WARN"))
-        event = picks.one(_EVENTS).format(
+        event = picks.one(_WORDS["events"]).format(
             number=picks.number(3, 900), small=picks.number(2, 5), code=picks.code("IJ")
         )
-        return f"{at} {level:<5} {picks.one(_MODULES)}: {event}"
+        return f"{at} {level:<5} {picks.one(_WORDS['modules'])}: {event}"
 
     return _lines("", row, chars).lstrip("\n")
 
@@ -147,7 +111,7 @@ def tests(seed: int, failing: int, chars: int) -> str:
     def row() -> str:
         count[0] += 1
         state = "FAILED" if count[0] % 37 == 0 and count[0] // 37 <= failing else "PASSED"
-        module = picks.one(_MODULES).replace(".", "/")
+        module = picks.one(_WORDS["modules"]).replace(".", "/")
         return f"tests/{module}_test.py::test_{picks.one(('rounds', 'refuses', 'keeps', 'retries'))}_{count[0]} {state}"
 
     body = _lines("collected 640 items", row, chars)
@@ -184,26 +148,6 @@ def source(seed: int, path: str, chars: int) -> str:
     return _lines(f"# {path}\nfrom decimal import Decimal\n", function, chars)
 
 
-_ITEMS = (
-    ("白细胞计数", "10^9/L", 35, 95),
-    ("血红蛋白", "g/L", 1150, 1500),
-    ("空腹血糖", "mmol/L", 39, 61),
-    ("糖化血红蛋白", "%", 40, 60),
-    ("总胆固醇", "mmol/L", 31, 57),
-    ("甘油三酯", "mmol/L", 5, 17),
-    ("肌酐", "μmol/L", 570, 970),
-    ("尿酸", "μmol/L", 1550, 3570),
-    ("谷丙转氨酶", "U/L", 70, 400),
-    ("血钾", "mmol/L", 35, 53),
-)
-_REMARKS = (
-    "{item}较上次{way}，建议{weeks}周后复查，期间保持清淡饮食。",
-    "结合血压记录，{item}的变化与用药时间有关，请在早餐前测量并记录。",
-    "{item}处于参考区间内，暂无需处理；若出现头晕或水肿请及时就诊。",
-    "本院{weeks}月更换试剂，{item}的参考区间有调整，与旧报告比较时请注意单位。",
-)
-
-
 def lab_report(seed: int, chars: int) -> str:
     """A laboratory report in Chinese: tables and remarks."""
     picks = Picks(seed)
@@ -211,11 +155,13 @@ def lab_report(seed: int, chars: int) -> str:
     def section() -> str:
         day = f"2026-{picks.number(1, 6):02}-{picks.number(1, 28):02}"
         rows = [f"## 检验日期 {day}", "", "| 项目 | 结果 | 单位 | 参考区间 |", "|---|---|---|---|"]
-        for item, unit, low, high in _ITEMS:
+        for item, unit, low, high in _WORDS["items"]:
             value = picks.number(low * 8 // 10, high * 12 // 10) / 10
             rows.append(f"| {item} | {value} | {unit} | {low / 10}–{high / 10} |")
-        remark = picks.one(_REMARKS).format(
-            item=picks.one(_ITEMS)[0], way=picks.one(("升高", "下降", "持平")), weeks=picks.number(2, 12)
+        remark = picks.one(_WORDS["remarks"]).format(
+            item=picks.one(_WORDS["items"])[0],
+            way=picks.one(("升高", "下降", "持平")),
+            weeks=picks.number(2, 12),
         )
         return "\n".join([*rows, "", f"审核意见：{remark}", ""])
 
@@ -247,3 +193,9 @@ def _until(row: Callable[[], str], chars: int) -> Iterator[str]:
         line = row()
         size += len(line)
         yield line
+
+
+#: By name, as the data asks for them.
+RESULTS: Mapping[str, Callable[..., str]] = {
+    made.__name__: made for made in (paper, hits, orders, order, log, tests, source, lab_report, trains)
+}

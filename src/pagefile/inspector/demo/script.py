@@ -1,33 +1,20 @@
-"""How a conversation of the demo is written down: who speaks, what is said turn by turn, and what happens beside it."""
+"""How a conversation of the demo is played: its sentences are data, and what is drawn for them is the same every time.
 
-from collections.abc import Callable, Mapping, Sequence
+In the data a pair such as `[3, 1]` names every third turn, the ones that leave the remainder 1: when a tool is called (`every`) and
+when a window is asked for (`windows`). `exchange` says which exchange a turn has, counted in the same way.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal, TypeVar
+from typing import Any, Literal
 
+from pagefile.inspector.demo.picks import Picks
+from pagefile.inspector.demo.results import RESULTS
 from pagefile.records import JsonValue
 
-T = TypeVar("T")
-
-
-class Picks:
-    """Chooses without chance: the same seed makes the same choices, on every machine and in every version of Python."""
-
-    def __init__(self, seed: int) -> None:
-        self._state = seed * 2_654_435_761 % 2**32 or 1
-
-    def number(self, least: int, most: int) -> int:
-        """A whole number, both ends included."""
-        self._state = (1_664_525 * self._state + 1_013_904_223) % 2**32
-        return least + (self._state >> 8) % (most - least + 1)
-
-    def one(self, options: Sequence[T]) -> T:
-        """One of them."""
-        return options[self.number(0, len(options) - 1)]
-
-    def code(self, letters: str = "ABKTX") -> str:
-        """Something like an order number."""
-        return f"{self.one(letters)}-{self.number(1000, 9999)}"
+#: A table of the data.
+Data = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +44,7 @@ class Said:
     """One turn."""
 
     user: str
-    assistant: str
+    assistant: str = ""
     tools: tuple[Tool, ...] = ()
     #: The agent loads the newest archived result of this tool again before it answers.
     loads: str | None = None
@@ -66,7 +53,7 @@ class Said:
     #: Whether a window is asked for; when tools are called, one more follows each of them.
     window: bool = False
     learnt: tuple[Learnt, ...] = ()
-    #: The conversation begins anew after this turn.
+    #: The conversation is reset after this turn.
     resets: bool = False
     #: Safety data of the session, such as allergies, from this turn on.
     snapshot: Mapping[str, JsonValue] | None = None
@@ -93,3 +80,85 @@ class Person:
     user_id: str
     language: Literal["zh", "en"]
     talks: tuple[Talk, ...]
+
+
+def played(person: Data, talk: Data) -> Iterator[Said]:
+    """The turns of a conversation: its scenes in their places, and small exchanges in turn everywhere else."""
+    picks = Picks(talk["seed"])
+    scenes = {scene["turn"]: scene for scene in talk["scenes"]}
+    step, first = talk.get("exchange", (1, 0))
+    for number in range(talk["turns"]):
+        scene = scenes.get(number)
+        slots = {} if scene and not talk.get("scenes_draw") else _slots(picks, person["slots"])
+        if scene is not None:
+            yield _scene(scene)
+            continue
+        exchange = person["exchanges"][(number * step + first) % len(person["exchanges"])]
+        yield Said(
+            _filled(exchange["user"], slots),
+            _filled(exchange["assistant"], slots),
+            tuple(
+                _tool(tool, number, slots, picks)
+                for tool in talk.get("tools", ())
+                if _is_due(tool["every"], number)
+            ),
+            window=_is_due(talk["windows"], number),
+        )
+
+
+def _is_due(every: Sequence[int], number: int) -> bool:
+    """Whether a turn is one of those that leave this remainder."""
+    divisor, remainder = every
+    return number % divisor == remainder
+
+
+def _scene(scene: Data) -> Said:
+    given = {name: value for name, value in scene.items() if name != "turn"}
+    learnt = tuple(Learnt(**one) for one in given.pop("learnt", ()))
+    tools = tuple(_tool(one, one["result"]["seed"], {}, Picks(0)) for one in given.pop("tools", ()))
+    return Said(**given, learnt=learnt, tools=tools)
+
+
+def _tool(tool: Data, seed: int, slots: Data, picks: Picks) -> Tool:
+    given = {name: value for name, value in tool["result"].items() if name not in {"make", "seed"}}
+    wanted = {name: _drawn(value, slots, picks) for name, value in given.items()}
+    return Tool(tool["name"], _filled(tool["input"], slots), RESULTS[tool["result"]["make"]](seed, **wanted))
+
+
+def _drawn(value: Any, slots: Data, picks: Picks) -> Any:
+    match value:
+        case [least, most]:
+            return picks.number(least, most)
+        case _:
+            return _filled(value, slots)
+
+
+def _filled(value: Any, slots: Data) -> Any:
+    """The same value with the slots in its texts filled."""
+    match value:
+        case str():
+            return value.format(**slots)
+        case {**fields}:
+            return {name: _filled(inner, slots) for name, inner in fields.items()}
+        case _:
+            return value
+
+
+def _slots(picks: Picks, kinds: Data) -> dict[str, object]:
+    """A value for each slot: one of several texts, or a number in a range."""
+    slots: dict[str, Any] = {}
+    for name, kind in kinds.items():
+        match kind:
+            case {"code": letters}:
+                slots[name] = picks.code(letters)
+            case {"hex": [least, most]}:
+                slots[name] = f"{picks.number(least, most):x}"
+            case {"tenths": [least, most], "below": other}:
+                slots[name] = round(slots[other] - picks.number(least, most) / 10, 1)
+            case {"tenths": [least, most]}:
+                slots[name] = picks.number(least, most) / 10
+            case [int(least), int(most)]:
+                slots[name] = picks.number(least, most)
+            case _:
+                slots[name] = picks.one(kind)
+    return slots

@@ -5,7 +5,6 @@ session was not told before, and a bulky result is exchanged once, when it arriv
 answer the prompt; `load_tool_history` brings back the rest. A hook of ours never stops a run: it gives up, logs once, counts.
 """
 
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
@@ -28,6 +27,7 @@ from pagefile.integrations.claude_agent.telling import unsaid
 from pagefile.integrations.claude_agent.transcript import Transcript
 from pagefile.integrations.failing import FailOpen
 from pagefile.integrations.recorder import Called, Returned, Said, completed, step_of, written
+from pagefile.lru import Lru
 from pagefile.records import Turn
 from pagefile.shapes import compact
 from pagefile.standalone.tool_schemas import tool_schemas
@@ -98,7 +98,7 @@ class ClaudeMemory:
         self._excerpt_tokens = excerpt_tokens
         self._exempt = exempt
         self._failing = FailOpen(memory, "claude_agent", timeout_s=timeout_s)
-        self._sessions: OrderedDict[str, _Session] = OrderedDict()
+        self._sessions: Lru[str, _Session] = Lru(_SESSIONS)
 
     # -- what the SDK takes -------------------------------------------------------------------------------------------
 
@@ -287,9 +287,6 @@ class ClaudeMemory:
         session = self._sessions.get(name)
         if session is None:
             session = self._sessions[name] = _Session(self._chat(self._conversation or name))
-        self._sessions.move_to_end(name)
-        if len(self._sessions) > _SESSIONS:
-            self._sessions.popitem(last=False)
         return session
 
     def _chat(self, conversation: str) -> Conversation:
@@ -303,10 +300,7 @@ class ClaudeMemory:
         return session.chat if session is not None else self._chat(self._conversation or "claude")
 
     def _named(self, session_id: str | None) -> Sequence[_Session]:
-        if session_id is None:
-            return list(self._sessions.values())
-        session = self._sessions.get(session_id)
-        return [] if session is None else [session]
+        return [session for name, session in self._sessions.items() if session_id in (None, name)]
 
 
 async def _given_up(session: _Session) -> None:

@@ -1,6 +1,5 @@
 """A context edit for those who keep LangChain's `ContextEditingMiddleware`: old results leave the request, and can come back."""
 
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
@@ -13,6 +12,7 @@ from pagefile.engine.drafts import checked_json
 from pagefile.integrations.failing import FailOpen
 from pagefile.integrations.langchain.reading import ToolUse, exchanges, tool_uses
 from pagefile.integrations.langchain.scoping import Given, Whose, whose
+from pagefile.lru import Lru
 from pagefile.records import DEFAULT_TENANT, Scope, Step
 from pagefile.shapes import step_tool
 from pagefile.tiers.archive import Archive
@@ -62,7 +62,7 @@ class ArchiveToolUsesEdit(ContextEdit):
         self.exclude_tools = frozenset(exclude_tools) | LOADING_TOOLS
         self._edge = FailOpen(memory, "langchain", timeout_s=timeout_s)
         self._given = Given(conversation_id, user_id, tenant)
-        self._placeholders: OrderedDict[_Key, str] = OrderedDict()
+        self._placeholders: Lru[_Key, str] = Lru(_REMEMBERED)
 
     def apply(
         self, messages: list[AnyMessage], *, count_tokens: Callable[[Sequence[BaseMessage]], int]
@@ -90,14 +90,13 @@ class ArchiveToolUsesEdit(ContextEdit):
     def _placeholder(self, who: Whose, use: ToolUse, messages: Sequence[BaseMessage]) -> str | None:
         """The placeholder of a result that is in the archive; None when it is not there yet."""
         key = (who, use.message.tool_call_id, hash(use.text))
-        if key in self._placeholders:
-            return self._placeholders[key]
+        known = self._placeholders.get(key)
+        if known is not None:
+            return known
         turn = next((e.id for e in exchanges(messages)[1] if any(use.message is m for m in e.rest)), "before")
 
         async def work() -> str:
             text = self._placeholders[key] = await self._archived(who, use, turn)
-            if len(self._placeholders) > _REMEMBERED:
-                self._placeholders.popitem(last=False)
             return text
 
         return self._edge.attempt_now_or_soon("archiving a result", work, None)

@@ -1,6 +1,5 @@
 """`PagefileMiddleware`: memory for a LangChain agent, in the request and never in its state."""
 
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, cast
@@ -43,6 +42,7 @@ from pagefile.integrations.langchain.view import (
     with_text,
 )
 from pagefile.integrations.recorder import step_of
+from pagefile.lru import Lru
 from pagefile.records import Turn
 from pagefile.window.wording import WORDINGS
 
@@ -122,8 +122,8 @@ class PagefileMiddleware(
         self._count = engine.counter.count
         self._guide = WORDINGS[engine.settings.language].guide
         self._told_guide = self._guide if offer_tools else ""
-        self._talks: OrderedDict[Whose, Talk] = OrderedDict()
-        self._frozen: OrderedDict[tuple[Whose, str], _Frozen] = OrderedDict()
+        self._talks: Lru[Whose, Talk] = Lru(_TALKS)
+        self._frozen: Lru[tuple[Whose, str], _Frozen] = Lru(_TALKS)
         tools = tools_of(self._edge, self._given, self._chat, incognito=incognito)
         self.tools = tools if offer_tools else []
 
@@ -191,9 +191,6 @@ class PagefileMiddleware(
                 who.conversation, user_id=who.user, tenant=who.tenant, incognito=self._incognito
             )
             self._talks[who] = Talk(chat)
-            if len(self._talks) > _TALKS:
-                self._talks.popitem(last=False)
-        self._talks.move_to_end(who)
         return self._talks[who]
 
     def _chat(self, who: Whose) -> Conversation:
@@ -213,8 +210,6 @@ class PagefileMiddleware(
         frozen = self._frozen.get((who, turn.id))
         if frozen is None:
             frozen = self._frozen[who, turn.id] = _Frozen(shown.system, shown.memory)
-            if len(self._frozen) > _TALKS:
-                self._frozen.popitem(last=False)
         view = replace(
             plain,
             system=system_with(base, frozen.system),

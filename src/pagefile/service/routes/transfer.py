@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from pagefile import verbs
 from pagefile.engine import Memory
+from pagefile.engine.export_lines import LINE, HeaderLine, described, first_fault
 from pagefile.engine.owning import looked_up
 from pagefile.engine.transfer import export_lines, import_from
 from pagefile.errors import StoreFullError, TransferError
@@ -20,7 +21,7 @@ from pagefile.service.routes.common import MemoryOf, at_verb, router
 from pagefile.service.uploads import upload_folder
 from pagefile.wire.requests import Settle
 from pagefile.wire.responses import SettledOut
-from pagefile.wire.transfer import LINE, LINES, ExportParams, HeaderLine, ImportOut, ImportParams
+from pagefile.wire.transfer import LINES, ExportParams, ImportOut, ImportParams
 
 routes = router("Export and import")
 
@@ -131,7 +132,9 @@ def _check(line: bytes, number: int, user_id: str | None) -> None:
     try:
         record = LINE.validate_json(line)
     except ValidationError as error:
-        raise TransferError(f"Line {number} is not a record of an export: {_fault(error)}.") from None
+        raise TransferError(
+            f"Line {number} is not a record of an export: {described(first_fault(error))}."
+        ) from None
     if (number == 1) != isinstance(record, HeaderLine):
         raise TransferError(
             f"Line {number}: an export begins with a line that says what it is, and has no other such line."
@@ -140,14 +143,3 @@ def _check(line: bytes, number: int, user_id: str | None) -> None:
         raise TransferError(
             f"Line {number} is not of the user {user_id!r}: only what is theirs can be imported here."
         )
-
-
-def _fault(error: ValidationError) -> str:
-    """What is wrong with a line. What stands in it is somebody's memory: only the place and the kind of the fault are told."""
-    fault = error.errors(include_url=False, include_input=False, include_context=False)[0]
-    if fault["type"] == "union_tag_invalid":
-        return "it has an unknown type; upgrade Pagefile"
-    if fault["loc"][-2:] == ("pagefile-export", "version"):
-        return "the export has another version than this Pagefile reads; upgrade Pagefile"
-    place = "".join(f"/{part}" for part in fault["loc"][1:])
-    return f"{place[:200]} {fault['msg']}".strip()

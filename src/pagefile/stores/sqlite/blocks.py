@@ -1,7 +1,6 @@
 """Vectors of one owner in memory, caught up with by place, and the bounded shelf of them."""
 
 import threading
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -9,6 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from pagefile.lru import Lru
 from pagefile.ports import Near, Vector
 from pagefile.stores.sqlite.driver import Row
 from pagefile.stores.vectors.rows import Matrix, largest, likenesses, order
@@ -145,25 +145,23 @@ class Blocks:
     def __init__(self, most_bytes: int) -> None:
         self._most_bytes = most_bytes
         self._lock = threading.Lock()
-        self._blocks: OrderedDict[Owner, Block] = OrderedDict()
+        self._blocks: Lru[Owner, Block] = Lru(most_bytes, lambda block: block.bytes)
 
     def of(self, owner: Owner, dimension: int) -> Block:
         """The block of an owner, made if there is none."""
         with self._lock:
-            block = self._blocks.setdefault(owner, Block(dimension))
-            self._blocks.move_to_end(owner)
-            return block
+            return self._blocks.setdefault(owner, Block(dimension))
 
     def trim(self) -> None:
         """Let go of what is too much; whoever still searches in it keeps it until then.
 
         The one in use stays, however large: to read it anew for each question takes as much memory, and far longer.
         """
-        least = 1 if self._most_bytes else 0
         with self._lock:
-            held = sum(block.bytes for block in self._blocks.values())
-            while len(self._blocks) > least and held > self._most_bytes:
-                held -= self._blocks.popitem(last=False)[1].bytes
+            if self._most_bytes:
+                self._blocks.trim()
+            else:
+                self._blocks.clear()
 
     def forget(self, owner: Owner) -> None:
         """Let go of one, which does not tell the truth any more."""

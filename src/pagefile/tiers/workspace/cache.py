@@ -1,9 +1,9 @@
 """Results of tools that need not be called twice in a run, and how old they are."""
 
-from collections import OrderedDict
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from pagefile.lru import Lru
 from pagefile.window.wording import Wording
 
 #: Calls remembered for each run; the one used longest ago goes first.
@@ -49,14 +49,11 @@ class Calls:
     """The calls of a run, by tool and input."""
 
     def __init__(self) -> None:
-        self._known: OrderedDict[tuple[str, str], Call] = OrderedDict()
+        self._known: Lru[tuple[str, str], Call] = Lru(MAX_CALLS)
 
     def put(self, key: tuple[str, str], call: Call) -> None:
         """Remember a call, or its newer result."""
         self._known[key] = call
-        self._known.move_to_end(key)
-        while len(self._known) > MAX_CALLS:
-            self._known.popitem(last=False)
 
     def get(self, key: tuple[str, str], now: datetime, max_age_s: float) -> Call | None:
         """A call that is fresh enough; `max_age_s` 0 is as long as the session lasts."""
@@ -66,7 +63,6 @@ class Calls:
         if max_age_s > 0 and now - call.at > timedelta(seconds=max_age_s):
             self.drop(key)
             return None
-        self._known.move_to_end(key)
         return call
 
     def drop(self, key: tuple[str, str]) -> None:

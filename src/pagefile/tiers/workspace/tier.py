@@ -1,9 +1,9 @@
 """The workspace tier: the workspaces of all runs in this process, and what they offer to a window."""
 
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias
 
+from pagefile.lru import Lru
 from pagefile.ports import Clock
 from pagefile.records import ErasureReceipt, Scope, Step, Turn
 from pagefile.tiers.archive import Archive
@@ -15,7 +15,6 @@ from pagefile.window.candidates import Block, Candidate
 
 #: Whose run, and its name.
 _Run: TypeAlias = tuple[Scope, str]
-_Kept = TypeVar("_Kept")
 
 
 class Workspaces(Tier):
@@ -34,9 +33,9 @@ class Workspaces(Tier):
     ) -> None:
         self._parts = Parts(archive, counter, clock, rules, epoch)
         self._parts.on_failure = lambda error, first: self.report(error, logs=first)
-        self._runs: OrderedDict[_Run, Workspace] = OrderedDict()
+        self._runs: Lru[_Run, Workspace] = Lru(rules.max_runs)
         #: What each run works on, also those that have nothing at hand yet.
-        self._asked: OrderedDict[_Run, str] = OrderedDict()
+        self._asked: Lru[_Run, str] = Lru(rules.max_runs)
 
     def __len__(self) -> int:
         return len(self._runs)
@@ -48,14 +47,14 @@ class Workspaces(Tier):
         if found is None:
             found = Workspace(self._parts, scope, run)
             found.ask(self._asked.get(key))
-        self._keep(self._runs, key, found)
+            self._runs[key] = found
         return found
 
     def asked(self, scope: Scope, run: str, query: str | None) -> None:
         """A run works on a question now."""
         if not query or not self._parts.rules.enabled:
             return
-        self._keep(self._asked, (scope, run), query)
+        self._asked[scope, run] = query
         if (workspace := self._runs.get((scope, run))) is not None:
             workspace.ask(query)
 
@@ -99,9 +98,9 @@ class Workspaces(Tier):
 
     def reset(self, scope: Scope) -> None:
         """Forget the query context of every run of a conversation."""
-        for home, run in self._runs:
+        for (home, _), workspace in self._runs.items():
             if within(home, scope):
-                self._runs[home, run].reset()
+                workspace.reset()
 
     async def forget(self, scope: Scope) -> Counts:
         """Drop every workspace that may hold something of the scope."""
@@ -115,12 +114,6 @@ class Workspaces(Tier):
     async def forget_part(self, receipt: ErasureReceipt) -> None:
         for home in homes(receipt):
             await self.forget(home)
-
-    def _keep(self, shelf: OrderedDict[_Run, _Kept], key: _Run, value: _Kept) -> None:
-        shelf[key] = value
-        shelf.move_to_end(key)
-        while len(shelf) > max(1, self._parts.rules.max_runs):
-            shelf.popitem(last=False)
 
 
 def _shown_calls(occasion: Occasion) -> Iterator[str]:

@@ -1,0 +1,54 @@
+"""Bars on stderr while something takes its time; nothing when nobody watches."""
+
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.text import Text
+
+from pagefile.cli.output import err
+
+
+class _Speed(ProgressColumn):
+    """How many are done in a second."""
+
+    def render(self, task: Task) -> Text:
+        return Text(f"{task.speed:,.0f}/s" if task.speed else "", style="progress.data.speed")
+
+
+def _bar(*columns: ProgressColumn) -> Progress:
+    console = err()
+    shown = (TextColumn("{task.description}"), BarColumn(), *columns)
+    return Progress(*shown, console=console, transient=True, disable=not console.is_terminal)
+
+
+@contextmanager
+def moving(what: str) -> Generator[None]:
+    """A bar for work whose end is not known."""
+    with _bar(TimeElapsedColumn()) as progress:
+        progress.add_task(what, total=None)
+        yield
+
+
+@contextmanager
+def counting(
+    what: str, *, at_end: str | None = None, speed: bool = False
+) -> Generator[Callable[[int, int], None]]:
+    """A bar that is told how much is done, and of how much; `at_end` is what goes on when all is."""
+    with _bar(MofNCompleteColumn(), *((_Speed(),) if speed else ()), TimeRemainingColumn()) as progress:
+        task = progress.add_task(what, total=None)
+
+        def told(done: int, total: int) -> None:
+            described = at_end if at_end is not None and done >= total else what
+            progress.update(task, completed=done, total=total, description=described)
+
+        yield told

@@ -1,0 +1,593 @@
+"""The shape of each line of an export: what a line that comes in may be, wherever it comes from.
+
+An upload is a stranger's and a file may be damaged: every line is checked against its shape before any of it is written.
+What a line may leave out are the fields that came later than the format.
+"""
+
+from base64 import b64decode
+from hashlib import sha256
+from typing import Annotated, Any, Literal, Self, TypeAlias, TypeVar
+
+import numpy as np
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    TypeAdapter,
+    ValidationError,
+    model_validator,
+)
+from pydantic_core import ErrorDetails
+
+from pagefile.content import Media, Message, Other, Reasoning, Role, Shape, ToolCall, ToolResult
+from pagefile.content import Text as TextPart
+from pagefile.engine.drafts import checked_json, checked_labels
+from pagefile.engine.moments import KEY, listed
+from pagefile.ports import KeptItem, Labels, StoredItem
+from pagefile.records import (
+    MAX_INT,
+    Call,
+    Checkpoint,
+    Fact,
+    Outcome,
+    Page,
+    Reset,
+    Revision,
+    Scope,
+    Status,
+    Step,
+    Turn,
+)
+from pagefile.schema import Body, Count, Id, Mirror, Moment, Text
+from pagefile.window.beside import Beside
+from pagefile.window.candidates import Block, candidate_from
+from pagefile.window.receipt import Verdict
+from pagefile.window.render import Placement
+
+FORMAT = "pagefile-export"
+VERSION = 1
+
+R = TypeVar("R")
+
+
+def _json(value: Any) -> Any:
+    return checked_json(value, "this value")
+
+
+def _decoded(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    try:
+        return b64decode(value, validate=True)
+    except ValueError as error:
+        raise ValueError("it is not base 64") from error
+
+
+#: Any JSON that every store gives back as it was.
+Json: TypeAlias = Annotated[Any, AfterValidator(_json)]
+JsonMap: TypeAlias = Annotated[dict[str, Any], AfterValidator(_json)]
+Bytes: TypeAlias = Annotated[bytes, BeforeValidator(_decoded)]
+#: A number from 1 on.
+Number: TypeAlias = Annotated[int, Field(ge=1, le=MAX_INT)]
+Share: TypeAlias = Annotated[float, Field(ge=0, le=1)]
+#: What `model_validate` is given has lists where records have tuples.
+AsList = Field(strict=False)
+
+
+class Line(Mirror[R]):
+    """A line, or a part of one: nothing is converted, and nothing is passed over."""
+
+    model_config = Body.model_config
+
+
+class _Owned(Line[R]):
+    user_id: Id | None
+    conversation_id: Id | None
+
+
+class _OfConversation(Line[R]):
+    user_id: Id | None
+    conversation_id: Id
+
+
+class HeaderLine(Body):
+    """The first line: what this is."""
+
+    #: A later version may say more about itself.
+    model_config = ConfigDict(extra="ignore")
+
+    type: Literal["pagefile-export"]
+    #: A literal 1 would be `true`, too.
+    version: Annotated[int, Field(ge=VERSION, le=VERSION)]
+
+
+class ConversationLine(Body):
+    """The lines up to the next of its kind belong to this conversation."""
+
+    type: Literal["conversation"]
+    id: Id
+    user_id: Id | None
+    agent: Id | None
+    project: Id | None = None
+    language: Text | None = None
+    timezone: Text | None = None
+
+    @model_validator(mode="after")
+    def _known_labels(self) -> Self:
+        self.labels()
+        return self
+
+    def labels(self) -> Labels:
+        """What it belongs to, and the language and the place of its user."""
+        return checked_labels(project=self.project, language=self.language, timezone=self.timezone)
+
+
+# -- turns -------------------------------------------------------------------------------------------------------------
+
+
+class StepLine(Line[Step]):
+    """A tool call and its result."""
+
+    tool: Text
+    input: Json
+    result: Text
+    call_id: Text
+    call_tokens: Count = 0
+    result_tokens: Count = 0
+    page: Id | None = None
+    whole: bool = True
+    page_tokens: Count = 0
+    page_chars: Count = 0
+    lost_chars: Count = 0
+
+
+class TextLine(Line[TextPart]):
+    """Something that was said."""
+
+    type: Literal["text"]
+    text: Text
+
+
+class ReasoningLine(Line[Reasoning]):
+    """What a model thought."""
+
+    type: Literal["reasoning"]
+    text: Text
+    sealed: JsonMap = Field(default_factory=dict[str, Any])
+
+
+class ToolCallLine(Line[ToolCall]):
+    """A call of a tool, by its step."""
+
+    type: Literal["tool_call"]
+    step: Count
+
+
+class MediaPartLine(Line[Media]):
+    """An image, a sound or a file."""
+
+    type: Literal["media"]
+    kind: Literal["image", "audio", "file"]
+    media_type: Text = ""
+    blob: Text | None = None
+    url: Text | None = None
+    name: Text | None = None
+    size: Count = 0
+    tokens: Count = 0
+    detail: Text | None = None
+
+
+class ToolResultLine(Line[ToolResult]):
+    """What a tool returned, by its step."""
+
+    type: Literal["tool_result"]
+    step: Count
+    media: tuple[MediaPartLine, ...] = ()
+    error: bool = False
+    blocks: tuple[tuple[Count, Count], ...] = ()
+
+
+class OtherLine(Line[Other]):
+    """A part that was not known where it came in."""
+
+    type: Literal["other"]
+    value: Json
+
+
+PartLine: TypeAlias = Annotated[
+    TextLine | ReasoningLine | ToolCallLine | MediaPartLine | ToolResultLine | OtherLine,
+    Field(discriminator="type"),
+]
+
+
+class MessageLine(Line[Message]):
+    """A message of a turn."""
+
+    role: Role
+    parts: tuple[PartLine, ...]
+    shape: Shape = "plain"
+    given: Json = None
+
+
+class TurnLine(_Owned[Turn]):
+    """A turn."""
+
+    type: Literal["turn"]
+    id: Id
+    seq: Number | None
+    status: Status
+    user: Text | None
+    assistant: Text | None
+    steps: tuple[StepLine, ...]
+    at: Moment
+    created: Moment
+    user_tokens: Count
+    assistant_tokens: Count
+    tokens: Count
+    counter: Text
+    metadata: JsonMap = Field(default_factory=dict[str, Any])
+    #: Its messages, where they are more than the short form; they name its steps.
+    layout: tuple[MessageLine, ...] | None = None
+
+
+class MediaLine(_Owned[None]):
+    """The bytes of an image or a file of a turn, before the first turn that has it."""
+
+    type: Literal["media"]
+    hash: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+    data: Bytes
+
+    @model_validator(mode="after")
+    def _is_what_its_hash_says(self) -> Self:
+        if sha256(self.data).hexdigest() != self.hash:
+            raise ValueError("its bytes are not what its hash says")
+        return self
+
+
+class MissingLine(_Owned[None]):
+    """An image or a file of a turn whose bytes the memory did not have."""
+
+    type: Literal["missing"]
+    turn_id: Id
+    hash: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+    what: Text
+
+
+class CheckpointLine(_Owned[Checkpoint]):
+    """A checkpoint."""
+
+    type: Literal["checkpoint"]
+    id: Id
+    seq: Number
+    version: Number
+    summary: Text
+    covered_through_seq: Count
+    covered_turns: Count
+    created: Moment
+    tokens: Count
+    counter: Text
+    anchors: tuple[Text, ...] = ()
+    archive_refs: tuple[Text, ...] = ()
+
+
+class ResetLine(_Owned[Reset]):
+    """A reset."""
+
+    type: Literal["reset"]
+    id: Id
+    seq: Number
+    created: Moment
+
+
+# -- beside the log ----------------------------------------------------------------------------------------------------
+
+
+class PageLine(_Owned[Page]):
+    """An archived tool result with its text."""
+
+    type: Literal["page"]
+    uuid: Annotated[Id, Field(pattern=r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")]
+    tool: Text
+    input: Json
+    query_summary: Text
+    result_summary: Text
+    length: Count
+    sources: tuple[Text, ...]
+    created: Moment
+    tokens: Count
+    counter: Text
+    content_hash: Text
+    call_hash: Text = ""
+    thread: Id | None = None
+    pinned: bool = False
+    loads: Count = 0
+    last_load: Moment | None = None
+    purged: Moment | None = None
+    stored_bytes: Count = 0
+    text: Text
+
+
+class SessionLine(_OfConversation[None]):
+    """The session value of its conversation."""
+
+    type: Literal["session"]
+    value: JsonMap
+
+    @model_validator(mode="after")
+    def _has_a_readable_snapshot(self) -> Self:
+        # Windows are made of it.
+        if not isinstance(self.value.get("user_snapshot"), dict | None):
+            raise ValueError("user_snapshot must be an object")  # noqa: TRY004 - pydantic reports ValueError only
+        return self
+
+
+class WatermarkLine(_OfConversation[None]):
+    """How far its conversation was read for facts."""
+
+    type: Literal["watermark"]
+    tier: Literal["facts"]
+    seq: Count
+
+
+# -- windows -----------------------------------------------------------------------------------------------------------
+
+
+class VerdictLine(Line[Verdict]):
+    """The decision on one candidate."""
+
+    id: Text
+    block: Block
+    kept: bool
+    form: Text | None
+    tokens: Count
+    reason: Text
+    score: float | None = None
+    note: Text = ""
+
+
+class _Recorded(Body):
+    """What a call wrote down; a later version may write down more."""
+
+    model_config = ConfigDict(extra="ignore")
+
+
+class ReceiptLine(_Recorded):
+    """Every candidate exactly once, kept or dropped, and why."""
+
+    verdicts: Annotated[tuple[VerdictLine, ...], AsList]
+    budget: Count
+    framing: int
+    counter: Text
+    exact: bool
+    degraded: Annotated[tuple[Text, ...], AsList]
+    reserved: dict[Beside, Count] = Field(default_factory=dict[Beside, int])
+
+
+class MomentLine(_Recorded):
+    """When and from what a window was made."""
+
+    at: Moment
+    owner: Text | None
+    last_seq: Count
+    reset_seq: Count
+    covered_through_seq: Count
+    checkpoint_seq: Count | None
+    live_turns: Count
+    live_tokens: Count
+    steps: Count
+    profile: JsonMap | None
+    settings: JsonMap
+    traces: JsonMap
+    messages_hash: Text
+    #: The one field that older exports do not have.
+    messages: Count | None = None
+
+    @model_validator(mode="after")
+    def _ends_at_its_last_place(self) -> Self:
+        if max(self.reset_seq, self.covered_through_seq, self.checkpoint_seq or 0) > self.last_seq:
+            raise ValueError("it was made of places behind the end of its log")
+        return self
+
+    @model_validator(mode="after")
+    def _has_readable_traces(self) -> Self:
+        try:
+            for trace in listed(self.traces.get("episodes")):
+                _EPISODE.validate_python(trace)
+            for uuid in listed(self.traces.get("pinned")):
+                _ID.validate_python(uuid)
+            for chunk in listed(self.traces.get("workspace")):
+                candidate_from(chunk)
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError("what its tiers wrote down cannot be read") from error
+        return self
+
+
+class OptionsLine(_Recorded):
+    """What `context()` was asked, and the moment of its window."""
+
+    window_tokens: Count
+    threshold: Share
+    recent_turns: Count
+    load: Annotated[tuple[Text, ...], AsList]
+    instructions: Text | None
+    placement: Placement
+    window_for: Text | None = None
+    tools_tokens: Count = 0
+    answer_tokens: Count = 0
+    moment: MomentLine
+
+
+class CallLine(_OfConversation[Call]):
+    """A window that was handed out, in its conversation."""
+
+    type: Literal["call"]
+    id: Id
+    at: Moment
+    turn_id: Id | None
+    query: Text | None
+    options: JsonMap
+    tokens: Count
+    ratio: float
+    mode: Text
+    prefix_hash: Text
+    receipt: JsonMap
+
+    @model_validator(mode="after")
+    def _can_be_explained(self) -> Self:
+        """What no window can be explained by, or made again from, is refused; both stay as they came."""
+        try:
+            ReceiptLine.model_validate(self.receipt)
+            # A call that was written before moments were has none.
+            if self.options.get(KEY) is not None:
+                OptionsLine.model_validate(self.options)
+        except ValidationError as error:
+            fault = first_fault(error)
+            raise ValueError(f"its window cannot be explained: {_described(fault['loc'], fault)}") from error
+        return self
+
+
+# -- of a user ---------------------------------------------------------------------------------------------------------
+
+
+class FactWithin(Line[Fact]):
+    """A fact within a change, which says whose it is."""
+
+    conversation_id: Id | None
+    id: Id
+    text: Text
+    category: Text | None
+    confidence: Share
+    valid_from: Moment
+    valid_to: Moment | None
+    recorded: Moment
+    retracted: Moment | None
+    source_turn: Id | None
+    source_quote: Text | None
+    tokens: Count
+    counter: Text
+    subject: Id | None = None
+    attribute: Id | None = None
+    supersedes: Id | None = None
+    project: Id | None = None
+    agent: Id | None = None
+    outcome: Outcome | None = None
+
+    def of_user(self, owner: Scope) -> Fact:
+        """The fact about a user."""
+        return self.record(scope=Scope(owner.tenant, owner.user, self.conversation_id))
+
+
+class FactLine(FactWithin):
+    """A fact about a user."""
+
+    type: Literal["fact"]
+    user_id: Id
+
+
+class ChangeLine(Body):
+    """A fact as it was, null for a new one, and as it became."""
+
+    before: FactWithin | None
+    after: FactWithin
+
+
+class RevisionLine(Line[Revision]):
+    """A change of a user's facts."""
+
+    type: Literal["revision"]
+    user_id: Id
+    number: Number
+    at: Moment
+    action: Text
+    facts: Annotated[tuple[ChangeLine, ...], Field(min_length=1)]
+
+    def of_user(self, owner: Scope) -> Revision:
+        """The change of what is held about a user."""
+        before = tuple(one.before and one.before.of_user(owner) for one in self.facts)
+        after = tuple(one.after.of_user(owner) for one in self.facts)
+        return self.record(scope=owner, before=before, after=after)
+
+
+class ItemLine(Line[StoredItem]):
+    """A value that others keep here by namespace and key, with what it is found by."""
+
+    type: Literal["item"]
+    user_id: Id | None
+    namespace: tuple[Text, ...]
+    key: Text
+    value: Json
+    created: Moment
+    updated: Moment
+    expires: Moment | None = None
+    ttl_s: Annotated[float, Field(gt=0)] | None = None
+    maker: Text | None = None
+    dimension: Number | None = None
+    #: Little-endian floats of four bytes, row after row, in base 64.
+    vectors: Bytes | None = None
+
+    @model_validator(mode="after")
+    def _whole_rows(self) -> Self:
+        self.kept()
+        return self
+
+    def kept(self) -> KeptItem:
+        """The item with its vectors."""
+        if self.vectors is None:
+            return KeptItem(self.record())
+        if (
+            self.maker is None
+            or not self.dimension
+            or not self.vectors
+            or len(self.vectors) % (4 * self.dimension)
+        ):
+            raise ValueError("its vectors need a maker, a dimension, and whole rows of it")
+        rows = np.frombuffer(self.vectors, dtype="<f4").reshape(-1, self.dimension).astype(np.float32)
+        if not np.isfinite(rows).all():
+            raise ValueError("its vectors hold what is not a number")
+        return KeptItem(self.record(), rows, self.maker)
+
+
+ExportLine: TypeAlias = Annotated[
+    HeaderLine
+    | ConversationLine
+    | SessionLine
+    | PageLine
+    | TurnLine
+    | MediaLine
+    | MissingLine
+    | CheckpointLine
+    | ResetLine
+    | CallLine
+    | WatermarkLine
+    | FactLine
+    | RevisionLine
+    | ItemLine,
+    Field(discriminator="type"),
+]
+LINE: TypeAdapter[ExportLine] = TypeAdapter(ExportLine)
+_ID: TypeAdapter[str] = TypeAdapter(Id)
+#: A turn that was recalled: its conversation, its place there, its id and its score.
+_EPISODE = TypeAdapter(
+    Annotated[tuple[Id, Count, Id, Annotated[float, Field(allow_inf_nan=False)]], AsList],
+    config=ConfigDict(strict=True),
+)
+
+
+def first_fault(error: ValidationError) -> ErrorDetails:
+    """The first thing that is wrong."""
+    return error.errors(include_url=False)[0]
+
+
+def described(fault: ErrorDetails) -> str:
+    """What is wrong with a line: the place and the kind of the fault, never what stands there, which is somebody's memory."""
+    if fault["type"] == "union_tag_invalid" and not fault["loc"]:
+        return "it has an unknown type; upgrade Pagefile"
+    if fault["loc"] == (FORMAT, "version"):
+        return "the export has another version than this Pagefile reads; upgrade Pagefile"
+    return _described(fault["loc"][1:], fault)
+
+
+def _described(place: tuple[int | str, ...], fault: ErrorDetails) -> str:
+    path = "".join(f"/{part}" for part in place)
+    return f"{path[:200]} {fault['msg']}".strip()

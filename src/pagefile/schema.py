@@ -1,0 +1,139 @@
+"""The base of every JSON shape: which texts, numbers and times may come in, and how a record becomes JSON and back.
+
+What a database cannot hold is refused here, with the field's name, before anything is done.
+"""
+
+from dataclasses import fields
+from datetime import datetime
+from typing import Annotated, Any, Generic, Self, TypeAlias, TypeVar, cast
+
+from pydantic import AfterValidator, AliasPath, BaseModel, BeforeValidator, ConfigDict, Field
+
+from pagefile.records import MAX_INT, Scope, checked_text, utc
+
+R = TypeVar("R")
+
+
+# -- kinds of values ---------------------------------------------------------------------------------------------------
+
+
+def _storable(value: str) -> str:
+    return checked_text(value, "this text")
+
+
+def visible(value: str) -> str:
+    """An id that can be seen."""
+    if not value.strip():
+        raise ValueError("an id needs at least one visible character")
+    return value
+
+
+def moment_from(value: object) -> datetime:
+    """A time that was given as text."""
+    if not isinstance(value, str):
+        raise ValueError("give the time as text in ISO 8601, for instance 2026-01-31T09:30:00Z")  # noqa: TRY004 - pydantic reports ValueError only
+    try:
+        return utc(datetime.fromisoformat(value))
+    except (ValueError, OverflowError) as error:
+        raise ValueError("give the time in ISO 8601, for instance 2026-01-31T09:30:00Z") from error
+
+
+Text: TypeAlias = Annotated[str, AfterValidator(_storable)]
+Id: TypeAlias = Annotated[Text, Field(min_length=1, max_length=255), AfterValidator(visible)]
+Moment: TypeAlias = Annotated[datetime, BeforeValidator(moment_from)]
+Count: TypeAlias = Annotated[int, Field(ge=0, le=MAX_INT)]
+
+
+# -- shapes ------------------------------------------------------------------------------------------------------------
+
+
+class Body(BaseModel):
+    """A request body: unknown fields are refused, and nothing is converted silently."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+
+
+class Params(BaseModel):
+    """A query string: unknown parameters are refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Answer(BaseModel):
+    """A response body."""
+
+    model_config = ConfigDict(frozen=True)
+
+
+# -- records -----------------------------------------------------------------------------------------------------------
+
+
+class Mirror(Answer, Generic[R]):
+    """JSON with the fields of a record. One that the record calls differently has that name as its alias."""
+
+    model_config = ConfigDict(from_attributes=True, validate_by_name=True, validate_by_alias=True)
+
+    @classmethod
+    def of(cls, record: R) -> Self:
+        return cls.model_validate(record)
+
+    def record(self, **beside: object) -> R:
+        """The record; `beside` has what the JSON does not say."""
+        return cast("R", _record_type(type(self))(**self.values(), **beside))
+
+    def values(self) -> dict[str, Any]:
+        """What the record is made of."""
+        names = {
+            info.validation_alias: name
+            for name, info in type(self).model_fields.items()
+            if isinstance(info.validation_alias, str)
+        }
+        given = ((one.name, names.get(one.name, one.name)) for one in fields(_record_type(type(self))))
+        return {field: _restored(getattr(self, name)) for field, name in given if hasattr(self, name)}
+
+
+class OfUser(Mirror[R]):
+    """A record of a user: its scope stands flat."""
+
+    user_id: Annotated[str | None, Field(validation_alias=AliasPath("scope", "user"))]
+    tenant: Annotated[str, Field(validation_alias=AliasPath("scope", "tenant"))]
+
+    @property
+    def scope(self) -> Scope:
+        """Whose it is."""
+        return Scope(self.tenant, self.user_id)
+
+
+class OfScope(OfUser[R]):
+    """A record of a conversation, of a user, or of a tenant."""
+
+    conversation_id: Annotated[str | None, Field(validation_alias=AliasPath("scope", "conversation"))]
+
+    @property
+    def scope(self) -> Scope:
+        """Whose it is."""
+        return Scope(self.tenant, self.user_id, self.conversation_id)
+
+
+class OfConversation(OfScope[R]):
+    """A record of a conversation."""
+
+    conversation_id: Annotated[str, Field(validation_alias=AliasPath("scope", "conversation"))]  # pyright: ignore[reportIncompatibleVariableOverride] - frozen
+
+
+def _record_type(kind: type[Mirror[Any]]) -> Any:
+    for base in kind.__mro__:
+        arguments = (
+            cast("Any", base).__pydantic_generic_metadata__["args"] if issubclass(base, Mirror) else ()
+        )
+        if arguments and isinstance(arguments[0], type):
+            return arguments[0]
+    raise TypeError(f"{kind.__name__} does not say which record it mirrors.")
+
+
+def _restored(value: object) -> object:
+    if isinstance(value, Mirror):
+        return cast("Mirror[Any]", value).record()
+    if isinstance(value, tuple):
+        return tuple(_restored(one) for one in cast("tuple[object, ...]", value))
+    return value
