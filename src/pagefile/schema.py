@@ -104,10 +104,12 @@ class OfUser(Mirror[R]):
         return Scope(self.tenant, self.user_id)
 
 
-class OfScope(OfUser[R]):
+class OfScope(Mirror[R]):
     """A record of a conversation, of a user, or of a tenant."""
 
     conversation_id: Annotated[str | None, Field(validation_alias=AliasPath("scope", "conversation"))]
+    user_id: Annotated[str | None, Field(validation_alias=AliasPath("scope", "user"))]
+    tenant: Annotated[str, Field(validation_alias=AliasPath("scope", "tenant"))]
 
     @property
     def scope(self) -> Scope:

@@ -28,7 +28,7 @@ from pagefile.settings import Settings
 from pagefile.testing import HashingEmbedder
 from pagefile.text.tokens import open_counter
 
-BENCHMARKS = Path(__file__).parents[3] / "docs" / "benchmarks"
+BENCHMARKS = Path(__file__).parents[2] / "docs" / "benchmarks"
 MEM0, STORE, TRIMMING = "mem0", "LangGraph store", "LangChain trimming"
 
 

@@ -66,8 +66,8 @@ def commands(group: Any = None, before: str = "pagefile") -> set[str]:
     from pagefile.cli.app import app
 
     group = typer.main.get_command(app) if group is None else group
-    inner = getattr(group, "commands", {})
-    return {before}.union(*(commands(one, f"{before} {name}") for name, one in inner.items()))
+    names = group.list_commands(None) if hasattr(group, "list_commands") else []
+    return {before}.union(*(commands(group.get_command(None, name), f"{before} {name}") for name in names))
 
 
 def member(thing: Any, name: str) -> Any:

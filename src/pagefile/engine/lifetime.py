@@ -43,21 +43,21 @@ class Opening(AbstractAsyncContextManager[T], Generic[T]):
             self._keep(opened), name="pagefile-memory"
         )
         try:
-            return await opened
+            await asyncio.wait([opened, self._keeping], return_when=asyncio.FIRST_COMPLETED)
         except asyncio.CancelledError:
             self._keeping.cancel()
             raise
+        if not opened.done():
+            # It ended before it was open: what went wrong is raised here.
+            opened.cancel()
+            self._keeping.result()
+        return opened.result()
 
     async def _keep(self, opened: "asyncio.Future[T]") -> None:
-        try:
-            async with self._lifetime as memory:
-                memory.closing = self.close
-                opened.set_result(memory)
-                await self._ended.wait()
-        except BaseException as error:
-            if opened.done():
-                raise
-            opened.set_exception(error)
+        async with self._lifetime as memory:
+            memory.closing = self.close
+            opened.set_result(memory)
+            await self._ended.wait()
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, place: TracebackType | None
