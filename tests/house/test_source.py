@@ -51,19 +51,12 @@ BROAD_EXCEPTS: dict[str, str] = {
 
 #: Imports that may wait until they are needed, and why.
 HIDDEN_IMPORTS: dict[str, str] = {
-    "bench/peers_base.py::part": "in the extra `bench`, each asked for by the process that measures it",
-    "bench/recall_peers.py::mem0_keywords": "in the extra `bench`; without it mem0 does without words, as it is",
-    "bench/recall_peers.py::ChromaRanker.start": "in the extra `bench`, and only asked for with --peers",
-    "bench/recall_peers.py::LangGraphRanker.start": "in the extra `bench`, and only asked for with --peers",
-    "bench/recall_peers.py::Mem0Ranker.start": "in the extra `bench`, and only asked for with --peers",
-    "bench/facts.py::_vectorizer": "scikit-learn, which nobody needs who only wants to know our own time",
-    "bench/servers.py::opened_place": "the servers of the dev group, which nobody needs who measures on their own",
-    "bench/service.py::_serving": "the extra service, which nobody needs who measures something else",
-    "bench/short_term.py::_Bench._beside_bare": "the extra postgres, and half a second that no other command needs",
-    "bench/short_term.py::_Bench._session": "the extra redis, which nobody needs who has no such cache",
     "engine/memory.py::Memory.export": "pydantic and its shapes, a fifth of a second for whoever moves nothing",
     "engine/memory.py::Memory.import_": "the same, for the way in",
     "stores/upgrading.py::server_schema": "the extra postgres, which nobody needs who has a file",
+    "cli/__init__.py::main": "Ctrl-C is answered with a line also while the commands are imported",
+    "cli/app.py::_imported": "a command is imported once somebody asks for it, or for help",
+    "cli/bench.py::_found": "the benchmarks of a checkout, which the wheel does not have",
     "cli/serve.py::_server": "the extra service, and half a second that no other command needs",
     "cli/serve.py::_checked": "the extra service, which is there once the server is",
     "service/app.py::_traces": "the extra otel, which nobody needs who makes no spans",
@@ -90,7 +83,6 @@ HIDDEN_IMPORTS: dict[str, str] = {
 #: Where the tags of a window are known outside of `window/` and `shapes/`, and why.
 PARSED_RENDERINGS: dict[str, str] = {
     "standalone/memory_middleware.py::MemoryMiddleware.before_model": "document 004's own message, which it writes and nothing reads",
-    "bench/facts.py::": "the words whose cost is measured, as document 004 has them",
 }
 
 
