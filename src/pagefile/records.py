@@ -5,10 +5,9 @@ can be stored.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from math import isfinite
-from typing import Any, Generic, Literal, TypeAlias, TypeVar, cast, overload
+from typing import Generic, Literal, TypeAlias, TypeVar, overload
 
 from pagefile.content import JsonObject, JsonValue, Message, Text, ToolCall, ToolResult
 from pagefile.errors import InvalidTurnError
@@ -435,21 +434,6 @@ class ErasureReceipt:
     def total(self) -> int:
         """Rows removed in all."""
         return sum(self.counts.values())
-
-
-def plain(value: object) -> JsonValue:
-    """Records, times and listings as plain JSON; a number that JSON does not have is null."""
-    if is_dataclass(value) and not isinstance(value, type):
-        return {known.name: plain(getattr(value, known.name)) for known in fields(value)}
-    if isinstance(value, datetime):
-        return value.isoformat()
-    if isinstance(value, Mapping):
-        return {str(key): plain(inner) for key, inner in cast("Mapping[Any, Any]", value).items()}
-    if isinstance(value, float):
-        return value if isfinite(value) else None
-    if isinstance(value, Sequence | frozenset | set) and not isinstance(value, str):
-        return [plain(inner) for inner in cast("Sequence[Any]", value)]
-    return cast("JsonValue", value)
 
 
 T = TypeVar("T")

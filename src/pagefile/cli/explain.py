@@ -26,7 +26,8 @@ from pagefile.engine import Conversation, Memory
 from pagefile.engine.explaining import Explanation
 from pagefile.engine.replaying import CHANGEABLE, Replay, change_of
 from pagefile.errors import NotFoundError, SettingsError
-from pagefile.records import Call, JsonValue, Listing, Scope, plain
+from pagefile.plain import plain
+from pagefile.records import Call, JsonValue, Listing, Scope
 from pagefile.window.comparing import CandidateChange, Comparison, DiffLine
 
 #: Lines of a difference that are shown unless all are asked for.

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from pagefile.records import plain
+from pagefile.plain import plain
 from pagefile.text.visible import visible
 
 _BAR_CELLS = 40

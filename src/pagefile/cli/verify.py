@@ -11,7 +11,7 @@ from pagefile.cli.output import plural, print_table, say, table, visible
 from pagefile.cli.progress import counting
 from pagefile.engine.verifying import Finding, Report
 from pagefile.engine.verifying import verify as verified
-from pagefile.records import plain
+from pagefile.plain import plain
 from pagefile.settings import Settings
 
 #: Notes that are shown to people; a script gets all that are listed.

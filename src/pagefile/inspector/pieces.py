@@ -10,7 +10,8 @@ from pagefile.inspector.charts import level
 from pagefile.inspector.frame import columns, num, numbers, table
 from pagefile.inspector.markup import Content, Element, el
 from pagefile.inspector.reader import Reader
-from pagefile.records import Head, Page, plain
+from pagefile.plain import plain
+from pagefile.records import Head, Page
 
 #: Characters of a message that are shown at once, and those that open below them.
 _SHOWN, _MORE = 2_000, 60_000
