@@ -58,7 +58,7 @@ def test_no_test_is_named_twice_by_a_row(group: traceability.Group):
 def test_every_number_is_one_of_a_benchmark():
     """`bench` names a benchmark that there is, and where its results are committed, they have the number."""
     assert {one.bench for row in ROWS for one in row.measured} <= {
-        *re.findall(r"^def (\w+)\(", (ROOT / "src/pagefile/cli/bench.py").read_text("utf-8"), re.MULTILINE),
+        *re.findall(r"^def (\w+)\(", (ROOT / "benchmarks/cli.py").read_text("utf-8"), re.MULTILINE),
         "short-term",
         "peers",
     }

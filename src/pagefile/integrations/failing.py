@@ -16,7 +16,6 @@ from typing import Any, TypeVar
 from pagefile.blocking import BlockingMemory
 from pagefile.engine import Memory
 from pagefile.errors import ClosedError, SettingsError
-from pagefile.integrations.loops import awaited, running_loop, this_loop
 from pagefile.stores.breaker import Breaker
 
 logger = logging.getLogger("pagefile")
@@ -181,3 +180,21 @@ class FailOpen:
         engine = self.memory.engine
         engine.failures[self.integration] = engine.failures.get(self.integration, 0) + 1
         engine.meter.count("pagefile_degraded_total", tier=self.integration)
+
+
+async def awaited(work: Callable[[], Awaitable[R]]) -> R:
+    """Begin the work where this runs: what it makes belongs to that loop."""
+    return await work()
+
+
+async def this_loop() -> asyncio.AbstractEventLoop:
+    """The loop that runs this."""
+    return asyncio.get_running_loop()
+
+
+def running_loop() -> asyncio.AbstractEventLoop | None:
+    """The loop that runs in this thread, if one does."""
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None

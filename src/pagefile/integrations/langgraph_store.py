@@ -13,7 +13,7 @@ import numpy as np
 from pagefile.blocking import BlockingMemory
 from pagefile.engine import Memory
 from pagefile.errors import ClosedError, MissingExtraError, ModelOutputError, SettingsError
-from pagefile.integrations.loops import awaited, running_loop, this_loop
+from pagefile.integrations.failing import awaited, running_loop, this_loop
 from pagefile.ports import Embedder, ItemKey, ItemWrite, Namespace, StoredItem, Vector
 from pagefile.records import DEFAULT_TENANT, JsonValue, Scope, checked_id
 
