@@ -93,7 +93,7 @@ class Mirror(Answer, Generic[R]):
 
 
 class OfUser(Mirror[R]):
-    """A record of a user: its scope stands flat."""
+    """A record of a user; the fields of its scope are flat."""
 
     user_id: Annotated[str | None, Field(validation_alias=AliasPath("scope", "user"))]
     tenant: Annotated[str, Field(validation_alias=AliasPath("scope", "tenant"))]

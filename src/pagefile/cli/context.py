@@ -1,6 +1,7 @@
 """`context`: the window a model would get now, and the receipt that says why."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import fields
 from itertools import groupby
 from typing import Annotated
 
@@ -72,18 +73,9 @@ def _show(window: Window, *, full: bool) -> None:
 
 
 def _window_json(window: Window) -> dict[str, object]:
-    return {
-        "parts": parts_json(window.parts),
-        "messages": window.messages,
-        "tokens": window.tokens,
-        "budget": window.budget,
-        "ratio": window.ratio,
-        "mode": window.mode,
-        "should_checkpoint": window.should_checkpoint,
-        "prefix_hash": window.prefix_hash,
-        "prefix_messages": window.prefix_messages,
-        "receipt": window.receipt.to_json(),
-    }
+    # Nothing is recorded, so that it has no id.
+    known = {one.name: getattr(window, one.name) for one in fields(window) if one.name != "id"}
+    return {**known, "parts": parts_json(window.parts), "receipt": window.receipt.to_json()}
 
 
 def show_messages(messages: Sequence[Message], *, full: bool) -> None:

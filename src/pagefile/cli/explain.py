@@ -16,7 +16,6 @@ from pagefile.cli.output import (
     clipped,
     moment,
     number,
-    plain,
     print_table,
     say,
     table,
@@ -27,6 +26,7 @@ from pagefile.engine import Conversation, Memory
 from pagefile.engine.explaining import Explanation
 from pagefile.engine.replaying import CHANGEABLE, Replay, change_of
 from pagefile.errors import NotFoundError, SettingsError
+from pagefile.plain import plain
 from pagefile.records import Call, JsonValue, Listing, Scope
 from pagefile.window.comparing import CandidateChange, Comparison, DiffLine
 

@@ -1,4 +1,4 @@
-"""What nearly every command is told: where the database is, whose memory is meant, and how the answer is printed."""
+"""The options that nearly every command has: where the database is, whose memory is meant, and how the answer is printed."""
 
 import inspect
 from collections.abc import Awaitable, Callable, Mapping

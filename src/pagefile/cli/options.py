@@ -41,5 +41,5 @@ class Place:
     config: Path | None = None
 
     def after(self, before: "Place | None") -> "Place":
-        """What stands behind the command is stronger than what stands before it."""
+        """This place, completed by one that was named before the command; options after the command win."""
         return self if before is None else Place(self.db or before.db, self.config or before.config)

@@ -3,10 +3,9 @@
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, is_dataclass
 from datetime import datetime
 from math import ceil
-from typing import Any, Literal, cast
+from typing import Literal
 
 from rich import box
 from rich.cells import cell_len, set_cell_size
@@ -14,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from pagefile.plain import plain
 from pagefile.text.visible import visible
 
 _BAR_CELLS = 40
@@ -53,19 +53,6 @@ def print_json(value: object) -> None:
     """A value as JSON; characters that stdout cannot show are escaped."""
     utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
     sys.stdout.write(json.dumps(plain(value), ensure_ascii=not utf8, indent=2) + "\n")
-
-
-def plain(value: object) -> object:
-    """Records, times and listings as plain JSON."""
-    if is_dataclass(value) and not isinstance(value, type):
-        return {known.name: plain(getattr(value, known.name)) for known in fields(value)}
-    if isinstance(value, datetime):
-        return value.isoformat()
-    if isinstance(value, Mapping):
-        return {str(key): plain(inner) for key, inner in cast("Mapping[Any, Any]", value).items()}
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return [plain(inner) for inner in cast("Sequence[Any]", value)]
-    return value
 
 
 # -- tables ------------------------------------------------------------------------------------------------------------

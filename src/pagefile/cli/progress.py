@@ -1,4 +1,4 @@
-"""Bars on stderr while something takes its time; nothing when nobody watches."""
+"""Progress bars on stderr; none where stderr is not a terminal."""
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -33,7 +33,7 @@ def _bar(*columns: ProgressColumn) -> Progress:
 
 @contextmanager
 def moving(what: str) -> Generator[None]:
-    """A bar for work whose end is not known."""
+    """A bar for work of unknown length."""
     with _bar(TimeElapsedColumn()) as progress:
         progress.add_task(what, total=None)
         yield
@@ -43,7 +43,7 @@ def moving(what: str) -> Generator[None]:
 def counting(
     what: str, *, at_end: str | None = None, speed: bool = False
 ) -> Generator[Callable[[int, int], None]]:
-    """A bar that is told how much is done, and of how much; `at_end` is what goes on when all is."""
+    """A bar, and the function that updates it with what is done and the total; `at_end` describes what follows when all is."""
     with _bar(MofNCompleteColumn(), *((_Speed(),) if speed else ()), TimeRemainingColumn()) as progress:
         task = progress.add_task(what, total=None)
 

@@ -7,10 +7,11 @@ from typing import Annotated
 import typer
 
 from pagefile.cli.invocation import Invocation, command
-from pagefile.cli.output import plain, plural, print_table, say, table, visible
+from pagefile.cli.output import plural, print_table, say, table, visible
 from pagefile.cli.progress import counting
 from pagefile.engine.verifying import Finding, Report
 from pagefile.engine.verifying import verify as verified
+from pagefile.plain import plain
 from pagefile.settings import Settings
 
 #: Notes that are shown to people; a script gets all that are listed.
@@ -100,7 +101,7 @@ def _as_json(report: Report) -> dict[str, object]:
 def _fields(finding: Finding) -> dict[str, object]:
     fields = plain(finding)
     assert isinstance(fields, dict)
-    return fields  # pyright: ignore[reportUnknownVariableType] - a record as JSON has text keys
+    return dict(fields)
 
 
 def _show(report: Report, *, repair: bool) -> None:

@@ -580,7 +580,7 @@ def first_fault(error: ValidationError) -> ErrorDetails:
 
 
 def described(fault: ErrorDetails) -> str:
-    """What is wrong with a line: the place and the kind of the fault, never what stands there, which is somebody's memory."""
+    """What is wrong with a line: the field and the kind of the fault, never its value, which is somebody's memory."""
     if fault["type"] == "union_tag_invalid" and not fault["loc"]:
         return "it has an unknown type; upgrade Pagefile"
     if fault["loc"] == (FORMAT, "version"):

@@ -113,7 +113,7 @@ def dumped_revision(revision: Revision) -> dict[str, JsonValue]:
 
 
 def _told(fact: Fact) -> dict[str, JsonValue]:
-    """A fact within its revision: whose it is stands there."""
+    """A fact within its revision, which names the user."""
     return {key: value for key, value in dumped("fact", fact).items() if key not in {"type", "user_id"}}
 
 
@@ -166,9 +166,9 @@ class Unknown:
     what: str
 
 
-#: What stands beside the log of the conversation that has begun.
+#: Records of a conversation beside its log.
 Beside: TypeAlias = SessionLine | WatermarkLine | MediaLine
-#: What a line stands for: a conversation that begins, or something of it, or of a user.
+#: What a line holds: the beginning of a conversation, something of it, or something of a user.
 Record: TypeAlias = Begun | Beside | Entry | Call | Fact | Revision | Owned | Unknown | tuple[Page, str]
 
 
@@ -242,7 +242,7 @@ class Reader:
         return entry
 
     def _within(self, kind: str) -> Scope:
-        """The conversation that an entry of a log stands in."""
+        """The conversation that an entry belongs to."""
         if self._scope is None:
             raise TransferError(
                 f"The {kind} on line {self.number} stands before any conversation, or behind them all: the file is damaged."
@@ -257,7 +257,7 @@ class Reader:
         return line
 
     def _placed(self, call: Call) -> Call:
-        """A call stands in its conversation, unless it needs nothing of it: then nobody may have written to that one."""
+        """A call follows its conversation, unless it needs nothing of it: that conversation may not have been written to."""
         here = None if self._scope is None else self._scope.conversation
         if call.scope.conversation != here and (call.turn_id is not None or last_place(call)):
             raise self._astray("call")
@@ -283,7 +283,7 @@ class Reader:
         )
 
     def _astray(self, kind: str) -> TransferError:
-        """The error for a line that may be well made, and stands where it cannot."""
+        """The error for a valid line in the wrong place."""
         return TransferError(
             f"The {kind} on line {self.number} of {self._name} stands outside its conversation: the file is damaged; nothing of it "
             "was imported."

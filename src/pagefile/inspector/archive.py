@@ -14,14 +14,15 @@ from pagefile.inspector.frame import (
     View,
     asking_form,
     card,
+    columns,
     empty,
     field_of,
     figures,
     form,
     notice,
     num,
+    numbers,
     table,
-    th,
 )
 from pagefile.inspector.markup import Content, Element, el
 from pagefile.inspector.pieces import badge, code, page_state
@@ -175,15 +176,13 @@ def _search(data: Archive, reader: Reader) -> Element:
 
 def _table(pages: tuple[Page, ...], reader: Reader) -> Element:
     say = reader.say
-    head: list[Content] = [
-        th(say("archive.result")),
-        th(say("archive.state")),
-        th(say("archive.chars"), number=True),
-        th(say("archive.tokens"), number=True),
-        th(say("archive.bytes"), number=True),
-        th(say("archive.loads"), number=True),
-        th(say("archive.when")),
-    ]
+    head = columns(
+        reader,
+        "archive.result",
+        "archive.state",
+        *numbers("archive.chars", "archive.tokens", "archive.bytes", "archive.loads"),
+        "archive.when",
+    )
     return table(head, [_row(page, reader) for page in pages], caption=say("nav.archive"), class_="roomy")
 
 

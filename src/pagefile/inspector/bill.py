@@ -15,12 +15,13 @@ from pagefile.inspector.frame import (
     asking_form,
     card,
     choice_of,
+    columns,
     empty,
     figures,
     notice,
     num,
+    numbers,
     table,
-    th,
 )
 from pagefile.inspector.markup import Content, Element, el
 from pagefile.inspector.pieces import badge, code, message
@@ -141,14 +142,14 @@ def _chart(data: Calls, reader: Reader) -> Element:
 
 def _calls_table(data: Calls, reader: Reader) -> Element:
     say = reader.say
-    head: list[Content] = [
-        th(say("calls.call")),
-        th(say("calls.bill")),
-        th(say("calls.tokens"), number=True),
-        th(say("calls.without"), number=True),
-        th(say("calls.mode")),
-        th(say("archive.when")),
-    ]
+    head = columns(
+        reader,
+        "calls.call",
+        "calls.bill",
+        *numbers("calls.tokens", "calls.without"),
+        "calls.mode",
+        "archive.when",
+    )
     rows: list[Content] = [
         el(
             "tr",
@@ -273,13 +274,7 @@ def bill_table(receipt: Receipt, blocks: tuple[BlockBill, ...], reader: Reader) 
             num(dropped),
         )
 
-    head: list[Content] = [
-        th(say("bill.block")),
-        th(say("calls.tokens"), number=True),
-        th(say("bill.share"), number=True),
-        th(say("bill.kept"), number=True),
-        th(say("bill.dropped"), number=True),
-    ]
+    head = columns(reader, "bill.block", *numbers("calls.tokens", "bill.share", "bill.kept", "bill.dropped"))
     rows: list[Content] = [row(one.block, one.tokens, one.kept, one.dropped or "–") for one in blocks]
     rows.append(row("framing", receipt.framing, "–", "–"))
     return table(head, rows, caption=say("bill.title"), class_="bill")
@@ -317,14 +312,14 @@ def _verdicts(receipt: Receipt, reader: Reader) -> Element:
         hidden={"call_id": asked.text("call_id"), "tenant": asked.tenant},
         label=say("verdict.show"),
     )
-    head: list[Content] = [
-        th(say("bill.block")),
-        th(say("verdict.candidate")),
-        th(say("verdict.verdict")),
-        th(say("calls.tokens"), number=True),
-        th(say("verdict.score"), number=True),
-        th(say("verdict.reason")),
-    ]
+    head = columns(
+        reader,
+        "bill.block",
+        "verdict.candidate",
+        "verdict.verdict",
+        *numbers("calls.tokens", "verdict.score"),
+        "verdict.reason",
+    )
     more = (
         el("p", say("verdict.more", n=reader.number(len(found) - _VERDICTS_SHOWN)), class_="soft")
         if len(found) > _VERDICTS_SHOWN

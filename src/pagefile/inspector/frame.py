@@ -102,21 +102,14 @@ def _header(view: View, reader: Reader) -> Element:
     nav = None
     if not view.bare:
         current = _UNDER.get(reader.path, reader.path)
-        links = [
-            el(
-                "li",
-                el(
-                    "a",
-                    reader.say(key),
-                    href=reader.asked.to(path),
-                    aria_current="page" if path == current else None,
-                ),
-            )
-            for path, key in _NAVIGATION
-        ]
+        links = [_link(reader.say(key), reader.asked.to(path), path == current) for path, key in _NAVIGATION]
         nav = el("nav", el("ul", links), aria_label=reader.say("frame.navigation"), class_="sections")
     brand = el("a", _mark(), el("span", "Pagefile"), href=reader.asked.to(places.HOME), class_="brand")
     return el("header", el("div", brand, nav, _switches(view, reader), class_="bar"))
+
+
+def _link(text: str, place: str, current: bool, class_: str | None = None) -> Element:
+    return el("li", el("a", text, href=place, aria_current="page" if current else None, class_=class_))
 
 
 def _mark() -> Element:
@@ -169,15 +162,11 @@ def _crumbs(view: View) -> Element | None:
 def _tabs(reader: Reader) -> Element:
     current = _TAB_OF.get(reader.path, reader.path)
     links = [
-        el(
-            "li",
-            el(
-                "a",
-                reader.say(key),
-                href=reader.asked.here(path),
-                aria_current="page" if path == current else None,
-                class_="danger" if path == places.ERASE else None,
-            ),
+        _link(
+            reader.say(key),
+            reader.asked.here(path),
+            path == current,
+            "danger" if path == places.ERASE else None,
         )
         for path, key in _CONVERSATION_TABS
     ]
@@ -273,6 +262,19 @@ def table(head: list[Content], rows: list[Content], *, caption: str, class_: str
 def th(text: Content, *, number: bool = False, **more: object) -> Element:
     """The head of a column."""
     return el("th", text, scope="col", class_="num" if number else None, **more)
+
+
+_NUMBER = "#"
+
+
+def columns(reader: Reader, *keys: str) -> list[Content]:
+    """The heads of columns, by what they are called in `words.toml`."""
+    return [th(reader.say(key.removeprefix(_NUMBER)), number=key.startswith(_NUMBER)) for key in keys]
+
+
+def numbers(*keys: str) -> list[str]:
+    """Columns whose digits line up."""
+    return [_NUMBER + key for key in keys]
 
 
 def num(text: Content) -> Element:

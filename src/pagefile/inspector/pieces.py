@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pagefile.engine import Memory
 from pagefile.inspector import places
 from pagefile.inspector.charts import level
-from pagefile.inspector.frame import num, table, th
+from pagefile.inspector.frame import columns, num, numbers, table
 from pagefile.inspector.markup import Content, Element, el
-from pagefile.inspector.plain import plain
 from pagefile.inspector.reader import Reader
+from pagefile.plain import plain
 from pagefile.records import Head, Page
 
 #: Characters of a message that are shown at once, and those that open below them.
@@ -49,13 +49,9 @@ async def _row(memory: Memory, head: Head) -> Row:
 def conversations_table(rows: Sequence[Row], reader: Reader) -> Element:
     """Conversations, a row each."""
     say = reader.say
-    head: list[Content] = [
-        th(say("conv.conversation")),
-        th(say("conv.turns"), number=True),
-        th(say("conv.live"), number=True),
-        th(say("conv.archived"), number=True),
-        th(say("conv.written")),
-    ]
+    head = columns(
+        reader, "conv.conversation", *numbers("conv.turns", "conv.live", "conv.archived"), "conv.written"
+    )
     return table(
         head, [_conversation(row, reader) for row in rows], caption=say("nav.conversations"), class_="roomy"
     )

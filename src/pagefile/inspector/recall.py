@@ -176,12 +176,7 @@ def _hit(hit: Hit, most: float, both: frozenset[str], reader: Reader, *, first: 
         "li",
         el(
             "p",
-            reader.link(
-                places.CONVERSATION,
-                hit.conversation_id,
-                conversation_id=hit.conversation_id,
-                user_id=reader.asked.user_id,
-            ),
+            _conversation(hit.conversation_id, reader),
             " ",
             reader.time(hit.at),
             " ",
@@ -227,6 +222,10 @@ def _level(value: float, most: float) -> Element:
     return el("svg", bar, viewBox="0 0 100 6", preserveAspectRatio="none", aria_hidden="true", class_="level")
 
 
+def _conversation(name: str, reader: Reader) -> Element:
+    return reader.link(places.CONVERSATION, name, conversation_id=name, user_id=reader.asked.user_id)
+
+
 def _plain(data: Recalled, both: frozenset[str], reader: Reader) -> Content:
     say = reader.say
     if not data.plain:
@@ -236,12 +235,7 @@ def _plain(data: Recalled, both: frozenset[str], reader: Reader) -> Content:
             "li",
             el(
                 "p",
-                reader.link(
-                    places.CONVERSATION,
-                    one.conversation_id,
-                    conversation_id=one.conversation_id,
-                    user_id=reader.asked.user_id,
-                ),
+                _conversation(one.conversation_id, reader),
                 " ",
                 badge(say("score", score=f"{one.score:.3f}"), "soft"),
                 None if one.id in both else badge(say("recall.only_here"), "open"),

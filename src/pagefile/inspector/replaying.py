@@ -14,12 +14,13 @@ from pagefile.inspector.frame import (
     asking_form,
     card,
     choice_of,
+    columns,
     field_of,
     figures,
     notice,
     num,
+    numbers,
     table,
-    th,
 )
 from pagefile.inspector.markup import Content, Element, el
 from pagefile.inspector.pieces import badge
@@ -179,12 +180,7 @@ def _comparison(replay: Replay, reader: Reader) -> list[Content]:
 
 def _blocks(changes: tuple[BlockChange, ...], reader: Reader) -> Element:
     say, number = reader.say, reader.number
-    head: list[Content] = [
-        th(say("bill.block")),
-        th(say("replay.before"), number=True),
-        th(say("replay.after"), number=True),
-        th(say("replay.difference"), number=True),
-    ]
+    head = columns(reader, "bill.block", *numbers("replay.before", "replay.after", "replay.difference"))
     rows: list[Content] = [
         el(
             "tr",
@@ -201,13 +197,14 @@ def _blocks(changes: tuple[BlockChange, ...], reader: Reader) -> Element:
 def _candidates(changes: tuple[CandidateChange, ...], reader: Reader) -> Element:
     say = reader.say
     kinds = {"entered": "in", "left": "gone", "form": "open", "block": "soft", "same": "soft"}
-    head: list[Content] = [
-        th(say("bill.block")),
-        th(say("verdict.candidate")),
-        th(say("replay.what")),
-        th(say("replay.difference"), number=True),
-        th(say("verdict.reason")),
-    ]
+    head = columns(
+        reader,
+        "bill.block",
+        "verdict.candidate",
+        "replay.what",
+        *numbers("replay.difference"),
+        "verdict.reason",
+    )
     rows: list[Content] = [
         el(
             "tr",

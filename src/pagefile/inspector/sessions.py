@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pagefile.engine import Memory
 from pagefile.inspector import places
 from pagefile.inspector.asking import Asked, head_of
-from pagefile.inspector.frame import View, card, empty, field_of, table, th
+from pagefile.inspector.frame import View, card, columns, empty, field_of, table
 from pagefile.inspector.frame import asking_form as asking
 from pagefile.inspector.markup import Content, Element, el
 from pagefile.inspector.pieces import code
@@ -88,12 +88,7 @@ def _search(reader: Reader) -> Content:
 
 def _table(data: Sessions, reader: Reader) -> Element:
     say = reader.say
-    head: list[Content] = [
-        th(say("conv.conversation")),
-        th(say("calls.mode")),
-        th(say("session.last")),
-        th(say("conv.written")),
-    ]
+    head = columns(reader, "conv.conversation", "calls.mode", "session.last", "conv.written")
     rows: list[Content] = []
     for session in data.sessions:
         scope, context = session.head.scope, _inner(session.value, "message_context")

@@ -41,7 +41,7 @@ class FailOpen:
         self.memory = memory.inner if isinstance(memory, BlockingMemory) else memory
         self.integration = integration
         self.timeout_s = timeout_s
-        self._loop = memory.loop.wait(_this_loop) if isinstance(memory, BlockingMemory) else _running_loop()
+        self._loop = memory.loop.wait(this_loop) if isinstance(memory, BlockingMemory) else running_loop()
         self._breaker = Breaker(monotonic)
         self._told: set[tuple[str, type[Exception]]] = set()
         # Python keeps only weak references to tasks: those nobody waits for are held until they end.
@@ -89,7 +89,7 @@ class FailOpen:
 
     def attempt_now_or_soon(self, what: str, work: Callable[[], Awaitable[R]], otherwise: D) -> R | D:
         """The same for a hook that cannot wait: in the memory's own loop the work is only begun, and the answer is `otherwise`."""
-        if self._loop is None or self._loop is not _running_loop():
+        if self._loop is None or self._loop is not running_loop():
             return self.attempt_blocking(what, work, otherwise)
         begun = self._loop.create_task(self.attempt(what, work, otherwise))
         self._held.add(begun)
@@ -104,7 +104,7 @@ class FailOpen:
             self._loop = here
         if self._loop is here:
             # A task of its own: what cannot be cancelled at once, such as a thread, is left behind and not waited for.
-            running: asyncio.Future[R] = here.create_task(_awaited(work))
+            running: asyncio.Future[R] = here.create_task(awaited(work))
         else:
             running = asyncio.wrap_future(self._started(work))
         try:
@@ -118,7 +118,7 @@ class FailOpen:
         return running.result()
 
     def _waited_blocking(self, work: Callable[[], Awaitable[R]]) -> R:
-        if self._loop is not None and self._loop is _running_loop():
+        if self._loop is not None and self._loop is running_loop():
             raise SettingsError(
                 "A synchronous call holds up the event loop that this memory lives on: use the asynchronous one (`await agent.ainvoke(…)`), "
                 "or give a BlockingMemory."
@@ -139,7 +139,7 @@ class FailOpen:
             )
         if self._loop.is_closed():
             raise ClosedError
-        return asyncio.run_coroutine_threadsafe(_awaited(work), self._loop)
+        return asyncio.run_coroutine_threadsafe(awaited(work), self._loop)
 
     def _give_up(self, running: asyncio.Future[R]) -> None:
         running.cancel()
@@ -182,15 +182,18 @@ class FailOpen:
         engine.meter.count("pagefile_degraded_total", tier=self.integration)
 
 
-async def _awaited(work: Callable[[], Awaitable[R]]) -> R:
+async def awaited(work: Callable[[], Awaitable[R]]) -> R:
+    """Begin the work where this runs: what it makes belongs to that loop."""
     return await work()
 
 
-async def _this_loop() -> asyncio.AbstractEventLoop:
+async def this_loop() -> asyncio.AbstractEventLoop:
+    """The loop that runs this."""
     return asyncio.get_running_loop()
 
 
-def _running_loop() -> asyncio.AbstractEventLoop | None:
+def running_loop() -> asyncio.AbstractEventLoop | None:
+    """The loop that runs in this thread, if one does."""
     try:
         return asyncio.get_running_loop()
     except RuntimeError:

@@ -13,6 +13,7 @@ import numpy as np
 from pagefile.blocking import BlockingMemory
 from pagefile.engine import Memory
 from pagefile.errors import ClosedError, MissingExtraError, ModelOutputError, SettingsError
+from pagefile.integrations.failing import awaited, running_loop, this_loop
 from pagefile.ports import Embedder, ItemKey, ItemWrite, Namespace, StoredItem, Vector
 from pagefile.records import DEFAULT_TENANT, JsonValue, Scope, checked_id
 
@@ -75,7 +76,7 @@ class PagefileStore(BaseStore):
         ttl: TTLConfig | None = None,
     ) -> None:
         self._memory = memory.inner if isinstance(memory, BlockingMemory) else memory
-        self._loop = memory.loop.wait(_this_loop) if isinstance(memory, BlockingMemory) else _running_loop()
+        self._loop = memory.loop.wait(this_loop) if isinstance(memory, BlockingMemory) else running_loop()
         user = None if user_id is None else checked_id(user_id, "user_id")
         self._scope = Scope(DEFAULT_TENANT if tenant is None else checked_id(tenant, "tenant"), user)
         self.index_config = index
@@ -101,13 +102,13 @@ class PagefileStore(BaseStore):
         return await self._awaited(self._swept)
 
     def _waited(self, work: Callable[[], Awaitable[R]]) -> R:
-        if self._loop is None or self._loop is _running_loop():
+        if self._loop is None or self._loop is running_loop():
             raise SettingsError(
                 "A synchronous call would hold up the event loop that this memory lives on: use the asynchronous one "
                 "(`await store.aput(…)`), or give a BlockingMemory."
             )
         loop = self._open_loop()
-        running = asyncio.run_coroutine_threadsafe(_begun(work), loop)
+        running = asyncio.run_coroutine_threadsafe(awaited(work), loop)
         try:
             return running.result()
         except BaseException:
@@ -120,7 +121,7 @@ class PagefileStore(BaseStore):
         if self._loop is asyncio.get_running_loop():
             return await work()
         loop = self._open_loop()
-        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(_begun(work), loop))
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(awaited(work), loop))
 
     def _open_loop(self) -> asyncio.AbstractEventLoop:
         assert self._loop is not None
@@ -415,18 +416,3 @@ def _fields(item: StoredItem) -> dict[str, Any]:
         "created_at": item.created,
         "updated_at": item.updated,
     }
-
-
-async def _begun(work: Callable[[], Awaitable[R]]) -> R:
-    return await work()
-
-
-async def _this_loop() -> asyncio.AbstractEventLoop:
-    return asyncio.get_running_loop()
-
-
-def _running_loop() -> asyncio.AbstractEventLoop | None:
-    try:
-        return asyncio.get_running_loop()
-    except RuntimeError:
-        return None

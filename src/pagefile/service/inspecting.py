@@ -16,7 +16,7 @@ from pagefile.inspector import erasing, metrics, places, scripted, site, start
 from pagefile.inspector.asking import Asked, chat_of
 from pagefile.inspector.filling import Filling
 from pagefile.inspector.metrics import Measure
-from pagefile.inspector.plain import plain
+from pagefile.plain import plain
 from pagefile.records import DEFAULT_TENANT, Scope
 from pagefile.service.auth import GuardedRouter, open_memory, principal_of
 from pagefile.service.chatting import ChatRun

@@ -23,7 +23,7 @@ class Breaker:
 
     @property
     def state(self) -> Literal["closed", "open", "half-open"]:
-        """How things stand."""
+        """Its state now."""
         if not self._backoff.failing:
             return "closed"
         return "half-open" if self._trying else "open"

@@ -5,7 +5,7 @@ knows its exact tokens, counted when the text was written and not when the windo
 fast as frozen dataclasses: a window has hundreds of them.
 """
 
-from typing import Any, Literal, NamedTuple, TypeAlias, cast
+from typing import Any, Literal, NamedTuple, TypeAlias, cast, get_args
 
 from pagefile.records import JsonObject, JsonValue
 from pagefile.window.shown import ShownTurn
@@ -13,6 +13,7 @@ from pagefile.window.shown import ShownTurn
 #: A chat message as OpenAI's clients take it.
 Message: TypeAlias = dict[str, JsonValue]
 
+#: What is kept longest comes first.
 Block = Literal[
     "instructions",
     "safety",
@@ -30,23 +31,7 @@ Block = Literal[
     "older",
 ]
 
-#: What is kept longest comes first.
-PRIORITY: tuple[Block, ...] = (
-    "instructions",
-    "safety",
-    "current",
-    "steps",
-    "guide",
-    "recent",
-    "corrections",
-    "summary",
-    "loaded",
-    "facts",
-    "episodes",
-    "chunks",
-    "extra",
-    "older",
-)
+PRIORITY: tuple[Block, ...] = get_args(Block)
 RANK: dict[Block, int] = {block: rank for rank, block in enumerate(PRIORITY)}
 
 #: Never cut: when these alone are too large, there is no window.

@@ -1,6 +1,6 @@
 """Homes of vectors: what is near is found, what is somebody else's never is."""
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,7 +12,7 @@ from pagefile.errors import ClosedError, VectorHomeError
 from pagefile.ports import Maker, Near, Part, Shelf, Store, Vector, VectorHome, VectorRow
 from pagefile.records import Scope
 from pagefile.stores.epochs import scope_key
-from pagefile.testing.clock import FakeClock
+from pagefile.testing.contracts.base import Contract
 from pagefile.testing.drafts import AT, CHAT, done
 
 MAKER = Maker("测试/embedder 1", 4)
@@ -49,18 +49,8 @@ def seqs(found: Sequence[Near]) -> list[int]:
     return [near.seq for near in found]
 
 
-class VectorHomeContract(ABC):
-    """`VectorHome`."""
-
-    @pytest.fixture
-    def clock(self) -> FakeClock:
-        """The clock of the store."""
-        return FakeClock()
-
-    @pytest.fixture
-    @abstractmethod
-    async def store(self, clock: FakeClock) -> Any:
-        """The empty store whose turns the vectors belong to."""
+class VectorHomeContract(Contract):
+    """`VectorHome`; the turns that the vectors belong to are in the store."""
 
     @pytest.fixture
     @abstractmethod

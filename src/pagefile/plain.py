@@ -1,16 +1,16 @@
-"""What a page shows, as JSON: the twin of every page."""
+"""Anything of ours as plain JSON: for `--json`, and for the JSON twin of every page of the inspector."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import datetime
+from math import isfinite
 from typing import Any, cast
 
-from pagefile.records import JsonValue
+from pagefile.content import JsonValue
 
 
 def plain(value: object) -> JsonValue:
-    """Records, times and listings as plain JSON; what is no number in JSON is null."""
+    """Records, times and listings as plain JSON; a number that JSON does not have is null."""
     if is_dataclass(value) and not isinstance(value, type):
         return {known.name: plain(getattr(value, known.name)) for known in fields(value)}
     if isinstance(value, datetime):
@@ -18,7 +18,7 @@ def plain(value: object) -> JsonValue:
     if isinstance(value, Mapping):
         return {str(key): plain(inner) for key, inner in cast("Mapping[Any, Any]", value).items()}
     if isinstance(value, float):
-        return value if math.isfinite(value) else None
+        return value if isfinite(value) else None
     if isinstance(value, Sequence | frozenset | set) and not isinstance(value, str):
         return [plain(inner) for inner in cast("Sequence[Any]", value)]
     return cast("JsonValue", value)
