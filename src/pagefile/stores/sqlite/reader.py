@@ -1,50 +1,37 @@
-"""Reads the turn log, each verb in one snapshot."""
+"""A window's view in one snapshot, read in place where that is quicker than a thread, and what stands around a turn."""
 
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
-from pagefile.ports import (
-    EntryQuery,
-    HeadQuery,
-    LogReader,
-    LogView,
-    Neighbourhood,
-    SinceRequest,
-    TurnRef,
-    TurnSource,
-    ViewRequest,
-)
-from pagefile.records import Entry, Head, Scope, Turn
+from pagefile.ports import LogView, Neighbourhood, TurnRef, ViewRequest
+from pagefile.records import Head, Scope, Turn
 from pagefile.stores import rules
 from pagefile.stores.encoding import from_json
-from pagefile.stores.sqlite.driver import Connection
-from pagefile.stores.sqlite.epochs import newest_epoch
-from pagefile.stores.sqlite.lanes import Readers
-from pagefile.stores.sqlite.queries import sql
-from pagefile.stores.sqlite.rows import (
+from pagefile.stores.sql.epochs import epoch_now
+from pagefile.stores.sql.plays import Play, each
+from pagefile.stores.sql.reader import SqlReader, owner_of
+from pagefile.stores.sql.rows import (
     CHECKPOINT_COLUMNS,
     HEAD_COLUMNS,
-    Values,
     checkpoint_of,
-    entry_of,
     head_of,
     keys,
     turn_of,
 )
+from pagefile.stores.sqlite.driver import Connection
+from pagefile.stores.sqlite.lanes import Readers
+from pagefile.stores.sqlite.player import SqlitePlayer, played
+from pagefile.stores.sqlite.queries import sql
 
 
-class SqliteReader(LogReader, TurnSource):
+class SqliteReader(SqlReader):
     """The log as windows, lists and indexes want it."""
 
-    def __init__(self, readers: Readers) -> None:
+    def __init__(self, player: SqlitePlayer, readers: Readers) -> None:
+        super().__init__(player)
         self._readers = readers
-
-    async def epoch(self, scope: Scope | None = None) -> int:
-        if scope is None:
-            return await self._readers.run(_epoch)
-        return await self._readers.run(lambda connection: newest_epoch(connection, [scope]) or 0)
 
     async def view(self, request: ViewRequest) -> LogView:
         rules.conversation_of(request.scope)
@@ -52,32 +39,8 @@ class SqliteReader(LogReader, TurnSource):
             (request.scope, request.budget_tokens), lambda connection: _view(connection, request)
         )
 
-    async def owner(self, scope: Scope) -> Scope | None:
-        rules.conversation_of(scope)
-        return await self._readers.run(lambda connection: _owner(connection, scope))
-
-    async def entries(self, query: EntryQuery) -> list[Entry]:
-        rules.conversation_of(query.scope)
-        return await self._readers.run(lambda connection: _entries(connection, query))
-
-    async def heads(self, query: HeadQuery) -> list[Head]:
-        return await self._readers.run(lambda connection: _heads(connection, query))
-
-    async def since(self, request: SinceRequest) -> list[Turn]:
-        return await self._readers.run(lambda connection: _since(connection, request))
-
     async def around(self, scope: Scope, refs: Sequence[TurnRef]) -> list[Neighbourhood]:
-        return await self._readers.run(lambda connection: _around(connection, scope, refs))
-
-
-def _epoch(connection: Connection) -> int:
-    number: Any = connection.execute(sql("epoch_now")).get
-    return number
-
-
-def _owner(connection: Connection, scope: Scope) -> Scope | None:
-    row: Any = connection.execute(sql("owner"), keys(scope)).fetchone()
-    return None if row is None else replace(scope, user=row[0])
+        return await self._player.read(lambda: _around(scope, refs))
 
 
 def _view(connection: Connection, request: ViewRequest) -> LogView:
@@ -90,7 +53,7 @@ def _view(connection: Connection, request: ViewRequest) -> LogView:
     if request.open_turn is not None and open_row is None:
         raise rules.no_turn(request.open_turn)
     if row is None:
-        return LogView(rules.no_head(scope, _epoch(connection)), None, ())
+        return LogView(rules.no_head(scope, played(connection, epoch_now())), None, ())
     head = head_of(row[:HEAD_COLUMNS], scope)
     checkpoint_row = row[HEAD_COLUMNS:last_column]
     return LogView(
@@ -116,101 +79,32 @@ def _live_turns(connection: Connection, head: Head, request: ViewRequest) -> tup
     return tuple(reversed(taken))
 
 
-def _entries(connection: Connection, query: EntryQuery) -> list[Entry]:
-    scope = _owner(connection, query.scope)
-    if scope is None:
-        return []
-    rules.check_owner(query.scope, scope.user)
-    values = {
-        **keys(scope),
-        "kinds": " ".join(query.kinds),
-        "statuses": " ".join(query.statuses),
-        "after": query.after_seq,
-        "limit": max(0, query.limit),
-    }
-    # Open turns stand last, so the newest entries begin with them.
-    order = ("entries_open_back", "entries_ended_back") if query.newest else ("entries_ended", "entries_open")
-    found: list[Entry] = []
-    for statement in order:
-        values["limit"] = max(0, query.limit) - len(found)
-        found += [entry_of(row, scope) for row in connection.execute(sql(statement), values)]
-    return found[::-1] if query.newest else found
-
-
-def _heads(connection: Connection, query: HeadQuery) -> list[Head]:
-    scope = query.scope
-    behind: Values = {"after": query.after, "updated": None}
-    if query.after is not None:
-        last = _head(connection, scope, query.after)
-        if last is None or scope.conversation not in {None, query.after}:
-            raise rules.nothing_behind(query.after)
-        behind["updated"] = _updated_text(connection, scope, query.after)
-    if scope.conversation is not None:
-        head = None if query.after is not None else _head(connection, scope, scope.conversation)
-        return [head] if head is not None and query.limit > 0 else []
-    statement = "heads_of_tenant" if scope.user is None else "heads_of_user"
-    values = {**keys(scope), **behind, "limit": max(0, query.limit)}
-    rows: Any = connection.execute(sql(statement), values)
-    return [head_of(row[1:], replace(scope, conversation=row[0])) for row in rows]
-
-
-def _head(connection: Connection, scope: Scope, name: str) -> Head | None:
-    """A conversation, if a list for the scope shows it."""
-    place = replace(scope, conversation=name)
-    row: Any = connection.execute(sql("head_of_conversation"), keys(place)).fetchone()
-    head = None if row is None else head_of(row[1:], place)
-    return head if head is not None and rules.sees(scope, head.scope.user) else None
-
-
-def _updated_text(connection: Connection, scope: Scope, conversation: str) -> str:
-    values = {**keys(scope), "conversation": conversation}
-    row: Any = connection.execute(sql("head_of_conversation"), values).fetchone()
-    return row[4]
-
-
-def _since(connection: Connection, request: SinceRequest) -> list[Turn]:
-    turns: list[Turn] = []
-    for scope, last_seq in seen(connection, request.scope):
-        known = request.known.get(scope.conversation or "", 0)
-        if len(turns) >= request.limit:
-            break
-        if last_seq > known:
-            values = {**keys(scope), "after": known, "limit": request.limit - len(turns)}
-            turns += [turn_of(row, scope) for row in connection.execute(sql("turns_after"), values)]
-    return turns
-
-
-def seen(connection: Connection, scope: Scope) -> list[tuple[Scope, int]]:
-    """The conversations of a scope with their owners, and how far their logs go."""
-    if scope.conversation is not None:
-        head = _head(connection, scope, scope.conversation)
-        return [] if head is None else [(head.scope, head.last_seq)]
-    statement = "conversations_of_tenant" if scope.user is None else "conversations_of_user"
-    rows: Any = connection.execute(sql(statement), keys(scope))
-    return [(Scope(scope.tenant, owner, name), last_seq) for name, owner, last_seq in rows]
-
-
-def _around(connection: Connection, scope: Scope, refs: Sequence[TurnRef]) -> list[Neighbourhood]:
+def _around(scope: Scope, refs: Sequence[TurnRef]) -> Play[list[Neighbourhood]]:
     # Most of what is found together was said in a few conversations.
-    homes = {name: _home(connection, scope, name) for name in {ref.conversation for ref in refs}}
-    near = (_around_one(connection, homes[ref.conversation], ref) for ref in refs)
-    return [place for place in near if place is not None]
+    homes: dict[str, Scope | None] = {}
+    near: list[Neighbourhood] = []
+    for ref in refs:
+        if ref.conversation not in homes:
+            homes[ref.conversation] = yield from _home(scope, ref.conversation)
+        found = yield from _around_one(homes[ref.conversation], ref)
+        near += [] if found is None else [found]
+    return near
 
 
-def _home(connection: Connection, scope: Scope, name: str) -> Scope | None:
+def _home(scope: Scope, name: str) -> Play[Scope | None]:
     """A conversation with its owner; None where the scope does not see it."""
     if scope.conversation not in {None, name}:
         return None
-    home = _owner(connection, replace(scope, conversation=name))
+    home = yield from owner_of(replace(scope, conversation=name))
     return None if home is None or not rules.sees(scope, home.user) else home
 
 
-def _around_one(connection: Connection, home: Scope | None, ref: TurnRef) -> Neighbourhood | None:
+def _around_one(home: Scope | None, ref: TurnRef) -> Play[Neighbourhood | None]:
     if home is None:
         return None
-    values = {**keys(home), "seq": ref.seq, "after": ref.seq, "limit": 1}
-    near = [turn_of(row, home) for row in connection.execute(sql("turns_up_to"), values)]
+    values = {**keys(home), "seq": ref.seq, "after_seq": ref.seq, "limit": 1}
+    near = yield from each("turns_up_to", values, lambda row: turn_of(row, home))
     if not near or near[0].seq != ref.seq:
         return None
-    after = [turn_of(row, home) for row in connection.execute(sql("turns_after"), values)]
+    after = yield from each("turns_after", values, lambda row: turn_of(row, home))
     return Neighbourhood(near[0], near[1] if len(near) > 1 else None, after[0] if after else None)
