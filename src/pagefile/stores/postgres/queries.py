@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from importlib.resources import files
 from typing import Any
 
 from pagefile.stores.sql.parameters import type_of
-from pagefile.stores.sql.texts import parameters, statement_texts, with_parameters
+from pagefile.stores.sql.texts import COMMON, parameters, statement_texts, with_parameters
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +31,8 @@ def sql(name: str) -> Statement:
 @cache
 def statements() -> dict[str, Statement]:
     """Every statement of this store."""
-    return {
-        name: _numbered(text)
-        for name, text in statement_texts("postgres", "pagefile.stores.postgres").items()
-    }
+    texts = statement_texts("postgres", COMMON, files("pagefile.stores.postgres").joinpath("sql"))
+    return {name: _numbered(text) for name, text in texts.items()}
 
 
 def _numbered(text: str) -> Statement:

@@ -7,8 +7,9 @@ from pagefile.stores.digests import page_digest
 from pagefile.stores.encoding import from_json, text_messages, text_steps, text_time, to_json
 from pagefile.stores.sql.plays import Row, Values
 
-#: How many columns the fragments `head` and `checkpoint` of log.sql have.
+#: How many columns the fragments `head` and `entry` of log.sql have, and a summary in the statement `view`.
 HEAD_COLUMNS = 14
+ENTRY_COLUMNS = 15
 CHECKPOINT_COLUMNS = 11
 
 

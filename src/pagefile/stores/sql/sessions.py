@@ -85,6 +85,8 @@ def profile(found: Row, scope: Scope) -> JsonObject | None:
     blank, snapshot, user, conversation = found
     if conversation is None:
         return None
+    if not blank and user is None:
+        return from_json(snapshot)
     value: session.SessionValue = {} if snapshot is None else {"user_snapshot": from_json(snapshot)}
     if blank:
         value = session.blank(Scope(scope.tenant, user, scope.conversation))

@@ -7,6 +7,7 @@ puts the word wherever that text has `{}`. Where a dialect says something differ
 
 import re
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 
 _PART = re.compile(r"^-- (name|fragment): (\w+)(?: \((\w+)\))?$", re.MULTILINE)
 _COMMENT = re.compile(r"^--.*\n?", re.MULTILINE)
@@ -14,14 +15,16 @@ _FRAGMENT = re.compile(r"\{(\w+)(?: (\w+))?\}")
 _PARAMETER = re.compile(r"(?<!:):([a-z_]+)")
 
 
-def statement_texts(dialect: str, package: str) -> dict[str, str]:
-    """Every statement of a dialect: the common ones, and those in the folder `sql` of its own package."""
+COMMON = files("pagefile.stores.sql").joinpath("statements")
+#: For databases in which a statement costs no round trip.
+PLAIN = files("pagefile.stores.sql").joinpath("plain")
+
+
+def statement_texts(dialect: str, *folders: Traversable) -> dict[str, str]:
+    """Every statement of these folders, as a dialect says it."""
     common: dict[tuple[str, str], str] = {}
     own: dict[tuple[str, str], str] = {}
-    for folder in (
-        files("pagefile.stores.sql").joinpath("statements"),
-        files(package).joinpath("sql"),
-    ):
+    for folder in folders:
         for file in sorted(folder.iterdir(), key=lambda file: file.name):
             pieces = _PART.split(file.read_text(encoding="utf-8"))[1:]
             for kind, name, of, text in zip(*(pieces[start::4] for start in range(4)), strict=True):

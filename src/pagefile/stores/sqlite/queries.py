@@ -2,22 +2,17 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
-from functools import cache
+from functools import cache, lru_cache
+from importlib.resources import files
 from typing import Any
 
 from pagefile.stores.encoding import time_text, to_json
 from pagefile.stores.sql.parameters import type_of
-from pagefile.stores.sql.texts import parameters, statement_texts
-
-
-def _time(moment: datetime | str) -> str:
-    # Verbs that write the same time in several statements give its text.
-    return moment if isinstance(moment, str) else time_text(moment)
-
+from pagefile.stores.sql.texts import COMMON, PLAIN, parameters, statement_texts
 
 _ENCODERS: dict[str, Callable[[Any], str]] = {
-    "timestamptz": _time,
+    # A turn writes the same few times in each of its statements.
+    "timestamptz": lru_cache(maxsize=16)(time_text),
     "text[]": to_json,
     "bigint[]": to_json,
 }
@@ -56,4 +51,4 @@ def sql(name: str) -> str:
 @cache
 def statements() -> dict[str, str]:
     """The text of every statement of this store."""
-    return statement_texts("sqlite", "pagefile.stores.sqlite")
+    return statement_texts("sqlite", COMMON, PLAIN, files("pagefile.stores.sqlite").joinpath("sql"))

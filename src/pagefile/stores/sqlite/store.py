@@ -10,12 +10,12 @@ import apsw
 from pagefile.errors import StoreFullError, StoreUnavailableError
 from pagefile.ports import Clock, Part, VectorHome
 from pagefile.records import ErasureReceipt, JsonObject, Scope, utc
+from pagefile.stores.sql.plain_log import PlainTurnLog
 from pagefile.stores.sql.store import Erased, SqlStore
 from pagefile.stores.sqlite.auditing import SqliteAuditor
 from pagefile.stores.sqlite.connecting import Place, open_connections, rewrite
 from pagefile.stores.sqlite.driver import Connection
 from pagefile.stores.sqlite.lanes import Readers, Writer
-from pagefile.stores.sqlite.log import SqliteTurnLog
 from pagefile.stores.sqlite.player import SqlitePlayer
 from pagefile.stores.sqlite.reader import SqliteReader
 from pagefile.stores.sqlite.reserve import Reserve
@@ -52,7 +52,7 @@ class SqliteStore(SqlStore):
         super().__init__(player, parts.clock)
         self._parts = parts
         self._homes: list[SqliteVectors] = []
-        self.log = SqliteTurnLog(player, parts.clock)
+        self.log = PlainTurnLog(player, parts.clock)
         self.reader = self.source = SqliteReader(player, parts.readers)
         self.audit = SqliteAuditor(player, parts.readers)
 

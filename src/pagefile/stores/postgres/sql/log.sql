@@ -147,7 +147,7 @@ f AS MATERIALIZED (
 SELECT t.top, {entry}
 FROM (
   SELECT ROW({head}, s.id, s.seq, s.version, s.summary, s.covered_through_seq, s.covered_turns, s.created_at, s.tokens,
-    s.counter, s.anchors, s.archive_refs, v.value IS NULL, v.snapshot, v.user_id, v.conversation_id) AS top
+    s.counter, s.anchors, s.archive_refs, {session_profile}) AS top
   FROM c
   LEFT JOIN conversation_summaries AS s ON s.conversation_id = :conversation AND s.tenant = :tenant
   LEFT JOIN sessions AS v ON v.tenant = :tenant AND v.conversation_id = :conversation) AS t

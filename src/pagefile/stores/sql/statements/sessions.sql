@@ -76,3 +76,10 @@ INSERT INTO sessions AS s (tenant, conversation_id, changed, anew, user_id)
 VALUES (:tenant, :conversation, :created, TRUE, :user)
 ON CONFLICT (tenant, conversation_id) DO UPDATE SET
   changed = excluded.changed, turns = 0, anew = TRUE, checkpoint_id = NULL, summary = NULL
+
+-- fragment: session_profile
+-- Of the session: whether nobody put one, its `user_snapshot`, the user of turns since, and whether it is there.
+FALSE, json_extract(v.value, '$.user_snapshot'), NULL, v.conversation_id
+
+-- fragment: session_profile (postgres)
+v.value IS NULL, v.snapshot, v.user_id, v.conversation_id

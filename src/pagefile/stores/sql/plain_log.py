@@ -1,4 +1,4 @@
-"""Writes turns, each with its conversation's counters and its session, in one transaction that may be run again."""
+"""Writes turns in several plain statements, for a database in which a statement costs no round trip."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -9,7 +9,7 @@ from pagefile.records import Turn
 from pagefile.stores import rules, session
 from pagefile.stores.changing import changed
 from pagefile.stores.digests import turn_digest
-from pagefile.stores.encoding import label_values, stored_draft, time_text, turn_texts
+from pagefile.stores.encoding import label_values, stored_draft, turn_texts
 from pagefile.stores.packing import Blob
 from pagefile.stores.sql.epochs import check_writable
 from pagefile.stores.sql.log import SqlTurnLog, entry_by_id, turn_in_place
@@ -19,7 +19,7 @@ from pagefile.stores.sql.sessions import tell_session
 from pagefile.stores.sql.state import state_of
 
 
-class SqliteTurnLog(SqlTurnLog):
+class PlainTurnLog(SqlTurnLog):
     """The turn log in `ai_message`, with its counters in `conversations`."""
 
     async def append(self, draft: TurnDraft) -> Turn:
@@ -78,13 +78,12 @@ class SqliteTurnLog(SqlTurnLog):
 
 
 def _texts(turn: Turn | TurnDraft) -> Values:
-    """The JSON columns of a turn, its time, and the digest of all it says."""
-    texts, at = turn_texts(turn), time_text(turn.at)
-    return {**texts, "at": at, "digest": turn_digest(turn, texts, at)}
+    """The JSON columns of a turn, and the digest of all it says."""
+    texts = turn_texts(turn)
+    return {**texts, "digest": turn_digest(turn, texts)}
 
 
 def _values(turn: Turn, now: datetime, texts: Values) -> Values:
-    created = time_text(turn.created)
     return {
         "id": turn.id,
         "tenant": turn.scope.tenant,
@@ -92,8 +91,9 @@ def _values(turn: Turn, now: datetime, texts: Values) -> Values:
         "user": turn.scope.user,
         "query": turn.user,
         "answer": turn.assistant,
-        "created": created,
-        "now": created if turn.created == now else time_text(now),
+        "at": turn.at,
+        "created": turn.created,
+        "now": now,
         "seq": turn.seq,
         "status": turn.status,
         "user_tokens": turn.user_tokens,
