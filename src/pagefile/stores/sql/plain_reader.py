@@ -20,9 +20,6 @@ from pagefile.stores.sql.rows import (
 )
 from pagefile.stores.sql.sessions import profile
 
-#: Turns that are asked for at once: those of most windows.
-_TURNS_AT_ONCE = 64
-
 
 class PlainReader(SqlReader):
     """The log as windows, lists and indexes want it, for a database in which a statement costs no round trip."""
@@ -59,18 +56,25 @@ def view(request: ViewRequest) -> Play[LogView]:
 
 
 def _live_turns(head: Head, request: ViewRequest) -> Play[tuple[Turn, ...]]:
-    values = {**keys(head.scope), "after_seq": max(head.reset_seq, head.covered_through_seq)}
+    # As many at once as fit if they are of the usual length, and one that does not.
+    expected = request.budget_tokens * head.live_turns // max(1, head.live_tokens)
+    limit = 1 + max(request.min_turns, min(expected, head.live_turns))
+    values = {
+        **keys(head.scope),
+        "after_seq": max(head.reset_seq, head.covered_through_seq),
+        "limit": limit,
+    }
     taken: list[Turn] = []
     tokens, before = 0, head.last_seq + 1
     while True:
-        found = yield from rows("turns_back", {**values, "before_seq": before, "limit": _TURNS_AT_ONCE})
+        found = yield from rows("turns_back", {**values, "before_seq": before})
         for one in found:
             turn = turn_of(one, head.scope)
             tokens += turn.tokens
             if tokens > request.budget_tokens and len(taken) >= request.min_turns:
                 return tuple(reversed(taken))
             taken.append(turn)
-        if len(found) < _TURNS_AT_ONCE:
+        if len(found) < limit:
             return tuple(reversed(taken))
         before = found[-1][2]
 

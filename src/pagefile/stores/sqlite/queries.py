@@ -29,10 +29,11 @@ class Statement:
         """The values as they are bound."""
         if not self.encoders:
             return values
-        encoded = {
-            name: None if values[name] is None else encode(values[name]) for name, encode in self.encoders
-        }
-        return {**values, **encoded}
+        encoded = dict(values)
+        for name, encode in self.encoders:
+            if (value := encoded[name]) is not None:
+                encoded[name] = encode(value)
+        return encoded
 
 
 @cache
