@@ -33,6 +33,8 @@ from pagefile.stores.sqlite.queries import sql
 
 #: As many rows as fill our own window.
 _BUDGET_TOKENS = 16_000
+#: The statement `turns_back` reads some at a time: here all that are live, until there are enough.
+_ALL_TURNS = {"after_seq": 0, "before_seq": 2**53, "limit": 2**53}
 #: Where the statement `turns_back` has both sides of a turn and its tokens.
 _USER, _ASSISTANT, _TOKENS = 4, 5, 11
 
@@ -73,7 +75,7 @@ def bare_app(database: Path) -> FastAPI:
         reader.execute(sql("view"), values).fetchone()
         found: list[tuple[Any, ...]] = []
         tokens = 0
-        with closing(reader.execute(sql("turns_back"), values)) as rows:
+        with closing(reader.execute(sql("turns_back"), {**values, **_ALL_TURNS})) as rows:
             for row in rows:
                 tokens += row[_TOKENS]
                 if tokens > _BUDGET_TOKENS:
@@ -98,7 +100,6 @@ def bare_app(database: Path) -> FastAPI:
             "user": body.user_id,
             "conversation": body.conversation_id,
             "open_turn": None,
-            "after": 0,
         }
         messages = await asyncio.get_running_loop().run_in_executor(thread, read, values)
         return {"messages": [*messages, {"role": "user", "content": body.query}]}

@@ -12,13 +12,8 @@ from pagefile.records import Fact, JsonValue, Page, Turn
 from pagefile.stores.encoding import own_json_bytes, time_text, to_json, turn_texts
 
 
-def turn_digest(
-    turn: Turn | TurnDraft, texts: Mapping[str, str | None] | None = None, at: str | None = None
-) -> str | None:
-    """Of what was said, by whom, when, with which tools; None while it goes on.
-
-    `texts` are its JSON columns and `at` its time, where they are at hand.
-    """
+def turn_digest(turn: Turn | TurnDraft, texts: Mapping[str, str | None] | None = None) -> str | None:
+    """Of what was said, by whom, when, with which tools; None while it goes on. `texts` are its JSON columns, where at hand."""
     if turn.status == "open":
         return None
     texts = turn_texts(turn) if texts is None else texts
@@ -31,7 +26,7 @@ def turn_digest(
         turn.status,
         turn.user,
         turn.assistant,
-        at or time_text(turn.at),
+        time_text(turn.at),
         texts["steps"],
         texts["metadata"],
         texts["messages"],

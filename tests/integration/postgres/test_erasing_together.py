@@ -9,7 +9,7 @@ from pagefile import Memory
 from pagefile.engine.verifying import verify
 from pagefile.ports import HeadQuery
 from pagefile.records import Reset, Scope
-from pagefile.stores.postgres import erasing
+from pagefile.stores.postgres import player
 from pagefile.testing.drafts import AT, CHAT, done, reset
 
 pytestmark = pytest.mark.anyio
@@ -19,16 +19,17 @@ ASKED = {"role": "user", "content": [{"type": "image_url", "image_url": {"url": 
 
 async def test_the_last_two_users_of_a_picture_leave_none(store, plain, url, monkeypatch):
     """Erased at once, neither leaves it to the other."""
-    both, arrived, real = anyio.Event(), [], erasing.raise_epoch
+    both, arrived, real = anyio.Event(), [], player._answer
 
-    async def together(connection, scopes):
-        arrived.append(scopes)
-        if len(arrived) == 2:
-            both.set()
-        await both.wait()
-        await real(connection, scopes)
+    async def together(connection, ask):
+        if ask.statement == "epoch_next":
+            arrived.append(ask)
+            if len(arrived) == 2:
+                both.set()
+            await both.wait()
+        return await real(connection, ask)
 
-    monkeypatch.setattr(erasing, "raise_epoch", together)
+    monkeypatch.setattr(player, "_answer", together)
     async with Memory.open(url) as memory:
         for tenant in ("a", "b"):
             chat = memory.conversation("c", user_id="ada", tenant=tenant)
@@ -52,7 +53,7 @@ async def test_the_last_two_users_of_a_picture_leave_none(store, plain, url, mon
 async def test_what_begins_a_conversation_waits_for_its_erasure(store, plain, url, monkeypatch, write):
     """And begins it anew: the row that it found is gone, and entries without one would be damage."""
     await store.log.append(done("a"))
-    real, ended = erasing._conversations, anyio.Event()
+    real, ended = player._answer, anyio.Event()
     waiting = "SELECT count(*) FROM pg_stat_activity WHERE $1 = ANY(pg_blocking_pids(pid))"
 
     async def written():
@@ -61,15 +62,17 @@ async def test_what_begins_a_conversation_waits_for_its_erasure(store, plain, ur
 
     async with anyio.create_task_group() as tasks:
 
-        async def meanwhile(connection, scope):
-            locked = await real(connection, scope)
+        async def meanwhile(connection, ask):
+            locked = await real(connection, ask)
+            if ask.statement != "gone_user":
+                return locked
             tasks.start_soon(written)
             pid = await connection.raw.fetchval("SELECT pg_backend_pid()")
             while not (ended.is_set() or await plain.fetchval(waiting, pid)):
                 await anyio.sleep(0.01)
             return locked
 
-        monkeypatch.setattr(erasing, "_conversations", meanwhile)
+        monkeypatch.setattr(player, "_answer", meanwhile)
         await store.erase(Scope("tenant", "ada"))
     assert [CHAT] == [head.scope for head in await store.reader.heads(HeadQuery(CHAT))]
     async with Memory.open(url) as memory:

@@ -10,7 +10,7 @@ from pagefile.records import Scope
 from pagefile.stores import open_store
 from pagefile.stores.postgres.driver import translating
 from pagefile.stores.postgres.place import Place
-from pagefile.stores.postgres.rows import keys
+from pagefile.stores.sql.rows import keys
 from pagefile.testing.drafts import CHAT, completed, done, fact, page, reset, view
 from pagefile.testing.drafts import opened as open_turn
 from tests.servers.postgres import PostgresServer

@@ -17,9 +17,10 @@ from pagefile.ports import ItemWrite, Maker, TurnTerms, VectorRow
 from pagefile.records import Scope
 from pagefile.stores.postgres.database import Database
 from pagefile.stores.postgres.place import Place
-from pagefile.stores.postgres.queries import _TYPES, ALL_TENANTS, sql, statements
+from pagefile.stores.postgres.queries import sql, statements
 from pagefile.stores.postgres.upgrading import dump_command
 from pagefile.stores.postgres.walls import WALLED
+from pagefile.stores.sql.parameters import ALL_TENANTS, type_of
 from pagefile.testing.drafts import (
     AT,
     api_key,
@@ -189,7 +190,7 @@ def keys_of(name, **more):
         **more,
     }
     by_type = {"bigint": 9, "timestamptz": AT, "boolean": True, "json": "{}", "integer": 2}
-    return [values.get(one, by_type.get(_TYPES.get(one, "text"))) for one in sql(name).names]
+    return [values.get(one, by_type.get(type_of(one))) for one in sql(name).names]
 
 
 def without_predicate(text):

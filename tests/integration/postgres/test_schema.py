@@ -12,6 +12,7 @@ import pytest
 from pagefile.ports import AddStep
 from pagefile.records import Scope
 from pagefile.stores import postgres as room
+from pagefile.stores import sql as common
 from pagefile.stores.postgres.database import settings
 from pagefile.stores.postgres.place import Place
 from pagefile.stores.postgres.queries import sql, statements
@@ -30,7 +31,7 @@ from pagefile.testing.drafts import (
 )
 from tests.integration.sqlite.test_schema import CHECKPOINTS, COLUMNS, DOCUMENT, SEGMENT
 
-FOLDER = Path(room.__file__).parent
+FOLDERS = [Path(place.__file__).parent for place in (room, common)]
 
 
 async def test_the_document_s_statements_run_verbatim(store, plain, clock):
@@ -192,13 +193,13 @@ async def test_steps_added_at_once_are_all_there(store):
 
 def test_every_statement_is_used_and_every_used_one_is_there():
     """A name in the code that no file has would fail only when it is called."""
-    code = "\n".join(file.read_text() for file in FOLDER.glob("*.py"))
+    code = "\n".join(file.read_text() for folder in FOLDERS for file in folder.glob("*.py"))
     words = set(re.findall(r'"([a-z_]+)"', code))
     built = {
         name
         for name in statements()
         if re.match(
-            r"(erase|gone|pages_of|pinned_of|uuids_of|due_of|calls_of|calls_trim|episodes_near|strays|stray_drop)_|(turn|page|fact)(s_without)?_digest",
+            r"(erase|gone|conversations_of|heads_of|pages_of|pinned_of|uuids_of|due_of|calls_of|calls_trim|episodes_near|strays|stray_drop)_|(turn|page|fact)(s_without)?_digest",
             name,
         )
     }

@@ -104,7 +104,7 @@ async def test_an_earlier_schema_is_whole_and_works(tmp_path, number):
 DYING = """
 import os, signal, sys
 from pagefile.stores.sqlite import migrating
-def die(connection):
+def die():
     os.kill(os.getpid(), signal.SIGKILL)
 migrating.fill_digests = die
 """

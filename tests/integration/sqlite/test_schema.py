@@ -11,6 +11,7 @@ import pytest
 from pagefile import Memory
 from pagefile.ports import PurgeRequest
 from pagefile.records import Scope
+from pagefile.stores import sql as common
 from pagefile.stores import sqlite as room
 from pagefile.stores.sqlite.queries import statements
 from pagefile.testing.drafts import (
@@ -28,7 +29,7 @@ from pagefile.testing.drafts import (
     step,
 )
 
-FOLDER = Path(room.__file__).parent
+FOLDERS = [Path(place.__file__).parent for place in (room, common)]
 
 # Both statements stand as document 001 has them (Q3).
 CHECKPOINTS = """
@@ -201,13 +202,13 @@ async def test_counters_match_a_recount(store, path):
 
 def test_every_statement_is_used_and_every_used_one_is_there():
     """A name in the code that no file has would fail only when it is called."""
-    code = "\n".join(file.read_text() for file in FOLDER.glob("*.py"))
+    code = "\n".join(file.read_text() for folder in FOLDERS for file in folder.glob("*.py"))
     words = set(re.findall(r'"([a-z_]+)"', code))
     built = {
         name
         for name in statements()
         if re.match(
-            r"(erase|pages_of|pinned_of|uuids_of|due_of|calls_of|strays|stray_drop)_|(turn|page|fact)(s_without)?_digest",
+            r"(erase|gone|conversations_of|heads_of|pages_of|pinned_of|uuids_of|due_of|calls_of|calls_trim|strays|stray_drop)_|(turn|page|fact)(s_without)?_digest",
             name,
         )
     }

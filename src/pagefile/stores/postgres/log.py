@@ -1,47 +1,40 @@
-"""Writes the turn log. A turn takes one statement, which orders itself behind others at its conversation's row."""
+"""Writes turns. Each takes one statement, which orders itself behind others at its conversation's row."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import replace
 from datetime import datetime
 
 from pagefile.errors import ConflictError
-from pagefile.ports import (
-    NO_LABELS,
-    CheckpointDraft,
-    Clock,
-    Extend,
-    Labels,
-    ResetDraft,
-    TurnChange,
-    TurnDraft,
-    TurnLog,
-    epoch_of,
-)
-from pagefile.records import Entry, JsonObject, Scope, Turn, utc
+from pagefile.ports import NO_LABELS, Clock, Extend, TurnChange, TurnDraft, epoch_of
+from pagefile.records import Entry, Turn, utc
 from pagefile.stores import rules
 from pagefile.stores.changing import changed
 from pagefile.stores.digests import turn_digest
-from pagefile.stores.encoding import label_values, stored_draft, to_json, turn_texts
+from pagefile.stores.encoding import label_values, stored_draft, turn_texts
+from pagefile.stores.packing import Blob
 from pagefile.stores.postgres.database import Database
-from pagefile.stores.postgres.driver import TAKEN, Connection, Row, Values
-from pagefile.stores.postgres.epochs import check_writable
-from pagefile.stores.postgres.marking import add_checkpoint, add_reset, check_owner, claim
-from pagefile.stores.postgres.media import media_values, packed_off
-from pagefile.stores.postgres.restoring import restore
-from pagefile.stores.postgres.rows import entry_of, keys, turn_of
+from pagefile.stores.postgres.driver import TAKEN, Connection
+from pagefile.stores.postgres.player import PostgresPlayer, played
+from pagefile.stores.sql.epochs import check_writable
+from pagefile.stores.sql.log import SqlTurnLog, entry_by_id, turn_in_place
+from pagefile.stores.sql.media import packed_blobs
+from pagefile.stores.sql.plays import Play, Row, Values, row
+from pagefile.stores.sql.reader import check_owner
+from pagefile.stores.sql.rows import keys, turn_of
 
 
-class PostgresTurnLog(TurnLog):
+class PostgresTurnLog(SqlTurnLog):
     """The turn log in `ai_message`, with its counters in `conversations`."""
 
-    def __init__(self, database: Database, clock: Clock) -> None:
+    def __init__(self, player: PostgresPlayer, database: Database, clock: Clock) -> None:
+        super().__init__(player, clock)
         self._database = database
-        self._clock = clock
 
     async def append(self, draft: TurnDraft) -> Turn:
         rules.conversation_of(draft.scope)
-        values = {**_draft_values(draft, self._now()), **media_values(draft, await packed_off(draft.blobs))}
+        files = _files(draft, await packed_blobs(self._player, draft.blobs))
+        values = {**_values(draft, self._now()), **_of_conversation(draft), **files}
         stored = stored_draft(draft)
         if draft.epoch is None:
             return await self._database.read(lambda connection: _append(connection, stored, values))
@@ -49,8 +42,9 @@ class PostgresTurnLog(TurnLog):
 
     async def advance(self, change: TurnChange) -> Turn:
         rules.conversation_of(change.scope)
-        now = self._now()
-        files = media_values(change, await packed_off(change.blobs)) if isinstance(change, Extend) else {}
+        now, files = self._now(), {}
+        if isinstance(change, Extend):
+            files = _files(change, await packed_blobs(self._player, change.blobs))
         turn = None
         if epoch_of(change) is None:
             turn = await self._database.read(lambda connection: _advance(connection, change, now, files))
@@ -58,49 +52,14 @@ class PostgresTurnLog(TurnLog):
             lambda connection: _advance_alone(connection, change, now, files)
         )
 
-    async def mark(self, marker: CheckpointDraft | ResetDraft) -> Entry:
-        rules.conversation_of(marker.scope)
-        now = self._now()
-        if isinstance(marker, ResetDraft):
-            return await self._database.write(lambda connection: add_reset(connection, marker, now))
-        return await self._database.write(lambda connection: add_checkpoint(connection, marker, now))
-
-    async def claim(self, scope: Scope, *, epoch: int | None = None) -> None:
-        rules.conversation_of(scope)
-        now = self._now()
-        await self._database.write(lambda connection: claim(connection, scope, epoch, now))
-
-    async def restore(
-        self,
-        entries: Sequence[Entry],
-        *,
-        agent: str | None = None,
-        session: JsonObject | None = None,
-        labels: Labels = NO_LABELS,
-        blobs: Mapping[str, bytes] | None = None,
-        marks: Mapping[str, int] | None = None,
-        expect_empty: bool = False,
-        epoch: int | None = None,
-        origin: Scope | None = None,
-    ) -> int:
-        self._database.check_open()
-        if not entries:
-            return 0
-        value = None if session is None else to_json(session)
-        plan = rules.restoration(
-            entries, agent, value, labels, blobs, marks, expect_empty=expect_empty, epoch=epoch, origin=origin
-        )
-        now = self._now()
-        files = await packed_off(plan.blobs)
-        return await self._database.write(lambda connection: restore(connection, plan, files, now))
-
-    def _now(self) -> datetime:
-        return utc(self._clock.now())
+    def _put_turn(self, turn: Turn, now: datetime, *, restored: bool, agent: str | None) -> Play[None]:
+        values = {**_values(turn, now), **label_values(NO_LABELS), "at": utc(turn.at), "agent": agent}
+        yield from row("append", {**values, "created": turn.created if restored else None})
 
 
 async def _append_fenced(connection: Connection, draft: TurnDraft, values: Values) -> Turn:
     """The same in a transaction that keeps erasures away."""
-    await check_writable(connection, draft.epoch, [draft.scope])
+    await played(connection, check_writable(draft.epoch, [draft.scope]))
     return await _append(connection, draft, values)
 
 
@@ -112,32 +71,15 @@ async def _append(connection: Connection, draft: TurnDraft, values: Values) -> T
     except TAKEN:
         return rules.check_repeat(await _stored(connection, draft), draft)
     if told is None:
-        await check_owner(connection, draft.scope)
+        await played(connection, check_owner(draft.scope))
         raise ConflictError(f"Conversation {draft.scope.conversation!r} was erased meanwhile: try again.")
     last_seq, created = told
-    return Turn(
-        draft.id,
-        draft.scope,
-        last_seq if draft.status == "done" else None,
-        draft.status,
-        draft.user,
-        draft.assistant,
-        draft.steps,
-        utc(draft.at),
-        created,
-        draft.user_tokens,
-        draft.assistant_tokens,
-        draft.tokens,
-        draft.counter,
-        draft.metadata,
-        draft.layout,
-    )
+    return turn_in_place(draft, last_seq if draft.status == "done" else None, created)
 
 
 async def _stored(connection: Connection, draft: TurnDraft) -> Entry | None:
-    await check_owner(connection, draft.scope)
-    row = await connection.row("entry_by_id", {**keys(draft.scope), "id": draft.id})
-    return None if row is None else entry_of(row, draft.scope)
+    await played(connection, check_owner(draft.scope))
+    return await played(connection, entry_by_id(draft.scope, draft.id))
 
 
 async def _advance(connection: Connection, change: TurnChange, now: datetime, files: Values) -> Turn | None:
@@ -149,7 +91,7 @@ async def _advance(connection: Connection, change: TurnChange, now: datetime, fi
     if rules.is_there(turn, change):
         return turn
     turn = changed(turn, change)
-    values = _change_values(turn, change.scope, now) | files
+    values = _values(turn, now) | files
     statement = "advance_media" if files.get("hashes") else "advance"
     told = await connection.row(statement, {**values, "row_version": found[0] if found else None})
     if told is None:
@@ -161,7 +103,7 @@ async def _advance(connection: Connection, change: TurnChange, now: datetime, fi
 
 async def _advance_alone(connection: Connection, change: TurnChange, now: datetime, files: Values) -> Turn:
     """The same, with everybody else kept away from the conversation."""
-    await check_writable(connection, epoch_of(change), [change.scope])
+    await played(connection, check_writable(epoch_of(change), [change.scope]))
     await connection.row("turn_locked", keys(change.scope))
     turn = await _advance(connection, change, now, files)
     if turn is None:
@@ -169,42 +111,19 @@ async def _advance_alone(connection: Connection, change: TurnChange, now: dateti
     return turn
 
 
-def _found_turn(row: Row | None, change: TurnChange) -> Turn:
-    if row is not None:
-        rules.check_owner(change.scope, row[1])
-    if row is None or row[0] is None:
+def _found_turn(found: Row | None, change: TurnChange) -> Turn:
+    if found is not None:
+        rules.check_owner(change.scope, found[1])
+    if found is None or found[0] is None:
         raise rules.no_turn(change.turn_id)
-    return turn_of(row[2:], change.scope)
+    return turn_of(found[2:], change.scope)
 
 
-def _draft_values(draft: TurnDraft, now: datetime) -> Values:
-    done, texts = draft.status == "done", turn_texts(draft)
-    return {
-        **keys(draft.scope),
-        "id": draft.id,
-        "agent": draft.agent or None,
-        "now": now,
-        "created": None,
-        "ended": done,
-        "done": done,
-        "status": draft.status,
-        "query": draft.user,
-        "answer": draft.assistant,
-        "at": utc(draft.at),
-        **texts,
-        "digest": turn_digest(draft, texts),
-        **label_values(draft.labels),
-        "user_tokens": draft.user_tokens,
-        "assistant_tokens": draft.assistant_tokens,
-        "tokens": draft.tokens,
-        "counter": draft.counter,
-    }
-
-
-def _change_values(turn: Turn, scope: Scope, now: datetime) -> Values:
+def _values(turn: Turn | TurnDraft, now: datetime) -> Values:
+    """The parameters that all statements which write a turn have in common."""
     texts = turn_texts(turn)
     return {
-        **keys(scope),
+        **keys(turn.scope),
         "id": turn.id,
         "now": now,
         "ended": turn.status != "open",
@@ -217,4 +136,27 @@ def _change_values(turn: Turn, scope: Scope, now: datetime) -> Values:
         "user_tokens": turn.user_tokens,
         "assistant_tokens": turn.assistant_tokens,
         "tokens": turn.tokens,
+        "counter": turn.counter,
+    }
+
+
+def _of_conversation(draft: TurnDraft) -> Values:
+    """What a new turn says of its conversation, and its times."""
+    return {
+        **label_values(draft.labels),
+        "agent": draft.agent or None,
+        "at": utc(draft.at),
+        "created": None,
+    }
+
+
+def _files(turn: TurnDraft | Extend, blobs: Mapping[str, Blob]) -> Values:
+    """The files that a turn brought; of none there are empty lists."""
+    named = rules.attached(turn, blobs)
+    kept = [blobs[key] for key in named]
+    return {
+        "hashes": list(named),
+        "media_types": list(named.values()),
+        "codecs": [blob.codec for blob in kept],
+        "files": [blob.data for blob in kept],
     }

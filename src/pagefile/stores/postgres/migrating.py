@@ -20,9 +20,10 @@ from alembic.util.exc import CommandError
 
 from pagefile.errors import SchemaVersionError, SettingsError
 from pagefile.stores.postgres.database import Database, quoted
-from pagefile.stores.postgres.digesting import fill_digests
 from pagefile.stores.postgres.driver import Connection, RawConnection, translating
 from pagefile.stores.postgres.place import Place
+from pagefile.stores.postgres.player import played
+from pagefile.stores.sql.missing_digests import fill_digests
 
 logger = logging.getLogger("pagefile")
 
@@ -60,7 +61,7 @@ async def _bring_up(connection: Connection, place: Place) -> None:
         # While a table is waited for, everybody else waits for it too: no longer than any statement may take.
         await raw.execute(f"SET LOCAL lock_timeout = {int(place.command_timeout_s * 1000)}")
         await raw.execute(script, timeout=_LONGEST_S)
-        await fill_digests(connection)
+        await played(connection, fill_digests())
 
 
 async def _wait_for_others(raw: RawConnection, place: Place) -> None:

@@ -11,9 +11,11 @@ from pagefile.records import JsonObject, Scope
 from pagefile.stores import rules
 from pagefile.stores.postgres.database import Database, quoted
 from pagefile.stores.postgres.driver import FORBIDDEN, Connection, RawConnection, Values, translating
-from pagefile.stores.postgres.epochs import check_writable
-from pagefile.stores.postgres.queries import ALL_TENANTS, Statement, sql
-from pagefile.stores.postgres.rows import keys, part_of
+from pagefile.stores.postgres.player import played
+from pagefile.stores.postgres.queries import Statement, sql
+from pagefile.stores.sql.epochs import check_writable
+from pagefile.stores.sql.parameters import ALL_TENANTS
+from pagefile.stores.sql.rows import keys, part_of
 from pagefile.stores.vectors.rows import asked, batch_of, nearest, rounded
 
 #: "PGFV": extensions belong to a database, whatever the schema.
@@ -70,7 +72,7 @@ class PostgresVectors(VectorHome):
         scopes, statement = [row.scope for row in rows], self._with_extension("episode_write")
 
         async def write(connection: Connection, part: slice) -> None:
-            await check_writable(connection, epoch, scopes)
+            await played(connection, check_writable(epoch, scopes))
             await connection.many("episode_drop", gone[part])
             await connection.many(statement, kept[part])
 

@@ -4,8 +4,9 @@ from functools import cache
 from importlib.resources import files
 
 from pagefile.errors import SchemaVersionError
-from pagefile.stores.sqlite.digesting import fill_digests
+from pagefile.stores.sql.missing_digests import fill_digests
 from pagefile.stores.sqlite.driver import Connection
+from pagefile.stores.sqlite.player import played
 from pagefile.stores.sqlite.queries import sql
 
 
@@ -44,7 +45,7 @@ def migrate(connection: Connection, place: str, application_id: int) -> None:
                 connection.execute(migrations()[found])
                 if found + 1 == len(migrations()):
                     _mend_episodes(connection)
-                    fill_digests(connection)
+                    played(connection, fill_digests())
                 connection.pragma("application_id", application_id)
                 connection.pragma("user_version", found + 1)
         except BaseException:

@@ -1,35 +1,55 @@
-"""Statements by name, out of the `.sql` files beside this module.
+"""SQLite's statements, and their values as SQLite stores them: times as text, lists as JSON."""
 
-A statement begins with `-- name: …` and may hold `{fragment}`, which stands for the text of a `-- fragment: …`; a
-fragment may hold those before it. Files are read once, when the first statement is asked for.
-"""
-
-import re
-from functools import cache
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache, lru_cache
 from importlib.resources import files
+from typing import Any
 
-_PART = re.compile(r"^-- (name|fragment): (\w+)$", re.MULTILINE)
+from pagefile.stores.encoding import time_text, to_json
+from pagefile.stores.sql.parameters import type_of
+from pagefile.stores.sql.texts import COMMON, PLAIN, parameters, statement_texts
+
+_ENCODERS: dict[str, Callable[[Any], str]] = {
+    # A turn writes the same few times in each of its statements.
+    "timestamptz": lru_cache(maxsize=16)(time_text),
+    "text[]": to_json,
+    "bigint[]": to_json,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A statement, and the parameters that SQLite has no type for."""
+
+    text: str
+    encoders: tuple[tuple[str, Callable[[Any], str]], ...]
+
+    def given(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The values as they are bound."""
+        if not self.encoders:
+            return values
+        encoded = dict(values)
+        for name, encode in self.encoders:
+            if (value := encoded[name]) is not None:
+                encoded[name] = encode(value)
+        return encoded
 
 
 @cache
-def sql(name: str) -> str:
+def statement(name: str) -> Statement:
     """The statement of this name."""
-    return statements()[name]
+    text = statements()[name]
+    kinds = {parameter: type_of(parameter) for parameter in parameters(text)}
+    return Statement(text, tuple((one, _ENCODERS[kind]) for one, kind in kinds.items() if kind in _ENCODERS))
+
+
+def sql(name: str) -> str:
+    """The text of this statement, for values that are encoded already."""
+    return statement(name).text
 
 
 @cache
 def statements() -> dict[str, str]:
-    """Every statement of this store."""
-    fragments: dict[str, str] = {}
-    named: dict[str, str] = {}
-    for file in sorted(files("pagefile.stores.sqlite").joinpath("sql").iterdir(), key=lambda file: file.name):
-        pieces = _PART.split(file.read_text(encoding="utf-8"))[1:]
-        for kind, name, text in zip(pieces[::3], pieces[1::3], pieces[2::3], strict=True):
-            (fragments if kind == "fragment" else named)[name] = text.strip()
-    return {name: _filled(text, fragments) for name, text in named.items()}
-
-
-def _filled(text: str, fragments: dict[str, str]) -> str:
-    for name, fragment in reversed(fragments.items()):
-        text = text.replace("{" + name + "}", fragment)
-    return text
+    """The text of every statement of this store."""
+    return statement_texts("sqlite", COMMON, PLAIN, files("pagefile.stores.sqlite").joinpath("sql"))

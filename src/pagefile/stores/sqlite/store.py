@@ -3,35 +3,23 @@
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import apsw
 
 from pagefile.errors import StoreFullError, StoreUnavailableError
-from pagefile.ports import Clock, Part, Store, VectorHome
+from pagefile.ports import Clock, Part, VectorHome
 from pagefile.records import ErasureReceipt, JsonObject, Scope, utc
-from pagefile.stores.erasing import Places
+from pagefile.stores.sql.plain_log import PlainTurnLog
+from pagefile.stores.sql.store import Erased, SqlStore
 from pagefile.stores.sqlite.auditing import SqliteAuditor
 from pagefile.stores.sqlite.connecting import Place, open_connections, rewrite
-from pagefile.stores.sqlite.derived import SqliteTerms, SqliteWatermarks
 from pagefile.stores.sqlite.driver import Connection
-from pagefile.stores.sqlite.erasing import erase
-from pagefile.stores.sqlite.erasures import SqliteErasures
-from pagefile.stores.sqlite.facts import SqliteFacts
-from pagefile.stores.sqlite.items import SqliteItems
-from pagefile.stores.sqlite.keeping import SqlitePageKeeper
-from pagefile.stores.sqlite.keys import SqliteKeys
 from pagefile.stores.sqlite.lanes import Readers, Writer
-from pagefile.stores.sqlite.log import SqliteTurnLog
-from pagefile.stores.sqlite.media import SqliteMedia
-from pagefile.stores.sqlite.pages import SqlitePages
-from pagefile.stores.sqlite.parts import erase_part
-from pagefile.stores.sqlite.passages import SqlitePageIndex
+from pagefile.stores.sqlite.player import SqlitePlayer
 from pagefile.stores.sqlite.reader import SqliteReader
 from pagefile.stores.sqlite.reserve import Reserve
-from pagefile.stores.sqlite.shelves import SqliteCalls, SqliteSessions
-from pagefile.stores.sqlite.thinning import erased_on_full_disk
+from pagefile.stores.sqlite.thinning import Eraser
 from pagefile.stores.sqlite.vectors import CACHE_BYTES, SqliteVectors
 
 
@@ -55,32 +43,18 @@ MOVED = (
     "`pagefile forget … --scrub` rewrites the file"
 )
 
-#: How many rows went, where a turn stood, and which conversations went.
-_Erased = tuple[dict[str, int], Places, tuple[str, ...]]
 
-
-class SqliteStore(Store):
+class SqliteStore(SqlStore):
     """The store of `sqlite:///…`: make one with `SqliteStore.open`."""
 
     def __init__(self, parts: Parts) -> None:
+        player = SqlitePlayer(parts.writer, parts.readers)
+        super().__init__(player, parts.clock)
         self._parts = parts
         self._homes: list[SqliteVectors] = []
-        writer, readers, clock = parts.writer, parts.readers, parts.clock
-        self.log = SqliteTurnLog(writer, readers, clock)
-        self.reader = self.source = SqliteReader(readers)
-        self.facts = SqliteFacts(writer, readers)
-        self.pages = SqlitePages(writer, readers)
-        self.page_keeper = SqlitePageKeeper(writer, readers)
-        self.page_index = SqlitePageIndex(writer, readers)
-        self.media = SqliteMedia(readers)
-        self.calls = SqliteCalls(writer, readers)
-        self.sessions = SqliteSessions(writer, readers, clock)
-        self.watermarks = SqliteWatermarks(writer, readers)
-        self.terms = SqliteTerms(writer, readers)
-        self.keys = SqliteKeys(writer, readers)
-        self.items = SqliteItems(writer, readers)
-        self.erasures = SqliteErasures(writer, readers)
-        self.audit = SqliteAuditor(writer, readers)
+        self.log = PlainTurnLog(player, parts.clock)
+        self.reader = self.source = SqliteReader(player, parts.readers)
+        self.audit = SqliteAuditor(player, parts.readers)
 
     @classmethod
     async def open(cls, place: Place, *, clock: Clock, readers: int = 2) -> "SqliteStore":
@@ -119,27 +93,20 @@ class SqliteStore(Store):
             return (MOVED,)
         return ()
 
-    async def _erased(self, scope: Scope, part: Part | None) -> _Erased:
-        writer, reserve = self._parts.writer, self._parts.reserve
-
-        def work(connection: Connection) -> _Erased:
-            if part is not None:
-                return *erase_part(connection, scope, part), ()
-            counts, gone = erase(connection, scope)
-            return counts, (), gone
-
+    async def _erased(self, scope: Scope, part: Part | None) -> Erased:
         try:
-            return await writer.run(work, purge=True)
+            return await self._player.write(lambda: self._erasing(scope, part), erases=True)
         except (StoreFullError, StoreUnavailableError) as error:
             if not isinstance(error.__cause__, apsw.FullError | apsw.IOError):
                 raise
-        full = partial(erased_on_full_disk, place=str(self._parts.place.path), reserve=reserve, scope=scope)
+        place, reserve = str(self._parts.place.path), self._parts.reserve
+
+        def work(connection: Connection) -> Erased:
+            eraser = Eraser(connection, place, reserve)
+            return eraser.erased(scope, part, lambda: self._erasing(scope, part))
+
         try:
-            return await writer.run_alone(
-                lambda connection: full(
-                    connection, work, part=part, of_pieces=lambda counts, gone: (counts, (), gone)
-                )
-            )
+            return await self._parts.writer.run_alone(work)
         finally:
             await asyncio.to_thread(reserve.keep)
 

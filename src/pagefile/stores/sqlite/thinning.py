@@ -4,23 +4,25 @@ It has the writer's connection to itself, so that nobody else in this process ta
 """
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import apsw
 
 from pagefile.errors import StoreFullError
 from pagefile.ports import Part
 from pagefile.records import Scope
-from pagefile.stores.encoding import to_json
 from pagefile.stores.epochs import erased_keys
 from pagefile.stores.erasing import counted_vectors
+from pagefile.stores.sql.epochs import raise_epoch
+from pagefile.stores.sql.erasure import erase, going_conversations
+from pagefile.stores.sql.page_keeper import erase_blobs
+from pagefile.stores.sql.parts import recount
+from pagefile.stores.sql.plays import Play, Values, count, many, row, rows
+from pagefile.stores.sql.rows import keys
+from pagefile.stores.sql.store import Erased
 from pagefile.stores.sqlite.driver import Connection
-from pagefile.stores.sqlite.epochs import raise_epoch
-from pagefile.stores.sqlite.erasing import erase, going_conversations
-from pagefile.stores.sqlite.parts import recount
-from pagefile.stores.sqlite.queries import sql
+from pagefile.stores.sqlite.player import played
 from pagefile.stores.sqlite.reserve import Reserve
-from pagefile.stores.sqlite.rows import Values, keys
 
 T = TypeVar("T")
 #: Rows of a piece, at first: a quarter of them each time that there is no room.
@@ -37,7 +39,17 @@ class Eraser:
         self._place = place
         self._reserve = reserve
 
-    def whole(self, work: Callable[[Connection], T]) -> T | None:
+    def erased(self, scope: Scope, part: Part | None, work: Callable[[], Play[Erased]]) -> Erased:
+        """What the erasure gives: all at once with the room of the reserve, else in pieces."""
+        result = self._whole(work)
+        if result is not None:
+            return result
+        if part is not None:
+            raise self._too_full()
+        counts, gone = self._in_pieces(scope)
+        return counts, (), gone
+
+    def _whole(self, work: Callable[[], Play[T]]) -> T | None:
         """All of it at once, with the room that the reserve gives; None when that is not enough."""
         self._reserve.give_up()
         self._fold()
@@ -48,31 +60,29 @@ class Eraser:
         finally:
             self._fold()
 
-    def in_pieces(self, scope: Scope) -> tuple[dict[str, int], tuple[str, ...]]:
+    def _in_pieces(self, scope: Scope) -> tuple[dict[str, int], tuple[str, ...]]:
         """How many rows went, table by table, and which conversations. Nothing comes back from the first piece on."""
-        gone = going_conversations(self._connection, scope)
+        gone = played(self._connection, going_conversations(scope))
         values: Values = {
             **keys(scope),
-            "gone": to_json(gone),
+            "gone": gone,
             "everything": scope.user is None and scope.conversation is None,
         }
         if scope.conversation is not None:
             values["user"] = None
-        self._piece(lambda connection, _: raise_epoch(connection, erased_keys(scope, gone)), 1)
+        self._piece(lambda _: raise_epoch(erased_keys(scope, gone)), 1)
         counts = {
-            table: self._all(
-                lambda connection, rows, name=statement: _thinned(connection, name, values, rows)
-            )
+            table: self._all(lambda limit, name=statement: count(name, {**values, "limit": limit}))
             for table, statement in _SIMPLE.items()
         }
-        counts["ai_message"] += self._all(lambda connection, rows: _cut(connection, values, rows))
-        counts["tool_result_archive"] = self._all(lambda connection, rows: _pages(connection, values, rows))
-        counts["attachments"] = self._all(lambda connection, rows: _attachments(connection, values, rows))
-        left, _ = self._piece(lambda connection, _: erase(connection, scope), 1)
+        counts["ai_message"] += self._all(lambda limit: _cut(values, limit))
+        counts["tool_result_archive"] = self._all(lambda limit: _pages(values, limit))
+        counts["attachments"] = self._all(lambda limit: _attachments(values, limit))
+        left, _ = self._piece(lambda _: erase(scope), 1)
         vectors = counted_vectors(counts["conversation_episodes"] + left.get("conversation_episodes", 0))
         return {table: count + counts.get(table, 0) for table, count in left.items()} | vectors, tuple(gone)
 
-    def too_full(self, error: Exception | None = None) -> StoreFullError:
+    def _too_full(self, error: Exception | None = None) -> StoreFullError:
         """What to do when even the smallest piece does not fit; a quota and a broken disk look alike, so SQLite's words are named."""
         said = "" if error is None else f" ({error})"
         return StoreFullError(
@@ -80,32 +90,32 @@ class Eraser:
             "once more. What is erased by now stays erased, and nothing else was touched."
         )
 
-    def _all(self, work: Callable[[Connection, int], int]) -> int:
-        total, rows = 0, _ROWS
+    def _all(self, work: Callable[[int], Play[int]]) -> int:
+        total, limit = 0, _ROWS
         while True:
             try:
-                done = self._piece(work, rows)
+                done = self._piece(work, limit)
             except StoreFullError:
-                if rows == 1:
+                if limit == 1:
                     raise
-                rows //= 4
+                limit //= 4
                 continue
             total += done
             if not done:
                 return total
 
-    def _piece(self, work: Callable[[Connection, int], T], rows: int) -> T:
+    def _piece(self, work: Callable[[int], Play[T]], limit: int) -> T:
         try:
-            return self._written(lambda connection: work(connection, rows))
+            return self._written(lambda: work(limit))
         except _NO_ROOM as error:
-            raise self.too_full(error) from error
+            raise self._too_full(error) from error
         finally:
             self._fold()
 
-    def _written(self, work: Callable[[Connection], T]) -> T:
+    def _written(self, work: Callable[[], Play[T]]) -> T:
         self._connection.execute("BEGIN IMMEDIATE")
         try:
-            result = work(self._connection)
+            result = played(self._connection, work())
             self._connection.execute("COMMIT")
         except BaseException:
             if self._connection.in_transaction:
@@ -133,62 +143,37 @@ _SIMPLE = {
 }
 
 
-def _thinned(connection: Connection, statement: str, values: Values, rows: int) -> int:
-    connection.execute(sql(statement), {**values, "limit": rows})
-    return connection.changes()
-
-
-def _cut(connection: Connection, values: Values, rows: int) -> int:
+def _cut(values: Values, limit: int) -> Play[int]:
     """Some entries from the end of one of the logs."""
-    longest: Any = connection.execute(sql("thin_longest"), values).fetchone()
+    longest = yield from row("thin_longest", values)
     if longest is None:
         return 0
     name, user, last_seq = longest
     scope = Scope(values["tenant"], user, name)
-    cut: Values = {**keys(scope), "cut": max(0, last_seq - rows)}
-    connection.execute(sql("thin_log"), cut)
-    gone = connection.changes()
+    cut: Values = {**keys(scope), "cut": max(0, last_seq - limit)}
+    gone = yield from count("thin_log", cut)
     for statement in ("thin_conversation", "thin_watermarks"):
-        connection.execute(sql(statement), cut)
-    recount(connection, scope)
+        yield from count(statement, cut)
+    yield from recount(scope)
     # A log that is damaged may have nothing there: it is cut all the same.
     return max(1, gone)
 
 
-def _pages(connection: Connection, values: Values, rows: int) -> int:
-    found: Any = connection.execute(sql("thin_pages"), {**values, "limit": rows}).fetchall()
-    named = [{"tenant": values["tenant"], "uuid": uuid, "hash": blob} for uuid, blob in found]
-    for statement in ("passages_drop", "page_erase", "erase_blob"):
-        connection.executemany(sql(statement), named)
-    return len(named)
+def _pages(values: Values, limit: int) -> Play[int]:
+    found = yield from rows("thin_pages", {**values, "limit": limit})
+    named: Values = {"tenant": values["tenant"], "uuids": [uuid for uuid, _ in found]}
+    for statement in ("passages_drop", "pages_erase"):
+        yield from count(statement, named)
+    yield from erase_blobs(blob for _, blob in found)
+    return len(found)
 
 
-def _attachments(connection: Connection, values: Values, rows: int) -> int:
-    found: Any = connection.execute(sql("thin_attachments"), {**values, "limit": rows}).fetchall()
-    named = [
+def _attachments(values: Values, limit: int) -> Play[int]:
+    found = yield from rows("thin_attachments", {**values, "limit": limit})
+    named: list[Values] = [
         {"tenant": values["tenant"], "conversation": name, "id": turn, "hash": key}
         for name, turn, key in found
     ]
-    for statement in ("thin_attachment", "erase_blob"):
-        connection.executemany(sql(statement), named)
-    return len(named)
-
-
-def erased_on_full_disk(
-    connection: Connection,
-    work: Callable[[Connection], T],
-    *,
-    place: str,
-    reserve: Reserve,
-    scope: Scope,
-    part: Part | None,
-    of_pieces: Callable[[dict[str, int], tuple[str, ...]], T],
-) -> T:
-    """What an erasure gives that found no room; it gives up the reserve, and then erases in pieces."""
-    eraser = Eraser(connection, place, reserve)
-    result = eraser.whole(work)
-    if result is not None:
-        return result
-    if part is not None:
-        raise eraser.too_full()
-    return of_pieces(*eraser.in_pieces(scope))
+    yield from many("thin_attachment", named)
+    yield from erase_blobs(key for _, _, key in found)
+    return len(found)

@@ -18,12 +18,13 @@ from pagefile.ports import HeldVector, Maker, Near, Shelf, Vector, VectorHome, V
 from pagefile.records import JsonObject, Scope
 from pagefile.stores import rules
 from pagefile.stores.encoding import to_json
+from pagefile.stores.sql.epochs import check_writable
+from pagefile.stores.sql.rows import Values, keys, part_of
 from pagefile.stores.sqlite.blocks import Blocks, Hit, Owner, View, vectors_of
 from pagefile.stores.sqlite.driver import Connection, Row
-from pagefile.stores.sqlite.epochs import check_writable
 from pagefile.stores.sqlite.lanes import Readers, Writer
+from pagefile.stores.sqlite.player import played
 from pagefile.stores.sqlite.queries import sql
-from pagefile.stores.sqlite.rows import Values, keys, part_of
 from pagefile.stores.vectors.rows import asked, batch_of, largest, likenesses, nearest
 
 #: Ten thousand turns at 512 dimensions are 24 MB.
@@ -77,7 +78,7 @@ class SqliteVectors(VectorHome):
         scopes = [row.scope for row in rows]
 
         def write(connection: Connection, part: slice) -> None:
-            check_writable(connection, epoch, scopes)
+            played(connection, check_writable(epoch, scopes))
             _write_maker(connection, maker)
             connection.executemany(sql("episode_drop"), gone[part])
             connection.executemany(sql("episode_write"), kept[part])
@@ -121,7 +122,7 @@ class SqliteVectors(VectorHome):
 
         def read(connection: Connection) -> list[HeldVector]:
             rows: Any = connection.execute(
-                sql("vectors_held"), {**values, "after": after, "through": through}
+                sql("vectors_held"), {**values, "after_seq": after, "through": through}
             )
             return [HeldVector(seq, turn_id, bool(fits)) for seq, turn_id, fits in rows]
 

@@ -358,6 +358,15 @@ class PartContract(Contract):
         await store.log.mark(replace(checkpoint("k", 1, scope=other), epoch=epoch))
         await store.log.mark(replace(checkpoint("k", 1), epoch=(await head_of(store)).epoch))
 
+    async def test_places_outside_begin_its_conversation_again(self, store: Store) -> None:
+        """Those that the part names: what a tier keeps there was read from the log as it was."""
+        await store.log.append(done("a"))
+        for tier in ("vectors:outside:m", "vectors:elsewhere:m"):
+            await store.watermarks.advance(CHAT, tier, 1, epoch=None)
+        await store.erase(CHAT, replace(turn(), places=("outside",)))
+        assert {} == await store.watermarks.known(CHAT, "vectors:outside:m")
+        assert {"chat": 1} == await store.watermarks.known(CHAT, "vectors:elsewhere:m")
+
     async def test_a_log_with_an_erased_turn_can_be_restored(self, store: Store) -> None:
         """Into an empty conversation it comes as it is."""
         await store.log.append(done("x"))

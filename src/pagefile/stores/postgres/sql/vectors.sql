@@ -98,3 +98,9 @@ WHERE e.conversation_id = c.conversation_id AND e.tenant = c.tenant AND c.tenant
 
 -- name: erase_episodes_of_tenant
 {of_conversations}
+
+-- name: vectors_held
+SELECT e.seq, e.id, {extension}.vector_dims(e.embedding) = :dimension FROM conversation_episodes AS e
+WHERE e.conversation_id = :conversation AND e.tenant = :tenant AND e.maker = :maker
+AND e.seq > :after_seq AND e.seq <= :through
+ORDER BY e.seq

@@ -2,10 +2,10 @@
 -- together, and shows nothing of what is gone.
 
 -- fragment: going
-tenant = :tenant AND (:everything OR user_id = :user OR conversation_id IN (SELECT value FROM json_each(:gone)))
+tenant = :tenant AND (:everything OR user_id = :user OR conversation_id {in gone})
 
 -- fragment: in_gone
-tenant = :tenant AND conversation_id IN (SELECT value FROM json_each(:gone))
+tenant = :tenant AND conversation_id {in gone}
 
 -- name: thin_calls
 DELETE FROM context_calls WHERE place IN (SELECT place FROM context_calls WHERE {going} LIMIT :limit)

@@ -90,3 +90,9 @@ BEGIN
   WHERE conversation_id = new.conversation_id AND tenant = new.tenant AND seq < 0;
   DELETE FROM conversation_episodes WHERE conversation_id = new.conversation_id AND tenant = new.tenant AND seq < 0;
 END
+
+-- name: vectors_held
+SELECT e.seq, e.id, e.user_id IS c.user_id AND length(e.embedding) = 2 * :dimension FROM conversation_episodes AS e
+JOIN conversations AS c ON c.tenant = e.tenant AND c.conversation_id = e.conversation_id
+WHERE e.conversation_id = :conversation AND e.tenant = :tenant AND e.maker = :maker AND e.seq > :after_seq AND e.seq <= :through
+ORDER BY e.seq

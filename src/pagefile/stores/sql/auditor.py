@@ -1,0 +1,164 @@
+"""Rows as they lie in the tables, and the mending of what is derived."""
+
+from collections.abc import Sequence
+
+from pagefile.ports import (
+    UNREADABLE,
+    After,
+    Auditor,
+    Counters,
+    KeptConversation,
+    KeptEntry,
+    KeptPage,
+    Lengths,
+    Recount,
+    Stray,
+    StrayKind,
+)
+from pagefile.records import Scope
+from pagefile.stores.auditing import altered_facts, counter_values, droppable, kept_entry, kept_page, told
+from pagefile.stores.encoding import from_json
+from pagefile.stores.sql.pages import put_spans
+from pagefile.stores.sql.parts import replace_summary
+from pagefile.stores.sql.plays import Play, Player, Row, Values, count, each, first, row, rows
+from pagefile.stores.sql.rows import checkpoint_of, entry_of, fact_of, keys, moment, page_of
+
+#: Columns before those of the summary in the fragment `kept`.
+_OWN_COLUMNS = 14
+_KINDS: tuple[StrayKind, ...] = ("terms", "vector", "watermark", "summary", "session", "passage", "text")
+
+
+class SqlAuditor(Auditor):
+    """Every table, read by its key; what a database says of its own files is each one's own."""
+
+    def __init__(self, player: Player) -> None:
+        self._player = player
+
+    async def size(self, tenant: str | None) -> int:
+        found = await self._player.read(lambda: row("audit_size", {"tenants": tenant}))
+        return 0 if found is None else found[0]
+
+    async def conversations(self, after: After) -> list[KeptConversation]:
+        return await self._player.read(lambda: each("audit_conversations", _place(after), _kept))
+
+    async def conversation(self, scope: Scope) -> KeptConversation | None:
+        return await self._player.read(lambda: first("audit_conversation", keys(scope), _kept))
+
+    async def lost(self, tenant: str | None) -> list[Scope]:
+        return await self._player.read(
+            lambda: each("audit_lost", {"tenants": tenant}, lambda one: Scope(one[0], one[2], one[1]))
+        )
+
+    async def entries(self, scope: Scope, *, after_seq: int, limit: int) -> list[KeptEntry]:
+        values: Values = {**keys(scope), "after_seq": after_seq, "limit": limit}
+
+        def play() -> Play[list[KeptEntry]]:
+            ended = yield from rows("audit_entries", values)
+            more = [] if len(ended) >= limit else (yield from rows("audit_open", values))
+            return [kept_entry(one, scope, entry_of) for one in (*ended, *more)]
+
+        return await self._player.read(play)
+
+    async def entry(self, scope: Scope, entry_id: str) -> KeptEntry | None:
+        values = {**keys(scope), "id": entry_id}
+        return await self._player.read(
+            lambda: first("audit_entry", values, lambda one: kept_entry(one, scope, entry_of))
+        )
+
+    async def pages(self, after: After) -> list[KeptPage]:
+        return await self._player.read(
+            lambda: each("audit_pages", _place(after), lambda one: kept_page(one, page_of))
+        )
+
+    async def lengths(self, tenant: str, uuids: Sequence[str]) -> dict[str, Lengths]:
+        values: Values = {"tenant": tenant, "uuids": list(uuids)}
+        found = await self._player.read(lambda: rows("audit_lengths", values))
+        return {uuid: Lengths(length, purged and moment(purged)) for uuid, length, purged in found}
+
+    async def users(self, after: After) -> list[Scope]:
+        return await self._player.read(lambda: each("audit_users", _place(after), lambda one: Scope(*one)))
+
+    async def altered_facts(self, owner: Scope) -> list[str]:
+        found = await self._player.read(lambda: rows("audit_facts", keys(owner)))
+        return altered_facts(found, owner.tenant, fact_of)
+
+    async def strays(self, tenant: str | None, *, limit: int) -> list[Stray]:
+        return await self._player.read(lambda: _strays({"tenants": tenant, "limit": limit}))
+
+    async def recount(self, recount: Recount) -> bool:
+        values, scope = _recounted(recount), recount.seen.scope
+
+        def play() -> Play[bool]:
+            if not (yield from count("audit_recount" if recount.seen.there else "audit_remake", values)):
+                return False
+            yield from replace_summary(scope, recount.checkpoint, recount.covered_messages)
+            return True
+
+        return await self._player.write(play)
+
+    async def set_mark(self, scope: Scope, tier: str, seq: int) -> None:
+        await self._change("audit_mark", {**keys(scope), "tier": tier, "seq": seq})
+
+    async def set_spans(self, tenant: str, uuid: str, spans: Sequence[tuple[int, int]]) -> None:
+        def play() -> Play[None]:
+            if (yield from row("audit_living", {"tenant": tenant, "uuid": uuid})) is not None:
+                yield from count("passages_drop", {"tenant": tenant, "uuids": [uuid]})
+                yield from put_spans(tenant, uuid, spans)
+
+        await self._player.write(play)
+
+    async def set_bytes(self, tenant: str, uuid: str) -> None:
+        await self._change("audit_bytes", {"tenant": tenant, "uuid": uuid})
+
+    async def drop(self, strays: Sequence[Stray]) -> int:
+        return sum([await self._change(f"stray_drop_{one.kind}", told(one)) for one in droppable(strays)])
+
+    async def _change(self, statement: str, values: Values) -> int:
+        return await self._player.write(lambda: count(statement, values))
+
+
+def _strays(values: Values) -> Play[list[Stray]]:
+    there = yield from row("has_vectors", {})
+    found: list[Stray] = []
+    for kind in _KINDS:
+        if kind != "vector" or (there and there[0]):
+            found += [Stray(kind, *one) for one in (yield from rows(f"strays_{kind}", values))]
+    return found
+
+
+def _place(after: After) -> Values:
+    return {
+        "after_tenant": after.tenant,
+        "name": after.name,
+        "tenants": after.only,
+        "limit": after.limit,
+    }
+
+
+def _kept(found: Row) -> KeptConversation:
+    tenant, name, owner, *counted, last_created, done_tokens, marks = found[:_OWN_COLUMNS]
+    scope = Scope(tenant, owner, name)
+    counters = Counters(*counted, last_created=last_created and moment(last_created), done_tokens=done_tokens)
+    known: dict[str, int] = from_json(marks) or {}
+    if found[_OWN_COLUMNS] is None:
+        return KeptConversation(scope, counters, known)
+    try:
+        summary = checkpoint_of(found[_OWN_COLUMNS:], scope)
+    except UNREADABLE as error:
+        return KeptConversation(scope, counters, known, trouble=repr(error))
+    return KeptConversation(scope, counters, known, summary)
+
+
+def _recounted(recount: Recount) -> Values:
+    seen, times = recount.seen.counters, recount.times
+    return {
+        **keys(recount.seen.scope),
+        **counter_values(recount.counters),
+        "last_created": recount.counters.last_created,
+        "done_tokens": recount.counters.done_tokens or 0,
+        "seen_created": seen.last_created,
+        "seen_seq": seen.last_seq,
+        "owner": recount.owner,
+        "first": times and times[0],
+        "last": times and times[1],
+    }

@@ -1,0 +1,242 @@
+"""Writes the turn log: markers, claims and what is restored. How a turn is written is each database's own."""
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from pagefile.ports import NO_LABELS, CheckpointDraft, Clock, Labels, ResetDraft, TurnDraft, TurnLog
+from pagefile.records import RESET_QUERY, Checkpoint, Entry, JsonObject, Reset, Scope, Turn, utc
+from pagefile.stores import rules, session
+from pagefile.stores.changing import checkpoint_values
+from pagefile.stores.encoding import from_json, label_values, to_json
+from pagefile.stores.packing import Blob
+from pagefile.stores.sql.epochs import check_writable
+from pagefile.stores.sql.media import attach, packed_blobs
+from pagefile.stores.sql.plays import Play, Player, Values, count, each, first, many, row
+from pagefile.stores.sql.reader import check_owner
+from pagefile.stores.sql.rows import entry_of, keys
+from pagefile.stores.sql.sessions import put_session, session_of, tell_session
+from pagefile.stores.sql.state import state_of
+
+
+class SqlTurnLog(TurnLog):
+    """The turn log in `ai_message`, with its counters in `conversations`."""
+
+    def __init__(self, player: Player, clock: Clock) -> None:
+        self._player = player
+        self._clock = clock
+
+    @abstractmethod
+    def _put_turn(self, turn: Turn, now: datetime, *, restored: bool, agent: str | None) -> Play[None]:
+        """Write a turn behind all others: with the time it has if it is `restored`, else with a later one than theirs."""
+
+    async def mark(self, marker: CheckpointDraft | ResetDraft) -> Entry:
+        rules.conversation_of(marker.scope)
+        now = self._now()
+        if isinstance(marker, ResetDraft):
+            return await self._player.write(lambda: _add_reset(marker, now))
+        return await self._player.write(lambda: _add_checkpoint(marker, now))
+
+    async def claim(self, scope: Scope, *, epoch: int | None = None) -> None:
+        rules.conversation_of(scope)
+        now = self._now()
+
+        def play() -> Play[None]:
+            yield from check_writable(epoch, [scope])
+            yield from count("conversation_begun", {**keys(scope), "now": now})
+            yield from check_owner(scope)
+
+        await self._player.write(play)
+
+    async def restore(
+        self,
+        entries: Sequence[Entry],
+        *,
+        agent: str | None = None,
+        session: JsonObject | None = None,
+        labels: Labels = NO_LABELS,
+        blobs: Mapping[str, bytes] | None = None,
+        marks: Mapping[str, int] | None = None,
+        expect_empty: bool = False,
+        epoch: int | None = None,
+        origin: Scope | None = None,
+    ) -> int:
+        if not entries:
+            return await self._player.compute(lambda: 0)
+        value = None if session is None else to_json(session)
+        plan = rules.restoration(
+            entries, agent, value, labels, blobs, marks, expect_empty=expect_empty, epoch=epoch, origin=origin
+        )
+        now = self._now()
+        packed = await packed_blobs(self._player, plan.blobs)
+        return await self._player.write(lambda: self._restore(plan, packed, now))
+
+    def _now(self) -> datetime:
+        return utc(self._clock.now())
+
+    def _restore(self, plan: rules.Restoration, blobs: Mapping[str, Blob], now: datetime) -> Play[int]:
+        yield from check_writable(plan.epoch, plan.fenced)
+        yield from count("conversation_begun", {**keys(plan.scope), "now": now})
+        state = yield from state_of(plan.scope)
+        if (yield from row("entry_any", keys(plan.scope))) is None:
+            rules.check_whole(plan.ended)
+            new = yield from self._restore_whole(plan, state.scope, now)
+            marks = [{**keys(plan.scope), "tier": tier, "seq": seq} for tier, seq in plan.marks.items()]
+            yield from _attach(state.scope, plan.turns, blobs)
+            yield from many("watermark_advance", marks)
+            return new
+        rules.check_vacant(plan)
+        return (yield from self._restore_turns(plan.turns, state.scope, blobs, now))
+
+    def _restore_turns(
+        self, turns: Sequence[Turn], scope: Scope, blobs: Mapping[str, Blob], now: datetime
+    ) -> Play[int]:
+        """Those that are not there yet, behind those that are."""
+        ids = {**keys(scope), "ids": [turn.id for turn in turns]}
+        found = yield from each("entries_by_id", ids, lambda one: entry_of(one, scope))
+        stored = {entry.id: entry for entry in found}
+        for turn in turns:
+            if turn.id in stored:
+                rules.check_repeat(stored[turn.id], turn)
+        new = [replace(turn, scope=scope) for turn in turns if turn.id not in stored]
+        for turn in new:
+            yield from self._put_turn(turn, now, restored=False, agent=None)
+        yield from _attach(scope, new, blobs)
+        return len(new)
+
+    def _restore_whole(self, plan: rules.Restoration, scope: Scope, now: datetime) -> Play[int]:
+        reset_seq, entries = 0, (*plan.ended, *plan.open)
+        blank = (yield from session_of(scope)) is None
+        for entry in entries:
+            owned = replace(entry, scope=scope, created=utc(entry.created))
+            if isinstance(owned, Turn):
+                yield from self._put_turn(owned, now, restored=True, agent=plan.agent)
+            elif isinstance(owned, Reset):
+                reset_seq = owned.seq
+                yield from _write_reset(owned, now)
+            else:
+                yield from _write_checkpoint(owned, f"历史摘要: {owned.summary}", now, reset_seq)
+        if blank and plan.session is not None:
+            yield from put_session(scope, from_json(plan.session), now)
+        times = [utc(entry.created) for entry in entries]
+        told = {"created": min(times), "updated": max(times), "agent": plan.agent or None}
+        yield from count("conversation_times", {**keys(scope), **told, **label_values(plan.labels)})
+        return len(times)
+
+
+def _attach(scope: Scope, turns: Sequence[Turn], blobs: Mapping[str, Blob]) -> Play[None]:
+    for turn in turns if blobs else ():
+        yield from attach(scope, turn, turn.id, blobs)
+
+
+def _add_checkpoint(draft: CheckpointDraft, now: datetime) -> Play[Entry]:
+    """The checkpoint in its place, or what is stored under its id."""
+    yield from check_writable(draft.epoch, [draft.scope])
+    state = yield from state_of(draft.scope)
+    stored = yield from entry_by_id(state.scope, draft.id)
+    if stored is not None:
+        return rules.check_same_marker(stored, draft.id, same=rules.same_checkpoint(stored, draft))
+    rules.check_coverage(draft, state.head, state.version)
+    checkpoint = Checkpoint(
+        id=draft.id,
+        scope=state.scope,
+        seq=state.next_seq,
+        version=state.versions + 1,
+        summary=draft.summary,
+        covered_through_seq=draft.covered_through_seq,
+        covered_turns=0,
+        created=rules.stamp(now, state.last_created),
+        tokens=draft.tokens,
+        counter=draft.counter,
+        anchors=draft.anchors,
+        archive_refs=draft.archive_refs,
+    )
+    return (yield from _write_checkpoint(checkpoint, draft.text, now, state.head.reset_seq))
+
+
+def _add_reset(draft: ResetDraft, now: datetime) -> Play[Entry]:
+    """The reset in its place, or what is stored under its id."""
+    yield from count("conversation_begun", {**keys(draft.scope), "now": now})
+    state = yield from state_of(draft.scope)
+    stored = yield from entry_by_id(state.scope, draft.id)
+    if stored is not None:
+        return rules.check_same_marker(stored, draft.id, same=isinstance(stored, Reset))
+    reset = Reset(draft.id, state.scope, state.next_seq, rules.stamp(now, state.last_created))
+    yield from _write_reset(reset, now)
+    return reset
+
+
+def turn_in_place(draft: TurnDraft, seq: int | None, created: datetime) -> Turn:
+    """The turn in its place. Named one by one: `record()` makes one, and `replace` would double what that costs."""
+    return Turn(
+        draft.id,
+        draft.scope,
+        seq,
+        draft.status,
+        draft.user,
+        draft.assistant,
+        draft.steps,
+        utc(draft.at),
+        created,
+        draft.user_tokens,
+        draft.assistant_tokens,
+        draft.tokens,
+        draft.counter,
+        draft.metadata,
+        draft.layout,
+    )
+
+
+def entry_by_id(scope: Scope, entry_id: str) -> Play[Entry | None]:
+    """What is stored under an id."""
+    values = {**keys(scope), "id": entry_id}
+    return (yield from first("entry_by_id", values, lambda one: entry_of(one, scope)))
+
+
+def _write_checkpoint(checkpoint: Checkpoint, text: str, now: datetime, reset_seq: int) -> Play[Checkpoint]:
+    """Write the checkpoint's row, and make it the one in force."""
+    asked = {**keys(checkpoint.scope), "covered": checkpoint.covered_through_seq, "reset_seq": reset_seq}
+    coverage = yield from row("coverage", asked)
+    assert coverage is not None
+    checkpoint = replace(checkpoint, covered_turns=coverage[0])
+    values = {
+        **_marker_values(checkpoint, now),
+        **checkpoint_values(checkpoint, text, coverage),
+        "mode": session.SUMMARY_N,
+        "checkpoint": checkpoint.id,
+    }
+    for statement in ("marker_put", "summary_put", "conversation_checkpoint"):
+        yield from count(statement, values)
+    yield from tell_session("session_checkpoint", values, checkpoint.scope)
+    return checkpoint
+
+
+def _write_reset(reset: Reset, now: datetime) -> Play[None]:
+    """Write the reset's row; the conversation begins again behind it."""
+    values = {
+        **_marker_values(reset, now),
+        "query": RESET_QUERY,
+        "answer": None,
+        "kind": "reset",
+        "summary": "",
+        "mode": session.FULL_HISTORY,
+        "checkpoint": "",
+    }
+    for statement in ("marker_put", "summary_drop", "conversation_reset"):
+        yield from count(statement, values)
+    yield from tell_session("session_reset", values, reset.scope)
+
+
+def _marker_values(marker: Checkpoint | Reset, now: datetime) -> Values:
+    return {
+        **keys(marker.scope),
+        "id": marker.id,
+        "created": marker.created,
+        "now": now,
+        "seq": marker.seq,
+        "metadata": None,
+        "tokens": 0,
+        "counter": "",
+        "seconds": session.seconds(marker.created),
+    }

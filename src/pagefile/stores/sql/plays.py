@@ -1,0 +1,82 @@
+"""A verb is a generator of statements: it says what it asks of a database, and a player says how.
+
+Whoever writes a verb yields statements by name and gets their answers; nothing here waits, connects or commits. SQLite's player
+runs a verb from end to end in one of its threads, PostgreSQL's awaits each answer. A verb may be run several times (somebody else
+was faster, a connection was lost), so a player is given what makes the generator, and a verb has no other effects.
+"""
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
+
+T = TypeVar("T")
+
+Row: TypeAlias = Sequence[Any]
+Values: TypeAlias = dict[str, Any]
+
+
+class Ask(NamedTuple):
+    """One statement, with what is wanted of it."""
+
+    wanted: Literal["row", "rows", "count", "many"]
+    statement: str
+    #: Of `many` a sequence of them.
+    values: Any
+
+    def skipped(self) -> Any:
+        """The answer of a statement that is empty in a dialect, since the dialect does not need it: a lock, where there is one writer."""
+        answers: dict[str, Any] = {"row": None, "rows": [], "count": 0, "many": None}
+        return answers[self.wanted]
+
+
+Play: TypeAlias = Generator[Ask, Any, T]
+
+
+def row(statement: str, values: Mapping[str, Any]) -> Play[Row | None]:
+    """The first row."""
+    return (yield Ask("row", statement, values))
+
+
+def rows(statement: str, values: Mapping[str, Any]) -> Play[list[Row]]:
+    """Every row."""
+    return (yield Ask("rows", statement, values))
+
+
+def first(statement: str, values: Mapping[str, Any], make: Callable[[Row], T]) -> Play[T | None]:
+    """What is made of the first row; made here and not by the caller, since a player may have a thread for it."""
+    found = yield from row(statement, values)
+    return None if found is None else make(found)
+
+
+def each(statement: str, values: Mapping[str, Any], make: Callable[[Row], T]) -> Play[list[T]]:
+    """What is made of every row."""
+    return [make(found) for found in (yield from rows(statement, values))]
+
+
+def count(statement: str, values: Mapping[str, Any]) -> Play[int]:
+    """How many rows the statement changed."""
+    return (yield Ask("count", statement, values))
+
+
+def many(statement: str, values: Sequence[Mapping[str, Any]]) -> Play[None]:
+    """The statement with each of these values."""
+    yield Ask("many", statement, values)
+
+
+class Player(Protocol):
+    """Runs verbs on a database."""
+
+    async def read(self, play: Callable[[], Play[T]]) -> T:
+        """What a verb reads."""
+        ...
+
+    async def write(self, play: Callable[[], Play[T]], *, again: bool = True, erases: bool = False) -> T:
+        """What a verb does, all of it or nothing.
+
+        When a connection is lost during the commit, nobody knows whether the verb counted: it is run again only if it may count
+        twice (`again`). After a verb that `erases`, what it removed must not stay in the log of the database either.
+        """
+        ...
+
+    async def compute(self, work: Callable[[], T]) -> T:
+        """The result of work that would keep the event loop or a writer waiting; `ClosedError` when the store is closed."""
+        ...

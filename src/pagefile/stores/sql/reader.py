@@ -1,0 +1,120 @@
+"""Reads the turn log; how a window's view is read, and what stands around a turn, is each database's own."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from pagefile.ports import EntryQuery, HeadQuery, LogReader, SinceRequest, TurnSource
+from pagefile.records import Entry, Head, Scope, Turn
+from pagefile.stores import rules
+from pagefile.stores.sql.epochs import epoch_now, newest_epoch
+from pagefile.stores.sql.plays import Play, Player, Row, each, first, row, rows
+from pagefile.stores.sql.rows import entry_of, head_of, keys, part_of, turn_of
+
+T = TypeVar("T")
+
+
+class SqlReader(LogReader, TurnSource):
+    """The log as lists and indexes want it."""
+
+    def __init__(self, player: Player) -> None:
+        self._player = player
+
+    async def epoch(self, scope: Scope | None = None) -> int:
+        return await self._player.read(lambda: epoch_now() if scope is None else newest_epoch(scope))
+
+    async def owner(self, scope: Scope) -> Scope | None:
+        rules.conversation_of(scope)
+        return await self._player.read(lambda: owner_of(scope))
+
+    async def entries(self, query: EntryQuery) -> list[Entry]:
+        rules.conversation_of(query.scope)
+        return await self._player.read(lambda: _entries(query))
+
+    async def heads(self, query: HeadQuery) -> list[Head]:
+        return await self._player.read(lambda: _heads(query))
+
+    async def since(self, request: SinceRequest) -> list[Turn]:
+        return await self._player.read(lambda: since(request, "turns_after", turn_of))
+
+
+def owner_of(scope: Scope) -> Play[Scope | None]:
+    """The conversation with its owner; None when nobody wrote to it yet."""
+    return (yield from first("owner", keys(scope), lambda one: replace(scope, user=one[0])))
+
+
+def check_owner(scope: Scope) -> Play[None]:
+    """A conversation that is there is this scope's."""
+    found = yield from row("owner", keys(scope))
+    if found is not None:
+        rules.check_owner(scope, found[0])
+
+
+def since(
+    request: SinceRequest, statement: str, make: Callable[[Row, Scope], T], **values: Any
+) -> Play[list[T]]:
+    """What is made of the done turns behind those that are known."""
+    made: list[T] = []
+    for scope, last_seq in (yield from _seen(request.scope)):
+        known = request.known.get(scope.conversation or "", 0)
+        if len(made) >= request.limit:
+            break
+        if last_seq > known:
+            asked = {**keys(scope), **values, "after_seq": known, "limit": request.limit - len(made)}
+            made += [make(found, scope) for found in (yield from rows(statement, asked))]
+    return made
+
+
+def _seen(scope: Scope) -> Play[list[tuple[Scope, int]]]:
+    """The conversations of a scope with their owners, and how far their logs go."""
+    found = yield from rows(f"conversations_of_{part_of(scope)}", keys(scope))
+    return [
+        (Scope(scope.tenant, owner, name), last_seq)
+        for name, owner, last_seq in found
+        if rules.sees(scope, owner)
+    ]
+
+
+def _entries(query: EntryQuery) -> Play[list[Entry]]:
+    values = {
+        **keys(query.scope),
+        "kinds": sorted(query.kinds),
+        "statuses": sorted(query.statuses),
+        "after_seq": query.after_seq,
+        "limit": max(0, query.limit),
+    }
+    found = yield from rows("entries_back" if query.newest else "entries", values)
+    if not found:
+        return []
+    owner = found[0][0]
+    rules.check_owner(query.scope, owner)
+    scope = replace(query.scope, user=owner)
+    entries = [entry_of(one[1:], scope) for one in found if one[1] is not None]
+    return entries[::-1] if query.newest else entries
+
+
+def _heads(query: HeadQuery) -> Play[list[Head]]:
+    scope, updated = query.scope, None
+    if query.after is not None:
+        last = yield from _head(scope, query.after)
+        if last is None or scope.conversation not in {None, query.after}:
+            raise rules.nothing_behind(query.after)
+        updated = last.updated
+    if scope.conversation is not None:
+        head = None if query.after is not None else (yield from _head(scope, scope.conversation))
+        return [head] if head is not None and query.limit > 0 else []
+    values = {**keys(scope), "after": query.after, "updated": updated, "limit": max(0, query.limit)}
+    return (
+        yield from each(
+            f"heads_of_{part_of(scope)}",
+            values,
+            lambda one: head_of(one[1:], replace(scope, conversation=one[0])),
+        )
+    )
+
+
+def _head(scope: Scope, name: str) -> Play[Head | None]:
+    """A conversation, if a list for the scope shows it."""
+    place = replace(scope, conversation=name)
+    head = yield from first("head_of_conversation", keys(place), lambda one: head_of(one[1:], place))
+    return head if head is not None and rules.sees(scope, head.scope.user) else None

@@ -1,0 +1,102 @@
+"""Session values: as they were put, and what turns and markers changed since."""
+
+from datetime import datetime
+from typing import Any
+
+from pagefile.errors import ConflictError
+from pagefile.ports import Clock, SessionStore
+from pagefile.records import NEVER, JsonObject, Scope, utc
+from pagefile.stores import rules, session
+from pagefile.stores.encoding import from_json, to_json
+from pagefile.stores.sql.epochs import check_writable
+from pagefile.stores.sql.plays import Play, Player, Row, Values, count, row
+from pagefile.stores.sql.reader import check_owner
+from pagefile.stores.sql.rows import keys
+
+
+class SqlSessions(SessionStore):
+    """Session values in `sessions`."""
+
+    def __init__(self, player: Player, clock: Clock) -> None:
+        self._player = player
+        self._clock = clock
+
+    async def get(self, scope: Scope) -> JsonObject | None:
+        rules.conversation_of(scope)
+        return await self._player.read(lambda: session_of(scope))
+
+    async def put(self, scope: Scope, value: JsonObject, *, epoch: int | None = None) -> None:
+        rules.conversation_of(scope)
+        values = _values(scope, value, utc(self._clock.now()))
+
+        def play() -> Play[None]:
+            yield from check_writable(epoch, [scope])
+            yield from count("session_begun", values)
+            if (yield from row("session_put", values)) is None:
+                yield from check_owner(scope)
+                raise ConflictError(f"Conversation {scope.conversation!r} was erased meanwhile: try again.")
+
+        await self._player.write(play)
+
+
+def session_of(scope: Scope) -> Play[session.SessionValue | None]:
+    """The session of a conversation, which must be this scope's."""
+    found = yield from row("session_get", keys(scope))
+    if found is None:
+        return None
+    rules.check_owner(scope, found[0])
+    return _value(found[2:], scope) if found[1] else None
+
+
+def put_session(scope: Scope, value: JsonObject, now: datetime) -> Play[None]:
+    """Put the session of a conversation that is there."""
+    yield from row("session_put", _values(scope, value, now))
+
+
+def tell_session(statement: str, values: Values, scope: Scope) -> Play[None]:
+    """Tell the session what a write changed; where nobody put one, a blank one comes first."""
+    if not (yield from count(statement, values)):
+        yield from put_session(scope, session.blank(scope), values["now"])
+        yield from count(statement, values)
+
+
+def _values(scope: Scope, value: JsonObject, now: datetime) -> Values:
+    snapshot = to_json(value["user_snapshot"]) if "user_snapshot" in value else None
+    return {**keys(scope), "value": to_json(value), "snapshot": snapshot, "now": now}
+
+
+def _value(found: Row, scope: Scope) -> session.SessionValue:
+    """A session as it is now: the columns of the statement `session_get` behind the first two."""
+    put, changed, turns, anew, user, agent, answer, checkpoint_id, summary = found
+    value: session.SessionValue = (
+        session.blank(Scope(scope.tenant, user, scope.conversation)) if put is None else from_json(put)
+    )
+    if anew:
+        session.put_reset(value, changed)
+    if anew or turns:
+        _put_turns(value, session.SessionTurn(user, agent, answer, changed), turns)
+    if checkpoint_id is not None:
+        session.put_checkpoint(value, checkpoint_id, summary, changed)
+    return value
+
+
+def profile(found: Row, scope: Scope) -> JsonObject | None:
+    """The `user_snapshot` of a session: from whether nobody put one, what stands in the one put, and the user of turns since."""
+    blank, snapshot, user, conversation = found
+    if conversation is None:
+        return None
+    if not blank and user is None:
+        return from_json(snapshot)
+    value: session.SessionValue = {} if snapshot is None else {"user_snapshot": from_json(snapshot)}
+    if blank:
+        value = session.blank(Scope(scope.tenant, user, scope.conversation))
+    session.put_turn(value, session.SessionTurn(user, None, None, NEVER))
+    return value.get("user_snapshot")
+
+
+def _put_turns(value: session.SessionValue, last: session.SessionTurn, turns: int) -> None:
+    """The turns as if they had been put one after the other: all but the count is what the last ones left."""
+    session.put_turn(value, last)
+    flow: Any = value["flow_context"]
+    if isinstance(flow, dict):
+        flow["turn_count"] += turns - 1

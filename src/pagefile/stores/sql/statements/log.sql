@@ -1,0 +1,158 @@
+-- The turn log: conversations, ai_message, conversation_summaries.
+
+-- fragment: entry
+m.kind, m.message_id, m.seq, m.status, m.query, m.answer, m.steps, m.at, m.create_time,
+m.user_tokens, m.assistant_tokens, m.tokens, m.counter, m.metadata, m.messages
+
+-- fragment: counted
+c.user_id, c.agent, c.created, c.updated, c.last_seq, c.reset_seq, c.covered_through_seq,
+c.turns, c.live_turns, c.live_tokens, c.project, c.language, c.timezone
+
+-- fragment: head
+{counted}, (SELECT coalesce(max(epoch), 0) FROM scope_epochs)
+
+-- fragment: here
+c.tenant = :tenant AND c.conversation_id = :conversation
+
+-- name: owner
+SELECT c.user_id FROM conversations AS c WHERE {here}
+
+-- name: state
+-- What a write must know about its conversation, which stays locked; the current checkpoint's version is 0 after a reset.
+SELECT {counted}, c.last_create_time, c.checkpoint_version, c.checkpoint_id IS NOT NULL
+FROM conversations AS c WHERE {here} {for_update}
+
+-- name: entry_by_id
+SELECT {entry} FROM ai_message AS m
+WHERE m.message_id = :id AND m.conversation_id = :conversation AND m.tenant = :tenant
+
+-- name: entries_by_id
+SELECT {entry} FROM ai_message AS m
+WHERE m.message_id {in ids} AND m.conversation_id = :conversation AND m.tenant = :tenant
+
+-- name: entry_any
+SELECT 1 FROM ai_message WHERE conversation_id = :conversation AND tenant = :tenant LIMIT 1
+
+-- name: coverage
+-- What a checkpoint speaks for and what it leaves.
+SELECT
+  count(*) FILTER (WHERE seq <= :covered),
+  count(query) FILTER (WHERE seq <= :covered) + count(answer) FILTER (WHERE seq <= :covered),
+  count(*) FILTER (WHERE seq > :covered),
+  CAST(coalesce(sum(tokens) FILTER (WHERE seq > :covered), 0) AS bigint)
+FROM ai_message
+WHERE conversation_id = :conversation AND tenant = :tenant AND seq > :reset_seq AND kind = 'turn' AND status = 'done'
+
+-- name: turns_after
+SELECT {entry} FROM ai_message AS m
+WHERE m.conversation_id = :conversation AND m.tenant = :tenant AND m.seq > :after_seq AND m.kind = 'turn' AND m.status = 'done'
+ORDER BY m.seq LIMIT :limit
+
+-- fragment: asked_for
+m.conversation_id = :conversation AND m.tenant = :tenant AND m.kind {in kinds}
+AND (m.kind <> 'turn' OR m.status {in statuses})
+
+-- fragment: place
+-- The order in which rows were written.
+m.rowid
+
+-- fragment: place (postgres)
+m.place
+
+-- name: entries
+-- Ended ones first; a conversation without any gives a row that has only its owner.
+SELECT c.user_id, {entry} FROM conversations AS c LEFT JOIN (
+  SELECT * FROM (
+    SELECT {entry}, {place} AS place FROM ai_message AS m WHERE {asked_for} AND m.seq > :after_seq ORDER BY m.seq LIMIT :limit
+  ) AS ended
+  UNION ALL
+  SELECT * FROM (
+    SELECT {entry}, {place} AS place FROM ai_message AS m WHERE {asked_for} AND m.seq IS NULL ORDER BY {place} LIMIT :limit
+  ) AS still_open
+) AS m ON TRUE WHERE {here} ORDER BY m.seq NULLS LAST, m.place LIMIT {greatest}(:limit, 1)
+
+-- name: entries_back
+SELECT c.user_id, {entry} FROM conversations AS c LEFT JOIN (
+  SELECT * FROM (
+    SELECT {entry}, {place} AS place FROM ai_message AS m WHERE {asked_for} AND m.seq > :after_seq ORDER BY m.seq DESC LIMIT :limit
+  ) AS ended
+  UNION ALL
+  SELECT * FROM (
+    SELECT {entry}, {place} AS place FROM ai_message AS m WHERE {asked_for} AND m.seq IS NULL ORDER BY {place} DESC LIMIT :limit
+  ) AS still_open
+) AS m ON TRUE WHERE {here} ORDER BY m.seq DESC NULLS FIRST, m.place DESC LIMIT {greatest}(:limit, 1)
+
+-- name: head_of_conversation
+SELECT c.conversation_id, {head} FROM conversations AS c WHERE {here}
+
+-- fragment: heads_behind
+(:after IS NULL OR c.updated < :updated OR (c.updated = :updated AND c.conversation_id > :after))
+ORDER BY c.updated DESC, c.conversation_id LIMIT :limit
+
+-- name: heads_of_user
+SELECT c.conversation_id, {head} FROM conversations AS c WHERE c.tenant = :tenant AND c.user_id = :user AND {heads_behind}
+
+-- name: heads_of_tenant
+SELECT c.conversation_id, {head} FROM conversations AS c WHERE c.tenant = :tenant AND {heads_behind}
+
+-- fragment: how_far
+SELECT c.conversation_id, c.user_id, c.last_seq FROM conversations AS c
+
+-- name: conversations_of_conversation
+{how_far} WHERE {here}
+
+-- name: conversations_of_user
+{how_far} WHERE c.tenant = :tenant AND c.user_id = :user ORDER BY c.conversation_id
+
+-- name: conversations_of_tenant
+{how_far} WHERE c.tenant = :tenant ORDER BY c.conversation_id
+
+-- name: conversation_begun
+-- A row that is there is locked, though nothing of it changes: DO NOTHING would be content with one that is being erased.
+INSERT INTO conversations AS c (tenant, conversation_id, user_id, owner, created, updated)
+VALUES (:tenant, :conversation, :user, coalesce(:user, ''), :now, :now)
+ON CONFLICT (tenant, conversation_id) DO UPDATE SET updated = c.updated
+
+-- name: marker_put
+INSERT INTO ai_message (
+  message_id, conversation_id, query, answer, create_time, create_by, update_time, update_by, tenant, seq, kind, status,
+  at, metadata, user_tokens, assistant_tokens, tokens, counter)
+VALUES (
+  :id, :conversation, :query, :answer, :created, 'system', :now, 'system', :tenant, :seq, :kind, 'done',
+  :created, :metadata, 0, 0, :tokens, :counter)
+
+-- name: summary_put
+INSERT INTO conversation_summaries (
+  id, conversation_id, summary, covered_message_count, created_at, tenant, seq, version, covered_through_seq,
+  covered_turns, anchors, archive_refs, tokens, counter)
+VALUES (
+  :id, :conversation, :summary, :covered_messages, :created, :tenant, :seq, :version, :covered,
+  :covered_turns, :anchors, :archive_refs, :tokens, :counter)
+ON CONFLICT (conversation_id, tenant) DO UPDATE SET
+  id = excluded.id, summary = excluded.summary, covered_message_count = excluded.covered_message_count,
+  created_at = excluded.created_at, seq = excluded.seq, version = excluded.version,
+  covered_through_seq = excluded.covered_through_seq, covered_turns = excluded.covered_turns,
+  anchors = excluded.anchors, archive_refs = excluded.archive_refs, tokens = excluded.tokens, counter = excluded.counter
+
+-- name: summary_drop
+DELETE FROM conversation_summaries WHERE conversation_id = :conversation AND tenant = :tenant
+
+-- name: conversation_checkpoint
+UPDATE conversations SET
+  updated = {greatest}(updated, :now), last_create_time = :created, last_seq = :seq,
+  covered_through_seq = :covered, live_turns = :live_turns, live_tokens = :live_tokens,
+  checkpoint_id = :id, checkpoint_version = :version
+WHERE tenant = :tenant AND conversation_id = :conversation
+
+-- name: conversation_reset
+UPDATE conversations SET
+  updated = {greatest}(updated, :now), last_create_time = :created, last_seq = :seq, reset_seq = :seq, covered_through_seq = 0,
+  turns = 0, live_turns = 0, live_tokens = 0, checkpoint_id = NULL
+WHERE tenant = :tenant AND conversation_id = :conversation
+
+-- name: conversation_times
+-- A restored conversation has the times of its entries.
+UPDATE conversations SET
+  created = :created, updated = :updated, agent = coalesce(:agent, agent), project = coalesce(:project, project),
+  language = coalesce(:language, language), timezone = coalesce(:timezone, timezone)
+WHERE tenant = :tenant AND conversation_id = :conversation

@@ -1,0 +1,50 @@
+"""The store of a SQL database: every port that needs nothing of its own."""
+
+from abc import ABC
+
+from pagefile.ports import Clock, Part, Store
+from pagefile.records import Scope, utc
+from pagefile.stores.erasing import Places
+from pagefile.stores.sql.calls import SqlCalls
+from pagefile.stores.sql.derived import SqlTerms, SqlWatermarks
+from pagefile.stores.sql.erasure import erase
+from pagefile.stores.sql.erasures import SqlErasures
+from pagefile.stores.sql.facts import SqlFacts
+from pagefile.stores.sql.items import SqlItems
+from pagefile.stores.sql.keys import SqlKeys
+from pagefile.stores.sql.media import SqlMedia
+from pagefile.stores.sql.page_keeper import SqlPageKeeper
+from pagefile.stores.sql.pages import SqlPages
+from pagefile.stores.sql.parts import erase_part
+from pagefile.stores.sql.passages import SqlPageIndex
+from pagefile.stores.sql.plays import Play, Player
+from pagefile.stores.sql.sessions import SqlSessions
+
+#: How many rows went, where a turn stood, and which conversations went.
+Erased = tuple[dict[str, int], Places, tuple[str, ...]]
+
+
+class SqlStore(Store, ABC):
+    """A dialect adds the log, its reader and the auditor, and what it says of itself."""
+
+    def __init__(self, player: Player, clock: Clock) -> None:
+        self._player = player
+        self._clock = clock
+        self.facts = SqlFacts(player)
+        self.pages = SqlPages(player)
+        self.page_keeper = SqlPageKeeper(player)
+        self.page_index = SqlPageIndex(player)
+        self.media = SqlMedia(player)
+        self.calls = SqlCalls(player)
+        self.sessions = SqlSessions(player, clock)
+        self.watermarks = SqlWatermarks(player)
+        self.terms = SqlTerms(player)
+        self.keys = SqlKeys(player)
+        self.items = SqlItems(player)
+        self.erasures = SqlErasures(player)
+
+    def _erasing(self, scope: Scope, part: Part | None) -> Play[Erased]:
+        if part is not None:
+            return *(yield from erase_part(scope, part, utc(self._clock.now()))), ()
+        counts, gone = yield from erase(scope)
+        return counts, (), gone

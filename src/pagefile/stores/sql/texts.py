@@ -1,0 +1,56 @@
+"""Statements by name, out of `.sql` files.
+
+A statement begins with `-- name: …` and may hold `{fragment}`, which stands for the text of a `-- fragment: …`; `{fragment word}`
+puts the word wherever that text has `{}`. Where a dialect says something differently, its own text follows under the same name:
+`-- name: … (postgres)`. One that only some dialects need is empty in the others, whose players skip it. Parameters are written `:name`.
+"""
+
+import re
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+
+_PART = re.compile(r"^-- (name|fragment): (\w+)(?: \((\w+)\))?$", re.MULTILINE)
+_COMMENT = re.compile(r"^--.*\n?", re.MULTILINE)
+_FRAGMENT = re.compile(r"\{(\w+)(?: (\w+))?\}")
+_PARAMETER = re.compile(r"(?<!:):([a-z_]+)")
+
+
+COMMON = files("pagefile.stores.sql").joinpath("statements")
+#: For databases in which a statement costs no round trip.
+PLAIN = files("pagefile.stores.sql").joinpath("plain")
+
+
+def statement_texts(dialect: str, *folders: Traversable) -> dict[str, str]:
+    """Every statement of these folders, as a dialect says it."""
+    common: dict[tuple[str, str], str] = {}
+    own: dict[tuple[str, str], str] = {}
+    for folder in folders:
+        for file in sorted(folder.iterdir(), key=lambda file: file.name):
+            pieces = _PART.split(file.read_text(encoding="utf-8"))[1:]
+            for kind, name, of, text in zip(*(pieces[start::4] for start in range(4)), strict=True):
+                if of in (None, dialect):
+                    (common if of is None else own)[kind, name] = _COMMENT.sub("", text).strip()
+    parts = common | own
+    fragments = {name: text for (kind, name), text in parts.items() if kind == "fragment"}
+    return {name: _filled(text, fragments) for (kind, name), text in parts.items() if kind == "name"}
+
+
+def _filled(text: str, fragments: dict[str, str]) -> str:
+    """The text with its fragments, and theirs; what is in braces and no fragment stays."""
+
+    def fragment(found: re.Match[str]) -> str:
+        return fragments.get(found[1], found[0]).replace("{}", found[2] or "{}")
+
+    while (filled := _FRAGMENT.sub(fragment, text)) != text:
+        text = filled
+    return text
+
+
+def parameters(text: str) -> tuple[str, ...]:
+    """The names of a statement's parameters, in the order in which they first appear."""
+    return tuple(dict.fromkeys(_PARAMETER.findall(text)))
+
+
+def with_parameters(text: str, shown: dict[str, str]) -> str:
+    """The statement with its parameters written in another way."""
+    return _PARAMETER.sub(lambda found: shown[found[1]], text)
