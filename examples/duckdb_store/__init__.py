@@ -17,7 +17,7 @@ from pagefile.stores.sql.auditor import SqlAuditor
 from pagefile.stores.sql.parameters import type_of
 from pagefile.stores.sql.plain_log import PlainTurnLog
 from pagefile.stores.sql.plain_reader import PlainReader
-from pagefile.stores.sql.plays import Ask, Play, Player
+from pagefile.stores.sql.plays import Ask, Play, Player, played
 from pagefile.stores.sql.store import SqlStore
 from pagefile.stores.sql.texts import COMMON, PLAIN, parameters, statement_texts, with_parameters
 
@@ -94,7 +94,7 @@ class DuckPlayer(Player):
         connection = self._open_connection()
         connection.execute("BEGIN")
         try:
-            result = _played(connection, play())
+            result = played(play(), lambda ask: _answer(connection, ask))
             connection.execute("COMMIT")
         except BaseException:
             connection.execute("ROLLBACK")
@@ -111,16 +111,6 @@ class DuckPlayer(Player):
             raise InvalidTurnError(f"A text is not valid Unicode at position {error.start}.") from error
         except duckdb.Error as error:
             raise StoreError(f"DuckDB refused on {self._place!r}: {error}") from error
-
-
-def _played(connection: duckdb.DuckDBPyConnection, play: Play[T]) -> T:
-    answer: Any = None
-    while True:
-        try:
-            ask = play.send(answer)
-        except StopIteration as end:
-            return end.value
-        answer = _answer(connection, ask)
 
 
 def _answer(connection: duckdb.DuckDBPyConnection, ask: Ask) -> Any:
