@@ -48,7 +48,7 @@ def values_of(turn: Turn) -> Values:
         "project": None,
         "language": None,
         "timezone": None,
-        "done": 1,
+        "done_turns": 1,
         "live_tokens": turn.tokens,
     }
 

@@ -10,14 +10,9 @@ from pagefile.records import ERASED, Checkpoint, Entry, JsonValue, Page, Reset, 
 from pagefile.stores.encoding import own_json, to_json
 from pagefile.stores.epochs import scope_key
 
-#: The tables that an erasure counts.
-TABLES: tuple[str, ...] = (
-    "facts",
-    "fact_revisions",
-    "context_calls",
-    "archive_passage",
-    "tool_result_archive",
-    "items",
+#: What is erased by its owner too, even where nobody wrote to the conversation.
+OF_OWNERS = ("facts", "fact_revisions", "context_calls", "archive_passage", "tool_result_archive", "items")
+OF_CONVERSATIONS = (
     "attachments",
     "ai_message",
     "conversation_summaries",
@@ -25,8 +20,9 @@ TABLES: tuple[str, ...] = (
     "watermarks",
     "turn_terms",
     "conversations",
-    "blobs",
 )
+#: The tables that an erasure counts.
+TABLES: tuple[str, ...] = (*OF_OWNERS, *OF_CONVERSATIONS, "blobs")
 #: Conversations and places in their logs.
 Places = tuple[tuple[str, int], ...]
 #: Shorter texts stand inside of others by chance.

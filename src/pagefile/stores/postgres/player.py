@@ -8,6 +8,7 @@ import anyio.to_thread
 from pagefile.stores.postgres.database import Database
 from pagefile.stores.postgres.driver import Connection
 from pagefile.stores.postgres.queries import sql
+from pagefile.stores.sql import plays
 from pagefile.stores.sql.plays import Ask, Play, Player
 
 T = TypeVar("T")
@@ -31,14 +32,8 @@ class PostgresPlayer(Player):
 
 
 async def played(connection: Connection, play: Play[T]) -> T:
-    """What a verb returns, once each of its statements has run."""
-    answer: Any = None
-    while True:
-        try:
-            ask = play.send(answer)
-        except StopIteration as end:
-            return end.value
-        answer = await _answer(connection, ask)
+    """What a verb returns, in the transaction that the connection is in."""
+    return await plays.played_async(play, lambda ask: _answer(connection, ask))
 
 
 async def _answer(connection: Connection, ask: Ask) -> Any:

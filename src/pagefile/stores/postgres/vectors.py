@@ -8,7 +8,6 @@ from typing import Any
 from pagefile.errors import ClosedError, VectorHomeError
 from pagefile.ports import HeldVector, Maker, Near, Shelf, Vector, VectorHome, VectorRow
 from pagefile.records import JsonObject, Scope
-from pagefile.stores import rules
 from pagefile.stores.postgres.database import Database, quoted
 from pagefile.stores.postgres.driver import FORBIDDEN, Connection, RawConnection, Values, translating
 from pagefile.stores.postgres.player import played
@@ -16,7 +15,7 @@ from pagefile.stores.postgres.queries import Statement, sql
 from pagefile.stores.sql.epochs import check_writable
 from pagefile.stores.sql.parameters import ALL_TENANTS
 from pagefile.stores.sql.rows import keys, part_of
-from pagefile.stores.vectors.rows import asked, batch_of, nearest, rounded
+from pagefile.stores.vectors.rows import asked, batch_of, nearest, place_of, rounded
 
 #: "PGFV": extensions belong to a database, whatever the schema.
 _LOCK = 0x50474656
@@ -59,10 +58,10 @@ class PostgresVectors(VectorHome):
         batch = batch_of(maker, rows)
         if maker not in self._prepared:
             await self.prepare(maker)
-        gone = [_place_of(maker, row) for row in batch.gone]
+        gone = [place_of(maker, row) for row in batch.gone]
         kept = [
             {
-                **_place_of(maker, row),
+                **place_of(maker, row),
                 "id": row.turn_id,
                 "vector": vector.tolist(),
                 "seconds": int(row.at.timestamp()),
@@ -200,12 +199,3 @@ async def _make_extension(connection: RawConnection, place: str) -> None:
 
 def _numbers(version: Any) -> tuple[int, ...]:
     return tuple(int(part) for part in str(version).split(".")[:2] if part.isdecimal())
-
-
-def _place_of(maker: Maker, row: VectorRow) -> Values:
-    return {
-        "maker": maker.key,
-        "tenant": row.scope.tenant,
-        "conversation": rules.conversation_of(row.scope),
-        "seq": row.seq,
-    }

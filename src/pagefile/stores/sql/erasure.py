@@ -3,23 +3,11 @@
 from pagefile.records import Scope
 from pagefile.stores import rules
 from pagefile.stores.epochs import erased_keys
-from pagefile.stores.erasing import counted_vectors
+from pagefile.stores.erasing import OF_CONVERSATIONS, OF_OWNERS, counted_vectors
 from pagefile.stores.sql.epochs import raise_epoch
 from pagefile.stores.sql.page_keeper import erase_blobs
 from pagefile.stores.sql.plays import Play, Values, count, row, rows
 from pagefile.stores.sql.rows import keys, part_of
-
-_OF_CONVERSATIONS = (
-    "attachments",
-    "ai_message",
-    "conversation_summaries",
-    "sessions",
-    "watermarks",
-    "turn_terms",
-    "conversations",
-)
-#: These have an owner even where nobody wrote to the conversation.
-_OF_OWNERS = ("facts", "fact_revisions", "context_calls", "archive_passage", "tool_result_archive", "items")
 
 
 def erase(scope: Scope) -> Play[tuple[dict[str, int], tuple[str, ...]]]:
@@ -32,11 +20,11 @@ def erase(scope: Scope) -> Play[tuple[dict[str, int], tuple[str, ...]]]:
     of_tenant = "_of_tenant" if part_of(scope) == "tenant" else ""
     blobs = yield from rows("blobs_of_tenant" if of_tenant else "blobs_of_gone", values)
     counts: dict[str, int] = {}
-    for table in _OF_OWNERS:
+    for table in OF_OWNERS:
         counts[table] = yield from count(f"erase_{table}{of_tenant}", values)
     # Before their conversations, which would take them along uncounted.
     counts |= counted_vectors((yield from erase_vectors("erase_conversation_episodes", values)))
-    for table in _OF_CONVERSATIONS:
+    for table in OF_CONVERSATIONS:
         counts[table] = yield from count(f"erase_{table}", values)
     # Waits for erasures that are under way: two that share the last uses of a blob would each see the other's.
     yield from raise_epoch(erased_keys(scope, gone))

@@ -8,7 +8,7 @@ _NAMES_BY_TYPE = {
     " last_created seen_created first last",
     "bigint": "after_seq before_seq budget covered covered_messages covered_turns keep least length seconds limit live_tokens live_turns loads"
     " max_bytes place reset_seq seq skip stored_bytes tokens user_tokens assistant_tokens version"
-    " last_seq turns versions seen_seq done_tokens through newest epoch number start end",
+    " last_seq turns versions seen_seq done_tokens done_turns through newest epoch number start end",
     "integer": "dimension",
     "real[]": "vector",
     "boolean": "done ended pinned retracted",

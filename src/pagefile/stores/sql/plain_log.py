@@ -118,7 +118,7 @@ def _tell(
         yield from count("conversation_touch", values)
         return
     done = turn.status == "done"
-    values["done"], values["live_tokens"] = done, turn.tokens if done else 0
+    values["done_turns"], values["live_tokens"] = int(done), turn.tokens if done else 0
     yield from count("conversation_goes_on" if known else "conversation_turn", values)
     if done:
         values["seconds"] = session.seconds(turn.created)

@@ -5,7 +5,7 @@ runs a verb from end to end in one of its threads, PostgreSQL's awaits each answ
 was faster, a connection was lost), so a player is given what makes the generator, and a verb has no other effects.
 """
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 T = TypeVar("T")
@@ -60,6 +60,28 @@ def count(statement: str, values: Mapping[str, Any]) -> Play[int]:
 def many(statement: str, values: Sequence[Mapping[str, Any]]) -> Play[None]:
     """The statement with each of these values."""
     yield Ask("many", statement, values)
+
+
+def played(play: Play[T], answer: Callable[[Ask], Any]) -> T:
+    """What a verb returns, once each of its statements was answered."""
+    answered: Any = None
+    while True:
+        try:
+            ask = play.send(answered)
+        except StopIteration as end:
+            return end.value
+        answered = answer(ask)
+
+
+async def played_async(play: Play[T], answer: Callable[[Ask], Awaitable[Any]]) -> T:
+    """The same where answers are awaited."""
+    answered: Any = None
+    while True:
+        try:
+            ask = play.send(answered)
+        except StopIteration as end:
+            return end.value
+        answered = await answer(ask)
 
 
 class Player(Protocol):

@@ -11,7 +11,7 @@ from pagefile.stores.encoding import from_json, to_json
 from pagefile.stores.sql.epochs import check_writable
 from pagefile.stores.sql.plays import Play, Player, Row, Values, count, row
 from pagefile.stores.sql.reader import check_owner
-from pagefile.stores.sql.rows import keys
+from pagefile.stores.sql.rows import keys, moment
 
 
 class SqlSessions(SessionStore):
@@ -68,6 +68,7 @@ def _values(scope: Scope, value: JsonObject, now: datetime) -> Values:
 def _value(found: Row, scope: Scope) -> session.SessionValue:
     """A session as it is now: the columns of the statement `session_get` behind the first two."""
     put, changed, turns, anew, user, agent, answer, checkpoint_id, summary = found
+    changed = changed and moment(changed)
     value: session.SessionValue = (
         session.blank(Scope(scope.tenant, user, scope.conversation)) if put is None else from_json(put)
     )

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from pagefile.stores.sql import plays
 from pagefile.stores.sql.plays import Ask, Play, Player
 from pagefile.stores.sqlite.driver import Connection
 from pagefile.stores.sqlite.lanes import Readers, Writer
@@ -29,14 +30,8 @@ class SqlitePlayer(Player):
 
 
 def played(connection: Connection, play: Play[T]) -> T:
-    """What a verb returns, once each of its statements has run."""
-    answer: Any = None
-    while True:
-        try:
-            ask = play.send(answer)
-        except StopIteration as end:
-            return end.value
-        answer = _answer(connection, ask)
+    """What a verb returns, in the transaction that the connection is in."""
+    return plays.played(play, lambda ask: _answer(connection, ask))
 
 
 def _answer(connection: Connection, ask: Ask) -> Any:

@@ -25,7 +25,7 @@ from pagefile.stores.sqlite.driver import Connection, Row
 from pagefile.stores.sqlite.lanes import Readers, Writer
 from pagefile.stores.sqlite.player import played
 from pagefile.stores.sqlite.queries import sql
-from pagefile.stores.vectors.rows import asked, batch_of, largest, likenesses, nearest
+from pagefile.stores.vectors.rows import asked, batch_of, largest, likenesses, nearest, place_of
 
 #: Ten thousand turns at 512 dimensions are 24 MB.
 CACHE_BYTES = 256 * 1024 * 1024
@@ -65,10 +65,10 @@ class SqliteVectors(VectorHome):
     async def put(self, maker: Maker, rows: Sequence[VectorRow], *, epoch: int | None = None) -> None:
         self._check_open()
         batch = batch_of(maker, rows)
-        gone = [_place_of(maker, row) for row in batch.gone]
+        gone = [place_of(maker, row) for row in batch.gone]
         kept: list[Values] = [
             {
-                **_place_of(maker, row),
+                **place_of(maker, row),
                 "id": row.turn_id,
                 "embedding": vector.tobytes(),
                 "created_at": int(row.at.timestamp()),
@@ -196,15 +196,6 @@ def _write_maker(connection: Connection, maker: Maker) -> None:
 def _changed(connection: Connection, statement: str, values: Values) -> int:
     connection.execute(sql(statement), values)
     return connection.changes()
-
-
-def _place_of(maker: Maker, row: VectorRow) -> Values:
-    return {
-        "maker": maker.key,
-        "tenant": row.scope.tenant,
-        "conversation": rules.conversation_of(row.scope),
-        "seq": row.seq,
-    }
 
 
 def _owner(connection: Connection, maker: Maker, scope: Scope) -> Owner | None:

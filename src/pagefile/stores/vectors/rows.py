@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -44,6 +44,16 @@ def batch_of(maker: Maker, rows: Sequence[VectorRow]) -> Batch:
         (matrix[there] / lengths[there, None]).astype(np.float32),
         [row for row, keep in zip(newest, there, strict=True) if not keep],
     )
+
+
+def place_of(maker: Maker, row: VectorRow) -> dict[str, Any]:
+    """Where a vector is kept, as the parameters of a statement."""
+    return {
+        "maker": maker.key,
+        "tenant": row.scope.tenant,
+        "conversation": rules.conversation_of(row.scope),
+        "seq": row.seq,
+    }
 
 
 def asked(maker: Maker, vector: Vector) -> Vector | None:

@@ -22,7 +22,7 @@ INSERT INTO conversations AS c (
   turns, live_turns, live_tokens)
 VALUES (
   :tenant, :conversation, :user, coalesce(:user, ''), :agent, :project, :language, :timezone, :now, :now, :created, 1,
-  :done, :done, :live_tokens)
+  :done_turns, :done_turns, :live_tokens)
 ON CONFLICT (tenant, conversation_id) DO UPDATE SET
   {relabelled},
   updated = {greatest}(c.updated, excluded.updated),
@@ -35,14 +35,14 @@ ON CONFLICT (tenant, conversation_id) DO UPDATE SET
 -- name: conversation_goes_on
 -- The same where the conversation is known and stays as it is: a plain update takes less than half the time.
 UPDATE conversations SET
-  updated = {greatest}(updated, :now), last_create_time = :created, last_seq = last_seq + 1, turns = turns + :done,
-  live_turns = live_turns + :done, live_tokens = live_tokens + :live_tokens
+  updated = {greatest}(updated, :now), last_create_time = :created, last_seq = last_seq + 1, turns = turns + :done_turns,
+  live_turns = live_turns + :done_turns, live_tokens = live_tokens + :live_tokens
 WHERE tenant = :tenant AND conversation_id = :conversation
 
 -- name: turn_insert
 INSERT INTO ai_message (
   message_id, conversation_id, query, answer, create_time, create_by, update_time, update_by, tenant, seq, kind, status,
-  at, steps, metadata, messages, digest, user_tokens, assistant_tokens, tokens, counter)
+  "at", steps, metadata, messages, digest, user_tokens, assistant_tokens, tokens, counter)
 VALUES (
   :id, :conversation, :query, :answer, :created, :user, :now,
   :user, :tenant, :seq, 'turn', :status,

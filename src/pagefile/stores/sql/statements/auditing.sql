@@ -74,7 +74,7 @@ SELECT {entry}, m.create_by, m.digest, {sum_before} FROM ai_message AS m
 WHERE m.message_id = :id AND m.conversation_id = :conversation AND m.tenant = :tenant
 
 -- name: audit_pages
-SELECT p.tenant, p.blob, (SELECT length(b.data) FROM blobs AS b WHERE b.hash = p.blob), p.digest, {page}
+SELECT p.tenant, p.blob, (SELECT octet_length(b.data) FROM blobs AS b WHERE b.hash = p.blob), p.digest, {page}
 FROM tool_result_archive AS p
 WHERE (p.tenant, p.uuid) > (:after_tenant, :name) AND (:tenants IS NULL OR p.tenant = :tenants) ORDER BY p.tenant, p.uuid LIMIT :limit
 
@@ -169,7 +169,7 @@ UPDATE watermarks SET seq = :seq WHERE tenant = :tenant AND conversation_id = :c
 SELECT 1 FROM tool_result_archive WHERE tenant = :tenant AND uuid = :uuid AND purged IS NULL
 
 -- name: audit_bytes
-UPDATE tool_result_archive SET stored_bytes = (SELECT length(data) FROM blobs WHERE hash = blob)
+UPDATE tool_result_archive SET stored_bytes = (SELECT octet_length(data) FROM blobs WHERE hash = blob)
 WHERE tenant = :tenant AND uuid = :uuid AND purged IS NULL
 
 -- name: audit_sums

@@ -2,7 +2,7 @@
 
 -- name: call_put
 INSERT INTO context_calls (
-  id, tenant, user_id, conversation_id, at, turn_id, query, options, tokens, ratio, mode, prefix_hash, receipt)
+  id, tenant, user_id, conversation_id, "at", turn_id, query, options, tokens, ratio, mode, prefix_hash, receipt)
 VALUES (
   :id, :tenant, :user, :conversation, :at, :turn, :query, :options, :tokens, :ratio, :mode, :prefix_hash, :receipt)
 ON CONFLICT DO NOTHING
@@ -28,7 +28,7 @@ WHERE (:tenants IS NULL OR k.tenant = :tenants) AND k.conversation_id IS NOT NUL
 ORDER BY k.tenant, k.conversation_id, k.user_id NULLS FIRST
 
 -- fragment: call
-k.id, k.user_id, k.conversation_id, k.at, k.turn_id, k.query, k.options, k.tokens, k.ratio, k.mode, k.prefix_hash,
+k.id, k.user_id, k.conversation_id, k."at", k.turn_id, k.query, k.options, k.tokens, k.ratio, k.mode, k.prefix_hash,
 k.receipt
 
 -- fragment: made_for

@@ -32,7 +32,7 @@ SELECT DISTINCT tier {bytewise} AS tier FROM watermarks WHERE :tenants IS NULL O
 DELETE FROM watermarks WHERE tier = :tier AND :tenants IS NULL
 
 -- name: terms_after
-SELECT m.seq, m.message_id, m.at, t.said, t.answered FROM ai_message AS m
+SELECT m.seq, m.message_id, m."at", t.said, t.answered FROM ai_message AS m
 LEFT JOIN turn_terms AS t
   ON t.conversation_id = m.conversation_id AND t.tenant = m.tenant AND t.seq = m.seq AND t.analyzer = :analyzer
 WHERE m.conversation_id = :conversation AND m.tenant = :tenant AND m.seq > :after_seq

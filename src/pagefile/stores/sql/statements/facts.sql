@@ -56,9 +56,9 @@ SELECT max(:newest, coalesce(max(seq), 0)) + 1 FROM sqlite_sequence WHERE name =
 SELECT greatest(nextval('fact_revision'), :newest + 1)
 
 -- name: fact_revision_put
-INSERT INTO fact_revisions (tenant, user_id, conversation_id, revision, fact_id, at, action, was, became)
+INSERT INTO fact_revisions (tenant, user_id, conversation_id, revision, fact_id, "at", action, was, became)
 VALUES (:tenant, :user, :conversation, :seq, :id, :at, :action, :was, :became)
 
 -- name: fact_revisions_after
-SELECT revision, at, action, was, became FROM fact_revisions
+SELECT revision, "at", action, was, became FROM fact_revisions
 WHERE tenant = :tenant AND user_id = :user AND revision > :after_seq ORDER BY revision, place

@@ -1,7 +1,7 @@
 -- The turn log: conversations, ai_message, conversation_summaries.
 
 -- fragment: entry
-m.kind, m.message_id, m.seq, m.status, m.query, m.answer, m.steps, m.at, m.create_time,
+m.kind, m.message_id, m.seq, m.status, m.query, m.answer, m.steps, m."at", m.create_time,
 m.user_tokens, m.assistant_tokens, m.tokens, m.counter, m.metadata, m.messages
 
 -- fragment: counted
@@ -116,7 +116,7 @@ ON CONFLICT (tenant, conversation_id) DO UPDATE SET updated = c.updated
 -- name: marker_put
 INSERT INTO ai_message (
   message_id, conversation_id, query, answer, create_time, create_by, update_time, update_by, tenant, seq, kind, status,
-  at, metadata, user_tokens, assistant_tokens, tokens, counter)
+  "at", metadata, user_tokens, assistant_tokens, tokens, counter)
 VALUES (
   :id, :conversation, :query, :answer, :created, 'system', :now, 'system', :tenant, :seq, :kind, 'done',
   :created, :metadata, 0, 0, :tokens, :counter)

@@ -20,7 +20,7 @@ SELECT c.user_id, s.conversation_id IS NOT NULL, s.value, s.changed, s.turns, s.
 -- The conversation of a session that is about to be put.
 INSERT INTO conversations AS c (tenant, conversation_id, user_id, owner, created, updated)
 VALUES (:tenant, :conversation, :user, coalesce(:user, ''), :now, :now)
-ON CONFLICT (tenant, conversation_id) DO UPDATE SET updated = max(c.updated, excluded.updated)
+ON CONFLICT (tenant, conversation_id) DO UPDATE SET updated = {greatest}(c.updated, excluded.updated)
 WHERE c.user_id IS NOT DISTINCT FROM :user
 
 -- name: session_begun (postgres)

@@ -1,0 +1,114 @@
+"""DuckDB keeps every promise of the ports, in the store that docs/howto/own-store.md builds."""
+
+from pathlib import Path
+
+import pytest
+
+import examples.duckdb_store
+from examples.duckdb_store import DuckStore
+from pagefile.testing import FakeClock, contracts
+from pagefile.testing.drafts import done, view
+
+#: Cases of the suite that cannot apply here, with the reason.
+NOT_HERE = {"vector": "a DuckDB file is no home of vectors: `vectors()` is None, and they are kept elsewhere"}
+
+
+class Backend:
+    @pytest.fixture(autouse=True)
+    def applies(self, request):
+        """Names what is left out."""
+        given = getattr(request.node, "callspec", None)
+        reason = NOT_HERE.get(given.params.get("what")) if given is not None else None
+        if reason is not None:
+            pytest.skip(reason)
+
+    @pytest.fixture
+    async def store(self, clock):
+        store = await DuckStore.open(Path(":memory:"), clock=clock)
+        yield store
+        await store.close()
+
+
+async def test_what_was_written_is_there_after_a_restart(tmp_path):
+    """In a file."""
+    for _ in range(2):
+        store = await DuckStore.open(tmp_path / "memory.duckdb", clock=FakeClock())
+        turn = await store.log.append(done("a"))
+        assert (turn,) == (await store.reader.view(view())).turns
+        await store.close()
+
+
+def test_a_sql_store_is_at_most_400_lines():
+    """Player, dialect and tables: an afternoon."""
+    folder = Path(examples.duckdb_store.__file__).parent
+    files = [path for path in folder.rglob("*") if path.suffix in {".py", ".sql"}]
+    assert sum(len(path.read_text(encoding="utf-8").splitlines()) for path in files) <= 400
+
+
+class TestTurnLog(Backend, contracts.TurnLogContract): ...
+
+
+class TestMessages(Backend, contracts.MessagesContract): ...
+
+
+class TestMedia(Backend, contracts.MediaStoreContract): ...
+
+
+class TestEpochs(Backend, contracts.EpochContract): ...
+
+
+class TestErasures(Backend, contracts.ErasuresContract): ...
+
+
+class TestMarkers(Backend, contracts.MarkerContract): ...
+
+
+class TestRestore(Backend, contracts.RestoreContract): ...
+
+
+class TestLogReader(Backend, contracts.LogReaderContract): ...
+
+
+class TestTurnSource(Backend, contracts.TurnSourceContract): ...
+
+
+class TestFactStore(Backend, contracts.FactStoreContract): ...
+
+
+class TestFactRestore(Backend, contracts.FactRestoreContract): ...
+
+
+class TestPageStore(Backend, contracts.PageStoreContract): ...
+
+
+class TestPageKeeper(Backend, contracts.PageKeeperContract): ...
+
+
+class TestPageIndex(Backend, contracts.PageIndexContract): ...
+
+
+class TestCallLog(Backend, contracts.CallLogContract): ...
+
+
+class TestItemStore(Backend, contracts.ItemStoreContract): ...
+
+
+class TestSessionStore(Backend, contracts.SessionStoreContract): ...
+
+
+class TestWatermarks(Backend, contracts.WatermarksContract): ...
+
+
+class TestTermStore(Backend, contracts.TermStoreContract): ...
+
+
+class TestKeyStore(Backend, contracts.KeyStoreContract): ...
+
+
+class TestStore(Backend, contracts.StoreContract): ...
+
+
+class TestParts(Backend, contracts.PartContract): ...
+
+
+class TestAuditor(Backend, contracts.AuditorContract): ...
