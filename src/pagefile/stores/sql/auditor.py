@@ -15,13 +15,14 @@ from pagefile.ports import (
     Stray,
     StrayKind,
 )
-from pagefile.records import Scope
-from pagefile.stores.auditing import altered_facts, counter_values, droppable, kept_entry, kept_page, told
+from pagefile.records import Scope, Turn
+from pagefile.stores.auditing import counter_values, droppable, told
+from pagefile.stores.digests import fact_digest, page_digest, turn_digest
 from pagefile.stores.encoding import from_json
 from pagefile.stores.sql.pages import put_spans
 from pagefile.stores.sql.parts import replace_summary
 from pagefile.stores.sql.plays import Play, Player, Row, Values, count, each, first, row, rows
-from pagefile.stores.sql.rows import checkpoint_of, entry_of, fact_of, keys, moment, page_of
+from pagefile.stores.sql.rows import ENTRY_COLUMNS, checkpoint_of, entry_of, fact_of, keys, moment, page_of
 
 #: Columns before those of the summary in the fragment `kept`.
 _OWN_COLUMNS = 14
@@ -55,20 +56,18 @@ class SqlAuditor(Auditor):
         def play() -> Play[list[KeptEntry]]:
             ended = yield from rows("audit_entries", values)
             more = [] if len(ended) >= limit else (yield from rows("audit_open", values))
-            return [kept_entry(one, scope, entry_of) for one in (*ended, *more)]
+            return [_kept_entry(one, scope) for one in (*ended, *more)]
 
         return await self._player.read(play)
 
     async def entry(self, scope: Scope, entry_id: str) -> KeptEntry | None:
         values = {**keys(scope), "id": entry_id}
         return await self._player.read(
-            lambda: first("audit_entry", values, lambda one: kept_entry(one, scope, entry_of))
+            lambda: first("audit_entry", values, lambda one: _kept_entry(one, scope))
         )
 
     async def pages(self, after: After) -> list[KeptPage]:
-        return await self._player.read(
-            lambda: each("audit_pages", _place(after), lambda one: kept_page(one, page_of))
-        )
+        return await self._player.read(lambda: each("audit_pages", _place(after), _kept_page))
 
     async def lengths(self, tenant: str, uuids: Sequence[str]) -> dict[str, Lengths]:
         values: Values = {"tenant": tenant, "uuids": list(uuids)}
@@ -80,7 +79,7 @@ class SqlAuditor(Auditor):
 
     async def altered_facts(self, owner: Scope) -> list[str]:
         found = await self._player.read(lambda: rows("audit_facts", keys(owner)))
-        return altered_facts(found, owner.tenant, fact_of)
+        return _altered_facts(found, owner.tenant)
 
     async def strays(self, tenant: str | None, *, limit: int) -> list[Stray]:
         return await self._player.read(lambda: _strays({"tenants": tenant, "limit": limit}))
@@ -147,6 +146,40 @@ def _kept(found: Row) -> KeptConversation:
     except UNREADABLE as error:
         return KeptConversation(scope, counters, known, trouble=repr(error))
     return KeptConversation(scope, counters, known, summary)
+
+
+def _kept_entry(found: Row, scope: Scope) -> KeptEntry:
+    """The fragment `entry`, then who wrote it, its digest and, where it is kept, what came before."""
+    own, (writer, digest, before) = found[:ENTRY_COLUMNS], found[ENTRY_COLUMNS:]
+    try:
+        entry = entry_of(own, scope)
+        altered = digest is not None and isinstance(entry, Turn) and turn_digest(entry) != digest
+    except UNREADABLE as error:
+        return KeptEntry(own[1], own[2], own[0], None, repr(error), writer, before)
+    return KeptEntry(own[1], own[2], own[0], entry, None, writer, before, altered)
+
+
+def _kept_page(found: Row) -> KeptPage:
+    """The tenant, the key and the size of the text, the digest, then the fragment `page`."""
+    tenant, blob, size, digest, uuid = found[:5]
+    try:
+        page = page_of(found[4:], tenant)
+        altered = digest is not None and page_digest(page) != digest
+    except UNREADABLE as error:
+        return KeptPage(tenant, uuid, None, repr(error), blob, size)
+    return KeptPage(tenant, uuid, page, None, blob, size, altered)
+
+
+def _altered_facts(found: Sequence[Row], tenant: str) -> list[str]:
+    """The ids of those whose digest, the first column, is not that of the fragment `fact` behind it."""
+    altered: list[str] = []
+    for digest, *fact in found:
+        try:
+            if fact_digest(fact_of(fact, tenant)) != digest:
+                altered.append(fact[0])
+        except UNREADABLE:
+            continue
+    return altered
 
 
 def _recounted(recount: Recount) -> Values:

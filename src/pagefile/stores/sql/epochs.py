@@ -10,7 +10,7 @@ from pagefile.stores.sql.plays import Play, many, row, rows
 def check_writable(epoch: int | None, scopes: Iterable[Scope]) -> Play[None]:
     """`ErasedError` when one of the scopes was erased since that epoch; None is not checked.
 
-    Until the transaction ends nobody erases anything of these tenants. Asked for before any row is locked, as an erasure does.
+    Keeps erasures of these tenants away until the transaction ends. Called before any row is locked, as an erasure does.
     """
     if epoch is None:
         return

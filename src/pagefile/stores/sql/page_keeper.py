@@ -39,7 +39,7 @@ class SqlPageKeeper(PageKeeper):
     async def touch(self, scope: Scope, uuids: Sequence[str], at: datetime) -> None:
         # In one order, so that two who touch the same pages do not wait for each other in a circle.
         touched: list[Values] = [{**keys(scope), "uuid": uuid, "at": utc(at)} for uuid in sorted(uuids)]
-        # Counted twice would be wrong: after a lost connection nobody knows whether it was.
+        # A lost connection may have counted it already, and twice would be wrong.
         await self._player.write(lambda: many("page_touch", touched), again=False)
 
     async def pinned(self, scope: Scope) -> list[Page]:
@@ -74,7 +74,7 @@ def page_reached(scope: Scope, uuid: str) -> Play[Page | None]:
 
 
 def erase_blobs(hashes: Iterable[str]) -> Play[int]:
-    """Remove those that nobody names any more, of whatever tenant."""
+    """Remove those that no page and no attachment of any tenant refers to; returns how many."""
     return (yield from count("erase_blobs", {**ALL_TENANTS, "hashes": sorted(set(hashes))}))
 
 

@@ -39,12 +39,12 @@ from pagefile.stores.sql.reader import check_owner
 from pagefile.stores.sql.rows import entry_of, keys, moment, page_of
 from pagefile.stores.sql.sessions import put_session, session_of
 
-#: Sessions are known by their conversation's time, so it must rise, even if the clock stands still.
+#: Sessions are known by their conversation's time, so it must rise, even if the clock does not move.
 _NEXT = timedelta(microseconds=1)
 
 
 def erase_part(scope: Scope, part: Part, now: datetime) -> Play[tuple[dict[str, int], Places]]:
-    """How many rows went, table by table, and where the turn stood."""
+    """How many rows went, table by table, and where in the log the turn was."""
     yield from row("epoch_alone", keys(scope))
     if scope.conversation is not None:
         yield from check_owner(scope)

@@ -1,4 +1,4 @@
-"""Reads a window's view in several plain statements of one snapshot, and what stands around a turn."""
+"""Reads a window's view, and the neighbours of a turn, in several plain statements of one snapshot."""
 
 from collections.abc import Sequence
 from dataclasses import replace

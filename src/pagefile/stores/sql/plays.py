@@ -94,8 +94,8 @@ class Player(Protocol):
     async def write(self, play: Callable[[], Play[T]], *, again: bool = True, erases: bool = False) -> T:
         """What a verb does, all of it or nothing.
 
-        When a connection is lost during the commit, nobody knows whether the verb counted: it is run again only if it may count
-        twice (`again`). After a verb that `erases`, what it removed must not stay in the log of the database either.
+        When a connection is lost during the commit, the verb may have taken effect: it is retried only if it is idempotent
+        (`again`). After a verb that `erases`, what it removed must not stay in the log of the database either.
         """
         ...
 

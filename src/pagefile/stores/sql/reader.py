@@ -1,4 +1,4 @@
-"""Reads the turn log; how a window's view is read, and what stands around a turn, is each database's own."""
+"""Reads the turn log. How a window's view and the neighbours of a turn are read depends on what a round trip costs: see `plain_reader`."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -39,7 +39,7 @@ class SqlReader(LogReader, TurnSource):
 
 
 def owner_of(scope: Scope) -> Play[Scope | None]:
-    """The conversation with its owner; None when nobody wrote to it yet."""
+    """The conversation with its owner; None before its first write."""
     return (yield from first("owner", keys(scope), lambda one: replace(scope, user=one[0])))
 
 

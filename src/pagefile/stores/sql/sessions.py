@@ -54,7 +54,7 @@ def put_session(scope: Scope, value: JsonObject, now: datetime) -> Play[None]:
 
 
 def tell_session(statement: str, values: Values, scope: Scope) -> Play[None]:
-    """Tell the session what a write changed; where nobody put one, a blank one comes first."""
+    """Apply what a write changed to the session, which begins blank if there was none."""
     if not (yield from count(statement, values)):
         yield from put_session(scope, session.blank(scope), values["now"])
         yield from count(statement, values)
@@ -82,7 +82,7 @@ def _value(found: Row, scope: Scope) -> session.SessionValue:
 
 
 def profile(found: Row, scope: Scope) -> JsonObject | None:
-    """The `user_snapshot` of a session: from whether nobody put one, what stands in the one put, and the user of turns since."""
+    """The `user_snapshot` of a session, from the columns of the fragment `session_profile`."""
     blank, snapshot, user, conversation = found
     if conversation is None:
         return None

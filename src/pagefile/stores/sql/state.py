@@ -18,7 +18,7 @@ class State:
     """What the statement `state` found. Most writes need only a little of it: the rest is made when asked for."""
 
     scope: Scope
-    #: None when nobody wrote to the conversation yet.
+    #: None before the first write to the conversation.
     row: Row | None
     next_seq: int
     last_created: datetime | None

@@ -20,7 +20,7 @@ from pagefile.stores.sql.passages import SqlPageIndex
 from pagefile.stores.sql.plays import Play, Player
 from pagefile.stores.sql.sessions import SqlSessions
 
-#: How many rows went, where a turn stood, and which conversations went.
+#: How many rows went, where in the log a turn was, and which conversations went.
 Erased = tuple[dict[str, int], Places, tuple[str, ...]]
 
 

@@ -1,6 +1,6 @@
 """Statements by name, out of `.sql` files.
 
-A statement begins with `-- name: …` and may hold `{fragment}`, which stands for the text of a `-- fragment: …`; `{fragment word}`
+A statement begins with `-- name: …` and may hold `{fragment}`, which is replaced by the text of `-- fragment: …`; `{fragment word}`
 puts the word wherever that text has `{}`. Where a dialect says something differently, its own text follows under the same name:
 `-- name: … (postgres)`. One that only some dialects need is empty in the others, whose players skip it. Parameters are written `:name`.
 """

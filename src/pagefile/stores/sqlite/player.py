@@ -1,6 +1,7 @@
 """Runs verbs on SQLite: each from end to end in the thread of a connection, so that no statement costs a hop of its own."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeVar
 
 from pagefile.stores.sql import plays
@@ -31,7 +32,7 @@ class SqlitePlayer(Player):
 
 def played(connection: Connection, play: Play[T]) -> T:
     """What a verb returns, in the transaction that the connection is in."""
-    return plays.played(play, lambda ask: _answer(connection, ask))
+    return plays.played(play, partial(_answer, connection))
 
 
 def _answer(connection: Connection, ask: Ask) -> Any:
@@ -42,7 +43,7 @@ def _answer(connection: Connection, ask: Ask) -> Any:
     if wanted == "many":
         connection.executemany(one.text, map(one.given, values))
         return None
-    cursor = connection.execute(one.text, one.given(values))
+    cursor = connection.execute(one.text, one.given(values) if one.encoders else values)
     if wanted == "row":
         return cursor.fetchone()
     return cursor.fetchall() if wanted == "rows" else connection.changes()

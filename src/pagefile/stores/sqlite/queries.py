@@ -27,8 +27,6 @@ class Statement:
 
     def given(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
         """The values as they are bound."""
-        if not self.encoders:
-            return values
         encoded = dict(values)
         for name, encode in self.encoders:
             if (value := encoded[name]) is not None:

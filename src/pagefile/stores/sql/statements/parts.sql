@@ -1,11 +1,11 @@
--- Erasing one turn or one page. `:gone` are the conversations in which it stood.
+-- Erasing one turn or one page. `:gone` are the conversations in which it was.
 
 -- fragment: one_of
 c.user_id, m.conversation_id, {entry} FROM ai_message AS m
 JOIN conversations AS c ON c.tenant = m.tenant AND c.conversation_id = m.conversation_id
 
 -- name: part_copies_locked
--- What is read is what is changed: nobody moves these turns on meanwhile.
+-- What is read is what is changed: these turns do not move on meanwhile.
 
 -- name: part_copies_locked (postgres)
 SELECT 1 FROM conversations AS c WHERE c.tenant = :tenant AND EXISTS (

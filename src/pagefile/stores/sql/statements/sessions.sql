@@ -78,7 +78,7 @@ ON CONFLICT (tenant, conversation_id) DO UPDATE SET
   changed = excluded.changed, turns = 0, anew = TRUE, checkpoint_id = NULL, summary = NULL
 
 -- fragment: session_profile
--- Of the session: whether nobody put one, its `user_snapshot`, the user of turns since, and whether it is there.
+-- Of the session: whether it is blank, its `user_snapshot`, the user of turns since, and whether it is there.
 FALSE, json_extract(v.value, '$.user_snapshot'), NULL, v.conversation_id
 
 -- fragment: session_profile (postgres)
