@@ -1,4 +1,4 @@
-"""The archive over HTTP: pages, the search over them, and the tools that a model calls to page in."""
+"""The archive over HTTP: pages, searching them, and the tools a model calls to page in."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -29,11 +29,11 @@ from pagefile.wire.texts import (
     Uuid,
 )
 
-#: Longer than any archive is old, and short enough for every calendar.
+#: Older than any archive, and still within every calendar's range.
 MAX_AGE_S = 10**10
 
 
-# -- asked -------------------------------------------------------------------------------------------------------------
+# -- requests ----------------------------------------------------------------------------------------------------------
 
 
 class PagesParams(Params):
@@ -172,7 +172,7 @@ class CallTool(ConversationBody):
     )
 
 
-# -- answered ----------------------------------------------------------------------------------------------------------
+# -- responses ---------------------------------------------------------------------------------------------------------
 
 
 class PageOut(OfScope[Page]):
@@ -264,7 +264,7 @@ class ToolAnswer(Answer):
 
     @classmethod
     def of(cls, text: str) -> "ToolAnswer":
-        # It may quote what the model wrote, and half a surrogate pair cannot be sent.
+        # It may quote the model's output, and a lone surrogate cannot be encoded.
         return cls(text=text.encode("utf-8", "replace").decode())
 
     def record(self) -> str:

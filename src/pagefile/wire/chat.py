@@ -1,4 +1,4 @@
-"""A question that the service has answered by its model, and the events of the stream that carries the answer."""
+"""A message for the service's model to answer, and the events that stream the answer."""
 
 from typing import Annotated, ClassVar, Literal
 

@@ -24,7 +24,7 @@ WITHOUT = "Every turn and every tool result in full, as an agent without Pagefil
 WHY = "What is different, when not exact."
 
 
-# -- what is asked for -----------------------------------------------------------------------------------------------
+# -- requests --------------------------------------------------------------------------------------------------------
 
 
 class CallParams(Params):
@@ -77,7 +77,7 @@ class AskReplay(ConversationBody):
 
 
 class BlockBillOut(Mirror[BlockBill]):
-    """What one block of a window costs, and how many of its candidates stand in it."""
+    """What one block of a window costs, and how many of its candidates are in it."""
 
     block: Block
     tokens: int

@@ -1,4 +1,4 @@
-"""What went wrong: one shape for every error, after RFC 9457."""
+"""Errors: one shape for all of them, after RFC 9457."""
 
 from typing import Annotated, Literal
 

@@ -1,4 +1,4 @@
-"""What a client asks for: the query strings of GET requests."""
+"""Query strings of GET requests."""
 
 from datetime import datetime
 from typing import Annotated, Literal

@@ -1,4 +1,4 @@
-"""What a client sends: bodies of POST requests. Each has an example that the tests send."""
+"""Bodies of POST requests. Each has an example that the tests send."""
 
 from datetime import datetime
 from typing import Annotated, Literal, TypeAlias
@@ -24,18 +24,18 @@ from pagefile.wire.texts import (
     Uuid,
 )
 
-#: Messages as a provider's client has them.
+#: Messages in a provider's format.
 MoreMessages: TypeAlias = Annotated[
     list[dict[str, JsonValue]],
     Field(description="In the shape of OpenAI Chat, OpenAI Responses or Anthropic, kept as they are."),
 ]
-#: Those a turn begins with: there is at least one.
+#: At least one message: those that begin a turn.
 Messages: TypeAlias = Annotated[MoreMessages, Field(min_length=1)]
 Format: TypeAlias = Literal["openai", "responses", "anthropic", "text", "parts"]
 
 CHAT = "诊疗/2026:7"
 USER = "user-456"
-#: Ids that the examples share, so that they can be sent one after the other.
+#: Ids shared by the examples, so that they can be sent in sequence.
 TURN, OPEN_TURN, LOST_TURN = "turn-1", "turn-2", "turn-3"
 
 
@@ -344,7 +344,7 @@ class MakeCheckpoint(ConversationBody):
 
 
 class ResetConversation(ConversationBody):
-    """Begin anew: what came before leaves the window and stays in the log and in recall."""
+    """Start over: earlier turns leave the window but stay in the log and in recall."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"conversation_id": CHAT, "user_id": USER}]})
 

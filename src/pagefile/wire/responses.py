@@ -1,6 +1,6 @@
-"""What the service answers: the records as JSON, each made from its record, and for clients back into it, in one place.
+"""Response bodies: the records as JSON, with the conversion from and back to each record in one place.
 
-A scope stands flat in every answer: `conversation_id`, `user_id`, `tenant`.
+A scope is flat in every response: `conversation_id`, `user_id`, `tenant`.
 """
 
 from collections.abc import Sequence
@@ -45,7 +45,7 @@ class Page(Answer, Generic[T]):
 
     @classmethod
     def of(cls, found: Sequence[Any], following: str | None = None) -> Self:
-        """The slice that a listing is; of a plain list, what follows must be said."""
+        """The slice for a listing; for a plain list, `after` must be given."""
         out: Any = get_args(cls.model_fields["items"].annotation)[0]
         more = found.next if isinstance(found, Listing) else following
         return cls(items=tuple(out.of(one) for one in found), next=more)
@@ -175,7 +175,7 @@ class LoadOut(Answer):
 
 
 class CheckpointOut(OfConversation[Checkpoint]):
-    """A summary of the older turns, and up to which turn it stands."""
+    """A summary of the older turns, and the last turn it covers."""
 
     id: str
     seq: int
@@ -191,7 +191,7 @@ class CheckpointOut(OfConversation[Checkpoint]):
 
 
 class ResetOut(OfConversation[Reset]):
-    """The point from which the conversation began anew."""
+    """The point at which the conversation started over."""
 
     id: str
     seq: int
@@ -216,7 +216,7 @@ class LoggedReset(ResetOut):
     kind: Literal["reset"] = "reset"
 
 
-#: What was written to a conversation; `kind` says what it is.
+#: An entry in a conversation's log; `kind` says which.
 EntryOut: TypeAlias = Annotated[LoggedTurn | LoggedCheckpoint | LoggedReset, Field(discriminator="kind")]
 
 
@@ -257,7 +257,7 @@ class ConversationOut(OfConversation[Head]):
 
 
 class SessionOut(Answer):
-    """What an agent keeps close at hand for a conversation (document 001)."""
+    """The session value an agent keeps for a conversation."""
 
     conversation_id: str
     user_id: str | None
