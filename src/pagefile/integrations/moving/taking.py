@@ -53,9 +53,7 @@ async def take_over(
     """
     _check(brought, user_id, conversation_id)
     counts = {"turn": 0, "fact": 0, "known": 0, "rejected": 0, "left_out": sum(brought.left_out.values())}
-    by_conversation = sorted(
-        brought.turns, key=lambda turn: turn.conversation_id or ""
-    )  # stable: keeps the order within each
+    by_conversation = sorted(brought.turns, key=lambda turn: turn.conversation_id or "")  # a stable sort
     for name, group in groupby(by_conversation, key=lambda turn: turn.conversation_id):
         turns = list(group)
         whose = next((turn.user_id for turn in turns if turn.user_id), user_id)
