@@ -132,7 +132,7 @@ class ForkOut(Answer):
 
 
 class HitOut(Mirror[Hit]):
-    """A past turn that answers the query."""
+    """A past turn that matches the query."""
 
     id: str
     conversation_id: str
@@ -146,7 +146,7 @@ class HitOut(Mirror[Hit]):
 
 
 class LoadOut(Answer):
-    """An archived tool result, a part of it, or passages of it."""
+    """An archived tool result, a part of it, or passages from it."""
 
     uuid: str
     text: str
@@ -278,7 +278,7 @@ class SessionOut(Answer):
 
 
 class CallOut(OfConversation[Call]):
-    """A window that was handed out."""
+    """A window that was built."""
 
     id: str
     at: datetime
@@ -318,7 +318,7 @@ class FactOut(OfUser[Fact]):
 
 
 class RevisionOut(OfUser[Revision]):
-    """One change of what is held about a user."""
+    """One change to what is known about a user."""
 
     number: int
     at: datetime
@@ -330,7 +330,7 @@ class RevisionOut(OfUser[Revision]):
 
 
 class ImportedFactsOut(Answer):
-    """What became of the facts of a memory file."""
+    """The outcome of importing a memory file's facts."""
 
     stored: int
     duplicate: int
@@ -376,7 +376,7 @@ class TokenizerOut(Answer):
 
 
 class HealthOut(Answer):
-    """The service lives, and what it runs on: null where the store does not answer, or a key is needed to be told."""
+    """The service is running, and what it runs on: null if the store does not answer, or if a key is needed to see it."""
 
     status: Literal["ok"] = "ok"
     version: str
@@ -400,7 +400,7 @@ class HealthOut(Answer):
 
 
 class ReadyOut(Answer):
-    """The service takes requests."""
+    """The service accepts requests."""
 
     status: Literal["ready"] = "ready"
 

@@ -43,7 +43,7 @@ class ReceiptOut(Mirror[Receipt]):
 
 
 class ShownStepOut(Answer):
-    """A tool call, and the text that is shown for its result."""
+    """A tool call, and the text shown for its result."""
 
     tool: str
     input: JsonValue
@@ -52,7 +52,7 @@ class ShownStepOut(Answer):
 
 
 class ShownTurnOut(Answer):
-    """A turn, or as much of it as the window shows."""
+    """A turn, or the part of it that the window shows."""
 
     turn_id: Annotated[str, Field(description="Empty for a question that is not written yet.")]
     form: Annotated[str, Field(description='As the receipt has it; "current" for the running turn.')]
@@ -74,7 +74,7 @@ class MemoryPartOut(Answer):
 
 
 class PartsOut(Answer):
-    """What a window is made of; messages in any shape are renderings of it."""
+    """The parts of a window, from which messages in every format are rendered."""
 
     instructions: str
     guide: Annotated[str, Field(description="How to load archived results.")]
@@ -88,7 +88,7 @@ class PartsOut(Answer):
 
 
 class WindowOut(Answer):
-    """What to send to the model, and how it came about."""
+    """What to send to the model, and how it was chosen."""
 
     id: Annotated[str, Field(description="Its id in `GET /v1/calls`.")]
     format: Format
