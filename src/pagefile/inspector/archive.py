@@ -30,7 +30,7 @@ from pagefile.inspector.reader import Reader
 from pagefile.records import Page, PageHit
 
 PER_PAGE = 40
-#: Characters shown at once on the page's own page, and when it is expanded in place.
+#: Characters of an archived page shown at once: on its own view, and expanded in place.
 SLICE, IN_PLACE = 6_000, 12_000
 _HITS = 20
 _EXCERPT_TOKENS = 1_500

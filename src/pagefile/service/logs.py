@@ -1,6 +1,6 @@
 """The service's log on stderr: text for people, JSON for machines.
 
-Neither contains user content: messages name routes, ids and kinds of errors.
+Neither contains user content: messages name routes, source locations and kinds of errors.
 """
 
 import json
