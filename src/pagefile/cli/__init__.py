@@ -2,12 +2,12 @@
 
 import sys
 
-#: What a shell calls a command that was interrupted.
+#: The shell's exit code for an interrupted command.
 INTERRUPTED = 130
 
 
 def main() -> None:
-    """Run the command line. Most of a short command's time goes into imports: Ctrl-C is one line there too."""
+    """Run the command line. Imports take most of a short command's time, so Ctrl-C is handled cleanly during them too."""
     try:
         from pagefile.cli.app import run  # noqa: PLC0415 - see above
     except KeyboardInterrupt:

@@ -1,6 +1,6 @@
-"""Puts the commands together, and turns every error of ours into one line and an exit code.
+"""Puts the commands together, and turns each of our errors into one line and an exit code.
 
-0 all is well · 1 an error · 2 the command was written wrongly · 3 what was asked for is not there · 130 Ctrl-C
+0 success · 1 an error · 2 wrong usage · 3 not found · 130 Ctrl-C
 """
 
 import io
@@ -22,7 +22,7 @@ from pagefile.errors import NotFoundError, PagefileError
 FAILED = 1
 NOT_THERE = 3
 
-#: Where each command is: its module is imported once somebody asks for it, or for help.
+#: The module of each command, imported only when the command or its help is requested.
 COMMANDS = {
     "serve": "serve:serve",
     "worker": "worker:worker",
@@ -51,7 +51,7 @@ COMMANDS = {
 
 
 class _Commands(TyperGroup):
-    """Imports a command when it is asked for, and shows an error as a line, never as a traceback."""
+    """Imports a command on demand, and shows an error as a line, never as a traceback."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(COMMANDS)
@@ -87,13 +87,13 @@ def _imported(name: str, place: str) -> Any:
     return command
 
 
-# A traceback with the values of variables would print what people said.
+# A traceback with the values of variables would print user content.
 _PLAIN: dict[str, Any] = {"pretty_exceptions_enable": False, "add_completion": False}
 
 app = typer.Typer(
     cls=_Commands,
     no_args_is_help=True,
-    # A traceback with the values of variables would print what people said.
+    # A traceback with the values of variables would print user content.
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -122,7 +122,7 @@ def pagefile(
 def run() -> None:
     """Run the command line."""
     for stream in (sys.stdout, sys.stderr):
-        # In a terminal that is not UTF-8, a character it does not have becomes "?" instead of a crash.
+        # On a terminal that is not UTF-8, an unsupported character becomes "?" instead of a crash.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
     app(prog_name="pagefile")

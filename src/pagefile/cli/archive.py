@@ -1,4 +1,4 @@
-"""`archive`: the tool results that left the window, what they take on disk, and how they go."""
+"""`archive`: archived tool results, their disk usage, and their removal."""
 
 from datetime import timedelta
 from typing import Annotated

@@ -9,14 +9,14 @@ from pagefile.cli.measures import size_text, span_text
 from pagefile.cli.output import clipped, moment, number, plural, print_table, say, table, visible
 from pagefile.records import Page, PageHit
 
-#: What stands beside the numbers in 80 columns.
+#: Columns left beside the numbers in an 80-column terminal.
 _BESIDE = 44
 _PASSAGE = 300
 
 
 @dataclass(slots=True)
 class Totals:
-    """What all pages of a list come to; texts that were purged count as pages only."""
+    """The totals of a list of pages; purged ones count as pages only."""
 
     pages: int = 0
     chars: int = 0
@@ -54,7 +54,7 @@ def totals_json(totals: Totals) -> dict[str, int]:
 
 
 def show_pages(pages: Sequence[Page], totals: Totals) -> None:
-    """Pages as a table, and what all of them come to."""
+    """Pages as a table, with their totals."""
     now = datetime.now(UTC)
     made = table("age", "tokens", "stored", "loads", "page", right=("age", "tokens", "stored", "loads"))
     for page in pages:
@@ -77,7 +77,7 @@ def show_pages(pages: Sequence[Page], totals: Totals) -> None:
 
 
 def show_page(page: Page, text: str | None, *, more_from: int | None) -> None:
-    """Everything about a page, and the text when there is one to show."""
+    """Everything about a page, and its text if it is to be shown."""
     made = table("page", page.uuid)
     for name, value in _rows(page):
         made.add_row(name, value)
@@ -90,7 +90,7 @@ def show_page(page: Page, text: str | None, *, more_from: int | None) -> None:
 
 
 def show_hits(hits: Sequence[PageHit], *, full: bool) -> None:
-    """Pages that answer a question."""
+    """Pages that match a query."""
     made = table("score", "offset", "passage", right=("score", "offset"))
     for hit in hits:
         passage = visible(hit.passage, lines=True) if full else clipped(hit.passage, _PASSAGE)
@@ -101,7 +101,7 @@ def show_hits(hits: Sequence[PageHit], *, full: bool) -> None:
 
 
 def show_purged(pages: Sequence[Page], freed: int) -> None:
-    """What became tombstones."""
+    """The pages that became tombstones."""
     made = table("age", "stored", "tombstone", right=("age", "stored"))
     now = datetime.now(UTC)
     for page in pages:
@@ -111,7 +111,7 @@ def show_purged(pages: Sequence[Page], freed: int) -> None:
 
 
 def _about(page: Page) -> str:
-    """Which page, what was asked, how long it is and where it belongs: a line each."""
+    """A page's id and state, its tool and query, its length and conversation: a line each."""
     state = "purged" if page.purged else "pinned" if page.pinned else ""
     where = f" · {page.scope.conversation}" if page.scope.conversation else ""
     lines = (f"{page.tool}: {page.query_summary}", f"{number(page.length)} chars{where}")

@@ -1,4 +1,4 @@
-"""Asks before something goes for good."""
+"""Asks for confirmation before something is removed for good."""
 
 import sys
 
@@ -8,7 +8,7 @@ from pagefile.cli.output import visible, warn
 
 
 def ask(deed: str, *, otherwise: str) -> None:
-    """Goes on when the person at the terminal says yes; where there is nobody to ask, nothing is done."""
+    """Continue only if the user confirms; without a terminal to ask on, refuse."""
     if not sys.stdin.isatty():
         raise typer.BadParameter(f"there is nobody to ask whether to {deed}: say --yes")
     if not typer.confirm(f"{visible(deed[:1].upper() + deed[1:])}?", err=True):

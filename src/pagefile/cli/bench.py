@@ -1,4 +1,4 @@
-"""`bench`: the benchmarks are in `benchmarks/` of a checkout and not in the wheel."""
+"""`bench`: the benchmarks, which are in `benchmarks/` of a checkout and not in the wheel."""
 
 import sys
 from importlib import import_module
@@ -10,12 +10,12 @@ from typer.core import TyperGroup
 
 from pagefile.errors import SettingsError
 
-#: Where the repository is, if this is an editable install of it.
+#: The repository's root, if this is an editable install of it.
 _ROOT = Path(__file__).parents[3]
 
 
 class _Benchmarks(TyperGroup):
-    """The commands of `benchmarks/cli.py`, imported once somebody asks for one."""
+    """The commands of `benchmarks/cli.py`, imported on demand."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         return _found().list_commands(ctx)

@@ -1,4 +1,4 @@
-"""`config`: the settings in force, and where each came from."""
+"""`config`: the effective settings, and where each came from."""
 
 from pagefile.cli.invocation import Invocation, command
 from pagefile.cli.output import print_table, say, table, visible
@@ -24,5 +24,5 @@ def config(cli: Invocation) -> None:
 
 
 def _written(value: object) -> str:
-    """A value as a settings file would have it."""
+    """A value as it would be written in a settings file."""
     return str(value).lower() if isinstance(value, bool) else visible(str(value))

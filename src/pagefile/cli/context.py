@@ -1,4 +1,4 @@
-"""`context`: the window a model would get now, and the receipt that says why."""
+"""`context`: the window a model would get now, with the receipt that explains it."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
@@ -16,7 +16,7 @@ from pagefile.window.candidates import Message
 from pagefile.window.parts import parts_json
 from pagefile.window.receipt import Receipt, Verdict, Window
 
-#: Longer runs of turns that fared alike are shown by their first and last.
+#: Longer runs of turns with the same outcome are shown by their first and last.
 _RUN = 6
 
 
@@ -48,7 +48,7 @@ def context(
         "threshold": threshold,
         "recent_turns": recent_turns,
         "placement": placement,
-        "calls_kept": 0,  # looking is not a call
+        "calls_kept": 0,  # an inspection is not recorded as a call
     }
 
     async def work(memory: Memory) -> Window:
@@ -73,13 +73,13 @@ def _show(window: Window, *, full: bool) -> None:
 
 
 def _window_json(window: Window) -> dict[str, object]:
-    # Nothing is recorded, so that it has no id.
+    # Nothing is recorded, so it has no id.
     known = {one.name: getattr(window, one.name) for one in fields(window) if one.name != "id"}
     return {**known, "parts": parts_json(window.parts), "receipt": window.receipt.to_json()}
 
 
 def show_messages(messages: Sequence[Message], *, full: bool) -> None:
-    """What a model gets, a row a message."""
+    """The messages a model gets, one row each."""
     made = table("role", "content")
     for message in messages:
         content = str(message.get("content") or "")
@@ -91,7 +91,7 @@ def show_messages(messages: Sequence[Message], *, full: bool) -> None:
 
 
 def show_receipt(receipt: Receipt, *, full: bool) -> None:
-    """Every candidate, kept or not, and why."""
+    """Every candidate, kept or dropped, and why."""
     made = table("block", "id", "kept", "form", "tokens", "score", "reason", right=("tokens", "score"))
     for row in _rows(receipt.verdicts, full=full):
         made.add_row(*row)

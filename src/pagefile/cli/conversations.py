@@ -1,4 +1,4 @@
-"""`record` and `show`: turns in, and what was written so far."""
+"""`record` and `show`: writing turns, and reading what was written."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime

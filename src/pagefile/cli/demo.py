@@ -1,4 +1,4 @@
-"""`demo`: long conversations in two languages to look at, and their removal."""
+"""`demo`: long sample conversations in two languages, and their removal."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""`doctor`: what is installed, what is in force, what is broken and what to do about it."""
+"""`doctor`: what is installed and configured, what is broken, and what to do about it."""
 
 import platform
 import re
@@ -27,12 +27,12 @@ _EXTRA = "extra "
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing looked at."""
+    """The result of one check."""
 
     name: str
     state: State
     found: str
-    #: What to do, when there is something to do.
+    #: What to do, if anything.
     advice: str = ""
 
 
@@ -49,7 +49,7 @@ def doctor(cli: Invocation) -> None:
 def _summary(checks: list[Check]) -> str:
     if broken := [check for check in checks if check.state == "broken"]:
         return f"{len(broken)} broken."
-    # What is not installed is a choice.
+    # A missing extra is a choice, not worth a note.
     notes = [check.name for check in checks if check.state == "note" and not check.name.startswith(_EXTRA)]
     if not notes:
         return "All is well."
@@ -65,7 +65,7 @@ def _show(checks: list[Check]) -> None:
     say(f"\n{_summary(checks)}")
 
 
-# -- what is looked at ---------------------------------------------------------------------------------------------------
+# -- checks --------------------------------------------------------------------------------------------------------------
 
 
 def _installation() -> Iterator[Check]:
@@ -108,7 +108,7 @@ def _tokenizer(settings: Settings) -> Check:
 
 
 def _database(settings: Settings) -> list[Check]:
-    """How the database is, and what of its erasures is still to be done elsewhere."""
+    """The state of the database, and erasures still pending in external stores."""
     place = str(shown(settings.url))
     file = database_file(settings.url)
     if file is not None and not file.exists():
@@ -135,7 +135,7 @@ def _owed(owed: Mapping[str, int]) -> Iterator[Check]:
 
 
 def _recall(settings: Settings) -> Iterator[Check]:
-    """Whether turns are found by meaning, and if not, why; nothing is looked at in a database that is not there yet."""
+    """Whether turns are found by meaning, and if not, why; a database that does not exist yet is not checked."""
     if settings.embedder.name == "none" or settings.vectors == "none":
         yield Check("recall", "ok", "by word, as the settings say")
         return
@@ -182,7 +182,7 @@ def _described(place: str, store: Mapping[str, object]) -> Check:
 
 
 def _extras() -> Iterator[Check]:
-    """Every extra of the package's own metadata, so that none is missing here."""
+    """Every extra in the package's own metadata, so that none can be forgotten here."""
     parts: dict[str, list[str]] = {}
     for requirement in metadata.requires("pagefile") or []:
         match = re.match(r"([\w.-]+).*extra == ['\"]([\w-]+)['\"]", requirement)

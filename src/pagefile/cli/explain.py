@@ -1,4 +1,4 @@
-"""`calls`, `explain` and `replay`: the windows that were handed out, why they were as they were, and what else they could have been."""
+"""`calls`, `explain` and `replay`: recorded windows, why they were built as they were, and how other settings would change them."""
 
 from collections.abc import Sequence
 from typing import Annotated
@@ -30,9 +30,9 @@ from pagefile.plain import plain
 from pagefile.records import Call, JsonValue, Listing, Scope
 from pagefile.window.comparing import CandidateChange, Comparison, DiffLine
 
-#: Lines of a difference that are shown unless all are asked for.
+#: Diff lines shown unless all are requested.
 _DIFF_LINES = 60
-#: Calls that are held at a time.
+#: Calls held in memory at a time.
 _SLICE = 200
 _STYLES = {"-": "red", "+": "green", "=": "", "…": "dim"}
 
@@ -55,7 +55,7 @@ def calls(
     """List the windows that were handed out lately, newest first."""
 
     async def work(memory: Memory) -> Listing[Call]:
-        # A window may have been asked for before anything was written: then there are calls, and no conversation.
+        # A window may be requested before anything is written: then there are calls, but no conversation.
         listed = await (await whose(memory, conversation, user_id, cli.tenant)).calls(limit=limit)
         if not listed:
             await existing(memory, conversation, user_id, cli.tenant)
@@ -142,7 +142,7 @@ def replay(
 
 
 async def _named(memory: Memory, name: str, tenant: str | None) -> Call:
-    """A recorded call by its id, or by the beginning of it that `calls` lists."""
+    """A recorded call by its id, or by a prefix as listed by `calls`."""
     try:
         return await memory.call(name, tenant=tenant)
     except NotFoundError:
@@ -156,7 +156,7 @@ async def _named(memory: Memory, name: str, tenant: str | None) -> Call:
 
 
 async def _beginning(memory: Memory, name: str, tenant: str | None) -> list[Call]:
-    """At most two calls whose ids begin so."""
+    """At most two calls whose ids have this prefix."""
     found: list[Call] = []
     scope = Scope() if tenant is None else Scope(tenant)
     after: str | None = None

@@ -1,4 +1,4 @@
-"""`remember` and `facts`: lasting statements about a user, how they changed, and where else they come from."""
+"""`remember` and `facts`: lasting statements about a user, their history, and imports."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -21,7 +21,7 @@ _TOLD = {
     "duplicate": "Known already, and surer now",
     "superseded": "Remembered in the place of what was held before",
 }
-#: Facts that are named when the beginning of an id is that of more than one.
+#: Facts listed when a prefix is ambiguous.
 _CANDIDATES = 5
 
 
@@ -158,7 +158,7 @@ def import_facts(
 
 
 async def _named(memory: Memory, name: str, tenant: str | None) -> str:
-    """The id of a fact, by itself or by the beginning of it that `facts` lists."""
+    """The full id of a fact, from itself or a prefix as listed by `facts`."""
     scope = Scope() if tenant is None else Scope(tenant)
     facts = memory.engine.store.facts
     try:

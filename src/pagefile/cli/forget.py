@@ -1,4 +1,4 @@
-"""`forget`: erases a conversation, a user or a tenant, or one turn or page alone, and says what went."""
+"""`forget`: erases a conversation, a user, a tenant, or a single turn or page, and reports what was erased."""
 
 from typing import Annotated
 
@@ -45,7 +45,7 @@ def forget(
     cli.answer(
         _receipt_json(receipt),
         lambda: _show(receipt, what),
-        # Files are rewritten also where the rows were erased before.
+        # Files are rewritten even if the rows were erased earlier.
         found=receipt.total or scrub,
         missing=f"There was nothing to forget of {what}.",
     )

@@ -1,4 +1,4 @@
-"""The options that nearly every command has: where the database is, whose memory is meant, and how the answer is printed."""
+"""Options that nearly every command has: the database, the tenant, and the output format."""
 
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
@@ -23,7 +23,7 @@ P = ParamSpec("P")
 
 @dataclass(frozen=True)
 class Invocation:
-    """One call of a command, with the options that it shares with others."""
+    """One call of a command, with the shared options."""
 
     place: Place
     tenant: str | None = None
@@ -31,11 +31,11 @@ class Invocation:
 
     @cached_property
     def settings(self) -> Settings:
-        """The settings in force, for a command that does one thing and ends."""
+        """The effective settings, for a short-lived command."""
         return self.loaded().settings
 
     def loaded(self, overrides: Mapping[str, object] | None = None, *, patient: bool = True) -> Loaded:
-        """The settings in force and where they came from."""
+        """The effective settings and where they came from."""
         return loaded(self.place, overrides, patient=patient)
 
     def run(
@@ -51,7 +51,7 @@ class Invocation:
     def answer(
         self, value: object, shown: str | Callable[[], object], *, found: object = True, missing: str = ""
     ) -> None:
-        """Print the value for scripts, or show it to people; where nothing was `found`, an error says what is `missing`."""
+        """Print the value for scripts, or show it to people; if nothing was `found`, fail with `missing`."""
         if self.as_json:
             print_json(value)
         if not found:
@@ -63,7 +63,7 @@ class Invocation:
 def command(
     *, tenant: bool = True, json: bool = True
 ) -> Callable[[Callable[Concatenate[Invocation, P], T]], Callable[..., T]]:
-    """Give a command the shared options: Typer sees them behind its own, the command gets an `Invocation` in their place."""
+    """Give a command the shared options: Typer sees them after its own, the command gets an `Invocation` in their place."""
     shared: dict[str, tuple[Any, object]] = {"tenant": (Tenant, None)} if tenant else {}
     shared |= {"as_json": (AsJson, False)} if json else {}
     shared |= {"db": (Db, None), "config": (ConfigFile, None)}
@@ -72,7 +72,7 @@ def command(
         @wraps(function)
         def invoked(*, ctx: typer.Context, db: str | None, config: Path | None, **given: Any) -> T:
             common = {name: given.pop(name) for name in shared if name in given}
-            return function(Invocation(Place(db, config).after(ctx.find_object(Place)), **common), **given)  # pyright: ignore[reportCallIssue] - what Typer read of its own signature
+            return function(Invocation(Place(db, config).after(ctx.find_object(Place)), **common), **given)  # pyright: ignore[reportCallIssue] - as Typer parsed them from its own signature
 
         _, *own = inspect.signature(function).parameters.values()
         keyword = inspect.Parameter.KEYWORD_ONLY

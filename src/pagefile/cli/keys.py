@@ -91,7 +91,7 @@ def rotate(
         typer.Option(
             parser=_overlap, metavar="1d|12h|…", help="How long the old one still works; 0s: no longer."
         ),
-    ] = "1d",  # pyright: ignore[reportArgumentType] - Typer reads the default as it reads what is given
+    ] = "1d",  # pyright: ignore[reportArgumentType] - Typer parses the default like a given value
     expires: Annotated[float | None, _EXPIRES] = None,
 ) -> None:
     """Make a key that takes another's place, and print it: this once. The old one works until the overlap is over."""
@@ -127,7 +127,7 @@ def revoke(
 
 
 def _named(known: Sequence[ApiKey], name: str, now: datetime) -> ApiKey:
-    """The key of an id, or the newest open one of a name."""
+    """The key with an id, or the newest usable one with a name."""
     of_id = [key for key in known if key.id == name]
     found = of_id or [key for key in known if key.name == name and key.usable_at(now)]
     if not found:
@@ -147,7 +147,7 @@ def _end(now: datetime, days: float | None) -> datetime | None:
 
 
 def _told(key: ApiKey) -> dict[str, object]:
-    """A key for scripts; its hash is nobody's business."""
+    """A key for scripts, without its hash."""
     return {
         "id": key.id,
         "name": key.name,

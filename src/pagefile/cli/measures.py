@@ -1,4 +1,4 @@
-"""Sizes, spans of time and moments as people write and read them: `100MB`, `30d`, `2026-01-31T09:30`."""
+"""Sizes, durations and times as people write and read them: `100MB`, `30d`, `2026-01-31T09:30`."""
 
 import re
 from collections.abc import Mapping
@@ -33,7 +33,7 @@ def size(text: str) -> int:
 
 
 def span(text: str) -> timedelta:
-    """A length of time, from `30d`, `12h` or `2w`."""
+    """A duration, from `30d`, `12h` or `2w`."""
     amount = _amount(text, _SECONDS)
     if amount is None or amount > _MOST_S:
         raise typer.BadParameter(f"{text!r} is not a length of time: write 30d, 12h, 90m or 2w")
@@ -41,7 +41,7 @@ def span(text: str) -> timedelta:
 
 
 def when(text: str) -> datetime:
-    """A moment, in UTC unless it says otherwise: from `2026-01-31`, `2026-01-31T09:30` or `2026-01-31T09:30+08:00`."""
+    """A time, in UTC unless it has an offset: from `2026-01-31`, `2026-01-31T09:30` or `2026-01-31T09:30+08:00`."""
     try:
         at = datetime.fromisoformat(text.strip())
     except ValueError:

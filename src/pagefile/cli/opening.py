@@ -1,4 +1,4 @@
-"""Opening the memory that a command names."""
+"""Opens the memory that a command names."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
@@ -17,14 +17,14 @@ from pagefile.settings.sources import DEFAULT, Loaded, load
 
 T = TypeVar("T")
 
-#: How long a command that does one thing and ends waits for the vector of a question: rather that than less of an answer.
+#: How long a short-lived command waits for the embedding of a question: a slow answer is better than an incomplete one.
 PATIENCE_S = 30.0
 
 
 def loaded(place: Place, overrides: Mapping[str, object] | None = None, *, patient: bool = True) -> Loaded:
-    """The settings in force.
+    """The effective settings.
 
-    `patient` commands do one thing and end: they wait for a slow embedder, unless the settings say how long.
+    `patient` commands are short-lived: they wait for a slow embedder, unless the settings give a timeout.
     """
     said = {"url": None if place.db is None else sqlite_url(place.db), **(overrides or {})}
     found = load(file=place.config, overrides=said)
@@ -35,18 +35,18 @@ def loaded(place: Place, overrides: Mapping[str, object] | None = None, *, patie
 
 
 def sqlite_url(place: str) -> str:
-    """The address of a place: as it is, or SQLite's when it is a bare path."""
+    """A URL unchanged, or a bare path as an SQLite URL."""
     return place if "://" in place else f"sqlite:///{quote(place)}"
 
 
 def database_file(url: str) -> Path | None:
-    """The file that an address names, None when it names none."""
+    """The file a URL names; None if it names none."""
     prefix, path = url[:10], url[10:]
     return Path(unquote(path)) if prefix == "sqlite:///" and path not in {"", ":memory:"} else None
 
 
 def existing_file(url: str, *, otherwise: str = "") -> Path | None:
-    """The file that an address names, None when it names none; one that is not there is not made, it may be a typing error."""
+    """The file a URL names; None if it names none. A missing file is an error and not created: it may be a typo."""
     file = database_file(url)
     if file is not None and not file.exists():
         raise NotFoundError(f"There is no database at {str(file)!r}: name it with --db{otherwise}.")
@@ -54,7 +54,7 @@ def existing_file(url: str, *, otherwise: str = "") -> Path | None:
 
 
 def run(settings: Settings, work: Callable[[Memory], Awaitable[T]], *, must_exist: bool = True) -> T:
-    """Open the memory, do the work, close it. Looking into a database that is not there does not make one."""
+    """Open the memory, do the work, close it. Reading never creates a database."""
     if must_exist:
         existing_file(settings.url, otherwise=", or record something first")
     return anyio.run(_worked, settings, work)
@@ -75,7 +75,7 @@ async def whose(memory: Memory, conversation: str, user_id: str | None, tenant: 
 async def existing(
     memory: Memory, conversation: str, user_id: str | None, tenant: str | None
 ) -> Conversation:
-    """The same of a conversation that somebody wrote to."""
+    """Like `whose`, for a conversation that must exist."""
     chat = await whose(memory, conversation, user_id, tenant)
     if not await chat.turns(limit=1, newest=True):
         raise NotFoundError(

@@ -1,4 +1,4 @@
-"""Options that many commands share: where, whose, and how it is printed."""
+"""Options that many commands share."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,5 +41,5 @@ class Place:
     config: Path | None = None
 
     def after(self, before: "Place | None") -> "Place":
-        """This place, completed by one that was named before the command; options after the command win."""
+        """This place, completed by options before the command; those after the command win."""
         return self if before is None else Place(self.db or before.db, self.config or before.config)

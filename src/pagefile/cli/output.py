@@ -1,4 +1,4 @@
-"""How things are printed: tables for people, JSON for scripts, everything else on stderr."""
+"""Output: tables for people, JSON for scripts, everything else on stderr."""
 
 import json
 import sys
@@ -22,27 +22,27 @@ Justify = Literal["left", "right"]
 
 
 def out() -> Console:
-    """Where results go. Nothing that people said is taken for markup."""
+    """The console for results. User content is never interpreted as markup."""
     return Console(markup=False, highlight=False, emoji=False)
 
 
 def err() -> Console:
-    """Where progress, questions and complaints go."""
+    """The console for progress, questions and errors."""
     return Console(stderr=True, markup=False, highlight=False, emoji=False)
 
 
 def complain(message: str) -> None:
-    """One error on stderr, whole, however narrow the terminal."""
+    """Print an error to stderr, in full however narrow the terminal."""
     err().print(Text("error: ", style="bold red") + Text(visible(message, lines=True)), soft_wrap=True)
 
 
 def warn(message: str) -> None:
-    """Something worth knowing that stops nothing."""
+    """Print a warning."""
     err().print(Text("warning: ", style="yellow") + Text(visible(message, lines=True)), soft_wrap=True)
 
 
 def say(text: str | Text = "") -> None:
-    """A line of the result."""
+    """Print a line of the result."""
     out().print(text, soft_wrap=True)
 
 
@@ -50,7 +50,7 @@ def say(text: str | Text = "") -> None:
 
 
 def print_json(value: object) -> None:
-    """A value as JSON; characters that stdout cannot show are escaped."""
+    """Print a value as JSON; characters that stdout cannot encode are escaped."""
     utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
     sys.stdout.write(json.dumps(plain(value), ensure_ascii=not utf8, indent=2) + "\n")
 
@@ -59,12 +59,12 @@ def print_json(value: object) -> None:
 
 
 def table(*columns: str, right: Sequence[str] = (), wraps: Sequence[str] = ()) -> Table:
-    """A table that is readable at 80 columns: the last column, and those that may, go over several lines."""
+    """A table readable at 80 columns: the last column, and those named in `wraps`, may wrap."""
     made = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
     for column in columns:
         justify: Justify = "right" if column in right else "left"
         one_line = column != columns[-1] and column not in wraps
-        # Chinese has no spaces to break at: folding breaks anywhere, anything else would leave text out.
+        # Chinese has no spaces to break at: folding breaks anywhere, other modes would truncate.
         made.add_column(
             column, justify=justify, no_wrap=one_line, overflow="ellipsis" if one_line else "fold"
         )
@@ -72,12 +72,12 @@ def table(*columns: str, right: Sequence[str] = (), wraps: Sequence[str] = ()) -
 
 
 def print_table(made: Table) -> None:
-    """A table on stdout."""
+    """Print a table to stdout."""
     out().print(made)
 
 
 def show_counts(counts: Mapping[str, int]) -> None:
-    """The rows that went, table by table."""
+    """Print the number of removed rows by table."""
     made = table("rows", "of", right=("rows",))
     for name, count in counts.items():
         made.add_row(number(count), name)
@@ -87,18 +87,18 @@ def show_counts(counts: Mapping[str, int]) -> None:
 
 
 def clipped(text: str, cells: int = 60) -> str:
-    """The beginning of a text on one line, at most so many cells wide (a Chinese character takes two)."""
+    """The beginning of a text on one line, up to a width in cells (a Chinese character takes two)."""
     line = visible(" ".join(text.split()))
     return line if cell_len(line) <= cells else set_cell_size(line, cells - 1).rstrip() + "…"
 
 
 def moment(at: datetime) -> str:
-    """A time as a clock on the wall here shows it."""
+    """A time in the local time zone."""
     return f"{at.astimezone():%Y-%m-%d %H:%M}"
 
 
 def number(value: float) -> str:
-    """A whole number with its thousands apart."""
+    """A whole number with thousands separators."""
     return f"{value:,}"
 
 
@@ -112,6 +112,6 @@ def plural(count: int, word: str) -> str:
 
 
 def bar(share: float, cells: int = _BAR_CELLS) -> str:
-    """A share of a whole as a bar."""
+    """A ratio as a bar."""
     filled = min(cells, ceil(share * cells))
     return "█" * filled + "░" * (cells - filled)

@@ -1,4 +1,4 @@
-"""Reads archived pages for whoever has the database: any page of a tenant, or all of them."""
+"""Reads archived pages with full access to the database: any page of a tenant, or all of them."""
 
 from collections.abc import AsyncIterator
 
@@ -17,7 +17,7 @@ def everybody(tenant: str | None) -> Scope:
 
 
 async def page_named(memory: Memory, uuid: str, tenant: str | None) -> Page:
-    """A page, whoever it belongs to."""
+    """A page, whatever its owner."""
     return await memory.engine.tier(Archive).page(everybody(tenant), uuid)
 
 

@@ -19,7 +19,7 @@ from pagefile.cli.output import err
 
 
 class _Speed(ProgressColumn):
-    """How many are done in a second."""
+    """The rate in items per second."""
 
     def render(self, task: Task) -> Text:
         return Text(f"{task.speed:,.0f}/s" if task.speed else "", style="progress.data.speed")
@@ -43,7 +43,7 @@ def moving(what: str) -> Generator[None]:
 def counting(
     what: str, *, at_end: str | None = None, speed: bool = False
 ) -> Generator[Callable[[int, int], None]]:
-    """A bar, and the function that updates it with what is done and the total; `at_end` describes what follows when all is."""
+    """A progress bar, and the function that updates it with (done, total); `at_end` is the description once all is done."""
     with _bar(MofNCompleteColumn(), *((_Speed(),) if speed else ()), TimeRemainingColumn()) as progress:
         task = progress.add_task(what, total=None)
 

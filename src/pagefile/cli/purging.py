@@ -1,4 +1,4 @@
-"""What a purge was told to remove, and what it really freed."""
+"""The request to purge pages, and what it freed."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -36,13 +36,13 @@ class Wish:
 
     @property
     def words(self) -> str:
-        """The wish in words."""
+        """The request in words."""
         whose = {"conversation": self.conversation, "user": self.user_id, "tenant": self.tenant}
         of = "".join(f" of {kind} {name!r}" for kind, name in whose.items() if name is not None)
         return " and ".join(self.conditions) + of
 
     async def checked(self, memory: Memory) -> "Wish":
-        """The wish with its uuids as they are stored; a page that is not there is an error before anything is done."""
+        """The request with its uuids as stored; a missing page is an error before anything is removed."""
         if self.uuids is None:
             return self
         pages = [await page_named(memory, uuid, self.tenant) for uuid in self.uuids]
@@ -52,7 +52,7 @@ class Wish:
         return replace(self, uuids=list(dict.fromkeys(page.uuid for page in pages)))
 
     async def done(self, memory: Memory) -> tuple[list[Page], int]:
-        """The pages that were purged, and the bytes that this freed."""
+        """The purged pages, and the bytes this freed."""
         gone = await memory.purge(
             user_id=self.user_id,
             conversation_id=self.conversation,
@@ -61,7 +61,7 @@ class Wish:
             older_than=self.older_than,
             max_bytes=self.max_bytes,
         )
-        # Equal text is stored once: it leaves the disk with the last page that holds it.
+        # Equal texts are stored once, and removed with the last page that uses them.
         texts = {page.content_hash: page.stored_bytes for page in gone}
         if texts:
             async for page in every_page(memory, tenant=self.tenant):

@@ -1,4 +1,4 @@
-"""`rebuild`: make anew what recall derives from the log, for instance with another embedder."""
+"""`rebuild`: recreate what recall derives from the log, for instance with another embedder."""
 
 from typing import Annotated
 

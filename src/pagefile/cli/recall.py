@@ -36,7 +36,7 @@ def recall(
         raise typer.BadParameter("say where to search: --conversation ID or --user-id ID")
 
     async def work(memory: Memory) -> list[Hit]:
-        # This process may be the first to look at what others wrote: a little patience finds it by meaning too.
+        # This process may be the first to see what others wrote: a short wait lets it be found by meaning too.
         with anyio.move_on_after(_PATIENCE_S):
             await memory.settle()
         if conversation is None:

@@ -32,7 +32,7 @@ def serve(
     said = {"service.host": host, "service.port": port, "service.workers": workers}
     settings = cli.loaded(said, patient=False).settings
     start = _server(settings)
-    # A database that cannot be opened is an error to read, not a traceback of the server's start.
+    # Report a database that cannot be opened as an error, not as a traceback from the server's startup.
     cli.run(partial(_checked, settings), settings=settings, must_exist=False)
     with _listening(settings.service) as listener:
         say(_greeting(settings))
@@ -44,7 +44,7 @@ def serve(
 
 
 def _server(settings: Settings) -> Callable[[socket.socket], None]:
-    """What serves on a socket until it is told to stop."""
+    """The function that serves a socket until told to stop."""
     try:
         import uvicorn  # noqa: F401, PLC0415  # pyright: ignore[reportUnusedImport] - an extra, and slow to import
 
@@ -83,8 +83,8 @@ def _listening(service: ServiceSettings) -> socket.socket:
         raise SettingsError(
             f"Cannot listen on {where} ({error}): choose another --host or --port."
         ) from error
-    # Connections inherit it; asyncio leaves it out for a socket it did not make, and then every answer to a connection that
-    # stays open waits 40 ms for the client's acknowledgement between its head and its body.
+    # Accepted connections inherit it. asyncio does not set it on a socket it did not create, and then every response on a
+    # keep-alive connection waits 40 ms between head and body for the client's acknowledgement.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listener
 

@@ -1,4 +1,4 @@
-"""`export` and `import`: a memory as JSON lines, out and in again."""
+"""`export` and `import`: a memory as JSON lines."""
 
 from codecs import BOM_UTF8
 from collections.abc import Mapping
@@ -92,7 +92,7 @@ def import_(
 
 
 def _check_target(file: Path) -> None:
-    """Never replace a file that is something else: a database, for instance."""
+    """Never overwrite a file that is not an export, such as a database."""
     if not file.exists():
         return
     head = b""
@@ -104,14 +104,14 @@ def _check_target(file: Path) -> None:
 
 
 def _may_be_a_dump(file: Path) -> bool:
-    """Whether a file is JSON and does not begin as an export does."""
+    """Whether a file is JSON but does not begin like an export."""
     with file.open("rb") as opened:
         head = opened.read(256).removeprefix(BOM_UTF8).lstrip()
     return head.startswith((b"{", b"[")) and b'"pagefile-export"' not in head
 
 
 def _taken(counts: Mapping[str, int], left_out: Mapping[str, int]) -> str:
-    """What became of a dump, and in words what has no place here."""
+    """What was imported from a dump, and what was left out."""
     told = f"Imported {plural(counts['turn'], 'turn')} and {plural(counts['fact'], 'fact')}."
     others = {"there already": counts["known"], "rejected": counts["rejected"], **left_out}
     left = [f"{what} ({number(count)})" for what, count in others.items() if count]

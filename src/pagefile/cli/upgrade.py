@@ -1,4 +1,4 @@
-"""`upgrade`: bring a database to the schema of this version, after a backup."""
+"""`upgrade`: migrate a database to this version's schema, after a backup."""
 
 import shutil
 from pathlib import Path
@@ -65,7 +65,7 @@ def _by_hand(schema: Schema, copy: Path) -> str:
 
 
 async def _opened(_memory: object) -> None:
-    """Whoever opens a database upgrades it."""
+    """Nothing to do: opening a database upgrades it."""
 
 
 def _done(schema: Schema, copy: Path | None) -> str:

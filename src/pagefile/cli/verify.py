@@ -1,4 +1,4 @@
-"""`verify`: prove that everything recorded is there, and make again what is derived and wrong."""
+"""`verify`: prove that everything recorded is there, and rebuild derived data that is wrong."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -14,10 +14,10 @@ from pagefile.engine.verifying import verify as verified
 from pagefile.plain import plain
 from pagefile.settings import Settings
 
-#: Notes that are shown to people; a script gets all that are listed.
+#: Notes shown to people; scripts get all of them.
 _NOTES_SHOWN = 20
 _WORDS = {"damage": "damaged", "derived": "derived", "note": "note"}
-#: What is counted, in the order in which it is told, and what one of it is called.
+#: What is counted, in display order, with its singular.
 _COUNTED = {
     "conversations": "conversation",
     "entries": "entry",
@@ -72,7 +72,7 @@ def verify(
 
 
 def _quiet(settings: Settings) -> Settings:
-    """Settings with which nothing is written in the background: whoever only looks changes nothing."""
+    """Settings that disable background writes: verifying must not change anything."""
     return replace(
         settings,
         indexing="manual",
@@ -125,7 +125,7 @@ def _show(report: Report, *, repair: bool) -> None:
 
 
 def _counted(checked: Mapping[str, int]) -> Iterator[tuple[str, int]]:
-    """What was looked at, each by its name in the singular, always in the same order."""
+    """What was checked, by its singular name, always in the same order."""
     known = {name: checked.get(name, 0) for name in _COUNTED}
     for name, count in {**known, **checked}.items():
         if count and name != "rows":

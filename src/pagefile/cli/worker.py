@@ -1,4 +1,4 @@
-"""`worker`: background work in a process of its own."""
+"""`worker`: background work in a separate process."""
 
 import sys
 

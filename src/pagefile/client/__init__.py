@@ -1,6 +1,6 @@
-"""A client of the HTTP service with the verbs and the records of `Memory`.
+"""A client for the HTTP service, with the verbs and records of `Memory`.
 
-`async with Client("http://127.0.0.1:8780") as memory:` and, without an event loop, `with BlockingClient.open(…) as memory:`.
+`async with Client("http://127.0.0.1:8780") as memory:` or, without an event loop, `with BlockingClient.open(…) as memory:`.
 """
 
 from importlib.util import find_spec

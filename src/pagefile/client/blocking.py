@@ -1,4 +1,4 @@
-"""`BlockingClient`: the same client for callers without an event loop, and no logic of its own."""
+"""`BlockingClient`: `Client` for callers without an event loop, with no logic of its own."""
 
 from collections.abc import Generator, Iterable
 from functools import partial
@@ -24,11 +24,11 @@ from pagefile.wire.chat import ChatEvent
 
 
 class BlockingClientConversation(ConversationVerbs[ClientConversation]):
-    """A cheap handle: making one sends nothing."""
+    """A cheap handle: creating one sends nothing."""
 
     @property
     def scope(self) -> Scope:
-        """Whose memory this is, as far as it was named here: a key may stand for another tenant and for a user."""
+        """Whose memory this is, as far as it was named here: the service takes a missing tenant or user from the key."""
         return self.inner.scope
 
     context = blocking(ClientConversation.context)
@@ -54,7 +54,7 @@ class BlockingClientConversation(ConversationVerbs[ClientConversation]):
 
 
 class BlockingClient(MemoryVerbs[Client]):
-    """A memory that a service keeps, with the verbs and the records of `BlockingMemory`.
+    """A memory hosted by a service, with the verbs and records of `BlockingMemory`.
 
     Use it as `with BlockingClient.open("http://127.0.0.1:8780") as memory`.
     """
@@ -70,7 +70,7 @@ class BlockingClient(MemoryVerbs[Client]):
         retries: int = 2,
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> Generator["BlockingClient"]:
-        """A client for the length of a `with` block; the arguments are those of `Client`."""
+        """A client for the duration of a `with` block; the arguments are those of `Client`."""
         client = Client(url, api_key=api_key, timeout_s=timeout_s, retries=retries, transport=transport)
         with (
             start_blocking_portal() as portal,

@@ -1,4 +1,4 @@
-"""Requests and answers: what is sent twice when a connection breaks, and what an answer that is no success means."""
+"""Requests and responses: what is retried when a connection breaks, and how failures become errors."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -17,12 +17,12 @@ from pagefile.wire.transfer import LINES
 
 Out = TypeVar("Out", bound=BaseModel)
 Json = Mapping[str, object]
-#: Makes what is uploaded anew for every attempt.
+#: Produces the upload's content afresh for every attempt.
 Content = Callable[[], AsyncIterator[bytes]]
 
-#: A connection that broke says nothing of what became of the request; the key makes it safe to send again.
+#: After a broken connection the outcome is unknown; the key makes a retry safe.
 KEY_HEADER = "Idempotency-Key"
-#: The service is asked again when it says so, unless it asks for more patience than this.
+#: Honor `Retry-After` up to this long.
 MAX_WAIT_S = 5.0
 
 _FIRST_WAIT_S = 0.1
@@ -31,7 +31,7 @@ _RUNNING = "idempotency-running"
 
 
 class Caller:
-    """One service, and how often and how long it is asked."""
+    """One service, with the timeout and retries for calling it."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class Caller:
         if retries < 0:
             raise SettingsError(f"retries is {retries}: it must be at least 0.")
         headers = {} if api_key is None else {"Authorization": f"Bearer {api_key}"}
-        # Proxies and certificates of the environment are the caller's business: nothing is read from there.
+        # Proxies and certificates are for the caller to set: nothing is read from the environment.
         self._http = httpx.AsyncClient(
             base_url=url, headers=headers, timeout=timeout_s, transport=transport, trust_env=False
         )
@@ -58,31 +58,31 @@ class Caller:
         self._closed = False
 
     def check_open(self) -> None:
-        """Refuse to go on after the end."""
+        """Raise `ClosedError` once closed."""
         if self._closed:
             raise ClosedError("This client is closed: use it inside `async with Client(…)`.")
 
     async def close(self) -> None:
-        """Let go; twice is the same as once."""
+        """Close the connections. Safe to call twice."""
         self._closed = True
         await self._http.aclose()
 
     async def ask(self, verb: Verb[..., Any], fields: Json) -> Any:
-        """The answer to a verb. A change is made once, however often it must be sent."""
+        """The response to a verb. A change takes effect once, however often it is sent."""
         key = uuid4().hex if verb.changes else None
         params, body = (fields, None) if verb.in_query else (None, fields)
         call = _Call(verb.http_method, verb.path, params=params, body=body, key=key)
         return await self._answered(call, verb.answer)
 
     async def upload(self, path: str, params: Json, content: Content, out: type[Out]) -> Out:
-        """Send something large; what is there already is left as it is, so it may be sent twice."""
+        """Send a large body. Importing is idempotent, so it can be retried."""
         return await self._answered(_Call("POST", path, params=params, content=content), out)
 
     @asynccontextmanager
     async def stream(
         self, method: str, path: str, *, params: Json | None = None, body: Json | None = None
     ) -> AsyncGenerator[httpx.Response]:
-        """An answer that is read while it comes in; it is asked for once."""
+        """A response that is read as it arrives. Not retried."""
         self.check_open()
         answer: httpx.Response | None = None
         try:
@@ -106,7 +106,7 @@ class Caller:
             try:
                 answer = await self._http.send(call.built(self._http))
             except httpx.ReadTimeout as error:
-                # It may well be at work on it still: asking again would only add to that.
+                # The service may still be working on it: a retry would only add load.
                 raise self._away(error) from error
             except httpx.TransportError as error:
                 if not left:
@@ -138,7 +138,7 @@ class Caller:
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """What is sent, each time anew."""
+    """A request, rebuilt for each attempt."""
 
     method: str
     path: str
@@ -163,7 +163,7 @@ class _Call:
 
 
 def _asked_to_wait(answer: httpx.Response) -> float | None:
-    """How long to wait before the same is sent again; None where that would not help."""
+    """How long to wait before a retry; None where a retry would not help."""
     if answer.status_code not in _LATER and code_of(answer) != _RUNNING:
         return None
     said = answer.headers.get("retry-after", "")

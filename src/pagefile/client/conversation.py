@@ -36,7 +36,7 @@ from pagefile.wire.chat import ChatDone, ChatEvent
 
 
 class ClientConversation(Remote):
-    """A cheap handle: making one sends nothing. Arguments are checked here, in the words of `Memory`."""
+    """A cheap handle: creating one sends nothing. Arguments are checked here, with the error messages of `Memory`."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class ClientConversation(Remote):
     ) -> None:
         super().__init__(caller)
         self._scope = scope
-        # Unnamed it stays unnamed: with a key, the service knows whose it is.
+        # Left out when not given: the service then takes it from the key.
         self._tenant = tenant
         self._agent = None if agent is None else checked_id(agent, "agent")
         self._labels = asdict(labels)
@@ -65,7 +65,7 @@ class ClientConversation(Remote):
 
     @property
     def scope(self) -> Scope:
-        """Whose memory this is, as far as it was named here: a key may stand for another tenant and for a user."""
+        """Whose memory this is, as far as it was named here: the service takes a missing tenant or user from the key."""
         return self._scope
 
     # -- turns in -------------------------------------------------------------------------------------------------
@@ -213,7 +213,7 @@ class ClientConversation(Remote):
         given = {"call_id": checked_id(call_id, "call id"), "changes": checked_json(changes, "changes")}
         return (await self._asked(verbs.REPLAY, given)).record()
 
-    # -- the service's own ----------------------------------------------------------------------------------------
+    # -- only in the service ---------------------------------------------------------------------------------------
 
     async def stream_chat(
         self,
@@ -224,10 +224,10 @@ class ClientConversation(Remote):
         window_tokens: int | None = None,
         steps: Iterable[StepLike] = (),
     ) -> AsyncGenerator[ChatEvent]:
-        """Have the service's model answer a message: events as they happen, words among them, `ChatDone` at the end.
+        """Have the service's model answer a message: events as they happen, including words of the answer, and `ChatDone` at the end.
 
-        What breaks on the way is raised; the turn is aborted then, as it is when this is left early (`aclosing()` does so at
-        once).
+        Failures are raised. The turn is then aborted, as it is when the caller stops early (wrap it in `aclosing()` to abort
+        immediately).
         """
         body = {
             **self._known(),

@@ -1,4 +1,4 @@
-"""From a problem document back to the error that the service raised."""
+"""From a problem document back to the error the service raised."""
 
 from http import HTTPStatus
 from typing import Protocol
@@ -15,7 +15,7 @@ from pagefile.errors import (
 )
 from pagefile.wire.problem import Problem
 
-#: What a code means that belongs to no error class: the request was refused for what it says, or went to the wrong place.
+#: Codes without an error class: the request was refused for its content, or was sent to the wrong place.
 _OTHER: dict[str, type[PagefileError]] = {
     "validation": InvalidTurnError,
     "invalid-json": InvalidTurnError,
@@ -24,14 +24,14 @@ _OTHER: dict[str, type[PagefileError]] = {
     "body-too-large": InvalidTurnError,
     "route-not-found": NotFoundError,
     "misdirected": SettingsError,
-    # The service is starting or stopping: for whoever calls, it is away for a moment.
+    # The service is starting or stopping: to its caller, it is temporarily unavailable.
     ClosedError.code: StoreUnavailableError,
 }
 _AWAY = frozenset({HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT})
 
 
 class Answered(Protocol):
-    """What came back."""
+    """A response."""
 
     @property
     def status_code(self) -> int: ...
@@ -40,7 +40,7 @@ class Answered(Protocol):
 
 
 def error_of(answer: Answered) -> PagefileError:
-    """The error an answer stands for; one that is no problem document came from somebody in between."""
+    """The error for a response; one that is not a problem document came from a proxy in between."""
     try:
         problem = Problem.model_validate_json(answer.content)
     except ValidationError:
@@ -52,7 +52,7 @@ def error_of(answer: Answered) -> PagefileError:
 
 
 def error_in(document: bytes) -> PagefileError:
-    """The error that a problem document stands for."""
+    """The error for a problem document."""
     try:
         return _raised(Problem.model_validate_json(document))
     except ValidationError:
@@ -62,7 +62,7 @@ def error_in(document: bytes) -> PagefileError:
 
 
 def code_of(answer: Answered) -> str | None:
-    """The code of a problem, None when the answer is none."""
+    """The code of a problem; None if the response is not one."""
     try:
         return Problem.model_validate_json(answer.content).code
     except ValidationError:
@@ -74,7 +74,7 @@ def _raised(problem: Problem) -> PagefileError:
 
 
 def _classes() -> dict[str, type[PagefileError]]:
-    # A class inside the service may have no code of its own: then it is its parent's.
+    # A subclass inside the service may have no code of its own; its parent's then applies.
     return {known.code: known for known in _family(PagefileError) if "code" in vars(known)} | _OTHER
 
 

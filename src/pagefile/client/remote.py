@@ -1,4 +1,4 @@
-"""`Client`: a memory that a service keeps."""
+"""`Client`: a memory hosted by a service."""
 
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
@@ -32,10 +32,10 @@ _CHUNK_BYTES = 1_000_000
 
 
 class Client(Remote):
-    """A memory that a service keeps, with the verbs and the records of `Memory`.
+    """A memory hosted by a service, with the verbs and records of `Memory`.
 
-    Use it as `async with Client("http://127.0.0.1:8780") as memory`. What breaks is raised as the same errors; a service that
-    cannot be reached is a `StoreUnavailableError`.
+    Use it as `async with Client("http://127.0.0.1:8780") as memory`. Failures raise the same errors as `Memory`; a service that
+    cannot be reached raises `StoreUnavailableError`.
     """
 
     def __init__(
@@ -50,11 +50,11 @@ class Client(Remote):
         """Opens nothing yet.
 
         Args:
-            api_key: as `pagefile keys` made it.
-            timeout_s: how long the service may take to connect, and then to go on.
-            retries: how often something is sent again when the connection broke or the service asks for patience. Every change is
-                made once all the same.
-            transport: how requests travel, for proxies, certificates of your own and tests.
+            api_key: as created by `pagefile keys`.
+            timeout_s: how long to wait for a connection, and then for each part of a response.
+            retries: how often to retry when the connection breaks or the service asks to wait. Every change still takes effect
+                only once.
+            transport: the httpx transport, for proxies, custom certificates and tests.
         """
         super().__init__(Caller(url, api_key, timeout_s=timeout_s, retries=retries, transport=transport))
 
@@ -68,7 +68,7 @@ class Client(Remote):
         await self.close()
 
     async def close(self) -> None:
-        """Let go of the connections; twice is the same as once."""
+        """Close the connections. Safe to call twice."""
         await self._caller.close()
 
     def conversation(
@@ -139,7 +139,7 @@ class Client(Remote):
     search_tool_history = remote(verbs.SEARCH)
     purge = remote(verbs.PURGE)
 
-    # -- the whole ------------------------------------------------------------------------------------------------
+    # -- the whole memory -----------------------------------------------------------------------------------------
 
     forget = remote(verbs.FORGET)
 
@@ -190,7 +190,7 @@ class Client(Remote):
 
 @asynccontextmanager
 async def _written_whole(target: Path) -> AsyncGenerator[anyio.AsyncFile[str]]:
-    """A file beside the target that takes its place when all of it is there: a broken export leaves no half file."""
+    """A temporary file beside the target, moved into place when complete: a broken export leaves no partial file."""
     partial = target.with_name(target.name + ".partial")
     try:
         async with await anyio.open_file(partial, "w", encoding="utf-8", newline="\n") as file:
@@ -204,13 +204,13 @@ async def _written_whole(target: Path) -> AsyncGenerator[anyio.AsyncFile[str]]:
 
 
 def _whose(user_id: str, tenant: str | None) -> dict[str, object]:
-    """What is not named is not sent: with a key, the service knows whose it is."""
+    """Leaves out what is not named: the service then takes it from the key."""
     named = {"tenant": None if tenant is None else checked_id(tenant, "tenant")}
     return {"user_id": checked_id(user_id, "user_id"), **said(named)}
 
 
 def _kind(line: str) -> str:
-    """What a line of an export is."""
+    """The kind of an export's line."""
     try:
         return str(json.loads(line)["type"])
     except (LookupError, TypeError, ValueError, RecursionError) as error:

@@ -1,4 +1,4 @@
-"""Server-sent events back into what they say."""
+"""Parses server-sent events."""
 
 from collections.abc import AsyncGenerator, AsyncIterator
 from typing import get_args
@@ -14,7 +14,7 @@ _PROBLEM = "error"
 
 
 async def lines_in(chunks: AsyncIterator[bytes]) -> AsyncGenerator[str]:
-    """The lines of an answer. Only `\\n` ends one: a text may hold other characters that Python takes for the end of a line."""
+    """The lines of a response. Only `\\n` ends one: texts may hold other characters that Python treats as line breaks."""
     rest: list[bytes] = []
     async for chunk in chunks:
         *whole, last = chunk.split(b"\n")
@@ -27,7 +27,7 @@ async def lines_in(chunks: AsyncIterator[bytes]) -> AsyncGenerator[str]:
 
 
 async def events_in(lines: AsyncIterator[str]) -> AsyncGenerator[ChatEvent]:
-    """The events of a stream. A problem in it is raised; kinds that a newer service may send are passed over."""
+    """The events of a stream. A problem is raised; unknown kinds, which a newer service may send, are skipped."""
     name = ""
     data: list[str] = []
     async for line in lines:

@@ -1,4 +1,4 @@
-"""A verb of the table as the client has it: its arguments are checked in the words of `Memory`, sent, and the answer is read."""
+"""Client methods derived from the table of verbs: check the arguments as `Memory` does, send them, parse the response."""
 
 import json
 import sys
@@ -41,27 +41,27 @@ P = ParamSpec("P")
 R = TypeVar("R")
 Check = Callable[[Any], object]
 
-#: How long texts may be is for the service to say.
+#: The service enforces length limits.
 _ANY = sys.maxsize
 
 
 class Remote:
-    """Something of a service: a memory or a conversation."""
+    """A memory or a conversation hosted by a service."""
 
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
 
     def _known(self) -> Mapping[str, object]:
-        """What this handle knows by itself, by the fields of requests."""
+        """The request fields this handle supplies itself."""
         return {}
 
     async def _asked(self, verb: Verb[..., Any], given: Mapping[str, object]) -> Any:
-        """The answer to a request of these fields, with what this handle knows."""
+        """The response to a request with these fields and this handle's own."""
         known = {name: value for name, value in self._known().items() if name in verb.request.model_fields}
         return await self._caller.ask(verb, {**known, **given})
 
     async def _all(self, verb: Verb[..., Any], given: Mapping[str, object]) -> list[Any]:
-        """Everything there is, slice by slice."""
+        """All items, page by page."""
         found: list[Any] = []
         after: Mapping[str, object] = {}
         while True:
@@ -73,13 +73,13 @@ class Remote:
 
 
 def remote(verb: Verb[P, R], **checks: Check) -> Callable[Concatenate[Any, P], Coroutine[Any, Any, R]]:
-    """The verb, answered by a service. `checks` are for parameters that mean something else here than in other verbs."""
+    """A method that sends the verb to a service. `checks` is for parameters that differ from those of the same name in other verbs."""
     looked_at = {name: checks.get(name, CHECKS.get(name)) for name in verb.fields}
     needed = {name for name, one in verb.signature.parameters.items() if one.default is Parameter.empty}
     as_list = get_origin(get_annotations(verb.method, eval_str=True)["return"]) is list
 
     def sent(given: Mapping[str, object]) -> dict[str, object]:
-        """What is None is left out, for the service to fill in, unless it had to be said."""
+        """Leaves out None, for the service to fill in, unless the parameter is required."""
         return {
             verb.fields[name]: value if (check := looked_at[name]) is None else check(value)
             for name, value in given.items()
@@ -89,7 +89,7 @@ def remote(verb: Verb[P, R], **checks: Check) -> Callable[Concatenate[Any, P], C
     @wraps(verb.method)
     async def call(self: Remote, *args: P.args, **kwargs: P.kwargs) -> R:
         given = verb.signature.bind(self, *args, **kwargs).arguments
-        answer = await self._asked(verb, sent(given))  # pyright: ignore[reportPrivateUsage] - a method, made here
+        answer = await self._asked(verb, sent(given))  # pyright: ignore[reportPrivateUsage] - this becomes a method of it
         returned = verb.returned(answer)
         return cast("R", list(cast("Sequence[Any]", returned))) if as_list else returned
 
@@ -97,22 +97,22 @@ def remote(verb: Verb[P, R], **checks: Check) -> Callable[Concatenate[Any, P], C
 
 
 def said(given: Mapping[str, object]) -> dict[str, object]:
-    """What was said of it: what is None is left to the service."""
+    """The fields that were given; None is left to the service."""
     return {name: value for name, value in given.items() if value is not None}
 
 
 def as_it_is(value: object) -> object:
-    """Checked by the service."""
+    """Left to the service to check."""
     return value
 
 
 def is_text(name: str) -> Check:
-    """A text that a database can hold."""
+    """A text that a database can store."""
     return lambda value: checked_text(value, name)
 
 
 def is_id(name: str) -> Check:
-    """An id."""
+    """A valid id."""
     return lambda value: checked_id(value, name)
 
 
@@ -122,18 +122,18 @@ def is_message(name: str) -> Check:
 
 
 def from_number(least: int, name: str) -> Check:
-    """A whole number that is large enough."""
+    """A whole number of at least this minimum."""
     return lambda value: at_least(least, value, name)
 
 
 def messages_of(messages: Iterable[object]) -> list[JsonValue]:
-    """Messages as the library would store them: what a tool returned is mended, and the caller's own words are checked."""
+    """Messages as the library would store them: tool results are repaired, the caller's own text is checked."""
     given = [results_cleaned(plain_json(message, number)) for number, message in enumerate(listed(messages))]
     return [checked_json(message, f"messages[{number}]") for number, message in enumerate(given)]
 
 
 def steps_of(steps: Iterable[StepLike]) -> list[dict[str, object]]:
-    """Steps as they are sent; a call that has no id gets one from the service."""
+    """Steps as they are sent; a call without an id gets one from the service."""
     given = list(steps)
     return [
         {"tool": step.tool, "input": step.input, "result": step.result, **_own_id(one)}
@@ -169,7 +169,7 @@ def _seconds(value: timedelta) -> float:
     return value.total_seconds()
 
 
-#: What is done with a parameter of this name before it is sent.
+#: How to check a parameter of this name before it is sent.
 CHECKS: Mapping[str, Check] = {
     "user": is_message("user"),
     "assistant": is_message("assistant"),

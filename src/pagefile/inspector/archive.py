@@ -1,6 +1,6 @@
-"""Archived tool results: listed, searched, read part by part or passage by passage, pinned.
+"""Archived tool results: listed, searched, read by slice or by passage, pinned.
 
-Looking at a page here is no page fault: it is not counted as a load, because loads say what the model needed.
+Viewing a page here is not a page fault and does not count as a load: loads record what the model needed.
 """
 
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ from pagefile.inspector.reader import Reader
 from pagefile.records import Page, PageHit
 
 PER_PAGE = 40
-#: Characters of a page that are shown at once, and those of one that is opened in place.
+#: Characters of an archived page shown at once: on its own view, and expanded in place.
 SLICE, IN_PLACE = 6_000, 12_000
 _HITS = 20
 _EXCERPT_TOKENS = 1_500
@@ -38,7 +38,7 @@ _EXCERPT_TOKENS = 1_500
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """A slice of the archive, or what a search found in it."""
+    """A slice of the archive, or the results of a search in it."""
 
     pages: tuple[Page, ...]
     next: str | None
@@ -48,7 +48,7 @@ class Archive:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A page and a part of its text; None when that was purged."""
+    """A page and part of its text; None if the text was purged."""
 
     page: Page
     text: str | None
@@ -77,7 +77,7 @@ async def _found(memory: Memory, asked: Asked, search: str) -> list[PageHit]:
 
 
 async def gather_page(memory: Memory, asked: Asked) -> Opened:
-    """One page, by part or by passage."""
+    """One page, by slice or by passage."""
     uuid = asked.text("uuid")
     if uuid is None:
         raise InvalidTurnError("Which page? Give its uuid, as it stands in the placeholder.")
@@ -100,7 +100,7 @@ async def opened(
     offset: int = 0,
     limit: int = IN_PLACE,
 ) -> Opened:
-    """A page with a part of its text. Nothing is counted."""
+    """A page with part of its text. Does not count as a load."""
     page = await _page(memory, asked, uuid)
     start = 0 if query is not None else min(offset, page.length)
     most = limit if query is None else _EXCERPT_TOKENS
@@ -119,7 +119,7 @@ async def _page(memory: Memory, asked: Asked, uuid: str) -> Page:
 
 
 async def pin(memory: Memory, asked: Asked) -> str:
-    """Pin or unpin a page; returns where to go on."""
+    """Pin or unpin a page; returns the URL to continue at."""
     uuid, pinned = asked.text("uuid") or "", asked.choice("pinned", "yes", "no") == "yes"
     page = await _page(memory, asked, uuid)
     if page.scope.conversation is None:
@@ -211,7 +211,7 @@ def _row(page: Page, reader: Reader) -> Element:
 
 
 def place_of(page: Page, reader: Reader, **more: object) -> str:
-    """Where a page can be read."""
+    """The URL of a page."""
     return reader.asked.to(
         places.PAGE, uuid=page.uuid, conversation_id=page.scope.conversation, user_id=page.scope.user, **more
     )
@@ -290,7 +290,7 @@ def show_page(data: Opened, reader: Reader) -> View:
 
 
 def done(reader: Reader) -> Content:
-    """What was just done, when the page was reached by doing something."""
+    """A confirmation of the action that led here, if there was one."""
     known = (
         "pinned",
         "unpinned",

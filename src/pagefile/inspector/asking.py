@@ -1,4 +1,4 @@
-"""What a page is asked for: whose memory, and the rest of the query string."""
+"""Requests to the inspector: whose memory, and the rest of the query string."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,21 +13,21 @@ _NOTHING: Mapping[str, str] = {}
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A request to the inspector. The three names were held against the caller's key before they came here."""
+    """A request to the inspector. The three ids were checked against the caller's key beforehand."""
 
     tenant: str | None = None
     user_id: str | None = None
     conversation_id: str | None = None
     values: Mapping[str, str] = field(default_factory=lambda: _NOTHING)
-    #: Names that the caller's key has settled: there is nothing to choose.
+    #: Ids fixed by the caller's key, which the reader cannot choose.
     bound: frozenset[str] = frozenset()
 
     def text(self, name: str) -> str | None:
-        """A value without the blanks around it, None when it is empty."""
+        """A value with surrounding whitespace removed; None if it is empty."""
         return checked_text(self.values.get(name, ""), name).strip() or None
 
     def whole(self, name: str, default: int, *, least: int = 0, most: int = 10_000_000) -> int:
-        """A whole number within its bounds."""
+        """A whole number, clamped to its bounds."""
         given = self.text(name)
         if given is None:
             return default
@@ -36,12 +36,12 @@ class Asked:
         return max(least, min(most, int(given)))
 
     def choice(self, name: str, *known: str) -> str:
-        """One of the words that are known, the first unless another is given."""
+        """One of the known words; the first unless another is given."""
         given = self.text(name)
         return given if given in known else known[0]
 
     def flag(self, name: str) -> bool:
-        """Whether a box is ticked."""
+        """Whether a checkbox is ticked."""
         return self.text(name) is not None
 
     def to(self, path: str, **values: object) -> str:
@@ -51,17 +51,17 @@ class Asked:
         return f"{path}?{urlencode(given)}" if given else path
 
     def here(self, path: str, **values: object) -> str:
-        """A link about the same user and conversation."""
+        """A link for the same user and conversation."""
         return self.to(path, **{"user_id": self.user_id, "conversation_id": self.conversation_id, **values})
 
 
 def chat_of(memory: Memory, asked: Asked) -> Conversation:
-    """The handle on the conversation that is asked for."""
+    """A handle on the requested conversation."""
     if asked.conversation_id is None:
         raise InvalidTurnError("Which conversation? Choose one from the list.")
     return memory.conversation(asked.conversation_id, user_id=asked.user_id, tenant=asked.tenant)
 
 
 async def head_of(memory: Memory, asked: Asked) -> Head:
-    """The state of the conversation that is asked for."""
+    """The state of the requested conversation."""
     return await chat_of(memory, asked).head()

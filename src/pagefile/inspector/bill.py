@@ -37,7 +37,7 @@ _VERDICTS_SHOWN = 400
 
 @dataclass(frozen=True, slots=True)
 class Calls:
-    """The windows of a conversation, oldest first, each with what it would have cost without Pagefile."""
+    """The windows of a conversation, oldest first, each with its cost without Pagefile."""
 
     conversation: str
     costs: tuple[Cost, ...]
@@ -62,7 +62,7 @@ async def gather_call(memory: Memory, asked: Asked) -> Explanation:
 
 
 async def called(memory: Memory, asked: Asked) -> tuple[Call, Conversation]:
-    """The call that is asked for; another user's is not there for who may see one user only."""
+    """The requested call; a key bound to one user cannot see another user's."""
     call_id = asked.text("call_id")
     if call_id is None:
         raise InvalidTurnError("Which call? Choose one from the calls of a conversation.")
@@ -75,7 +75,7 @@ async def called(memory: Memory, asked: Asked) -> tuple[Call, Conversation]:
 
 
 def about(call: Call, asked: Asked) -> Asked:
-    """The same request, told whose call it turned out to be: for tabs and links."""
+    """The same request with the call's own scope, for tabs and links."""
     return Asked(call.scope.tenant, call.scope.user, call.scope.conversation, asked.values, asked.bound)
 
 
@@ -259,7 +259,7 @@ def bill_bar(receipt: Receipt, blocks: tuple[BlockBill, ...], tokens: int, reade
 
 
 def bill_table(receipt: Receipt, blocks: tuple[BlockBill, ...], reader: Reader) -> Element:
-    """The same as numbers."""
+    """The bill as a table."""
     say, number = reader.say, reader.number
 
     def row(name: str, tokens: int, kept: Content, dropped: Content) -> Element:

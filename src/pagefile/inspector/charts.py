@@ -1,4 +1,4 @@
-"""Pictures of numbers, as SVG in the page: no script draws them, and no style stands in them."""
+"""Charts as inline SVG, drawn without a script and without inline styles."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 8, 12, 28
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A piece of a stacked bar."""
+    """A segment of a stacked bar."""
 
     name: str
     value: int
@@ -19,14 +19,14 @@ class Part:
 
 
 def stacked(parts: Sequence[Part], whole: int, label: str) -> Element:
-    """Parts of a whole side by side; what is left of it stays empty."""
+    """Parts of a whole side by side; the remainder stays empty."""
     total = max(whole, sum(max(0, part.value) for part in parts), 1)
     at = 0.0
     pieces: list[Content] = []
     for part in parts:
         width = max(0, part.value) * 1000 / total
         if width > 0:
-            # A seam of the background keeps neighbours apart for those who see no colours.
+            # A gap separates neighbours for readers who cannot tell the colours apart.
             shown = max(width - 1.5, 0.8)
             title = el("title", part.label)
             pieces.append(
@@ -56,7 +56,7 @@ def stacked(parts: Sequence[Part], whole: int, label: str) -> Element:
 
 
 def level(value: float, most: float, label: str) -> Element:
-    """How much of something."""
+    """A level gauge."""
     share = min(1.0, value / most) if most else 0.0
     filled = el(
         "rect", x=0, y=0, width=f"{share * 100:.1f}", height=6, class_="full" if share >= 0.75 else "fill"
@@ -83,7 +83,7 @@ class Point:
 
 
 def costs(points: Sequence[Point], budget: int, label: str) -> Element:
-    """What each call cost as a column, and what it would have cost as a line."""
+    """Each call's cost as a column, and its cost without Pagefile as a line."""
     most = max([budget, *(point.tokens for point in points), *(point.without or 0 for point in points)])
     top = _nice(most)
     step = (_WIDTH - _LEFT - _RIGHT) / max(len(points), 1)
@@ -157,7 +157,7 @@ def costs(points: Sequence[Point], budget: int, label: str) -> Element:
 
 
 def short(value: int) -> str:
-    """A number for an axis."""
+    """A number abbreviated for an axis."""
     if value >= 1_000_000:
         return f"{value / 1_000_000:g}M"
     return f"{value / 1000:g}k" if value >= 1000 else str(value)
@@ -168,7 +168,7 @@ def _line(x1: float, y1: float, x2: float, y2: float, kind: str) -> Element:
 
 
 def _nice(most: int) -> int:
-    """The next round number that divides by four."""
+    """The next round number divisible by four."""
     unit = 4
     while unit * 10 < most:
         unit *= 10

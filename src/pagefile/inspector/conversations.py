@@ -1,4 +1,4 @@
-"""The list of conversations: searched, sorted, slice by slice."""
+"""The list of conversations: searchable, sortable, paginated."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from pagefile.inspector.pieces import Row, conversations_table, rows_of
 from pagefile.inspector.reader import Reader
 from pagefile.records import Head
 
-#: Conversations on one page, and how many are looked at for a search or another order.
+#: Conversations per page, and how many are scanned for a search or another order.
 PER_PAGE = 25
 LOOKED_AT = 2_000
 
@@ -27,21 +27,21 @@ _ORDERS: dict[str, Callable[[Head], Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Conversations:
-    """One slice of the list."""
+    """One page of the list."""
 
     rows: tuple[Row, ...]
-    #: How many fit the search, and the slice that is shown, from 1.
+    #: How many match the search, and the page shown, counted from 1.
     found: int
     page: int
     pages: int
     search: str | None
     order: str
-    #: Older conversations were not looked at; the list goes on behind this one.
+    #: Set when older conversations were not scanned; the list continues after this one.
     older: str | None
 
 
 async def gather(memory: Memory, asked: Asked) -> Conversations:
-    """The conversations that fit."""
+    """The conversations that match."""
     listing = await memory.conversations(
         user_id=asked.user_id, tenant=asked.tenant, limit=LOOKED_AT, after=asked.text("after")
     )
@@ -121,7 +121,7 @@ def _search(data: Conversations, reader: Reader) -> Element:
 
 
 def pager(page: int, pages: int, query: dict[str, str], reader: Reader) -> Element | None:
-    """To the slices before and behind."""
+    """Links to the previous and next page."""
     if pages < 2:
         return None
     say = reader.say

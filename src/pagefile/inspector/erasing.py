@@ -1,4 +1,4 @@
-"""Erase a conversation or a user through every tier, and show the receipt."""
+"""Erases a conversation or a user from every tier, and shows the receipt."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from pagefile.inspector.markup import Content, Element, el
 from pagefile.inspector.reader import Reader
 from pagefile.records import DEFAULT_TENANT, ErasureReceipt, Head, Listing, Scope
 
-#: Conversations of a user that are counted.
+#: How many of a user's conversations are counted.
 _COUNTED = 1000
 
 
@@ -26,7 +26,7 @@ class Erasing:
 
 
 async def gather(memory: Memory, asked: Asked) -> Erasing:
-    """What a name stands for."""
+    """What the named scope contains."""
     scope = _named(asked)
     if scope is None:
         return Erasing(None, 0, more=False, turns=0)
@@ -52,7 +52,7 @@ def _named(asked: Asked) -> Scope | None:
 
 
 async def erase(memory: Memory, asked: Asked) -> ErasureReceipt:
-    """Erase what is named, if its name was typed once more."""
+    """Erase the named scope, if its name was typed as confirmation."""
     scope = _named(asked)
     if scope is None:
         raise InvalidTurnError("Nothing is erased: name a conversation or a user.")
@@ -69,7 +69,7 @@ async def erase(memory: Memory, asked: Asked) -> ErasureReceipt:
 
 
 def show(data: Erasing, reader: Reader) -> View:
-    """Asks once more."""
+    """The confirmation page."""
     say, asked = reader.say, reader.asked
     if data.scope is None:
         return View(say("erase.title"), [_choose(reader)], lead=say("erase.lead"))
@@ -103,7 +103,7 @@ def show(data: Erasing, reader: Reader) -> View:
 
 
 def _alone(reader: Reader) -> tuple[Element, Element]:
-    """Less than the conversation: one turn, or one page."""
+    """When only one turn or one page of the conversation is to be erased."""
     say = reader.say
     return (
         field_of(say("erase.turn"), "turn_id", autocomplete="off"),
@@ -124,7 +124,7 @@ def _choose(reader: Reader) -> Element:
 
 
 def show_receipt(receipt: ErasureReceipt, reader: Reader) -> View:
-    """What went."""
+    """What was erased."""
     say, number = reader.say, reader.number
     head: list[Content] = [th(say("receipt.table")), th(say("receipt.rows"), number=True)]
     rows: list[Content] = [

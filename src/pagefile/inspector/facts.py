@@ -1,4 +1,4 @@
-"""What is held about a user: added, edited, retracted, undone, with its history and where it comes from."""
+"""Facts about a user: add, edit, retract, undo, with their history and origin."""
 
 from dataclasses import dataclass
 
@@ -19,7 +19,7 @@ _CHANGES_SHOWN = 50
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is held, and how it came to be."""
+    """A user's facts and how they came to be."""
 
     user_id: str | None
     users: tuple[str, ...]
@@ -31,7 +31,7 @@ class Facts:
 
 
 async def gather(memory: Memory, asked: Asked) -> Facts:
-    """The facts of a user; without one, who there is."""
+    """The facts of a user; without one, the known users."""
     users, history, search = await known_users(memory, asked), asked.flag("history"), asked.text("q")
     if asked.user_id is None:
         return Facts(None, users, (), (), history, search)
@@ -53,7 +53,7 @@ async def gather(memory: Memory, asked: Asked) -> Facts:
 
 
 async def change(memory: Memory, asked: Asked) -> str:
-    """Add, edit, retract or undo; returns where to go on."""
+    """Add, edit, retract or undo; returns the URL to continue at."""
     if asked.user_id is None:
         raise InvalidTurnError("Whose fact? Name the user.")
     match asked.choice("what", "add", "edit", "retract", "undo"):
@@ -83,7 +83,7 @@ async def _add(memory: Memory, asked: Asked, user_id: str) -> str:
 
 
 async def _edit(memory: Memory, asked: Asked, user_id: str) -> str:
-    """Another text in its place: what has an attribute is superseded by it, anything else is retracted behind it."""
+    """Replace a fact's text: with an attribute the new fact supersedes it, otherwise the old one is retracted afterwards."""
     fact_id = asked.text("fact_id")
     old = next((fact for fact in await memory.facts(user_id, asked.tenant) if fact.id == fact_id), None)
     if old is None:

@@ -1,4 +1,4 @@
-"""The demo, filled in while the service runs: one at a time, and everybody sees how far it is."""
+"""Fills in the demo while the service runs: one run at a time, with its progress visible to every reader."""
 
 import logging
 from collections.abc import AsyncGenerator
@@ -16,14 +16,14 @@ logger = logging.getLogger("pagefile")
 
 
 class Filling:
-    """Fills the demo in when it is asked to."""
+    """Fills in the demo on request."""
 
     def __init__(self, tasks: TaskGroup) -> None:
         self._tasks = tasks
         self.state = DemoState()
 
     def start(self, settings: Settings) -> None:
-        """Begin, unless it is being done already."""
+        """Start, unless it is already running."""
         if self.state.running:
             raise ConflictError("The demo is being filled in already: look again in a moment.")
         self.state = DemoState(running=True)
@@ -44,7 +44,7 @@ class Filling:
 
 @asynccontextmanager
 async def filling() -> AsyncGenerator[Filling]:
-    """For as long as the service runs; what is not finished then is finished by filling in again."""
+    """Runs for as long as the service does; an interrupted run is completed by starting another."""
     async with anyio.create_task_group() as tasks:
         try:
             yield Filling(tasks)

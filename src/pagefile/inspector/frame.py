@@ -1,4 +1,4 @@
-"""What stands around every page: the head, the navigation, the switches for language and theme, the way to the JSON."""
+"""The frame of every page: header, navigation, language and theme switches, the link to the JSON."""
 
 from dataclasses import dataclass, field
 
@@ -43,17 +43,17 @@ class View:
     body: Content
     #: One sentence under the title.
     lead: Content = None
-    #: The way here: (path with query, text).
+    #: Breadcrumbs: (path with query, text).
     crumbs: tuple[tuple[str, str], ...] = ()
-    #: Whether the page is better with the script.
+    #: Whether the page uses the script.
     script: bool = False
-    #: Whether the tabs of a conversation stand above it.
+    #: Whether the conversation's tabs are shown above it.
     tabs: bool = False
-    #: The query string of this page, for the JSON and the switches.
+    #: The query string of this page, for the JSON link and the switches.
     query: dict[str, str] = field(default_factory=dict[str, str])
-    #: Without navigation, for whoever is not let in yet.
+    #: Without navigation, for readers who are not signed in.
     bare: bool = False
-    #: Whether there is a JSON of it: a problem has none.
+    #: Whether the page has a JSON twin: a problem has none.
     twin: bool = True
 
 
@@ -113,7 +113,7 @@ def _link(text: str, place: str, current: bool, class_: str | None = None) -> El
 
 
 def _mark() -> Element:
-    """Three pages, the last of which is going out."""
+    """The logo: three pages, the last one fading."""
     return el(
         "svg",
         el("rect", x=2, y=3, width=5, height=18, rx=1.5),
@@ -184,11 +184,11 @@ def _footer(view: View, reader: Reader) -> Element:
     return el("footer", el("p", *[part for link in links for part in (link, " · ")][:-1]))
 
 
-# -- pieces that many pages use ----------------------------------------------------------------------------------------
+# -- components shared by pages ----------------------------------------------------------------------------------------
 
 
 def form(reader: Reader, place: str, *inside: Content, class_: str | None = None) -> Element:
-    """A form that changes something: it carries the proof that it is ours."""
+    """A form that changes something; it carries a CSRF token."""
     token = el("input", type="hidden", name="token", value=reader.token)
     return el("form", token, *inside, method="post", action=place, class_=class_)
 
@@ -226,7 +226,7 @@ def field_of(
 
 
 def choice_of(label: str, name: str, chosen: str, options: list[tuple[str, str]]) -> Element:
-    """A labelled choice."""
+    """A labelled select."""
     made = [el("option", text, value=value, selected=value == chosen) for value, text in options]
     return el("label", el("span", label), el("select", made, name=name), class_="field")
 
@@ -238,17 +238,17 @@ def card(*inside: Content, title: str | None = None, class_: str = "", **more: o
 
 
 def empty(title: str, *inside: Content) -> Element:
-    """Nothing is there, and what to do about it."""
+    """A placeholder for an empty list, with what to do about it."""
     return el("div", el("p", title, class_="big"), *inside, class_="empty")
 
 
 def notice(text: Content, kind: str = "note") -> Element:
-    """Something worth knowing, above what it is about."""
+    """A notice above what it is about."""
     return el("p", text, class_=f"notice {kind}", role="status" if kind != "bad" else "alert")
 
 
 def table(head: list[Content], rows: list[Content], *, caption: str, class_: str = "") -> Element:
-    """A table that scrolls by itself where the screen is narrow."""
+    """A table that scrolls horizontally on narrow screens."""
     made = el(
         "table",
         el("caption", caption, class_="unseen"),
@@ -260,7 +260,7 @@ def table(head: list[Content], rows: list[Content], *, caption: str, class_: str
 
 
 def th(text: Content, *, number: bool = False, **more: object) -> Element:
-    """The head of a column."""
+    """A column header."""
     return el("th", text, scope="col", class_="num" if number else None, **more)
 
 
@@ -268,20 +268,20 @@ _NUMBER = "#"
 
 
 def columns(reader: Reader, *keys: str) -> list[Content]:
-    """The heads of columns, by what they are called in `words.toml`."""
+    """Column headers, by their keys in `words.toml`."""
     return [th(reader.say(key.removeprefix(_NUMBER)), number=key.startswith(_NUMBER)) for key in keys]
 
 
 def numbers(*keys: str) -> list[str]:
-    """Columns whose digits line up."""
+    """Headers of numeric columns."""
     return [_NUMBER + key for key in keys]
 
 
 def num(text: Content) -> Element:
-    """A cell whose digits line up."""
+    """A numeric cell."""
     return el("td", text, class_="num")
 
 
 def figures(*pairs: tuple[str, Content]) -> Element:
-    """A few numbers that matter."""
+    """A few key figures."""
     return el("dl", [el("div", el("dt", label), el("dd", value)) for label, value in pairs], class_="figures")

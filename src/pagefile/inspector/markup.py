@@ -1,26 +1,26 @@
-"""Markup that cannot be broken out of: elements are built, not written, and every text and attribute is escaped on the way.
+"""Injection-safe markup: elements are built, not written, and every text and attribute is escaped.
 
-There is no way to put text into a page unescaped, so nothing that a user or a tool said can become markup.
+Text cannot be put into a page unescaped, so nothing that a user or a tool said can become markup.
 """
 
 import re
-from collections.abc import Sequence  # noqa: TC003 - the alias below is a text that type checkers read here
+from collections.abc import Sequence  # noqa: TC003 - the alias below is a string that type checkers resolve here
 from html import escape
 from typing import TypeAlias
 
-#: What may stand in an element: another one, text, a number, nothing, or several of these.
+#: What an element may contain: another one, text, a number, nothing, or a sequence of these.
 Content: TypeAlias = "Element | str | int | float | Sequence[Content] | None"
 
 _VOID = frozenset({"br", "hr", "img", "input", "link", "meta"})
-#: Characters that HTML does not allow, and those that turn the direction of what follows: shown, not obeyed.
+#: Characters HTML does not allow, and bidirectional controls: they are shown as escapes.
 _ODD = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u202a-\u202e\u2066-\u2069]")
-#: Where links and forms may lead: on this site, to a place on this page, or by a query string.
+#: Where links and forms may lead: a path on this site, a fragment, or a query string.
 _OUR_PLACE = re.compile(r"(?:/(?![/\\])|#|\?).*", re.DOTALL)
 _PLACES = frozenset({"href", "src", "action"})
 
 
 class Element:
-    """One element and what is in it; its text is its markup."""
+    """An element with its content; `str()` gives its markup."""
 
     __slots__ = ("markup",)
 
@@ -32,7 +32,7 @@ class Element:
 
 
 def el(name: str, /, *inside: Content, **attributes: object) -> Element:
-    """An element. An attribute that is None or False is left out, True stands alone; `class_`, `for_` and `data_x` are spelled so."""
+    """An element. None and False omit an attribute, True gives one without a value; write `class_`, `for_` and `data_x`."""
     told = "".join(_attribute(key, value) for key, value in attributes.items())
     if name in _VOID:
         return Element(f"<{name}{told}>")

@@ -1,4 +1,4 @@
-"""Measurements at a glance: what `/metrics` tells Prometheus, for people."""
+"""Metrics at a glance: what Prometheus reads from `/metrics`, for people."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,13 +14,13 @@ from pagefile.records import JsonObject
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """One series: a count, or how often and how much."""
+    """One series: a counter, or a histogram's count and sum."""
 
     name: str
     tells: str
     labels: str
     count: float
-    #: Of a histogram: the sum of what was observed, and an upper bound for half and for 95 of 100.
+    #: For a histogram: the sum of its observations, and upper bounds for its median and 95th percentile.
     total: float | None = None
     p50: float | None = None
     p95: float | None = None
@@ -28,19 +28,19 @@ class Measure:
 
 @dataclass(frozen=True, slots=True)
 class Metrics:
-    """Everything that was measured since the start, and what this runs on."""
+    """Everything measured since the start, and what the service runs on."""
 
     measures: tuple[Measure, ...]
     runs_on: JsonObject
 
 
 async def gather(memory: Memory, measures: Sequence[Measure], *, whole: bool) -> Metrics:
-    """`whole`: the caller may see what the service runs on, too."""
+    """`whole`: also include what the service runs on, if the caller may see it."""
     return Metrics(tuple(measures), await memory.describe() if whole else {})
 
 
 def quantile(buckets: Sequence[tuple[float, float]], share: float) -> float | None:
-    """The upper edge of the bucket in which a share of the observations is reached; buckets are (edge, how many up to it)."""
+    """The upper bound of the bucket that contains a quantile; buckets are (upper bound, cumulative count)."""
     most = buckets[-1][1] if buckets else 0
     return next((edge for edge, count in buckets if count >= share * most), None) if most else None
 
@@ -111,5 +111,5 @@ def _row(measure: Measure, reader: Reader) -> Element:
 
 
 def _tells(measure: Measure, reader: Reader) -> str:
-    """What Prometheus is told, or the same in the reader's language."""
+    """A metric's description, in the reader's language if there is a translation."""
     return reader.say(f"tells.{measure.name}") if f"tells.{measure.name}" in words() else measure.tells

@@ -1,4 +1,4 @@
-"""How records look on pages: conversations in a table, what was said, JSON, messages of a prompt."""
+"""How records look on pages: tables of conversations, spoken text, JSON, prompt messages."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -13,26 +13,26 @@ from pagefile.inspector.reader import Reader
 from pagefile.plain import plain
 from pagefile.records import Head, Page
 
-#: Characters of a message that are shown at once, and those that open below them.
+#: Characters of a message shown at once, and how many more can be expanded.
 _SHOWN, _MORE = 2_000, 60_000
-#: Archived results of a conversation that are counted for a list.
+#: How many of a conversation's archived results are counted for a list.
 _COUNTED = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A conversation in a list: its state, what it began with, and what its archive takes."""
+    """A conversation in a list: its state, its first words, and the size of its archive."""
 
     head: Head
     began_with: str
     pages: int
-    #: More pages than these were not counted.
+    #: Whether there are more pages than were counted.
     more_pages: bool
     stored_bytes: int
 
 
 async def rows_of(memory: Memory, heads: Sequence[Head]) -> tuple[Row, ...]:
-    """What a list tells about conversations."""
+    """The rows for a list of conversations."""
     return tuple([await _row(memory, head) for head in heads])
 
 
@@ -47,7 +47,7 @@ async def _row(memory: Memory, head: Head) -> Row:
 
 
 def conversations_table(rows: Sequence[Row], reader: Reader) -> Element:
-    """Conversations, a row each."""
+    """A table with one row per conversation."""
     say = reader.say
     head = columns(
         reader, "conv.conversation", *numbers("conv.turns", "conv.live", "conv.archived"), "conv.written"
@@ -82,7 +82,7 @@ def _conversation(row: Row, reader: Reader) -> Element:
 
 
 def said(text: str, reader: Reader) -> Content:
-    """What somebody said, line by line; a long text opens on demand."""
+    """Spoken text, line by line; long texts can be expanded."""
     if len(text) <= _SHOWN + 200:
         return el("div", text, class_="text")
     rest = text[_SHOWN : _SHOWN + _MORE]
@@ -104,7 +104,7 @@ def code(value: object) -> Element:
 
 
 def message(given: Mapping[str, object], reader: Reader) -> Element:
-    """A message of a prompt, as it was sent."""
+    """A prompt message as it was sent."""
     role = str(given.get("role", ""))
     content = given.get("content")
     calls = given.get("tool_calls")
@@ -120,12 +120,12 @@ def message(given: Mapping[str, object], reader: Reader) -> Element:
 
 
 def badge(text: str, kind: str = "") -> Element:
-    """A word about a state."""
+    """A label for a state."""
     return el("span", text, class_=f"badge {kind}".strip())
 
 
 def page_state(page: Page, reader: Reader) -> Content:
-    """已存档, pinned, or purged."""
+    """Archived, pinned, or purged."""
     if page.purged is not None:
         return badge(reader.say("page.purged"), "gone")
     pinned = [" ", badge(reader.say("page.pinned"), "pin")] if page.pinned else None
@@ -133,6 +133,6 @@ def page_state(page: Page, reader: Reader) -> Content:
 
 
 def fill_level(head: Head, window: int, reader: Reader) -> Element:
-    """How full a window is with what is live."""
+    """How full a window is with live turns."""
     label = reader.say("conv.fill", part=reader.percent(head.live_tokens / window))
     return level(head.live_tokens, window, label)

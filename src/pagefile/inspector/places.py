@@ -1,4 +1,4 @@
-"""Where each page of the inspector stands. Ids may hold anything, slashes too, so they travel in the query string."""
+"""The URLs of the inspector. Ids may contain anything, including slashes, so they go into the query string."""
 
 HOME = "/"
 BASE = "/inspector"
@@ -21,15 +21,15 @@ DEMO = f"{BASE}/demo"
 STYLE = f"{BASE}/inspector.css"
 SCRIPT = f"{BASE}/inspector.js"
 ICON = f"{BASE}/icon.svg"
-#: The chat's own stream: as `/v1/chat/stream`, but with the scripted model where there is no other.
+#: The chat's own stream: like `/v1/chat/stream`, but with the scripted model if no other is configured.
 STREAM = f"{BASE}/chat/stream"
 
 
 def is_inspector(path: str) -> bool:
-    """Whether a path is the inspector's."""
+    """Whether a path belongs to the inspector."""
     return path in {HOME, twin(HOME), BASE} or path.startswith(f"{BASE}/")
 
 
 def twin(path: str) -> str:
-    """The JSON of a page."""
+    """The path of a page's JSON twin."""
     return "/index.json" if path == HOME else f"{path}.json"

@@ -1,4 +1,4 @@
-"""Chat, tried out: the answer streams, and what leaves the window or comes back is said as it happens."""
+"""A chat to try out: the answer streams, and page-outs and page-ins are shown as they happen."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -20,17 +20,17 @@ _WINDOWS = ("1500", "4000", "16000")
 
 @dataclass(frozen=True, slots=True)
 class Playground:
-    """The end of a conversation, and who answers in it."""
+    """The end of a conversation, and which model answers in it."""
 
     conversation_id: str
     user_id: str | None
     turns: tuple[Turn, ...]
-    #: The model of the settings; None: the scripted one answers.
+    #: The configured model; None if the scripted one answers.
     model: str | None
 
 
 async def gather(memory: Memory, asked: Asked) -> Playground:
-    """The conversation so far; a new one unless it is named."""
+    """The conversation so far; a new one unless one is named."""
     name = asked.conversation_id or f"playground-{datetime.now(UTC):%Y%m%d-%H%M%S}"
     chat = memory.conversation(name, user_id=asked.user_id, tenant=asked.tenant)
     turns = await chat.turns(limit=_TURNS, newest=True) if asked.conversation_id else ()
@@ -38,7 +38,7 @@ async def gather(memory: Memory, asked: Asked) -> Playground:
 
 
 def show(data: Playground, reader: Reader) -> View:
-    """The page. Without a script the form posts and the answer stands there when the page comes back."""
+    """The page. Without JavaScript the form is posted, and the answer is on the page that comes back."""
     say = reader.say
     who = say("chat.model", name=data.model) if data.model else say("chat.scripted")
     turns: Content = [_turn(turn, reader) for turn in data.turns]

@@ -1,4 +1,4 @@
-"""Who looks at a page: their language and theme, and how numbers, sizes and times are told to them."""
+"""The reader of a page: their language and theme, and how numbers, sizes and times are formatted for them."""
 
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ def words() -> Mapping[str, Sequence[str]]:
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """Tells things to a person."""
+    """Formats texts, numbers and times for one reader."""
 
     asked: Asked
     now: datetime
@@ -34,9 +34,9 @@ class Reader:
     theme: Theme = "auto"
     #: The path of the page, for links to itself.
     path: str = "/"
-    #: Proves that a form comes from a page of ours.
+    #: The CSRF token for forms.
     token: str = ""
-    #: Whether somebody is signed in with a key.
+    #: Whether the reader is signed in with a key.
     signed_in: bool = False
 
     def say(self, key: str, **values: object) -> str:
@@ -45,26 +45,26 @@ class Reader:
         return text.format(**values) if values else text
 
     def number(self, value: float) -> str:
-        """A number with its thousands apart, and no more digits than anybody reads."""
+        """A number with thousands separators and few decimals."""
         if isinstance(value, int) or value.is_integer():
             return f"{int(value):,}"
         return f"{value:,.3f}" if abs(value) < 10 else f"{value:,.1f}"
 
     def signed(self, value: int) -> str:
-        """A difference."""
+        """A difference, with its sign."""
         return f"{value:+,}".replace("-", "−") if value else "±0"
 
     def percent(self, share: float) -> str:
-        """A share of a whole."""
+        """A ratio as a percentage."""
         return f"{share:.1%}" if 0 < share < 0.1 else f"{share:.0%}"
 
     def count(self, key: str, value: int) -> str:
-        """So many of something: `1 turn`, `2 turns`, `2 轮`."""
+        """A count with its noun: `1 turn`, `2 turns`, `2 轮`."""
         one = self.language == "en" and value == 1
         return self.say(f"{key}.one" if one else key, n=self.number(value))
 
     def size(self, size: int) -> str:
-        """Bytes for people."""
+        """A size in bytes, kB, MB or GB."""
         if size < 1000:
             return f"{size} B"
         for unit in ("kB", "MB", "GB"):
@@ -75,7 +75,7 @@ class Reader:
         return str(size)
 
     def ago(self, at: datetime) -> str:
-        """How long ago, in one word or two."""
+        """How long ago, briefly."""
         past = (self.now - at).total_seconds()
         if past < _MINUTE:
             return self.say("time.now" if past > -_MINUTE else "time.later")
@@ -91,7 +91,7 @@ class Reader:
         return f"{at.year}年{at.month}月{at.day}日" if self.language == "zh" else f"{at.day} {at:%b %Y}"
 
     def time(self, at: datetime, *, exact: bool = False) -> Element:
-        """A time for people, with the exact one for machines and for whoever points at it."""
+        """A readable time, with the exact one as an attribute and a tooltip."""
         at = at.astimezone(UTC)
         full = f"{self.day(at)} {at:%H:%M} UTC"
         shown = full if exact else self.ago(at)

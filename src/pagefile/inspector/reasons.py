@@ -1,10 +1,10 @@
-"""The engine's reasons in the reader's language. A reason that is not known here is told as the engine says it."""
+"""Translates the engine's reasons into the reader's language. An unknown reason is shown as it is."""
 
 import re
 
 from pagefile.inspector.reader import Reader
 
-#: How the engine words it, and the text that says the same to the reader.
+#: The engine's wording, and the key of its translation.
 _KNOWN: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"never cut"), "why.never_cut"),
     (re.compile(r"fits"), "why.fits"),
@@ -25,7 +25,7 @@ _KNOWN: tuple[tuple[re.Pattern[str], str], ...] = (
 
 
 def reason(text: str, reader: Reader) -> str:
-    """The same in the reader's language."""
+    """A reason in the reader's language."""
     for pattern, key in _KNOWN:
         if found := pattern.fullmatch(text):
             return reader.say(key, **found.groupdict())

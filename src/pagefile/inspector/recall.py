@@ -1,4 +1,4 @@
-"""Recall, tried out: what a question brings back and why, beside plain BM25 over the same turns."""
+"""Recall to try out: what a question brings back and why, beside plain BM25 over the same turns."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,14 +17,14 @@ from pagefile.text.ranking import WordIndex
 from pagefile.text.words import terms
 
 _HITS = 10
-#: Turns that plain BM25 looks at.
+#: How many turns plain BM25 searches.
 LOOKED_AT = 3_000
 _SHOWN = 700
 
 
 @dataclass(frozen=True, slots=True)
 class WordHit:
-    """A turn that has words of the question."""
+    """A turn that shares words with the question."""
 
     id: str
     conversation_id: str
@@ -34,20 +34,20 @@ class WordHit:
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """What a question brings back, in two ways."""
+    """What a question brings back, both ways."""
 
     query: str | None
     hits: tuple[Hit, ...]
     plain: tuple[WordHit, ...]
-    #: How many turns plain BM25 looked at, and whether there were more.
+    #: How many turns plain BM25 searched, and whether there were more.
     looked_at: int
     more: bool
-    #: Users to choose from, of the latest conversations.
+    #: Users to choose from, taken from the latest conversations.
     users: tuple[str, ...]
 
 
 async def gather(memory: Memory, asked: Asked) -> Recalled:
-    """Ask both."""
+    """Search both ways."""
     query = asked.text("q")
     users = await known_users(memory, asked)
     if query is None or (asked.user_id is None and asked.conversation_id is None):
@@ -69,7 +69,7 @@ async def gather(memory: Memory, asked: Asked) -> Recalled:
 
 
 async def known_users(memory: Memory, asked: Asked) -> tuple[str, ...]:
-    """The users of the latest conversations; nobody else's where a key is one user's."""
+    """The users of the latest conversations; only the key's own if it is bound to one."""
     if "user_id" in asked.bound:
         return (asked.user_id,) if asked.user_id else ()
     heads = await memory.conversations(tenant=asked.tenant, limit=200)
@@ -118,7 +118,7 @@ def show(data: Recalled, reader: Reader) -> View:
 
 
 def user_list(users: Sequence[str]) -> Element:
-    """Names to choose from, offered by the browser while one types."""
+    """Suggestions for the user field."""
     return el("datalist", [el("option", value=user) for user in users], id="users")
 
 
@@ -204,7 +204,7 @@ def _part(name: str, reader: Reader) -> str:
     return reader.say(key) if key in _PARTS else name
 
 
-#: Parts that say how well a turn answers by itself; they are not added to the score.
+#: Parts that rate a turn on its own; they are not added to the score.
 _BESIDE = ("coverage", "likeness")
 _PARTS = frozenset(
     f"part.{name}" for name in ("words", "neighbours", "sitting", "meaning", "time", "coverage", "likeness")
@@ -212,7 +212,7 @@ _PARTS = frozenset(
 
 
 def num_cell(text: str) -> Element:
-    """A number that lines up with those above and below."""
+    """A numeric cell."""
     return el("td", text, class_="num")
 
 

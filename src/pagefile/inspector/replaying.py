@@ -1,4 +1,4 @@
-"""Compare and replay: a recorded call with other settings, beside what it was."""
+"""Compare and replay: a recorded call under other settings, side by side with the original."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -52,18 +52,18 @@ _SIGNS = {"=": "same", "-": "out", "+": "in", "…": "skip"}
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """A call, what it was made with, and the replay, if anything was changed."""
+    """A call, its options and settings, and the replay if anything was changed."""
 
     call: Call
     recorded: Mapping[str, JsonValue]
     changes: Mapping[str, str]
     replay: Replay | None
-    #: Why there is none.
+    #: Why there is no replay.
     refused: str | None
 
 
 async def gather(memory: Memory, asked: Asked) -> Compared:
-    """The call again, with the settings of the query string."""
+    """Replay the call with the settings of the query string."""
     call, chat = await called(memory, asked)
     recorded = _recorded(call)
     names = [name.removeprefix("set.") for name in asked.values if name.startswith("set.")]

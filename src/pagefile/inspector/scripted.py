@@ -1,4 +1,4 @@
-"""A model that is none: it answers in the playground where no chat model is set, says so, and pages in what it is asked for."""
+"""A scripted substitute that answers in the playground if no chat model is configured, says so, and pages in what it is asked for."""
 
 import json
 import re
@@ -12,7 +12,7 @@ from pagefile.text.scripts import language
 from pagefile.text.words import terms
 from pagefile.window.placeholder import LOAD_TOOL
 
-#: How long it "thinks" about a piece: one sees that the answer streams.
+#: Pause between pieces, so that the streaming is visible.
 PAUSE_S = 0.02
 _PIECE = 12
 _QUOTED = 160
@@ -22,7 +22,7 @@ _WANTS = re.compile(r"打开|加载|原文|全文|详细|详情|翻|load|open|fu
 
 
 class ScriptedModel(ChatModel):
-    """Answers with what it sees in its window. Asked to open or load something, it calls the tool that does."""
+    """Answers from what is in its window. Asked to open or load something, it calls the tool for it."""
 
     def __init__(self, pause_s: float = PAUSE_S) -> None:
         self._pause_s = pause_s
@@ -46,7 +46,7 @@ class ScriptedModel(ChatModel):
 
 
 def _wanted(messages: Sequence[Mapping[str, JsonValue]]) -> str | None:
-    """The newest page it was asked to open; None once a result has come back for the question."""
+    """The uuid of the newest page it was asked to open; None once the question has a tool result."""
     if not messages or messages[-1].get("role") != "user" or not _WANTS.search(_question(messages)):
         return None
     found = [uuid for one in messages for uuid in _UUID.findall(str(one.get("content") or ""))]
@@ -84,7 +84,7 @@ def _answer(messages: Sequence[Mapping[str, JsonValue]]) -> str:
 
 
 def _loaded(messages: Sequence[Mapping[str, JsonValue]]) -> str:
-    """What came back for this question; nothing when the last result is one that the question brought along."""
+    """What was loaded for this question; empty if the last result came with the question itself."""
     if not messages or messages[-1].get("role") != "tool":
         return ""
     calls = [one.get("tool_calls") for one in messages if one.get("tool_calls")]
@@ -92,7 +92,7 @@ def _loaded(messages: Sequence[Mapping[str, JsonValue]]) -> str:
 
 
 def _telling(text: str, question: str) -> str:
-    """The line of a text that has most words of a question, the first of equals."""
+    """The line that shares most words with a question; the first on a tie."""
     asked = frozenset(terms(question))
     lines = [one for one in text.splitlines() if one.strip()] or [""]
     return _quoted(max(lines, key=lambda one: len(asked & frozenset(terms(one)))))
@@ -104,7 +104,7 @@ def _quoted(text: str) -> str:
 
 
 def sample_result(least_chars: int, *, chinese: bool) -> str:
-    """A long, dull, made-up tool result, with one line worth finding."""
+    """A long made-up tool result with one line worth finding."""
     lines: list[str] = []
     length = number = 0
     while length < least_chars:

@@ -1,4 +1,4 @@
-"""Session values (document 001): what an agent keeps close at hand for a conversation."""
+"""Session values: the state an agent keeps for a conversation."""
 
 from dataclasses import dataclass
 
@@ -17,7 +17,7 @@ _SHOWN = 30
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A conversation and its session value, None when it has none."""
+    """A conversation and its session value, if it has one."""
 
     head: Head
     value: JsonObject | None
@@ -29,12 +29,12 @@ class Sessions:
 
     sessions: tuple[Session, ...]
     next: str | None
-    #: One was asked for.
+    #: Whether a single conversation was requested.
     one: bool
 
 
 async def gather(memory: Memory, asked: Asked) -> Sessions:
-    """Session values as the database has them."""
+    """Session values as stored in the database."""
     if asked.conversation_id is not None:
         head = await head_of(memory, asked)
         return Sessions((await _session(memory, head),), None, one=True)

@@ -1,4 +1,4 @@
-"""Every page of the inspector and everything one can do there, in one list for whoever mounts it."""
+"""Every page and action of the inspector, listed for the app that mounts it."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -28,18 +28,18 @@ Show: TypeAlias = Callable[[Any, Reader], View]
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page: what it tells (that is its JSON, too), and how that looks."""
+    """A page: its data, which is also its JSON, and how to render it."""
 
     path: str
     gather: Gather
     show: Show
-    #: Whom it turned out to be about, where the request names only an id.
+    #: The scope the page turned out to be about, where the request gives only an id.
     about: Callable[[Any, Asked], Asked] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Deed:
-    """Something that a form does; it returns where to go on."""
+    """What a form does; returns the URL to continue at."""
 
     path: str
     do: Callable[[Memory, Asked], Awaitable[str]]

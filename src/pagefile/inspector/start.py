@@ -1,4 +1,4 @@
-"""The first page: what this is, what is in it, and for an empty memory something to look at within a minute."""
+"""The home page: what this is, what it holds, and a demo for an empty memory."""
 
 from dataclasses import dataclass
 
@@ -16,7 +16,7 @@ _SHOWN = 8
 
 @dataclass(frozen=True, slots=True)
 class DemoState:
-    """How far the demo is being filled in; nothing of nothing when nobody asked for it."""
+    """Progress of filling in the demo; all zero if it was not started."""
 
     done: int = 0
     total: int = 0
@@ -26,7 +26,7 @@ class DemoState:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """What the first page tells."""
+    """The data of the home page."""
 
     conversations: tuple[Row, ...]
     more: bool
@@ -37,7 +37,7 @@ class Start:
 
 
 async def gather(memory: Memory, asked: Asked, *, version: str, base: str, demo: DemoState) -> Start:
-    """What there is."""
+    """The latest conversations and what the service runs on."""
     found = await memory.conversations(user_id=asked.user_id, tenant=asked.tenant, limit=_SHOWN)
     rows = await rows_of(memory, found)
     return Start(rows, found.next is not None, await memory.describe(), version, base, demo)
@@ -123,7 +123,7 @@ def _calling(data: Start, reader: Reader) -> Element:
 
 
 def sign_in(reader: Reader, *, onward: str, failed: bool = False) -> View:
-    """Asks for a key."""
+    """The sign-in page."""
     say = reader.say
     wrong = notice(say("login.failed"), "bad") if failed else None
     asked = form(
@@ -151,7 +151,7 @@ def sign_in(reader: Reader, *, onward: str, failed: bool = False) -> View:
 
 
 def problem(title: str, detail: str, status: int, reader: Reader, *, code: str) -> View:
-    """Something went wrong, and what to do."""
+    """An error page with what to do."""
     say, known = reader.say, f"problem.{code}" in words()
     return View(
         say(f"problem.{code}") if known else title,

@@ -1,4 +1,4 @@
-"""One conversation from beginning to end: turns, what their tools returned, checkpoints, resets, turns that were given up."""
+"""One conversation from beginning to end: turns, tool results, checkpoints, resets, aborted turns."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,21 +14,21 @@ from pagefile.inspector.reader import Reader
 from pagefile.records import Checkpoint, Entry, Head, Reset, Step, Turn
 from pagefile.tiers.page_text import LOADING_TOOLS, loaded_uuid
 
-#: Entries of the log on one page.
+#: Log entries per page.
 PER_PAGE = 40
-#: How many entries back the checkpoint before a slice is looked for.
+#: How many entries back to search for the checkpoint before a slice.
 LOOK_BACK = 400
 _ANCHORS_SHOWN = 60
 
 
 @dataclass(frozen=True, slots=True)
 class Anchors:
-    """What became of the exact pieces that a checkpoint must not lose."""
+    """What became of the exact strings that a checkpoint must preserve."""
 
     in_summary: tuple[str, ...]
-    #: Not in the summary's words: they are carried beside it.
+    #: Missing from the summary's text: carried alongside it.
     beside: tuple[str, ...]
-    #: The checkpoint before carried them, this one no longer does.
+    #: Carried by the previous checkpoint but not by this one.
     gone: tuple[str, ...]
 
 
@@ -41,16 +41,16 @@ class Timeline:
     anchors: Mapping[str, Anchors]
     #: The newest recorded call of each turn.
     calls: Mapping[str, str]
-    #: The archived page that is opened in place.
+    #: The archived page that is expanded in place.
     opened: Opened | None
-    #: Where the slices before and behind begin; None at the ends.
+    #: Where the previous and next slice begin; None at the ends.
     older: int | None
     newer: int | None
     window_tokens: int
 
 
 async def gather(memory: Memory, asked: Asked) -> Timeline:
-    """A slice: the newest, or what stands behind a place."""
+    """The newest slice, or the one after a position."""
     head, chat = await head_of(memory, asked), chat_of(memory, asked)
     after = asked.whole("after", -1, least=-1) if asked.text("after") else None
     entries = await chat.log(after=after or 0, limit=PER_PAGE, newest=after is None)
@@ -72,11 +72,11 @@ async def gather(memory: Memory, asked: Asked) -> Timeline:
 
 
 async def _with_before(chat: Conversation, marks: Sequence[Checkpoint]) -> list[Checkpoint]:
-    """The checkpoints of a slice, and the one before them, if it is not too far back to look for."""
+    """The checkpoints of a slice and the one before them, unless it is too far back."""
     before: list[Checkpoint] = []
     after = max(0, marks[0].seq - 1 - LOOK_BACK) if marks else 0
     while marks:
-        # One at a time: the store then reads no further than to the first of the slice.
+        # One at a time, so that the store reads no further than the slice's first.
         log = await chat.log(kind="checkpoint", after=after, limit=1)
         found = [one for one in log if isinstance(one, Checkpoint)]
         if not found or found[0].seq >= marks[0].seq:
@@ -231,7 +231,7 @@ def _side(role: str, text: str | None, reader: Reader) -> Element | None:
 
 
 def _step(step: Step, data: Timeline, reader: Reader) -> Element:
-    """A tool call. One whose result was archived opens in place: first what the model sees, then the whole text."""
+    """A tool call. An archived result expands in place: first what the model sees, then the full text."""
     say = reader.say
     uuid = loaded_uuid(step) if step.tool in LOADING_TOOLS else step.page
     is_open = data.opened is not None and data.opened.page.uuid == uuid and step.tool not in LOADING_TOOLS

@@ -1,1 +1,1 @@
-"""Pagefile inside other people's frameworks: one module each, importing this package alone loads none of them."""
+"""Integrations with other frameworks: one module each; importing this package loads none of them."""

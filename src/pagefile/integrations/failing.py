@@ -1,9 +1,9 @@
-"""Memory never costs an answer: work at the edge of a framework's hook, with a time limit, that may fail.
+"""Fail-open execution: a failing or slow memory never costs the user an answer.
 
-A hook that raises or hangs takes the user's run with it in almost every framework. So each hook hands its work to
-`FailOpen`, which runs it on the event loop that the memory lives on, from wherever the hook was called: that same loop,
-another one, or a thread without any. What fails or takes too long is logged once for its kind, counted every time, and answered with
-what the hook would have done without a memory.
+In almost every framework a hook that raises or hangs takes the user's run with it. So each hook hands its work to
+`FailOpen`, which runs it on the memory's event loop from wherever the hook was called: that same loop, another one, or a
+thread without any. A failure or timeout is logged once per kind, counted every time, and replaced by what the hook
+would have done without a memory.
 """
 
 import asyncio
@@ -29,10 +29,10 @@ class SlowMemoryError(TimeoutError):
 
 
 class FailOpen:
-    """Runs an integration's work for a memory; what goes wrong there stays there.
+    """Runs an integration's work for a memory, and contains its failures.
 
-    Make one for each integration, in the place where its memory is at hand: with a `Memory`, inside the running event loop that it
-    was opened in. Use `attempt` from asynchronous hooks and `attempt_blocking` from synchronous ones.
+    Create one per integration, where its memory is available: for a `Memory`, inside the event loop it was opened in.
+    Use `attempt` from asynchronous hooks and `attempt_blocking` from synchronous ones.
     """
 
     def __init__(self, memory: Memory | BlockingMemory, integration: str, *, timeout_s: float = 5.0) -> None:
@@ -44,16 +44,16 @@ class FailOpen:
         self._loop = memory.loop.wait(this_loop) if isinstance(memory, BlockingMemory) else running_loop()
         self._breaker = Breaker(monotonic)
         self._told: set[tuple[str, type[Exception]]] = set()
-        # Python keeps only weak references to tasks: those nobody waits for are held until they end.
+        # Python only keeps weak references to tasks, so abandoned ones are held here until they end.
         self._held: set[asyncio.Future[Any]] = set()
 
     async def attempt(
         self, what: str, work: Callable[[], Awaitable[R]], otherwise: D, *, always: bool = False
     ) -> R | D:
-        """The result of the work, or `otherwise` when it fails or takes too long.
+        """The result of the work, or `otherwise` if it fails or times out.
 
-        After a time-out the memory is left alone for a while and the answer is `otherwise` at once, except for work that is to be
-        tried `always`, because something would be lost without it. `what` names the kind of work in the log.
+        After a timeout a circuit breaker skips the memory for a while and returns `otherwise` immediately, except for work marked
+        `always`, without which something would be lost. `what` names the kind of work in the log.
         """
         ticket = self._breaker.enter()
         if ticket is None and not always:
@@ -68,7 +68,7 @@ class FailOpen:
     def attempt_blocking(
         self, what: str, work: Callable[[], Awaitable[R]], otherwise: D, *, always: bool = False
     ) -> R | D:
-        """The same from a thread that has no event loop, or one whose event loop is not the memory's."""
+        """Like `attempt`, from a thread without an event loop, or with one that is not the memory's."""
         ticket = self._breaker.enter()
         if ticket is None and not always:
             self._count()
@@ -80,7 +80,7 @@ class FailOpen:
             return otherwise
 
     def attempt_here(self, what: str, work: Callable[[], R], otherwise: D) -> R | D:
-        """The same for work that waits for nothing."""
+        """Like `attempt`, for synchronous work."""
         try:
             return work()
         except Exception as error:
@@ -88,7 +88,7 @@ class FailOpen:
             return otherwise
 
     def attempt_now_or_soon(self, what: str, work: Callable[[], Awaitable[R]], otherwise: D) -> R | D:
-        """The same for a hook that cannot wait: in the memory's own loop the work is only begun, and the answer is `otherwise`."""
+        """Like `attempt`, for a hook that cannot await: on the memory's own loop it only starts the work and returns `otherwise`."""
         if self._loop is None or self._loop is not running_loop():
             return self.attempt_blocking(what, work, otherwise)
         begun = self._loop.create_task(self.attempt(what, work, otherwise))
@@ -103,7 +103,7 @@ class FailOpen:
         if self._loop is None:
             self._loop = here
         if self._loop is here:
-            # A task of its own: what cannot be cancelled at once, such as a thread, is left behind and not waited for.
+            # A separate task, so that work that cannot be cancelled at once, such as a thread, is abandoned and not awaited.
             running: asyncio.Future[R] = here.create_task(awaited(work))
         else:
             running = asyncio.wrap_future(self._started(work))
@@ -149,9 +149,9 @@ class FailOpen:
     def _ended(self, running: asyncio.Future[R]) -> None:
         self._held.discard(running)
         if not running.cancelled():
-            running.exception()  # looked at, so that nothing is said about it once more
+            running.exception()  # retrieved, so that asyncio does not report it again
 
-    # -- telling --------------------------------------------------------------------------------------------------------
+    # -- reporting ------------------------------------------------------------------------------------------------------
 
     def _succeeded(self, ticket: int | None, result: R) -> R:
         if ticket is not None:
@@ -183,17 +183,17 @@ class FailOpen:
 
 
 async def awaited(work: Callable[[], Awaitable[R]]) -> R:
-    """Begin the work where this runs: what it makes belongs to that loop."""
+    """Creates the awaitable inside the running loop, so that whatever it creates belongs to that loop."""
     return await work()
 
 
 async def this_loop() -> asyncio.AbstractEventLoop:
-    """The loop that runs this."""
+    """The running event loop, for a call from another thread."""
     return asyncio.get_running_loop()
 
 
 def running_loop() -> asyncio.AbstractEventLoop | None:
-    """The loop that runs in this thread, if one does."""
+    """The event loop running in this thread, if any."""
     try:
         return asyncio.get_running_loop()
     except RuntimeError:

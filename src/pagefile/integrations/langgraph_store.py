@@ -1,7 +1,7 @@
 """LangGraph's long-term store in a Pagefile database: `graph.compile(store=PagefileStore(memory))`.
 
-It needs LangGraph's base class only, and works in every store of Pagefile alike: what a value is found by, and which
-filter it passes, is decided here and not in SQL.
+It needs only LangGraph's base class and works the same in every Pagefile store: search and filters are
+evaluated here, not in SQL.
 """
 
 import asyncio
@@ -42,7 +42,7 @@ except ImportError as error:
 R = TypeVar("R")
 
 _MINUTE_S = 60.0
-#: The whole value is one text.
+#: Embed the whole value as one text.
 _EVERYTHING = "$"
 _COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
     "$gt": lambda one, other: one > other,
@@ -53,15 +53,15 @@ _COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
 
 
 class PagefileStore(BaseStore):
-    """LangGraph's `BaseStore` over an open memory: durable, with search by meaning, and an end for what should not stay.
+    """LangGraph's `BaseStore` over an open memory: durable, with semantic search and expiry.
 
     Args:
-        memory: with a `Memory`, make the store inside the event loop that it was opened in; a `BlockingMemory` serves everywhere.
-        user_id: keeps everything as this user's: nobody else's store sees it, and `memory.forget(user_id=…)` erases it. Without
+        memory: with a `Memory`, create the store inside the event loop it was opened in; a `BlockingMemory` works everywhere.
+        user_id: stores everything as this user's: no other user's store sees it, and `memory.forget(user_id=…)` erases it. Without
             one it is the tenant's.
-        index: search by meaning, as LangGraph has it; `{}` embeds whole values with the memory's own embedder, `fields` and `embed`
-            say otherwise. Without it, `query` is refused.
-        ttl: when things end; minutes, as LangGraph has it. What has ended is never shown, whether it was swept or not.
+        index: semantic search, configured as in LangGraph; `{}` embeds whole values with the memory's own embedder, `fields` and `embed`
+            override that. Without it, `query` is refused.
+        ttl: when items expire; in minutes, as in LangGraph. Expired items are never returned, swept or not.
     """
 
     supports_ttl = True
@@ -83,7 +83,7 @@ class PagefileStore(BaseStore):
         self.ttl_config = ttl
         self._index = None if index is None else _Index(self._memory, index)
 
-    # -- both faces -----------------------------------------------------------------------------------------------------
+    # -- sync and async -------------------------------------------------------------------------------------------------
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
         asked = _checked(ops)
@@ -94,11 +94,11 @@ class PagefileStore(BaseStore):
         return await self._awaited(lambda: self._done(asked))
 
     def sweep_ttl(self) -> int:
-        """Remove what has ended, and say how many items that were; every write does so too."""
+        """Remove expired items and return how many there were; every write does so too."""
         return self._waited(self._swept)
 
     async def asweep_ttl(self) -> int:
-        """The same, asynchronously."""
+        """Like `sweep_ttl`, asynchronously."""
         return await self._awaited(self._swept)
 
     def _waited(self, work: Callable[[], Awaitable[R]]) -> R:
@@ -132,7 +132,7 @@ class PagefileStore(BaseStore):
     # -- one batch ------------------------------------------------------------------------------------------------------
 
     async def _done(self, ops: Sequence[Op]) -> list[Result]:
-        """Reads see what was there before the batch, as in LangGraph's own stores; then everything is written at once."""
+        """Reads see the state before the batch, as in LangGraph's own stores; then all writes happen at once."""
         self._memory.engine.check_open()
         results: list[Result] = [None] * len(ops)
         gets = [(place, op) for place, op in enumerate(ops) if isinstance(op, GetOp)]
@@ -209,7 +209,7 @@ class PagefileStore(BaseStore):
         return [(item, None) for item in passed[op.offset : op.offset + op.limit]]
 
     async def _ranked(self, op: SearchOp, index: "_Index") -> list[tuple[StoredItem, float | None]]:
-        """The likest first, each by the best of its texts; behind them what has no vector, so that a search misses nothing."""
+        """Most similar first, each by its best text; items without a vector come last, so that a search misses nothing."""
         asked = await index.embedded([op.query or ""])
         now = self._now()
         near = await self._items.vectors(self._scope, op.namespace_prefix, index.maker, now=now)
@@ -227,7 +227,7 @@ class PagefileStore(BaseStore):
         every = await self._items.under(self._scope, op.namespace_prefix, now=self._now())
         return [item for item in every if _passes(item.value, op.filter or {})]
 
-    # -- parts ----------------------------------------------------------------------------------------------------------
+    # -- helpers --------------------------------------------------------------------------------------------------------
 
     async def _swept(self) -> int:
         return await self._items.sweep(self._scope, now=self._now())
@@ -245,7 +245,7 @@ class PagefileStore(BaseStore):
 
 
 class _Index:
-    """Turns the texts of values into vectors."""
+    """Embeds the texts of values."""
 
     def __init__(self, memory: Memory, config: IndexConfig) -> None:
         given = config.get("embed")
@@ -265,14 +265,14 @@ class _Index:
 
     @property
     def maker(self) -> str:
-        """What its vectors are known by: those of another cannot be compared with them."""
+        """Identifies the embedding model: vectors of different models cannot be compared."""
         if self._own is not None:
             return f"{self._own.name}:{self._own.dimension}"
         kind = cast("type[Any]", type(self._given))
         return f"{kind.__module__}.{kind.__qualname__}:{self._dims}"
 
     async def vectors_of(self, ops: Sequence[PutOp]) -> dict[ItemKey, Vector]:
-        """What each value is found by; those that say nothing, or are not to be found, are left out."""
+        """The vectors of each value; values without text, or excluded from the index, are left out."""
         texts = {(op.namespace, op.key): self._texts(op) for op in ops}
         flat = [text for found in texts.values() for text in found]
         if not flat:
@@ -287,7 +287,7 @@ class _Index:
         return vectors
 
     async def embedded(self, texts: Sequence[str]) -> Vector:
-        """A row of unit length for each text."""
+        """One unit-length row per text."""
         if self._own is not None:
             made = await self._own.embed(texts)
         else:
@@ -311,7 +311,7 @@ class _Index:
         return found
 
 
-# -- what an operation may say --------------------------------------------------------------------------------------------
+# -- checking operations ------------------------------------------------------------------------------------------------
 
 
 def _checked(ops: Iterable[Op]) -> list[Op]:
@@ -352,14 +352,14 @@ def _matches(condition: MatchCondition, namespace: Namespace) -> bool:
 
 
 def _passes(value: Any, wanted: Mapping[str, Any]) -> bool:
-    """Whether a value has what a filter names."""
+    """Whether a value matches a filter."""
     return isinstance(value, Mapping) and all(
         _equal(_at(cast("Mapping[str, Any]", value), key), condition) for key, condition in wanted.items()
     )
 
 
 def _at(value: Mapping[str, Any], key: str) -> Any:
-    """What stands at a key; one with periods that is not there as it is written leads inwards."""
+    """The value at a key; a dotted key that does not exist literally is a path."""
     if key in value:
         return value[key]
     outer, period, inner = key.partition(".")
@@ -380,7 +380,7 @@ def _equal(value: Any, wanted: Any) -> bool:
             and len(cast("list[Any]", value)) == len(others)
             and all(_equal(one, other) for one, other in zip(cast("list[Any]", value), others, strict=True))
         )
-    # In JSON, true is no number.
+    # In JSON, true is not a number.
     return isinstance(value, bool) == isinstance(wanted, bool) and value == wanted
 
 
@@ -399,7 +399,7 @@ def _compared(value: Any, name: str, wanted: Any) -> bool:
 
 
 def _number(value: Any) -> float | None:
-    """A number, also one that is written as text; None for what is none."""
+    """The number in a value, including numeric text; None if there is none."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:

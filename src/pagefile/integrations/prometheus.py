@@ -1,4 +1,4 @@
-"""Pagefile's measurements as Prometheus metrics."""
+"""Pagefile's metrics for Prometheus."""
 
 from pathlib import Path
 from typing import Any
@@ -19,10 +19,10 @@ CONTENT_TYPE = CONTENT_TYPE_LATEST
 
 
 class PrometheusMeter(Meter):
-    """Takes measurements into a registry of its own: `Memory.open(…, meter=PrometheusMeter())`."""
+    """Records metrics in a registry of its own: `Memory.open(…, meter=PrometheusMeter())`."""
 
     def __init__(self, registry: CollectorRegistry | None = None, *, shared: Path | None = None) -> None:
-        """`shared` is the folder of Prometheus' multiprocess mode, in which several processes add up what they measure."""
+        """`shared` is the directory of Prometheus' multiprocess mode, in which several processes aggregate their metrics."""
         self.registry = registry or CollectorRegistry()
         self._shared = shared
         self._metrics: dict[str, Any] = {}
@@ -34,7 +34,7 @@ class PrometheusMeter(Meter):
                     metric.name, metric.tells, metric.labels, buckets=metric.buckets, registry=self.registry
                 )
             else:
-                # Not counted along the way: asked for when the text is made.
+                # Not counted along the way, but read when the text is generated.
                 made = _Now(metric)
             self._metrics[metric.name] = made
 
@@ -45,9 +45,9 @@ class PrometheusMeter(Meter):
         self._of(name, labels).observe(value)
 
     def text(self, *, tasks: int | None = None) -> bytes:
-        """Everything in Prometheus' text format, with that of the other processes where a folder is shared.
+        """All metrics in Prometheus' text format, including other processes' if a directory is shared.
 
-        `tasks` is how many run in this process now, for whoever looks for one that never ends.
+        `tasks` is how many tasks run in this process now, for tracking down one that never ends.
         """
         if self._shared is None:
             merged: Any = self.registry
@@ -67,7 +67,7 @@ class PrometheusMeter(Meter):
 
 
 class _Now:
-    """A number as it is at this moment; the processes that share a folder do not add it up."""
+    """A gauge of the current value; not summed across processes that share a directory."""
 
     def __init__(self, metric: Metric) -> None:
         self._metric = metric

@@ -1,7 +1,7 @@
-"""What every adapter hands over to the log: messages as they happened, each of them once.
+"""Writes an adapter's messages to the log, each exactly once.
 
-Frameworks have message classes of their own. An adapter says with the three classes here what is in a message: words, thoughts, calls, images,
-results. Which shape that is written in, what of it the log has already, and what is left of a turn that was cut off is decided in one place.
+Frameworks have message classes of their own. Adapters describe a message with the classes here: text, thoughts, calls, images,
+results. Which format to write, what the log already has, and what remains of an interrupted turn is decided here, in one place.
 """
 
 import json
@@ -27,15 +27,15 @@ Shown: TypeAlias = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Thought:
-    """What a model thought, with everything by which its provider knows it again: signature, id, encrypted content."""
+    """A model's thought, with everything its provider needs to accept it back: signature, id, encrypted content."""
 
     text: str
     sealed: Mapping[str, Any] = field(default_factory=lambda: _NOTHING)
-    #: Whether it is Anthropic's, and can go back there.
+    #: Whether it is Anthropic's, and can be sent back there.
     anthropic: bool = False
 
     def block(self) -> dict[str, Any]:
-        """The thought as a block of Anthropic's."""
+        """The thought as an Anthropic block."""
         if self.sealed.get("type") == "redacted_thinking":
             return dict(self.sealed)
         return {**self.sealed, "type": "thinking", "thinking": self.text}
@@ -43,7 +43,7 @@ class Thought:
 
 @dataclass(frozen=True, slots=True)
 class Called:
-    """A call of a tool."""
+    """A tool call."""
 
     tool: str
     input: object
@@ -57,7 +57,7 @@ class Asked:
     blocks: tuple[str | Shown, ...]
 
     def json(self) -> dict[str, Any]:
-        """The message; a blank one says so, because there is no turn without a question."""
+        """The message; `[ ]` if it is blank, because there is no turn without a question."""
         said = _merged(self.blocks)
         if not said or (len(said) == 1 and isinstance(said[0], str)):
             text = str(said[0]) if said else ""
@@ -66,24 +66,24 @@ class Asked:
 
     @property
     def text(self) -> str | None:
-        """What the log has for a question: the words, and the names of what was shown."""
+        """The question as logged: the text, and the names of what was shown."""
         return question(parsed([as_json(self.json())]).messages)
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """One message of the model: its words, its thoughts and its calls."""
+    """One message of the model: its text, thoughts and calls."""
 
     blocks: tuple[str | Thought | Called | Shown, ...]
 
     @property
     def text(self) -> str:
-        """Its words, as the log has them."""
+        """Its text, as in the log."""
         return "\n".join(block for block in _merged(self.blocks) if isinstance(block, str))
 
     @property
     def words(self) -> str:
-        """Its words, run together as most frameworks do."""
+        """Its text, concatenated as most frameworks do."""
         return "".join(block for block in _merged(self.blocks) if isinstance(block, str))
 
     @property
@@ -92,7 +92,7 @@ class Said:
 
     @property
     def plain(self) -> bool:
-        """Whether it is words and nothing else."""
+        """Whether it is only text."""
         return all(isinstance(block, str) for block in self.blocks)
 
     @property
@@ -101,17 +101,17 @@ class Said:
 
     @property
     def key(self) -> tuple[str, tuple[str, ...]]:
-        """What tells it from the other messages of its turn; some models give all calls the same id."""
+        """Identifies it within its turn; some models give all calls the same id."""
         return self.text, tuple(_call_key(call.tool, call.input) for call in self.calls)
 
     @property
     def carrier(self) -> Carrier:
-        """The shape that holds all of it."""
+        """The message format that can hold all of it."""
         thoughts = [block for block in self.blocks if isinstance(block, Thought)]
         return "anthropic" if any(thought.anthropic for thought in thoughts) else "openai"
 
     def json(self, carrier: Carrier) -> dict[str, Any]:
-        """The message in that shape."""
+        """The message in a format."""
         return self._anthropic() if carrier == "anthropic" else self._openai()
 
     def _anthropic(self) -> dict[str, Any]:
@@ -121,7 +121,7 @@ class Said:
             if isinstance(block, Called):
                 blocks.append(_anthropic_call(block))
             elif isinstance(block, Thought):
-                # One that Anthropic did not seal is kept beside the blocks, where nothing sends it.
+                # A thought that is not Anthropic's is kept outside the blocks, where it is never sent.
                 if block.anthropic:
                     blocks.append(block.block())
                 else:
@@ -143,7 +143,7 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Returned:
-    """What a tool returned, and the call it answers."""
+    """A tool's result, and the call it answers."""
 
     call: Called
     blocks: tuple[str | Shown, ...]
@@ -151,12 +151,12 @@ class Returned:
 
     @property
     def text(self) -> str:
-        """The result as the log has it before it is archived; images and files are beside it."""
+        """The result as logged before archiving; images and files are separate."""
         texts = (block if isinstance(block, str) else _unshown(block) for block in self.blocks)
         return result_text("\n".join(text for text in texts if text is not None))
 
     def json(self, carrier: Carrier) -> dict[str, Any]:
-        """The message in that shape."""
+        """The message in a format."""
         shown = any(not isinstance(block, str) for block in self.blocks)
         content: Any = _shown(self.blocks) if shown else self.text
         error = {"is_error": True} if self.error else {}
@@ -173,12 +173,12 @@ Happened: TypeAlias = Said | Returned
 
 
 async def begun(chat: Conversation, asked: Asked, turn_id: str) -> Turn:
-    """The turn of a question, open until it is answered."""
+    """Begin the turn of a question; it stays open until it is answered."""
     return await chat.begin(messages=[as_json(asked.json())], id=turn_id)
 
 
 async def written(chat: Conversation, turn: Turn, happened: Iterable[Happened]) -> Turn:
-    """The turn with what is new to it among these; a bulky result is archived on the way."""
+    """The turn extended by what it does not have yet; bulky results are archived."""
     new = unwritten(turn, happened)
     return await chat.extend(turn, _messages(turn, new)) if new else turn
 
@@ -186,9 +186,9 @@ async def written(chat: Conversation, turn: Turn, happened: Iterable[Happened]) 
 async def completed(
     chat: Conversation, turn: Turn, happened: Sequence[Happened], answer: str | None = None
 ) -> Turn:
-    """The turn with all that happened in it, done.
+    """The turn with everything that happened in it, done.
 
-    The answer is the last thing the model said, unless another one is named, as for values that are not words.
+    The answer is the last thing the model said unless `answer` is given, as for outputs that are not text.
     """
     last = happened[-1] if happened else None
     if isinstance(last, Said) and not last.calls and answer in {None, last.text, last.words}:
@@ -200,7 +200,7 @@ async def completed(
 
 
 def unwritten(turn: Turn, happened: Iterable[Happened]) -> list[Happened]:
-    """What the turn does not have yet, whoever wrote the rest of it, and in whichever order results came."""
+    """What the turn does not have yet, whichever process wrote the rest, and in whatever order results arrived."""
     known = Counter(_key(message, turn) for message in turn.messages if message.role == "assistant")
     taken: set[int] = set()
     new: list[Happened] = []
@@ -218,7 +218,7 @@ def unwritten(turn: Turn, happened: Iterable[Happened]) -> list[Happened]:
 
 
 def step_of(turn: Turn, returned: Returned, taken: Iterable[int] = ()) -> int | None:
-    """Which step of a turn holds a result; some models give the same call id to every call."""
+    """The step of a turn that holds a result; some models give the same call id to every call."""
     text, call = returned.text, returned.call
     for number in sorted(answered_steps(turn.messages) - set(taken)):
         step = turn.steps[number]
@@ -232,12 +232,12 @@ def step_of(turn: Turn, returned: Returned, taken: Iterable[int] = ()) -> int | 
 
 
 def as_json(message: dict[str, Any]) -> dict[str, Any]:
-    """The message as a log can hold it: what is not JSON is written as text."""
+    """The message as JSON for the log; other values become text."""
     return cleaned(json.loads(json.dumps(message, ensure_ascii=False, default=str)))
 
 
 def _messages(turn: Turn, happened: Sequence[Happened]) -> list[dict[str, Any]]:
-    """The messages in one shape; a result whose call is not in the log brings it along."""
+    """The messages in one format; a result whose call is not in the log brings it along."""
     waiting = Counter(
         step.call_id for number, step in enumerate(turn.steps) if number not in answered_steps(turn.messages)
     )
@@ -269,7 +269,7 @@ def _call_key(tool: str, value: object) -> str:
 
 
 def _merged(blocks: Iterable[Any]) -> list[Any]:
-    """The blocks, texts that follow each other as one; a stream brings an answer in pieces."""
+    """The blocks, with adjacent texts joined: a stream delivers an answer in pieces."""
     found: list[Any] = []
     for block in blocks:
         text = cleaned(block) if isinstance(block, str) else block

@@ -1,4 +1,4 @@
-"""The application: one open memory behind the routes."""
+"""The ASGI application: one open memory behind the routes."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -52,7 +52,7 @@ _ABOUT = (
 
 
 class _Service(FastAPI):
-    """FastAPI with our reference."""
+    """FastAPI with our own OpenAPI reference."""
 
     def openapi(self) -> dict[str, Any]:
         if self.openapi_schema is None:
@@ -61,9 +61,9 @@ class _Service(FastAPI):
 
 
 def create_app(settings: Settings, *, metrics: Path | None = None) -> FastAPI:
-    """The service, ready to be run by uvicorn; the memory is opened when it starts and drained when it stops.
+    """The service, ready for uvicorn. The memory is opened at startup and drained at shutdown.
 
-    `metrics` is the folder in which several workers add up what they measure.
+    `metrics` is the directory in which several workers aggregate their metrics.
     """
     service = settings.service
 
@@ -89,7 +89,7 @@ def create_app(settings: Settings, *, metrics: Path | None = None) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
-        # A route is called as its verb: so do generated clients.
+        # Operation ids are verb names, so generated clients use the same names.
         generate_unique_id_function=lambda route: route.name,
         lifespan=lifespan,
         middleware=[
@@ -116,13 +116,13 @@ def create_app(settings: Settings, *, metrics: Path | None = None) -> FastAPI:
             HTTPException: http_error,
             RequestValidationError: validation_error,
         },
-        # The framework would report to whatever collector the process has; nothing is sent unless somebody asks for it.
+        # Off by default: otherwise the framework reports to whichever collector the process has.
         telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
     )
     app.state.memory = app.state.model = None
     app.state.settings = settings
     app.state.meter = PrometheusMeter(shared=metrics)
-    # Routes are tried in this order: what is asked for most comes first.
+    # Routes are matched in this order, so the busiest come first.
     for group in (windows, turns, calls, chat, archive, conversations, facts, transfer, health):
         app.include_router(group.routes)
     app.include_router(pages.routes)
@@ -135,6 +135,6 @@ def create_app(settings: Settings, *, metrics: Path | None = None) -> FastAPI:
 def _traces(service: ServiceSettings) -> list[Middleware]:
     if not service.tracing:
         return []
-    from pagefile.service.telemetry import traces  # noqa: PLC0415 - the extra otel, which nobody needs who makes no spans
+    from pagefile.service.telemetry import traces  # noqa: PLC0415 - the otel extra is only needed for tracing
 
     return traces(service)

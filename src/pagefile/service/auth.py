@@ -1,9 +1,9 @@
-"""Who asks, and what they may see.
+"""Authentication and authorization.
 
-A key is bound to a tenant, perhaps to one user of it. `Doorkeeper` finds out who asks, before any body is read; `guarded` holds
-what a request names against that, in the one place that every route of the API passes: what is left out is filled in from
-the key, what is another's is refused. Where a user must be named, `KeyedRoute` fills that in first. Without a key, and where none is
-required, everything is open, as on one's own machine.
+A key is bound to a tenant and optionally to one of its users. `Doorkeeper` authenticates the caller before any body is read.
+`guarded` authorizes the request in the one place that every API route passes through: a missing tenant or user is filled in from
+the key, another's is refused. Where the schema requires a user, `KeyedRoute` fills it in before validation. Without a key, and
+where none is required, everything is open, as suits a single-user machine.
 """
 
 import logging
@@ -34,22 +34,22 @@ from pagefile.stores.secrets import Presented, presented
 
 logger = logging.getLogger("pagefile.service")
 
-#: How far the time of a key's last use may lag behind.
+#: How stale a key's last-used time may be; saves a write per request.
 LAST_USED_EVERY = timedelta(hours=1)
-#: Where a person shows a key to the inspector, and how that looks.
+#: The inspector's sign-in pages and their assets.
 SIGNING_IN = frozenset({places.LOGIN, places.LOGOUT, places.STYLE, places.SCRIPT, places.ICON})
-#: What everybody may see: pages about the API, and whether the service lives. Nothing of anybody's memory is there.
+#: Paths that need no key: API documentation and health checks. None of them exposes any memory.
 PUBLIC = frozenset({"/", "/docs", "/style.css", "/openapi.json", "/healthz", "/readyz"}) | SIGNING_IN
 PUBLIC_FOLDER = "/problems/"
-#: Pages that tell more to whoever shows a key.
+#: Public pages that show more to a caller with a key.
 TELLS_MORE = frozenset({"/", "/healthz"})
-#: Routes that name no tenant, and why they may: nothing of anybody's memory is in their answers.
+#: Routes that name no tenant, and why that is safe: their responses expose no memory.
 FOR_EVERYBODY: Mapping[str, str] = {
     "/v1/tools": "the tools to offer are the same for everybody",
     "/v1/settle": "it only waits, and says whether it waited long enough",
     "/metrics": "numbers of the whole service, without a name; a key is asked for where keys are required",
 }
-#: Where nothing is filled in before a request is looked at: whoever erases says what.
+#: Routes where the user is never filled in: an erasure must name its target explicitly.
 SAID_ALOUD = frozenset({"/v1/forget"})
 
 _STATE = "pagefile.principal"
@@ -61,17 +61,17 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """Who asks: a key's holder, bound to a tenant and perhaps a user; or whoever is on this machine, bound to nothing."""
+    """The caller: a key's holder, bound to a tenant and perhaps a user; or a local caller without a key, bound to neither."""
 
     key_id: str | None = None
     tenant: str | None = None
     user: str | None = None
-    #: False: a stranger at a public page, where others show a key.
+    #: False for a caller without a key on a public page of a service that requires keys.
     is_known: bool = True
 
 
 class Doorkeeper:
-    """Lets in who may come in. A key that is shown is always checked; where keys are required, nobody comes in without."""
+    """Authentication middleware. A key that is sent is always checked; where keys are required, a request without one is refused."""
 
     def __init__(self, app: ASGIApp, *, require_keys: bool, requests_per_minute: int) -> None:
         self._app = app
@@ -105,17 +105,17 @@ class Doorkeeper:
 
 
 def is_public(path: str) -> bool:
-    """Whether a path is answered to everybody."""
+    """Whether a path is served without a key."""
     return path in PUBLIC or path.startswith(PUBLIC_FOLDER)
 
 
 def principal_of(request: Request) -> Principal:
-    """Who asks. Without a doorkeeper nobody knows, and nobody is let in."""
+    """The authenticated caller. Raises `KeyError` without the `Doorkeeper` middleware, so a misconfigured app fails closed."""
     return principal_in(request.scope)
 
 
 def principal_in(scope: Scope) -> Principal:
-    """The same, for what stands between the doorkeeper and the routes."""
+    """Like `principal_of`, for middleware between the `Doorkeeper` and the routes."""
     return cast("Principal", scope[_STATE])
 
 
@@ -134,7 +134,7 @@ def _refusal(error: PagefileError) -> ASGIApp:
 
 
 def _shown(headers: Headers) -> str | None:
-    """The key of a request; a header that holds something else than a key may be a proxy's business."""
+    """The key of a request. Headers that hold anything but a key are ignored: they may be meant for a proxy."""
     scheme, _, token = headers.get("authorization", "").partition(" ")
     named = {token.strip()} if scheme.lower() == "bearer" else set[str]()
     if "x-api-key" in headers:
@@ -154,7 +154,7 @@ async def _holder(keys: KeyStore, shown: str) -> Principal:
         try:
             await keys.used(key.id, now)
         except PagefileError as error:
-            # A database that can only be read still answers.
+            # A read-only database must still serve requests.
             logger.warning("could not note that key %s was used: %s", key.id, error)
     return Principal(key.id, key.scope.tenant, key.scope.user)
 
@@ -167,7 +167,7 @@ async def _matching(keys: KeyStore, asked: Presented, now: datetime) -> records.
 
 
 def _unknown() -> UnauthorizedError:
-    # One answer for all: who shows a wrong key learns nothing about the right ones.
+    # One message for every case, so that a wrong key reveals nothing about valid ones.
     return UnauthorizedError("This key is not known, was revoked or has expired: `pagefile keys list` tells.")
 
 
@@ -187,22 +187,22 @@ def open_memory(request: Request) -> Memory:
 
 
 def memory_in(app: FastAPI) -> Memory | None:
-    """The memory of a service, None before its start and after its end."""
+    """The memory of a service; None before startup and after shutdown."""
     return app.state.memory
 
 
-# -- what a request names ----------------------------------------------------------------------------------------------
+# -- authorization -------------------------------------------------------------------------------------------------------
 
 
 class GuardedRouter(APIRouter):
-    """Routes that nobody passes with another's name."""
+    """A router whose routes all check the tenant and user that a request names."""
 
     def add_api_route(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
         super().add_api_route(path, guarded(endpoint), **options)
 
 
 class KeyedRoute(APIRoute):
-    """Names the key's user in a request that names none, before the request is held against its schema."""
+    """Fills in the key's user in a request that names none, before validation."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         answer = super().get_route_handler()
@@ -222,7 +222,7 @@ class KeyedRoute(APIRoute):
 
 
 class _UsersRequest(Request):
-    """A request whose body names the key's user, unless it names somebody."""
+    """A request whose body names the key's user unless it names one itself."""
 
     async def json(self) -> Any:
         said = await super().json()
@@ -249,7 +249,7 @@ def _asks_for_user(endpoint: Callable[..., Any]) -> tuple[bool, bool]:
 
 
 def guarded(endpoint: Callable[..., Any]) -> Callable[..., Any]:
-    """The endpoint, called only with what the caller may name."""
+    """The endpoint, called only with arguments the caller is authorized for."""
     if not (iscoroutinefunction(endpoint) or isasyncgenfunction(endpoint)):
         raise TypeError(f"{endpoint.__qualname__} must be an async function to be guarded.")
 
@@ -283,13 +283,13 @@ def guarded(endpoint: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def names_tenant(endpoint: Callable[..., Any]) -> bool:
-    """Whether a request to this endpoint says, or leaves to the key, which tenant it speaks of."""
+    """Whether requests to this endpoint carry a tenant, explicitly or through the key."""
     hints = get_type_hints(endpoint, include_extras=True)
     return any(_is_model(hint) and "tenant" in _bare(hint).model_fields for hint in hints.values())
 
 
 def unguarded(app: FastAPI) -> Iterator[str]:
-    """The routes of an app that a key's holder could pass with another's name; there must be none."""
+    """Routes of an app that do not check which tenant a request names; there must be none."""
     for route in iter_route_contexts(app.routes):
         path = route.path or ""
         names = cast("bool | None", getattr(route.endpoint, _GUARDED, None))
@@ -298,13 +298,13 @@ def unguarded(app: FastAPI) -> Iterator[str]:
 
 
 def _asking(endpoint: Callable[..., Any]) -> Any:
-    """The endpoint's signature, and the request, which tells who asks."""
+    """The endpoint's signature plus the request, which identifies the caller."""
     hints = get_type_hints(endpoint, include_extras=True)
     own, memory = signature(endpoint), _named(endpoint, Memory)
     known = [
         one.replace(annotation=hints.get(one.name, one.annotation))
         for one in own.parameters.values()
-        # Filled in here: asking the framework for it takes as long as reading the body.
+        # Passed in by the guard: resolving it as a dependency takes as long as reading the body.
         if one.name != memory
     ]
     if _named(endpoint, Request) is None:
@@ -313,12 +313,12 @@ def _asking(endpoint: Callable[..., Any]) -> Any:
 
 
 def _named(endpoint: Callable[..., Any], kind: type) -> str | None:
-    """What the endpoint itself calls its argument of a kind; the framework fills in one request, not two."""
+    """The name of the endpoint's own parameter of this type; the framework injects a request only once."""
     return next((name for name, hint in get_type_hints(endpoint).items() if hint is kind), None)
 
 
 async def _narrowed(value: R, principal: Principal, request: Request) -> R:
-    """What a request says, with the key's own tenant and user in it; another's is refused, whether it is there or not."""
+    """The request with the key's tenant and user filled in. Another's is refused, whether or not it exists."""
     if not isinstance(value, BaseModel):
         return value
     fields = type(value).model_fields
@@ -343,7 +343,7 @@ def _own(value: BaseModel, name: str, own: str) -> str:
 
 
 async def _check_conversation(value: BaseModel, principal: Principal, request: Request) -> None:
-    """A user's key opens that user's conversations and new ones; those of others, and those of nobody, are the tenant's."""
+    """A user's key gives access to that user's conversations and to new ones. All others, including those without a user, need a tenant key."""
     conversation = getattr(value, "conversation_id", None)
     memory = memory_in(request.app)
     if conversation is None or memory is None:

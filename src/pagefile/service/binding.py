@@ -1,4 +1,4 @@
-"""Who may reach the service: this machine only, unless there are keys."""
+"""Who can reach the service: only this machine, unless there are keys."""
 
 import re
 from datetime import UTC, datetime
@@ -16,18 +16,18 @@ ANY = "*"
 
 _HOST = re.compile(r"(?:\[([0-9a-f:.]+)\]|([\w.-]+))(?::\d{0,5})?", re.ASCII)
 _ORIGIN = re.compile(r"https?://(?:\[[0-9a-f:.]+\]|[\w.-]+)(?::\d{1,5})?", re.ASCII)
-#: What a web page may send and read.
+#: Headers that web pages of other origins may send, and read.
 _SENT = ("Authorization", "Content-Type", "Idempotency-Key", "Last-Event-ID", "X-API-Key")
 _READ = ("Content-Disposition", "Retry-After")
 
 
 def requires_keys(service: ServiceSettings) -> bool:
-    """Whether nobody is let in without a key: as it is set, and always where other machines can reach the service."""
+    """Whether every request needs a key: if so configured, and always when other machines can reach the service."""
     return service.require_keys or not is_loopback(service.host)
 
 
 async def check_binding(service: ServiceSettings, keys: KeyStore) -> None:
-    """Refuse to listen where other machines could reach a service that nobody has a key for."""
+    """Refuse to listen on a non-loopback address while no keys exist."""
     if is_loopback(service.host):
         return
     now = datetime.now(UTC)
@@ -39,7 +39,7 @@ async def check_binding(service: ServiceSettings, keys: KeyStore) -> None:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach the host; a name other than localhost may mean anything."""
+    """Whether a host is reachable from this machine only. Names other than localhost count as remote."""
     if host.lower() == "localhost":
         return True
     try:
@@ -51,16 +51,16 @@ def is_loopback(host: str) -> bool:
 
 
 def host_name(header: str) -> str:
-    """The name in a Host header, lower case, without port and brackets; empty when it is no name and port at all."""
+    """The name in a Host header, lower-cased, without port and brackets; empty if the header is malformed."""
     found = _HOST.fullmatch(header.lower())
     return (found[1] or found[2]) if found else ""
 
 
 def allowed_names(service: ServiceSettings) -> frozenset[str]:
-    """What a Host header may say to the service; `*` among them stands for anything.
+    """The names a Host header may carry; `*` allows any.
 
-    A page of another origin can point its own name at 127.0.0.1 (DNS rebinding), and then reads what it likes; but its
-    requests still carry that name. Who has to show a key is safe from that: the page does not know it.
+    A page of another origin can point its own name at 127.0.0.1 (DNS rebinding) and would then read everything, but its requests
+    still carry that name. Services that require a key are not affected: the page does not know the key.
     """
     named = {name.strip("[]").lower() for name in _listed(service.hosts)}
     if ANY in named and not requires_keys(service):
@@ -88,7 +88,7 @@ def named_origins(service: ServiceSettings) -> frozenset[str]:
 
 
 def across_origins(service: ServiceSettings) -> list[Middleware]:
-    """What lets the web pages of other origins call the service, nothing unless some are named."""
+    """The CORS middleware; empty unless origins are configured."""
     origins = named_origins(service)
     if not origins:
         return []

@@ -1,4 +1,4 @@
-"""One turn of a chat: the window, the model's answer word by word, the tools it calls, and the turn in the log."""
+"""One chat turn: the window, the model's streamed answer, its tool calls, and the turn in the log."""
 
 import json
 import logging
@@ -35,9 +35,9 @@ from pagefile.wire.problem import Problem
 
 logger = logging.getLogger("pagefile.service")
 
-#: A model that calls tools so often in one turn must answer with what it has.
+#: After this many rounds of tool calls the model must answer with what it has.
 MAX_ROUNDS = 8
-#: Stands between what a model says before a tool call and after it.
+#: Separates what a model says before a tool call from what it says after.
 _PARAGRAPH = "\n\n"
 
 _Node = Literal["recall", "generate", "tools", "persist"]
@@ -45,7 +45,7 @@ _Node = Literal["recall", "generate", "tools", "persist"]
 
 @asynccontextmanager
 async def chat_model(settings: ModelSettings) -> AsyncGenerator[ChatModel | None]:
-    """The model of the settings while the service runs, None when they name none."""
+    """The configured model, open while the service runs; None if the settings name none."""
     if not settings.name:
         yield None
         return
@@ -60,7 +60,7 @@ async def chat_model(settings: ModelSettings) -> AsyncGenerator[ChatModel | None
 
 @dataclass(slots=True)
 class _Answer:
-    """What the model said so far."""
+    """The model's answer so far."""
 
     texts: list[str] = field(default_factory=list[str])
     calls: tuple[ToolCall, ...] = ()
@@ -73,7 +73,7 @@ class _Answer:
 
 @dataclass(slots=True)
 class ChatRun:
-    """A turn that was begun, and its way to the end."""
+    """A turn in progress, from its start to its end."""
 
     memory: Memory
     model: ChatModel
@@ -87,14 +87,14 @@ class ChatRun:
 
     @classmethod
     async def begun(cls, memory: Memory, model: ChatModel, chat: Conversation, asked: AskChat) -> "ChatRun":
-        """The user's message is on disk when this returns."""
+        """Begin a turn. The user's message is on disk when this returns."""
         turn = await chat.begin(asked.message, id=asked.id)
         if turn.status != "open":
             raise ConflictError(f"Turn {turn.id!r} is {turn.status} already: ask again under a new id.")
         return cls(memory, model, chat, asked, turn)
 
     async def run(self, say: Say) -> None:
-        """Say what happens, to the end; what goes wrong is said too, as a problem."""
+        """Send events until the turn ends. Failures are sent too, as problem documents."""
 
         async def tell(event: ChatEvent) -> None:
             await say(event.event, event)
@@ -107,19 +107,19 @@ class ChatRun:
             await self._broken(say, unforeseen(error))
 
     async def _broken(self, say: Say, problem: Problem) -> None:
-        # Whoever reads of the error may look at the turn at once.
+        # Abort first: a client that reads the error may look up the turn immediately.
         await self.end()
         await say("error", problem)
 
     async def end(self) -> None:
-        """A turn that was not completed is given up: it enters no window, no summary and no index."""
+        """Abort the turn unless it was completed: it then enters no window, summary or index."""
         if self.done:
             return
         try:
             await self.chat.abort(self.turn)
             self.done = True
         except (ConflictError, NotFoundError):
-            # It was completed in the last moment, by this request or another; or it was erased.
+            # Completed at the last moment by this request or another, or erased.
             self.done = True
         except PagefileError:
             logger.exception(
@@ -209,7 +209,7 @@ class ChatRun:
             )
         )
 
-    # -- parts of it ----------------------------------------------------------------------------------------------------
+    # -- helpers ------------------------------------------------------------------------------------------------------------
 
     async def _step(self, tell: Any, tool: str, given: object, result: object, call_id: str | None) -> None:
         self.turn = await self.chat.step(self.turn, tool=tool, input=given, result=result, call_id=call_id)
@@ -224,7 +224,7 @@ class ChatRun:
             await tell(now)
 
     async def _checkpoint(self) -> ChatCheckpoint:
-        """The checkpoint in force; one of version 0 where there is none."""
+        """The current checkpoint; version 0 if there is none."""
         view = await self.memory.engine.store.reader.view(
             ViewRequest(self.chat.scope, budget_tokens=0, min_turns=0)
         )
@@ -250,7 +250,7 @@ def _arguments(call: ToolCall) -> dict[str, JsonValue] | None:
 
 
 def _problem(error: PagefileError) -> Problem:
-    """As a route would answer; what went wrong with the model is no secret of the service."""
+    """The problem a route would return. Model errors are passed on: they reveal nothing about the service."""
     kind = Kind.of(type(error))
     if kind.status < HTTPStatus.INTERNAL_SERVER_ERROR:
         return told(kind, str(error))

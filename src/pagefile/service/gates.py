@@ -1,6 +1,6 @@
-"""What every request passes before and after a route: host, size, headers, the log line, the last handler.
+"""Middleware around every route: host and size checks, headers, access log, last-resort error handler.
 
-Plain ASGI, because a framework middleware that wraps bodies would copy every response.
+Plain ASGI, because the framework's middleware wraps bodies and would copy every response.
 """
 
 import logging
@@ -23,7 +23,7 @@ from pagefile.wire.problem import Problem
 
 logger = logging.getLogger("pagefile.service")
 
-#: On every answer; a page brings its own policy for contents.
+#: On every response; pages set their own Content-Security-Policy.
 SECURITY_HEADERS: Mapping[str, str] = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
@@ -34,22 +34,22 @@ SECURITY_HEADERS: Mapping[str, str] = {
     "X-Frame-Options": "DENY",
 }
 
-#: As they go over the wire.
+#: Encoded for ASGI.
 _SECURITY_HEADERS = [(name.lower().encode(), value.encode()) for name, value in SECURITY_HEADERS.items()]
 
-#: The one route whose body is kept on disk while it comes in, and may be larger.
+#: The one route whose body is spooled to disk and may be larger.
 UPLOAD = "/v1/import"
 
 _ESCAPED = re.compile(rb"%[89a-fA-F]")
 _MISDIRECTED = "This service answers to the names of its own machine only: an operator adds others with the setting service.hosts."
-#: How long a body that is too large is read on, in seconds.
+#: How long to keep reading a body that is too large, in seconds.
 _DRAIN_S = 5.0
 
 
 class LastHandler:
-    """Nothing gets out of the service but an answer, with its headers and its line in the log.
+    """Turns every failure into a response with our headers and an access log line.
 
-    The line names the route, not the path or the query string: those can hold ids and whatever a stranger typed.
+    The line names the route, not the path or the query string: those can hold ids and arbitrary user input.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -78,7 +78,7 @@ class LastHandler:
         except Exception as error:
             answer = internal(error)
             if status:
-                # Half an answer is out: only cutting the connection tells the client.
+                # The response has started: closing the connection is the only way to report the failure.
                 raise
             await answer(scope, receive, sent)
         finally:
@@ -93,7 +93,7 @@ def _log(scope: Scope, status: int, taken_ms: float) -> None:
 
 
 class Gate:
-    """Turns away what no route should see: another host's name, another site's page, a body too large, a query that is no text."""
+    """Rejects what no route should see: a foreign Host, a cross-site request, an oversized body, a query string that is not valid text."""
 
     def __init__(
         self,
@@ -143,7 +143,7 @@ class Gate:
 
 @dataclass(frozen=True, slots=True)
 class _Size:
-    """How large a body may be, and which setting says so."""
+    """The size limit for a body, and the setting it comes from."""
 
     setting: str
     most: int
@@ -169,7 +169,7 @@ def _counted(receive: Receive, size: _Size) -> Receive:
 
 
 async def _drain(receive: Receive, size: _Size) -> None:
-    """Read on for a while without keeping anything: a client that is cut off while sending never sees the answer."""
+    """Read and discard the rest for a while: a client cut off while sending never sees the response."""
     drained = 0
     with anyio.move_on_after(_DRAIN_S):
         while drained <= 2 * size.most:

@@ -1,4 +1,4 @@
-"""Pages from files: a template holds named fragments, and what is filled in is escaped unless it is a fragment itself."""
+"""HTML pages from template files made of named fragments. Values are escaped unless they are fragments themselves."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -9,7 +9,7 @@ from string import Template
 
 from fastapi import Response
 
-#: No script, nothing from elsewhere; the one style sheet is ours.
+#: No scripts and nothing from other origins; only our own style sheet.
 CONTENT_POLICY = (
     "default-src 'none'; style-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; "
     "frame-ancestors 'none'"
@@ -19,7 +19,7 @@ _FRAGMENT = re.compile(r"^<!-- fragment: (\w+) -->\n", re.MULTILINE)
 
 
 class Html(str):
-    """Text that is markup already."""
+    """Text that is already markup."""
 
     __slots__ = ()
 
@@ -31,7 +31,7 @@ def read(name: str) -> str:
 
 @cache
 def fragments(name: str) -> Mapping[str, Template]:
-    """The named fragments of a template; what stands before the first is called `page`."""
+    """The named fragments of a template; whatever precedes the first is called `page`."""
     page, *rest = _FRAGMENT.split(read(name))
     return {"page": Template(page)} | {
         key: Template(text) for key, text in zip(rest[::2], rest[1::2], strict=True)
@@ -39,7 +39,7 @@ def fragments(name: str) -> Mapping[str, Template]:
 
 
 def fill(template: str, fragment: str, /, **values: object) -> Html:
-    """A fragment with its gaps filled."""
+    """A fragment with its placeholders filled in."""
     safe = {key: value if isinstance(value, Html) else escape(str(value)) for key, value in values.items()}
     return Html(fragments(template)[fragment].substitute(safe).strip("\n"))
 
@@ -50,7 +50,7 @@ def text(value: str) -> Html:
 
 
 def joined(parts: Iterable[Html]) -> Html:
-    """Fragments one after the other."""
+    """Fragments joined in order."""
     return Html("\n".join(parts))
 
 
@@ -61,7 +61,7 @@ def page(html: Html, *, language: str = "en") -> Response:
 
 
 def prefers_chinese(accept_language: str) -> bool:
-    """Whether the reader would rather have Chinese than English; English when they say neither."""
+    """Whether the reader prefers Chinese to English; False when they state neither."""
     weights = {"zh": 0.0, "en": 0.0}
     for part in accept_language.lower().split(","):
         tag, _, options = part.strip().partition(";")

@@ -1,4 +1,4 @@
-"""The inspector, mounted: every page at its place with its JSON beside it, behind the same keys as the API."""
+"""Mounts the inspector: every page with its JSON twin beside it, behind the same keys as the API."""
 
 from collections.abc import Mapping
 from importlib.resources import files
@@ -38,7 +38,7 @@ _TYPES = {
 
 
 def _given(value: object) -> object:
-    # A form sends its empty fields, too.
+    # Forms also send their empty fields.
     return None if isinstance(value, str) and not value.strip() else value
 
 
@@ -46,7 +46,7 @@ Name = Annotated[Id | None, BeforeValidator(_given)]
 
 
 class Named(BaseModel):
-    """Whose memory a page is about. What else is in the query string is the page's own business."""
+    """Whose memory a page is about. The rest of the query string is left to the page."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -65,7 +65,7 @@ async def _asked(request: Request, named: Named, fields: Mapping[str, str] | Non
         bound.add("user_id")
     values = {**request.query_params, **(fields or {})}
     scope = Scope(named.tenant or DEFAULT_TENANT, named.user_id, named.conversation_id)
-    # Whoever looks after a tenant looks at a conversation as its owner.
+    # Holders of a tenant key see a conversation as its owner does.
     user = (await looked_up(open_memory(request), scope)).user
     return Asked(named.tenant, user, named.conversation_id, values, frozenset(bound))
 
@@ -102,9 +102,9 @@ for _deed in site.DEEDS:
 
 @routes.get(places.HOME)
 async def home(request: Request, memory: MemoryOf, named: NamedOf) -> Response:
-    """What this is and what is in it; for a stranger, where others show a key, what this is."""
+    """What the inspector is and what it holds; without a required key, only the former."""
     if not principal_of(request).is_known:
-        # Nothing is looked up for a stranger: whose a conversation is would stand in the links.
+        # Look nothing up for an unauthenticated reader: the links would reveal who owns a conversation.
         reader = reader_of(request, Asked())
         return shown(start.sign_in(reader, onward=places.HOME), reader, request)
     asked = await _asked(request, named)
@@ -118,13 +118,13 @@ async def home(request: Request, memory: MemoryOf, named: NamedOf) -> Response:
 
 @routes.get(places.BASE)
 async def base(named: NamedOf) -> Response:
-    """Whoever types the name of the folder means the first page."""
+    """The bare directory name leads to the home page."""
     return gone_to(places.HOME)
 
 
 @routes.get(places.twin(places.HOME))
 async def home_twin(request: Request, memory: MemoryOf, named: NamedOf) -> Response:
-    """The same as JSON."""
+    """The home page as JSON."""
     return JSONResponse(plain(await _start(request, memory, await _asked(request, named))))
 
 
@@ -139,14 +139,14 @@ def _filling(request: Request) -> Filling:
 
 @routes.get(places.METRICS)
 async def measured(request: Request, memory: MemoryOf, named: NamedOf) -> Response:
-    """Measurements for people."""
+    """Metrics for people."""
     reader = reader_of(request, await _asked(request, named))
     return shown(metrics.show(await _metrics(request, memory), reader), reader, request)
 
 
 @routes.get(places.twin(places.METRICS))
 async def measured_twin(request: Request, memory: MemoryOf, named: NamedOf) -> Response:
-    """The same as JSON."""
+    """Metrics as JSON."""
     return JSONResponse(plain(await _metrics(request, memory)))
 
 
@@ -156,7 +156,7 @@ async def _metrics(request: Request, memory: Memory) -> metrics.Metrics:
 
 
 def _measures(text: str) -> list[Measure]:
-    """What Prometheus would read, series by series."""
+    """What Prometheus would scrape, series by series."""
     found: list[Measure] = []
     for family in text_string_to_metric_families(text):
         if not family.name.startswith("pagefile_"):
@@ -186,7 +186,7 @@ def _measure(family: Any, labels: str, samples: list[Any]) -> Measure:
     )
 
 
-# -- deeds -----------------------------------------------------------------------------------------------------------------
+# -- actions ---------------------------------------------------------------------------------------------------------------
 
 
 @routes.post(places.ERASE)
@@ -220,7 +220,7 @@ async def login_page(request: Request, named: NamedOf) -> Response:
 async def login(request: Request, named: NamedOf) -> Response:
     """Takes a key into a cookie that no script can read and no other site can send."""
     fields = await form_of(request)
-    # Whether it is good is found out by the page that is read with it.
+    # The next page finds out whether the key is valid.
     return with_key(gone_to(fields.get("next", places.HOME)), request, fields.get("key", "").strip())
 
 
@@ -298,7 +298,7 @@ async def script(named: NamedOf) -> Response:
 
 @routes.get(places.ICON)
 async def icon(named: NamedOf) -> Response:
-    """What stands in the browser's tab."""
+    """The favicon."""
     return _asset("icon.svg")
 
 

@@ -1,6 +1,6 @@
-"""The inspector's door: a key in a cookie, forms that prove where they come from, problems as pages.
+"""The inspector's sign-in: a key in a cookie, CSRF-protected forms, problems as HTML pages.
 
-The cookie counts for the inspector's own paths only: the API asks for a header, which no other site can make a browser send.
+The cookie is only accepted on the inspector's own paths: the API requires a header, which no other site can make a browser send.
 """
 
 import json
@@ -27,29 +27,29 @@ from pagefile.service.html import prefers_chinese
 from pagefile.wire.problem import MEDIA_TYPE
 
 KEY, TOKEN, LANGUAGE, THEME = "pagefile_key", "pagefile_form", "pagefile_lang", "pagefile_theme"
-#: Nothing but our own style sheet; nothing is framed, and forms lead back here.
+#: Only our own style sheet; no framing, and forms submit only to this service.
 POLICY = (
     "default-src 'none'; style-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'self'; "
     "frame-ancestors 'none'"
 )
-#: Pages that are better with the script may run that one file, and it may ask this service.
+#: Pages that use the script may run that one file, and it may call this service.
 SCRIPT_POLICY = f"{POLICY}; script-src 'self'; connect-src 'self'"
 
-#: Nothing is told to other sites. With "no-referrer" browsers would not even tell us that a form is our own: Origin is "null".
+#: Send no referrer to other sites. "no-referrer" would also hide that a form is our own: its Origin would be "null".
 REFERRER_POLICY = "same-origin"
 
 _YEAR_S = 365 * 24 * 3600
 _MAX_FIELDS = 200
-#: What a cookie cannot hold; no key and no token of ours has any of it.
+#: Characters a cookie cannot hold; none of our keys and tokens contains any.
 _UNSAFE = re.compile(r"[^\w.~-]", re.ASCII)
-#: A place on this service. Browsers drop tabs and line ends from an address, and read a backslash as a slash.
+#: A path on this service. Browsers drop tabs and line breaks from a URL and read a backslash as a slash.
 _OWN = re.compile(r"/(?![/\\])[^\\\x00-\x20\x7f]*")
-#: What is not escaped in an address, because it means something there.
+#: Characters left unescaped in a URL because they have a meaning there.
 _WRITTEN = "/%?&=#:;,+@!$'()*~[]"
 
 
 class InspectorDoor:
-    """Shows the cookie's key to the doorkeeper, and turns problems into pages for people."""
+    """Passes the cookie's key on to the `Doorkeeper`, and renders problems as HTML pages."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -62,7 +62,7 @@ class InspectorDoor:
         shown = "authorization" in headers or "x-api-key" in headers
         key = cookie_parser(headers.get("cookie", "")).get(KEY)
         if key and not shown:
-            # What cannot be a key is no reason to fail: it is simply not known.
+            # A malformed cookie is treated as an unknown key, not as an error.
             bearer = (b"authorization", b"Bearer " + key.encode("latin-1", "replace"))
             scope = {**scope, "headers": [*scope["headers"], bearer]}
         if not _wants_page(scope, headers):
@@ -72,7 +72,7 @@ class InspectorDoor:
 
 
 class _Explained:
-    """Lets answers pass, and tells problems as pages."""
+    """Passes responses through, and renders problems as pages."""
 
     def __init__(self, scope: Scope, send: Send) -> None:
         self._scope = scope
@@ -110,7 +110,7 @@ class _Explained:
         headers["Content-Language"] = reader.language
         headers["Referrer-Policy"] = REFERRER_POLICY
         if status == 401:
-            # A browser would ask for a key in a window of its own.
+            # A browser would show its own password dialog.
             del headers["WWW-Authenticate"]
             headers.append("Set-Cookie", _cookie(request, TOKEN, reader.token))
             headers.append("Set-Cookie", _cookie(request, KEY, "", age_s=0))
@@ -128,11 +128,11 @@ def _onward(request: Request) -> str:
     return f"{request.url.path}{query}" if request.method == "GET" else places.HOME
 
 
-# -- who reads -----------------------------------------------------------------------------------------------------------
+# -- the reader ----------------------------------------------------------------------------------------------------------
 
 
 def reader_of(request: Request, asked: Asked) -> Reader:
-    """Language and theme: as asked for, else as remembered, else as the browser says."""
+    """Language and theme: as requested, else as remembered in a cookie, else as the browser prefers."""
     given, kept = request.query_params, request.cookies
     return Reader(
         asked,
@@ -160,7 +160,7 @@ def _theme(given: QueryParams, kept: Mapping[str, str]) -> Theme:
 
 
 def shown(view: View, reader: Reader, request: Request, status: int = 200) -> Response:
-    """A page as a response; what the reader chose is remembered."""
+    """A page as a response; the reader's choices are remembered in cookies."""
     answer = Response(page(view, reader), status, media_type="text/html; charset=utf-8")
     answer.headers["Content-Security-Policy"] = SCRIPT_POLICY if view.script else POLICY
     answer.headers["Content-Language"] = reader.language
@@ -175,7 +175,7 @@ def shown(view: View, reader: Reader, request: Request, status: int = 200) -> Re
 
 
 def gone_to(place: str) -> Response:
-    """To another page, which is read anew. Only places of our own: one that is not leads to the first page."""
+    """Redirect to another page with GET. Only paths on this service; anything else leads to the home page."""
     ours = _OWN.fullmatch(place) is not None
     return Response(
         status_code=303, headers={"Location": quote(place, safe=_WRITTEN) if ours else places.HOME}
@@ -183,7 +183,7 @@ def gone_to(place: str) -> Response:
 
 
 def with_key(answer: Response, request: Request, key: str | None) -> Response:
-    """Signed in with a key, or out."""
+    """The response with the key's cookie set, or cleared."""
     value = _cookie(request, KEY, key) if key else _cookie(request, KEY, "", age_s=0)
     answer.headers.append("Set-Cookie", value)
     return answer
@@ -200,7 +200,7 @@ def _cookie(request: Request, name: str, value: str, age_s: int | None = None) -
 
 
 async def form_of(request: Request) -> dict[str, str]:
-    """What a form sent, if it comes from a page of ours; that it was sent by one was looked at already."""
+    """The fields of a form with a valid token; its origin was checked earlier, by `Gate`."""
     try:
         text = (await request.body()).decode()
         fields = dict(parse_qsl(text, keep_blank_values=True, max_num_fields=_MAX_FIELDS, errors="strict"))

@@ -1,6 +1,6 @@
-"""How many requests a key may make: a token bucket for each, in the memory of this worker.
+"""Rate limiting: one token bucket per key, in this worker's memory.
 
-Several workers each count for themselves, so that together they let through as many times more.
+Each worker counts separately, so N workers together allow N times as many requests.
 """
 
 from collections.abc import Callable
@@ -9,17 +9,17 @@ from time import monotonic
 
 
 class RateLimit:
-    """So many requests a minute for each caller, all at once or one after the other."""
+    """Allows each caller a number of requests per minute, in a burst or evenly spread."""
 
     def __init__(self, per_minute: int, *, now: Callable[[], float] = monotonic) -> None:
-        """`per_minute` 0 is no limit."""
+        """A `per_minute` of 0 means no limit."""
         self._most = per_minute
         self._now = now
-        #: By caller: what is left, and when that was.
+        #: By caller: the tokens left, and when they were counted.
         self._left: dict[str, tuple[float, float]] = {}
 
     def wait_s(self, caller: str) -> int:
-        """0: go on, and one less is left; else the whole seconds until the next request is welcome."""
+        """Take a token and return 0, or return the whole seconds until the next request is allowed."""
         if not self._most:
             return 0
         now = self._now()

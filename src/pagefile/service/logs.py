@@ -1,6 +1,6 @@
-"""The service's log as lines on stderr: text for a person, JSON for a machine.
+"""The service's log on stderr: text for people, JSON for machines.
 
-Neither holds what people said: messages name routes, places and kinds of errors.
+Neither contains user content: messages name routes, source locations and kinds of errors.
 """
 
 import json
@@ -13,17 +13,17 @@ from typing import Any
 from pagefile.settings import ServiceSettings
 from pagefile.text.visible import visible
 
-#: What a request's line has beside its words.
+#: The extra fields of an access log line.
 FIELDS = ("method", "route", "status", "ms")
 
 _TEXT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
 class JsonLines(logging.Formatter):
-    """One JSON object a line."""
+    """One JSON object per line."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The record; a traceback stands in a field of its own."""
+        """The record as JSON; a traceback gets a field of its own."""
         line: dict[str, object] = {
             "at": datetime.fromtimestamp(record.created, UTC).isoformat(),
             "level": record.levelname.lower(),
@@ -37,20 +37,20 @@ class JsonLines(logging.Formatter):
 
 
 class TextLines(logging.Formatter):
-    """A line for a person. What a message quotes cannot begin another line; a traceback stands under its own, set in."""
+    """Lines for people. A quoted line break cannot start a new record, and tracebacks are indented below theirs."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the name that logging calls
-        """The line, whatever stands in the message."""
+        """The line, with line breaks in the message escaped."""
         record.message = visible(record.message)
         return super().formatMessage(record)
 
     def formatException(self, ei: Any) -> str:  # noqa: N802 - likewise
-        """The traceback; no line of it begins as a record does."""
+        """The traceback, indented so that no line of it looks like a record."""
         return indent(visible(super().formatException(ei), lines=True), "  ")
 
 
 def write_logs(service: ServiceSettings) -> None:
-    """Write the log of this process as the settings say. For a process that is all the service's."""
+    """Configure this process's logging from the settings. Only for a process that runs nothing but the service."""
     if service.logs == "none":
         return
     handler = logging.StreamHandler(sys.stderr)

@@ -1,9 +1,9 @@
 """Idempotency keys: a request that is sent twice is carried out once.
 
-A client that lost a connection cannot know what became of its request. With the header `Idempotency-Key` it may send the same again
-and gets the same answer. Answers are kept in this process only, for a day and within a bound: they hold what people said, and an
-erasure must not leave copies on a disk. Whoever erased something, here or in another process: no answer from before that is given
-again. What must outlive the process has an id of its own: a turn takes it from the key.
+A client that lost its connection cannot know whether its request succeeded. With an `Idempotency-Key` header it can retry and get
+the same response. Responses are kept in this process only, for a day and up to a size limit: they hold user content, and an
+erasure must not leave copies on disk. After any erasure, by this process or another, no earlier response is replayed.
+Operations that must stay idempotent across restarts have ids of their own: a turn derives its id from the key.
 """
 
 import hashlib
@@ -31,24 +31,24 @@ MAX_KEPT = 10_000
 MAX_BYTES = 32_000_000
 MAX_KEY_CHARS = 255
 
-#: Answered piece by piece, or larger than should be kept; sent twice they do no harm.
+#: Streamed, or too large to keep; repeating them does no harm.
 _NOT_KEPT = frozenset({"/v1/import", "/v1/chat/stream"})
 _FAILED = 500
 _RATE_LIMITED = 429
 
 
 def made_id(key: str | None, *names: str | None) -> str | None:
-    """The id that a key stands for among these names: the same after a restart and in every worker; None without a key."""
+    """A deterministic id for a key among these names: the same after a restart and in every worker. None without a key."""
     return None if key is None else str(uuid5(NAMESPACE_URL, json.dumps(["pagefile", key, *names])))
 
 
 @dataclass(slots=True)
 class _Kept:
-    """What was asked with a key; the answer once there is one."""
+    """A request made with a key, and its response once there is one."""
 
     asked: bytes
     began: float
-    #: The last erasure before it was asked.
+    #: The erasure epoch when the request came in.
     epoch: int
     messages: list[Message] = field(default_factory=list[Message])
     done: bool = False
@@ -59,12 +59,12 @@ class _Kept:
 
 
 class Once:
-    """Keeps answers by key, and gives them again."""
+    """Idempotency middleware: keeps responses by key and replays them."""
 
     def __init__(self, app: ASGIApp, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._app = app
         self._clock = clock
-        #: By who asked and the key they gave, the oldest first.
+        #: By caller and idempotency key, oldest first.
         self._kept: OrderedDict[tuple[str, str], _Kept] = OrderedDict()
         self._bytes = 0
 
@@ -142,7 +142,7 @@ class Once:
 
 
 async def _epoch(scope: Scope) -> int:
-    """The last erasure that anybody made."""
+    """The current erasure epoch, across all processes."""
     memory = memory_in(scope["app"])
     return 0 if memory is None else await memory.engine.store.reader.epoch()
 
@@ -163,7 +163,7 @@ async def _again(known: _Kept, asked: bytes, scope: Scope, receive: Receive, sen
 
 
 def _worth_keeping(messages: list[Message]) -> bool:
-    """Whether the answer is whole and would be the same; a failure of the service is better tried again."""
+    """Whether the response is complete and final; server errors and rate limiting are better retried."""
     if not messages or messages[-1].get("more_body"):
         return False
     status = cast("int", messages[0]["status"])
@@ -179,7 +179,7 @@ def _digest(scope: Scope, body: bytes) -> bytes:
 
 
 async def _whole(receive: Receive) -> bytes | None:
-    """The body; None when the client left before it was there."""
+    """The body; None if the client disconnected before sending all of it."""
     parts: list[bytes] = []
     while True:
         message = await receive()
@@ -191,7 +191,7 @@ async def _whole(receive: Receive) -> bytes | None:
 
 
 def _given(body: bytes, receive: Receive) -> Receive:
-    """The body once more, and then whatever comes, such as the end of the connection."""
+    """Replays the body, then passes on further messages such as a disconnect."""
     waiting: list[Any] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def received() -> Message:

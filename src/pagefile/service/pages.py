@@ -1,4 +1,4 @@
-"""Pages about the API: the reference, what a problem means. No script, nothing from elsewhere."""
+"""Pages about the API: the reference, and what each problem means. No scripts, nothing from other origins."""
 
 from typing import cast
 

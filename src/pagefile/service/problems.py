@@ -1,4 +1,4 @@
-"""Every error as one shape: RFC 9457 problem documents."""
+"""Errors in one shape: RFC 9457 problem documents."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -19,9 +19,9 @@ from pagefile.wire.problem import MEDIA_TYPE, FieldError, Problem
 
 logger = logging.getLogger("pagefile.service")
 
-#: Which status an error of ours gets; a class that is not named here gets that of its parent.
-#: 422 for everything a caller can mend by sending something else: the JSON was fine, its meaning was not. 400 is left to what
-#: is no JSON at all.
+#: The HTTP status of our errors; a class not listed here inherits its parent's.
+#: 422 for everything the caller can fix by sending something else: the JSON was valid, its content was not. 400 is reserved for
+#: malformed JSON.
 STATUS: Mapping[type[PagefileError], int] = {
     PagefileError: 500,
     errors.SettingsError: 422,
@@ -42,7 +42,7 @@ STATUS: Mapping[type[PagefileError], int] = {
     errors.ModelError: 502,
     errors.ModelUnavailableError: 503,
 }
-#: Codes that belong to no error class of ours.
+#: Codes without an error class of ours.
 OTHER: Mapping[str, tuple[int, str]] = {
     "invalid-json": (400, "The body is not JSON in UTF-8."),
     "invalid-query": (400, "The query string is not UTF-8."),
@@ -74,7 +74,7 @@ OTHER: Mapping[str, tuple[int, str]] = {
 }
 RETRY_AFTER_S = 1
 
-#: Where an error's own words speak to a Python program only.
+#: Replaces error docstrings that only make sense to a Python program.
 _WORDS: Mapping[type[PagefileError], str] = {
     errors.ClosedError: "The service is starting or stopping: try again in a moment.",
 }
@@ -94,7 +94,7 @@ class Kind:
 
     @classmethod
     def of(cls, known: type[PagefileError]) -> "Kind":
-        """The kind of an error class; its status may be that of its nearest named parent."""
+        """The kind of an error class; its status may come from its nearest listed ancestor."""
         status = next(STATUS[parent] for parent in known.__mro__ if parent in STATUS)
         said = _WORDS.get(known, known.__doc__) or known.__name__
         return cls(known.code, status, " ".join(said.split()))
@@ -102,16 +102,16 @@ class Kind:
 
 @cache
 def kinds() -> Mapping[str, Kind]:
-    """Every kind of problem there is, by code."""
+    """Every kind of problem, by code."""
     ours = [Kind.of(known) for known in _family(PagefileError)]
     return {kind.code: kind for kind in [*ours, *(Kind(code, *rest) for code, rest in OTHER.items())]}
 
 
-# -- answers ------------------------------------------------------------------------------------------------------
+# -- responses ----------------------------------------------------------------------------------------------------
 
 
 def told(kind: Kind | str, detail: str | None = None, *, fields: Sequence[FieldError] = ()) -> Problem:
-    """The document of a problem; every one of them is made here."""
+    """The document of a problem; all of them are built here."""
     known = kinds()[kind] if isinstance(kind, str) else kind
     return Problem(
         type=f"/problems/{known.code}",
@@ -131,12 +131,12 @@ def answered(problem: Problem, headers: Mapping[str, str] | None = None) -> Resp
 
 
 def internal(error: Exception) -> Response:
-    """The answer to what nobody foresaw."""
+    """The response to an unexpected error."""
     return answered(unforeseen(error))
 
 
 def unforeseen(error: Exception) -> Problem:
-    """The problem of what nobody foresaw. Messages of foreign errors can quote contents, so only the places are logged."""
+    """The problem for an unexpected error. Third-party messages can quote user content, so only source locations are logged."""
     problem = told("internal", "The log of the service says where; nothing already recorded is lost.")
     places = "".join(format_tb(error.__traceback__))
     logger.error("%s: %s at\n%s", problem.instance, type(error).__name__, places)
@@ -147,7 +147,7 @@ def unforeseen(error: Exception) -> Problem:
 
 
 async def pagefile_error(_request: Request, error: PagefileError) -> Response:
-    """An error of ours. What the service itself must mend goes to the log, the caller gets its plain meaning."""
+    """One of our own errors. Server-side failures are logged; the caller only gets the general description."""
     kind = Kind.of(type(error))
     if kind.status < HTTPStatus.INTERNAL_SERVER_ERROR:
         return answered(told(kind, str(error)))
@@ -157,7 +157,7 @@ async def pagefile_error(_request: Request, error: PagefileError) -> Response:
 
 
 async def http_error(request: Request, error: HTTPException) -> Response:
-    """An error of the framework: no such route, no such method, a body that cannot be read."""
+    """An error of the framework: unknown route, wrong method, unreadable body."""
     if error.status_code == HTTPStatus.BAD_REQUEST and error.__cause__ is not None:
         return answered(_unreadable(error.__cause__))
     code = _CODE_OF_STATUS.get(error.status_code)
@@ -169,7 +169,7 @@ async def http_error(request: Request, error: HTTPException) -> Response:
 
 
 async def validation_error(request: Request, error: RequestValidationError) -> Response:
-    """A request that does not fit the schema: which fields, never what stood in them."""
+    """A request that does not match the schema: names the fields, never their values."""
     found = cast("Sequence[Mapping[str, object]]", error.errors())
     if any(item["type"] == "json_invalid" for item in found):
         position = cast("tuple[str, int]", found[0]["loc"])[1]
@@ -183,7 +183,7 @@ async def validation_error(request: Request, error: RequestValidationError) -> R
 
 
 def _allow(request: Request) -> dict[str, str]:
-    """Every method of the path: the framework names only those of the first route that has it."""
+    """Every method of the path: the framework names only those of the first matching route."""
     methods = cast("FastAPI", request.app).openapi()["paths"].get(request.url.path)
     return {"Allow": ", ".join(sorted(method.upper() for method in methods))} if methods else {}
 

@@ -1,4 +1,4 @@
-"""The API reference: the OpenAPI document, completed with examples, and the page that shows it without a script.
+"""The API reference: the OpenAPI document, completed with examples, and a page that renders it without scripts.
 
 FastAPI's own page loads its script from a CDN; this one works offline and under a strict content policy.
 """
@@ -34,7 +34,7 @@ _BOUNDS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One route of the document."""
+    """One operation of the document."""
 
     method: str
     path: str
@@ -46,28 +46,28 @@ class Operation:
 
     @property
     def success(self) -> Mapping[str, Any]:
-        """The answer when all goes well."""
+        """The response on success."""
         return next(answer for status, answer in self.spec["responses"].items() if status.startswith("2"))
 
 
 def operations(document: Mapping[str, Any]) -> Iterator[Operation]:
-    """Every route, in the order in which it was added."""
+    """Every operation, in the order of registration."""
     for path, methods in document["paths"].items():
         for method, spec in methods.items():
             yield Operation(method.upper(), path, spec)
 
 
 def completed(document: dict[str, Any]) -> dict[str, Any]:
-    """The document with the shape of problems and an example of every answer."""
+    """The document with the problem schema and an example of every response."""
     schemas = document["components"]["schemas"]
     schemas |= _problem_schemas()
     examples = cast("dict[str, object]", json.loads(read("examples.json")))
     for operation in operations(document):
         if operation.method == "POST":
-            # A middleware's, so no route names it; the three that make an id of it do.
+            # Handled by a middleware, so no route declares it, except the three that derive an id from it.
             known = operation.spec.setdefault("parameters", [])
             known[:] = [*(one for one in known if one["name"] != HEADER), _KEY]
-        # What is no JSON (a stream of lines or events) brings its example along.
+        # Responses other than JSON (streamed lines or events) bring their own example.
         if answer := operation.success["content"].get("application/json"):
             answer["example"] = examples[f"{operation.method} {operation.path}"]
     return document
@@ -187,7 +187,7 @@ def _name(reference: str) -> str:
 
 
 def _type(schema: Mapping[str, Any]) -> Html:
-    """A schema in a few words, with links to those that have a name."""
+    """A schema in a few words, linking to named schemas."""
     match schema:
         case {"$ref": reference}:
             return fill(_DOCS, "link", name=_name(reference))

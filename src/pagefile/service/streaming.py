@@ -1,7 +1,7 @@
-"""Server-sent events: what a piece of work has to say as it happens, a heartbeat while it says nothing, and its end.
+"""Server-sent events: what a task reports as it happens, heartbeats while it is silent, and its end.
 
-The framework's own way runs the work in a generator, which may rest unclosed when the client goes away. Here the work is a
-task: a client that leaves cancels it, whatever it is doing, and only then is cleaned up behind it.
+The framework would run the work in a generator, which may stay unclosed when the client disconnects. Here it is a task:
+a disconnect cancels it, whatever it is doing, and cleanup runs afterwards.
 """
 
 from collections.abc import Awaitable, Callable
@@ -13,24 +13,24 @@ from pydantic import BaseModel
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-#: A comment, which every reader of such a stream passes over.
+#: A comment, which every client ignores.
 HEARTBEAT = b": heartbeat\n\n"
 HEARTBEAT_S = 15.0
-#: Events that wait for a slow client before the work waits too.
+#: How many events are buffered for a slow client before the task blocks.
 _WAITING = 16
-#: How long cleaning up may take.
+#: How long cleanup may take.
 _CLEAN_UP_S = 5.0
 
-#: Sends an event: its name, and its data.
+#: Sends an event: its name and its data.
 Say: TypeAlias = Callable[[str, BaseModel], Awaitable[None]]
 
 
 class EventStream(StreamingResponse):
-    """A response whose body is what `work` says.
+    """A response whose body is the events that `work` sends.
 
     Args:
-        work: says events; it answers for its own failures.
-        clean_up: called once in the end, whatever happened, and not cancelled.
+        work: sends events; it must handle its own failures.
+        clean_up: called once at the end, whatever happened, and shielded from cancellation.
     """
 
     media_type = "text/event-stream"
@@ -42,7 +42,7 @@ class EventStream(StreamingResponse):
         *,
         heartbeat_s: float = HEARTBEAT_S,
     ) -> None:
-        # Proxies that buffer would hold back the words until the end.
+        # A buffering proxy would hold back the words until the end.
         super().__init__((), headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
         self._work = work
         self._clean_up = clean_up
@@ -74,7 +74,7 @@ class EventStream(StreamingResponse):
         while True:
             data = HEARTBEAT
             try:
-                # Only waiting is given up when it takes long, never the work.
+                # The timeout only ends the wait, never the work.
                 with anyio.move_on_after(self._heartbeat_s):
                     data = await out_of.receive()
             except anyio.EndOfStream:
@@ -84,7 +84,7 @@ class EventStream(StreamingResponse):
 
 
 def encoded(name: str, data: BaseModel) -> bytes:
-    """An event on the wire; JSON has no line ends of its own."""
+    """An event in wire format; encoded JSON contains no line breaks."""
     return f"event: {name}\ndata: {data.model_dump_json()}\n\n".encode()
 
 

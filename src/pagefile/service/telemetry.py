@@ -1,7 +1,7 @@
-"""A span of OpenTelemetry for every request, for whoever asks for it.
+"""An OpenTelemetry span for every request, if enabled.
 
-Spans go to the provider that the process has (`opentelemetry-instrument pagefile serve` brings one). They name the route, never the
-path, the query string or anything of a body: those hold ids and what people said.
+Spans go to the process's own provider (`opentelemetry-instrument pagefile serve` sets one up). They name the route, never the
+path, the query string or anything from a body: those hold ids and user content.
 """
 
 from starlette.datastructures import Headers
@@ -21,12 +21,12 @@ _FAILED = 500
 
 
 def traces(_service: ServiceSettings) -> list[Middleware]:
-    """What an app needs to make spans."""
+    """The middleware that makes spans."""
     return [Middleware(Traces)]
 
 
 class Traces:
-    """Begins a span for each request, inside the caller's own if it names one."""
+    """Starts a span for each request, as a child of the caller's if it sends one."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

@@ -1,4 +1,4 @@
-"""Where an upload is kept while it comes in: a folder of its own that is gone afterwards, also when the process was killed."""
+"""Temporary directories for uploads, removed afterwards even if the process was killed."""
 
 import os
 import re
@@ -11,12 +11,12 @@ _NAMED = re.compile(rf"{_PREFIX}(\d+)-.*")
 
 
 def upload_folder() -> tempfile.TemporaryDirectory[str]:
-    """A folder for one upload; its name says which process made it."""
+    """A directory for one upload; its name holds the process id."""
     return tempfile.TemporaryDirectory(prefix=f"{_PREFIX}{os.getpid()}-")
 
 
 def remove_left_uploads() -> None:
-    """Remove what processes that are no more have left behind: it holds what people said, and no erasure would find it."""
+    """Remove what dead processes left behind: it holds user content, and no erasure would find it."""
     for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
         named = _NAMED.fullmatch(folder.name)
         if named is None or not _is_running(int(named[1])):
@@ -29,6 +29,6 @@ def _is_running(process: int) -> bool:
     except ProcessLookupError:
         return False
     except (OSError, OverflowError):
-        # It is somebody else's: so is the folder.
+        # The process belongs to another user, and so does the directory.
         return True
     return True

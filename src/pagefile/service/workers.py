@@ -1,8 +1,8 @@
-"""Several processes that answer on one socket, one that does their background work, and the one that looks after them.
+"""Several processes that serve one socket, one that does their background work, and the supervisor.
 
-Each worker opens the memory for itself; what they share is the database, the cache and, for the metrics, a folder. A worker that
-dies is replaced at once, one that keeps dying after longer and longer pauses. The workers end when the supervisor ends, however
-that came about.
+Each worker opens the memory itself; they share the database, the cache and a directory for metrics. A worker that dies is
+replaced immediately, one that keeps dying after increasing pauses. Workers exit when the supervisor does, however that
+happened.
 """
 
 import os
@@ -36,13 +36,13 @@ from pagefile.service.tuning import tune_for_serving
 from pagefile.settings import Settings
 from pagefile.settings.sources import handed_down
 
-#: How long running requests may take to end after Ctrl-C.
+#: How long running requests may take to finish after Ctrl-C.
 PATIENCE_S = 5
-#: A worker that lived so long died of something else than its start.
+#: A worker that lived this long did not fail at startup.
 _HEALTHY_S = 10.0
 _FIRST_PAUSE_S = 0.1
 _LONGEST_PAUSE_S = 5.0
-#: What a worker may need to end, beyond its requests and its background work.
+#: How long a worker may take to exit, beyond its requests and background work.
 _END_S = 10.0
 _PARENT_EVERY_S = 0.5
 
@@ -50,7 +50,7 @@ _METRICS_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
 
 
 def check(settings: Settings) -> None:
-    """Refuse what cannot be served, before a worker fails of it; and what several processes cannot share."""
+    """Refuse settings that cannot be served, before a worker fails on them, and those several processes cannot share."""
     create_app(settings)
     if settings.service.workers == 1:
         return
@@ -62,7 +62,7 @@ def check(settings: Settings) -> None:
 
 
 def serve_one(settings: Settings, listener: socket.socket) -> None:
-    """Answer on a socket in this process, until told to stop."""
+    """Serve a socket in this process until told to stop."""
     write_logs(settings.service)
     server = uvicorn.Server(_config(settings))
     tune_for_serving()
@@ -84,7 +84,7 @@ def _config(settings: Settings, metrics: Path | None = None) -> uvicorn.Config:
 
 
 class _Server(uvicorn.Server):
-    """Tells when it takes requests."""
+    """Signals when it accepts requests."""
 
     def __init__(self, config: uvicorn.Config, ready: Event) -> None:
         super().__init__(config)
@@ -97,7 +97,7 @@ class _Server(uvicorn.Server):
 
 
 def _work(settings: Settings, listener: socket.socket, metrics: Path, ready: Event, parent: int) -> None:
-    # The parent's number comes from the parent: it may have died while this process was starting.
+    # The parent passes its own pid: it may have died while this process was starting.
     threading.Thread(target=_end_with_parent, args=(parent,), daemon=True).start()
     with suppress(KeyboardInterrupt):
         write_logs(settings.service)
@@ -109,7 +109,7 @@ def _work(settings: Settings, listener: socket.socket, metrics: Path, ready: Eve
 def _look_after(
     settings: Settings, _listener: socket.socket, metrics: Path, ready: Event, parent: int
 ) -> None:
-    """The background work of all who answer."""
+    """Background work for all workers."""
     threading.Thread(target=_end_with_parent, args=(parent,), daemon=True).start()
     write_logs(settings.service)
     with suppress(KeyboardInterrupt):
@@ -117,7 +117,7 @@ def _look_after(
 
 
 def _end_with_parent(parent: int) -> None:
-    """Whoever kills the supervisor has nobody left to end the workers."""
+    """A killed supervisor cannot stop its workers, so they watch for its death."""
     while os.getppid() == parent:
         time.sleep(_PARENT_EVERY_S)
     os.kill(os.getpid(), signal.SIGTERM)
@@ -128,30 +128,30 @@ def _end_with_parent(parent: int) -> None:
 
 @dataclass(slots=True)
 class _Place:
-    """One of the workers, and how its predecessors fared."""
+    """A slot for one worker, and the restart history of its predecessors."""
 
-    #: What people call it: the number of a process that answers, or what else it does.
+    #: Shown in messages: a worker's number, or its role.
     name: str
     target: Callable[..., None]
     process: BaseProcess | None = None
     ready: Event | None = None
     began: float = 0.0
-    #: When the next one may start, and the pause after it if it dies young.
+    #: When the next one may start, and how long to pause if it dies young.
     due: float = 0.0
     pause_s: float = _FIRST_PAUSE_S
 
 
 @dataclass(slots=True)
 class Supervisor:
-    """Keeps so many workers alive on one socket."""
+    """Keeps the configured number of workers alive on one socket."""
 
     settings: Settings
     listener: socket.socket
-    #: Told what happens to the workers, a line at a time.
+    #: Called with one line for each event in a worker's life.
     tell: Callable[[str], None]
     _places: list[_Place] = field(init=False)
     _stopping: bool = field(init=False, default=False)
-    #: Whether the service ever worked: if not, trying again would not help.
+    #: Whether any worker ever started: if not, retrying would not help.
     _worked: bool = field(init=False, default=False)
 
     def __post_init__(self) -> None:
@@ -159,12 +159,12 @@ class Supervisor:
             _Place(f"Worker {number}", _work) for number in range(1, self.settings.service.workers + 1)
         ]
         if self.settings.worker == "inside":
-            # Done once for all of them, instead of by each beside its requests.
+            # Done once for all workers, not by each alongside its requests.
             self._places.append(_Place("The background worker", _look_after))
             self.settings = replace(self.settings, worker="apart")
 
     def run(self) -> None:
-        """Look after the workers until told to stop; raises `SettingsError` when none of them can start."""
+        """Supervise the workers until told to stop; raises `SettingsError` if none of them can start."""
         with tempfile.TemporaryDirectory(prefix="pagefile-metrics-") as folder:
             before = {one: signal.signal(one, self._stop) for one in (signal.SIGINT, signal.SIGTERM)}
             handed_down(_METRICS_VARIABLE, folder)
@@ -189,7 +189,7 @@ class Supervisor:
                 self._check(place)
 
     def _start(self, place: _Place, metrics: Path) -> None:
-        # Not forked: a copy of this process would begin with its threads' locks and without its threads.
+        # Not forked: a fork would inherit this process's held locks without the threads that hold them.
         context = get_context("spawn")
         place.ready = context.Event()
         place.process = context.Process(
@@ -219,7 +219,7 @@ class Supervisor:
         self.tell(f"{place.name} (process {process.pid}) ended with {code}: another takes its place.")
 
     def _end(self) -> None:
-        """Let every worker finish what it has, and end who does not: those who answer first, then who works for them."""
+        """Let workers finish and kill those that do not: first those serving requests, then the background worker."""
         self._end_all([place for place in self._places if place.target is _work])
         self._end_all([place for place in self._places if place.target is not _work])
 
@@ -237,7 +237,7 @@ class Supervisor:
 
 
 def serve_many(settings: Settings, listener: socket.socket) -> None:
-    """Answer on a socket with several processes, until told to stop."""
+    """Serve a socket with several processes until told to stop."""
     Supervisor(settings, listener, _told).run()
 
 

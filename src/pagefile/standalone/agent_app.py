@@ -1,8 +1,8 @@
-"""Document 001 by itself: a conversation's history as text, checkpoints that the caller writes, and the session value.
+"""Document 001 on its own: a conversation's history as text, checkpoints written by the caller, and the session value.
 
-Names, defaults, texts and JSON keys are the document's. What its sample code got wrong is answered by the engine: the turn log
-is the truth, a summary covers only turns that its author could read, and what the session says is checked against the log.
-Checkpoints are made when the caller makes them, whatever the memory's own setting says: the document leaves them to its caller.
+Names, defaults, texts and JSON keys are the document's. The mistakes of its sample code are fixed by the engine: the turn log
+is the source of truth, a summary covers only turns its author could read, and session contents are checked against the log.
+Checkpoints are made only by the caller, as in the document, whatever the memory's own setting.
 """
 
 import logging
@@ -52,16 +52,16 @@ from pagefile.tiers.history import History
 
 logger = logging.getLogger("pagefile")
 
-#: A longer summary is refused: it would be no summary.
+#: A longer summary is refused.
 MAX_SUMMARY_CHARS = 10_000
-#: A checkpoint that others were faster with, or whose id is taken, is tried so often.
+#: How often to try a checkpoint that lost a race, or whose id is taken.
 CONFLICT_TRIES = 3
 
 #: More tokens than any conversation has.
 _EVERYTHING = 2**31 - 1
-#: Conversations whose last query is remembered.
+#: How many conversations' last queries are remembered.
 _REMEMBERED = 10_000
-#: From so many characters on, counting tokens would hold up the event loop.
+#: From this size on, counting tokens would block the event loop noticeably.
 _THREAD_FROM_CHARS = 50_000
 
 
@@ -79,16 +79,16 @@ class AgentApp:
         self._tenant = DEFAULT_TENANT if tenant is None else checked_id(tenant, "tenant")
         self._sleep = sleep
         self._asked: Lru[str, Asked] = Lru(_REMEMBERED)
-        # A lock lives as long as somebody holds it or waits for it.
+        # A lock lives as long as a task holds it or waits for it.
         self._locks: WeakValueDictionary[str, anyio.Lock] = WeakValueDictionary()
 
     # -- a turn ---------------------------------------------------------------------------------------------------------
 
     async def query_memory_context(self, request: MemoryQueryRequest | None) -> MemoryContext:
-        """查询记忆上下文: the history for the prompt, and whether it is time for a summary.
+        """查询记忆上下文: the history for the prompt, and whether a summary is due.
 
-        Turns that are not summarised are shown as long as they fit. `recent_turns` of them are the last to give way; a number
-        that is given brings back turns which the summary covers, while that leaves the window below its threshold.
+        Unsummarized turns are shown as far as they fit; the newest `recent_turns` of them are dropped last. An explicit
+        `recent_turns` also brings back turns that the summary covers, as long as the window stays below its threshold.
         """
         with _told("QueryMemoryContext error: %s"):
             asked = Query.of(request, self._engine.settings.max_message_chars)
@@ -107,7 +107,7 @@ class AgentApp:
                 full_history=replace(whole, turns=tuple(turn_lines(turn) for turn in view.turns)).text,
                 estimated_tokens=tokens,
                 token_ratio=ratio,
-                # One turn that is too long leaves little to count: what was left out counts too.
+                # A single oversized turn may leave few tokens to count, so anything dropped makes a summary due, too.
                 should_checkpoint_summary=ratio >= asked.threshold or shown is not whole,
                 query=asked.text,
             )
@@ -117,8 +117,8 @@ class AgentApp:
     async def write_turn(self, request: MemoryWriteRequest | None) -> MemoryWriteResult:
         """写入对话轮次，更新会话状态: the row and the session, in one transaction.
 
-        Without a `user_query` the turn answers the last query of `query_memory_context`; where calls of one conversation
-        overlap, give it.
+        Without a `user_query` the turn answers the last query of `query_memory_context`; pass it where calls of one conversation
+        overlap.
         """
         with _told("WriteTurn error: %s"):
             if request is None:
@@ -142,10 +142,10 @@ class AgentApp:
     async def checkpoint_short_memory(
         self, conversation_id: str, summary: str, recent_turns: int = defaultMemoryRecentTurns
     ) -> None:
-        """创建记忆检查点: from now on the summary speaks for the older turns.
+        """创建记忆检查点: from now on the summary replaces the older turns.
 
-        `recent_turns` stay verbatim; fewer when they would fill half of the window or there are no others, more when they
-        were written while the summary was made. A store that fails is tried three more times; then the session's mode is
+        The newest `recent_turns` stay verbatim: fewer if they would fill half of the window or there are no others, more if turns
+        were written while the summary was made. A failing store is retried three times; then the session's mode becomes
         `FULL_HISTORY`, and the error is raised.
         """
         with _told("Failed to create checkpoint: %s"):
@@ -174,7 +174,7 @@ class AgentApp:
                 async with self._alone(scope):
                     await self._cover(scope, text, asked, wanted)
             except ErasedError:
-                # Its words would come back, however often it is tried.
+                # A retry would bring back erased words.
                 asked.spent()
                 raise
             except ConflictError:
@@ -198,7 +198,7 @@ class AgentApp:
         )
 
     async def _degrade(self, scope: Scope) -> None:
-        """No summary can be kept: say so in the session."""
+        """Record in the session that no summary can be kept."""
         try:
             scope = await on_behalf(self._engine.store.reader, scope)
             epoch = await self._engine.store.reader.epoch()
@@ -211,7 +211,7 @@ class AgentApp:
     # -- sessions -------------------------------------------------------------------------------------------------------
 
     async def create_short_memory(self, request: AgentRequest | None) -> None:
-        """创建短期记忆会话: a new session; a conversation in which something was said begins anew."""
+        """创建短期记忆会话: a new session; a conversation that already has turns starts over."""
         with _told("CreateShortMemory error: %s"):
             if request is None:
                 raise InvalidTurnError("There is no request: give an AgentRequest with a conversation_id.")
@@ -226,19 +226,19 @@ class AgentApp:
                     await self._save(scope, session, epoch)
 
     async def get_short_memory(self, conversation_id: str) -> SessionValue:
-        """获取短期记忆会话状态, checked against the log; raises `NotFoundError` when there is none."""
+        """获取短期记忆会话状态, checked against the log; raises `NotFoundError` if there is none."""
         with _told("GetShortMemory error: %s"):
             return await self._session(await self._owned(conversation_id))
 
     async def set_short_memory(self, conversation_id: str, session: SessionValue) -> None:
-        """Replace the session. What the log knows better stays: turns written since, and the checkpoint in force."""
+        """Replace the session. What the log knows better stays: turns written since, and the current checkpoint."""
         with _told("SetShortMemory error: %s"):
             scope = await self._owned(conversation_id, session.meta.user_id)
             async with self._alone(scope):
                 await self._save(scope, session)
 
     async def delete_short_memory(self, conversation_id: str) -> None:
-        """Begin anew: history and state leave the prompt, and the log keeps them. What is known of the user stays."""
+        """Start over: history and state leave the prompt but stay in the log. What is known about the user stays."""
         with _told("DeleteShortMemory error: %s"):
             scope = await self._owned(conversation_id)
             async with self._alone(scope):
@@ -246,7 +246,7 @@ class AgentApp:
                     await self._begin_anew(scope)
 
     async def get_redis_client(self) -> "SessionClient":
-        """The sessions by their keys in Redis, wherever they are kept."""
+        """The sessions by their Redis keys, wherever they are stored."""
         return SessionClient(self)
 
     async def _begin_anew(self, scope: Scope) -> None:
@@ -254,7 +254,7 @@ class AgentApp:
         known = SessionValue.of(await self._engine.sessions.get(scope))
         await self._chat(scope).reset()
         self._asked.pop(scope.conversation or "", None)
-        # Erased meanwhile: there is nothing left to take along.
+        # Erased meanwhile: there is nothing left to carry over.
         with suppress(ErasedError):
             await self._save(scope, SessionValue(user_snapshot=known.user_snapshot), epoch)
 
@@ -268,7 +268,7 @@ class AgentApp:
         return present(scope, stored, view)
 
     async def _save(self, scope: Scope, session: SessionValue, epoch: int | None = None) -> None:
-        """Write a session, unless what it is made of was erased since it was read, in the epoch that is named or now."""
+        """Write a session, unless its contents were erased after `epoch` (default: now)."""
         if epoch is None:
             epoch = await self._engine.store.reader.epoch()
         stored = await self._engine.sessions.get(scope)
@@ -295,7 +295,7 @@ class AgentApp:
         scope, reader = await self._owned(conversation_id), self._engine.store.reader
         return await messages_after(reader, scope, await checkpoint_seq(reader, scope, checkpoint_message_id))
 
-    # -- inside -----------------------------------------------------------------------------------------------------------
+    # -- internals ----------------------------------------------------------------------------------------------------------
 
     @property
     def _engine(self) -> Engine:
@@ -306,21 +306,21 @@ class AgentApp:
         return Scope(self._tenant, user_id or None, checked_id(conversation_id, "conversation_id"))
 
     async def _owned(self, conversation_id: str, user_id: str | None = None) -> Scope:
-        """A conversation and its user: where the document names none, it works for whoever the conversation belongs to."""
+        """A conversation and its user: if the caller names none, the conversation's owner."""
         return await on_behalf(self._engine.store.reader, self._scope(conversation_id, user_id))
 
     def _chat(self, scope: Scope, agent: str | None = None) -> Conversation:
         return Conversation(self._engine.without(History), scope, agent=agent or None)
 
     def _alone(self, scope: Scope) -> anyio.Lock:
-        """One change of a conversation at a time in this process; conversations do not wait for each other."""
+        """Serializes changes of one conversation in this process; conversations do not block each other."""
         return self._locks.setdefault(scope.conversation or "", anyio.Lock())
 
     async def _view(self, scope: Scope, *, budget_tokens: int = 0, min_turns: int = 0) -> LogView:
         return await self._engine.store.reader.view(ViewRequest(scope, budget_tokens, min_turns))
 
     async def _view_of_owner(self, scope: Scope, budget_tokens: int) -> LogView:
-        """Most conversations here have no user: one is looked up where there is one, and costs the others nothing."""
+        """Most conversations here have no user, so the owner is only looked up when there is a conflict."""
         try:
             return await self._view(scope, budget_tokens=budget_tokens)
         except ConflictError:
@@ -328,12 +328,12 @@ class AgentApp:
             return await self._view(owned, budget_tokens=budget_tokens)
 
     async def _mode(self, scope: Scope) -> str:
-        """The mode after a turn was written, which no failure undoes any more."""
+        """The mode after a turn was written; a failure here must not undo the write."""
         _, session = await self._read(scope)
         return session.message_context.mode
 
     async def _read(self, scope: Scope, *, budget_tokens: int = 0) -> tuple[LogView, SessionValue]:
-        """The conversation; what a store that is down cannot tell is as in a new one."""
+        """The conversation; what an unavailable store cannot supply is as in a new one."""
         engine, view, stored = self._engine, LogView(no_head(scope), None, ()), None
         began = perf_counter()
         try:
@@ -348,7 +348,7 @@ class AgentApp:
         return view, present(scope, stored, view)
 
     async def _history(self, scope: Scope, view: LogView, session: SessionValue, asked: Query) -> HistoryText:
-        """What the history would be with room for everything."""
+        """The complete history, before anything is dropped to fit."""
         summary = view.checkpoint.summary if view.checkpoint else None
         turns = tuple(turn_lines(turn) for turn in view.turns)
         safety = safety_lines(session.user_snapshot)
@@ -388,7 +388,7 @@ NewAgentApp = AgentApp
 
 
 class SessionClient:
-    """Sessions by their keys in Redis, for code that resets a conversation as the document shows."""
+    """Sessions by their Redis keys, for code that resets a conversation as the document shows."""
 
     def __init__(self, app: AgentApp) -> None:
         self._app = app
@@ -401,7 +401,7 @@ class SessionClient:
             return None
 
     async def delete(self, *keys: str) -> int:
-        """Begin these conversations anew; tells how many keys were given."""
+        """Reset these conversations; returns the number of keys given."""
         for key in keys:
             await self._app.delete_short_memory(_conversation(key))
         return len(keys)
@@ -419,7 +419,7 @@ def _conversation(key: str) -> str:
 
 @contextmanager
 def _told(line: str) -> Generator[None]:
-    """Write a failure into the log, in the document's words, before the caller gets it."""
+    """Log a failure, in the document's words, before it is raised to the caller."""
     try:
         yield
     except PagefileError as error:

@@ -1,7 +1,7 @@
-"""Document 003 by itself: what an agent has seen in this session, in its own prompt, with no store and no framework.
+"""Document 003 on its own: what an agent has seen in this session, in its own prompt, without a store or framework.
 
 `AgentMemory` and `ContentChunk` are the document's; `AgentWithMemory` is what it adds to an agent: the prompt that is
-built anew for every run, the dispatch of tool results, both resets. With a store behind it, the same is
+rebuilt for every run, the dispatch of tool results, both resets. With a store behind it, the same is
 `chat.workspace()`.
 """
 
@@ -39,7 +39,7 @@ class AgentMemoryConfig:
 
 
 class AgentWithMemory:
-    """What document 003 adds to an agent. Subclass it, or hold one beside any loop that calls tools."""
+    """What document 003 adds to an agent. Subclass it, or use one with any loop that calls tools."""
 
     def __init__(
         self,
@@ -56,19 +56,19 @@ class AgentWithMemory:
 
     @property
     def memory(self) -> AgentMemory:
-        """What it remembers."""
+        """The agent's memory."""
         return self._memory
 
     def ask(self, query: str) -> str:
-        """Begin a run: the query is the current one; returns the system prompt for it."""
+        """Begin a run with this query; returns the system prompt for it."""
         if self._memory.enabled:
             self._memory.current_query = query
         return self._build_system_prompt()
 
     def wrap(self, tool: Callable[..., Any], name: str | None = None) -> Callable[..., Any]:
-        """The same tool, blocking or not: its results are remembered, and an equal call of a cacheable one is answered.
+        """The same tool, sync or async: its results are remembered, and a repeated call of a cacheable tool is answered from memory.
 
-        What answers an equal call is the very object the tool returned first.
+        A repeated call returns the very object the tool returned first.
         """
         tool_name = name or getattr(tool, "__name__", "tool")
 
@@ -98,21 +98,21 @@ class AgentWithMemory:
         self._answers.clear()
         self._tool_names.clear()
 
-    # -- the document's own hooks -------------------------------------------------------------------------------------
+    # -- hooks named by the document ------------------------------------------------------------------------------------
 
     def _build_system_prompt(self) -> str:
-        """The base prompt, then the hint about tables of contents, then what was found; built anew for every run."""
+        """The base prompt, the hint about tables of contents, then what was found; rebuilt for every run."""
         hint, found = self._memory.get_toc_cache_hint(), self._memory.get_memory_context()
         base = self._system_prompt
         if hint:
-            # The document appends the hint as it is: the line breaks in between keep its heading a heading.
+            # The document appends the hint directly: the line breaks keep its heading a heading.
             base += ("\n\n" if base else "") + hint
         if found:
             base += ("\n\n" if base else "") + found
         return base
 
     def _update_memory(self, tool_name: str, result: object, tool_input: object = None) -> None:
-        """Remember of a tool result what the rule for its tool says; whatever it is, this never raises."""
+        """Remember what the tool's rule selects from a result; never raises."""
         remember(
             self._memory,
             rule_for(tool_name, self._rules),
@@ -121,9 +121,9 @@ class AgentWithMemory:
         )
 
     def _process_event(self, event: object) -> None:
-        """Take tool calls and their results from an agent's events, be they objects or mappings.
+        """Take tool calls and their results from an agent's events, as objects or mappings.
 
-        A result names only the id of its call; the call, which came before, has the tool's name.
+        A result only names the id of its call; the tool's name is in the call that came before.
         """
         for block in _blocks(event):
             kind, call_id = _part(block, "type"), _part(block, "tool_use_id") or _part(block, "id")
@@ -140,7 +140,7 @@ class AgentWithMemory:
                     self._update_memory(str(name), result, given)
 
     def _taken(self, key: tuple[str, str], given: Mapping[str, Any], result: Any) -> Any:
-        """A result that came in: remembered, and kept for an equal call."""
+        """Remember a result, and cache it for a repeated call."""
         self._update_memory(key[0], result, given or None)
         cacheable = self._memory.enabled and rule_for(key[0], self._rules).cacheable
         if cacheable and not Result.of(key[0], given, result).failed:

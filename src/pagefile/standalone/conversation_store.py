@@ -1,8 +1,8 @@
-"""Document 002's conversation store: messages and one summary a conversation, over the turn log.
+"""Document 002's conversation store: messages and one summary per conversation, over the turn log.
 
-The document keeps single messages, the log keeps turns: a user's message opens a turn, the assistant's completes it, and each
-message is one side of a done turn. What is still open, or was given up, is in no list, no count and no summary. A summary is
-the conversation's checkpoint: the row of `conversation_summaries` and that of `ai_message` are two views of it.
+The document stores single messages, the log stores turns: a user's message opens a turn, the assistant's completes it, and each
+message is one side of a done turn. Open and aborted turns are in no list, count or summary. A summary is
+the conversation's checkpoint: the rows of `conversation_summaries` and `ai_message` are two views of it.
 """
 
 import json
@@ -34,7 +34,7 @@ from pagefile.tiers.history import History
 
 Role = Literal["user", "assistant"]
 
-#: What the roles are called elsewhere.
+#: Other names for the roles.
 _ROLES: Final[dict[str, Role]] = {
     "user": "user",
     "human": "user",
@@ -45,31 +45,31 @@ _DONE: Final[frozenset[Status]] = frozenset({"done"})
 _OPEN: Final[frozenset[Status]] = frozenset({"open"})
 _BATCH = 500
 _NEWEST = 20
-#: Behind every turn.
+#: After every turn.
 _NO_END = 2**62
-#: Conversations whose messages are counted along, and whose listings are remembered.
+#: How many conversations' message counts and listings are cached.
 _COUNTED = 10_000
 
 
 class ConversationMessage(TypedDict):
-    """One side of a turn, as the document's dicts have it."""
+    """One side of a turn, in the document's dict format."""
 
     role: Role
     content: str
-    #: Seconds since 1970, as an episode has it.
+    #: Seconds since 1970, as in an episode.
     timestamp: int
     id: NotRequired[str]
     turn_id: NotRequired[str]
     conversation_id: NotRequired[str]
     #: When it was written, always with a time zone.
     created_at: NotRequired[datetime]
-    #: True for what came back because the question touches it.
+    #: True for a message recalled because it is relevant to the question.
     recalled: NotRequired[bool]
 
 
 @dataclass(frozen=True, slots=True)
 class ConversationSummary:
-    """A row of `conversation_summaries`: the summary in force, and up to where it speaks."""
+    """A row of `conversation_summaries`: the current summary, and how far it reaches."""
 
     __tablename__: ClassVar[str] = "conversation_summaries"
 
@@ -78,23 +78,23 @@ class ConversationSummary:
     summary: str
     covered_message_count: int
     created_at: datetime
-    #: Goes up with every summary: give it back as `expected_version`.
+    #: Increases with every summary: pass it back as `expected_version`.
     version: int
     covered_through_seq: int
 
 
 @dataclass(slots=True)
 class _Counted:
-    """How many messages a conversation has up to a place in the log."""
+    """The number of messages up to a position in the log."""
 
-    #: When the conversation began: one that was erased and written anew is another.
+    #: When the conversation began: one that was erased and started again is a different one.
     began: datetime
     reset_seq: int
     through_seq: int
     messages: int = 0
 
     def goes_on(self, head: Head, through_seq: int) -> bool:
-        """Whether counting can go on from here."""
+        """Whether counting can continue from here."""
         return (self.began, self.reset_seq) == (
             head.created,
             head.reset_seq,
@@ -103,7 +103,7 @@ class _Counted:
 
 @dataclass(slots=True)
 class _Listed:
-    """In which epochs messages were listed since the last summary: the next one may be of any of them."""
+    """The epochs in which messages were listed since the last summary: the next one may be based on any of them."""
 
     first: int
     last: int
@@ -120,21 +120,21 @@ class ConversationStore:
 
     @property
     def engine(self) -> Engine:
-        """The engine, provided that it is open."""
+        """The engine; raises if it is closed."""
         self._memory.engine.check_open()
         return self._memory.engine
 
     @property
     def tenant(self) -> str:
-        """Whose conversations these are."""
+        """The tenant of these conversations."""
         return self._tenant
 
     def scope(self, conversation_id: str) -> Scope:
-        """Where a conversation is, whoever its user."""
+        """The scope of a conversation, for any user."""
         return Scope(self._tenant, None, checked_id(conversation_id, "conversation_id"))
 
     async def owned(self, conversation_id: str) -> Scope:
-        """A conversation and its user: the document's calls name none, and work for whoever it belongs to."""
+        """A conversation and its user: the document's calls name none, and act as the owner."""
         return await on_behalf(self.engine.store.reader, self.scope(conversation_id))
 
     def conversation(self, conversation_id: str, user_id: str | None = None) -> Conversation:
@@ -142,7 +142,7 @@ class ConversationStore:
         return self._memory.conversation(conversation_id, user_id=user_id, tenant=self._tenant)
 
     async def get_or_create_conversation_id(self, user_id: str, session_id: str) -> str:
-        """The conversation of a user's session: the same id whenever and wherever it is asked for.
+        """The conversation id of a user's session: deterministic, the same everywhere.
 
         Nothing is written: a conversation begins with its first message.
         """
@@ -164,9 +164,9 @@ class ConversationStore:
     ) -> ConversationMessage:
         """Write a message; when this returns, it is on disk.
 
-        A user's message opens a turn (named `turn_id`, if that is given), an assistant's completes it: the one named, else the
-        newest that is open. Where requests of one conversation overlap, pass the `turn_id` of the user's message. An assistant
-        that speaks first makes a turn of its own. The same call again changes nothing, provided that it names its turn.
+        A user's message opens a turn (with the id `turn_id`, if given); an assistant's completes the named turn, else the newest
+        open one. Where requests of one conversation overlap, pass the `turn_id` of the user's message. An assistant message without an
+        open turn makes its own. Repeating a call that names its turn changes nothing.
         """
         side = _role(role)
         user_id = user_id or (await self.owned(conversation_id)).user
@@ -180,7 +180,7 @@ class ConversationStore:
         return _message(await chat.complete(open_turn, content), side, content)
 
     async def abort_turn(self, conversation_id: str, turn_id: str) -> None:
-        """The answer will not come (a stream broke off): the turn enters no window, summary or index."""
+        """Abort a turn whose answer will not come (a stream broke off): it enters no window, summary or index."""
         scope = await self.owned(conversation_id)
         await self.conversation(conversation_id, scope.user).abort(turn_id)
 
@@ -201,7 +201,7 @@ class ConversationStore:
         ][:limit]
 
     async def count_messages(self, conversation_id: str) -> int:
-        """How many messages the conversation has, since it began (anew)."""
+        """The number of messages since the conversation began or was last reset."""
         scope = await self.owned(conversation_id)
         head = (await self.view(scope)).head
         return await self._count("all", scope, head, head.last_seq)
@@ -209,7 +209,7 @@ class ConversationStore:
     # -- the summary ------------------------------------------------------------------------------------------------------
 
     async def get_summary(self, conversation_id: str) -> ConversationSummary | None:
-        """The summary in force; never makes one."""
+        """The current summary; never makes one."""
         scope = await self.owned(conversation_id)
         view = await self.view(scope)
         if view.checkpoint is None:
@@ -225,11 +225,11 @@ class ConversationStore:
         *,
         expected_version: int | None = None,
     ) -> ConversationSummary:
-        """Let a summary speak for the first messages of the conversation; a second one takes the place of the first.
+        """Let a summary replace the first messages of the conversation; a later one replaces this one.
 
-        A turn of which only the first half is covered stays out whole. With an `expected_version` (0: there is none yet), a
-        summary that somebody else saved meanwhile is not overwritten: `ConflictError`, read again and try again. So is one of
-        messages that this store listed before some of them were erased: `ErasedError`.
+        A turn that is only half covered is left out entirely. With an `expected_version` (0: there is none yet), a summary saved
+        meanwhile by another caller is not overwritten: on `ConflictError`, read it and try again. A summary of messages that this store
+        listed before some of them were erased raises `ErasedError`.
         """
         scope = await self.owned(conversation_id)
         view = await self.view(scope)
@@ -261,14 +261,14 @@ class ConversationStore:
     def _note_listed(self, conversation_id: str, epoch: int) -> None:
         self._listed.setdefault(conversation_id, _Listed(epoch, epoch)).last = epoch
 
-    # -- for those who build on it ----------------------------------------------------------------------------------------
+    # -- for code built on this ------------------------------------------------------------------------------------------
 
     async def view(self, scope: Scope) -> LogView:
         """The head of a conversation and its summary, without turns."""
         return await self.engine.store.reader.view(ViewRequest(scope, budget_tokens=0, min_turns=0))
 
     async def turns_after(self, scope: Scope, seq: int) -> AsyncIterator[list[Turn]]:
-        """Done turns behind a place in the log, oldest first, some hundreds at a time."""
+        """Done turns after a position in the log, oldest first, in batches of some hundreds."""
         while True:
             query = EntryQuery(scope, statuses=_DONE, after_seq=seq, limit=_BATCH)
             batch = [turn for turn in await self.engine.store.reader.entries(query) if isinstance(turn, Turn)]
@@ -279,19 +279,19 @@ class ConversationStore:
                 return
 
     async def standing(self, conversation_id: str, ids: Collection[str]) -> dict[str, Turn]:
-        """Those of some turns that the log has with their words, done or open: neither erased nor given up."""
+        """Those of the given turns that the log still holds, done or open: neither erased nor aborted."""
         scope = await self.owned(conversation_id)
         query = EntryQuery(scope, statuses=_DONE | _OPEN, limit=_NEWEST, newest=True)
         newest = await self.engine.store.reader.entries(query)
         found = {turn.id: turn for turn in newest if isinstance(turn, Turn) and turn.id in ids}
-        # Most often it was written just now: only for others the whole conversation is read.
+        # Most were written just now: the whole conversation is only read for others.
         if len(found) < len(ids):
             async for batch in self.turns_after(scope, 0):
                 found |= {turn.id: turn for turn in batch if turn.id in ids}
         return found
 
     async def _count(self, what: str, scope: Scope, head: Head, through_seq: int) -> int:
-        """Messages up to a place in the log; only what was written since the last count is read."""
+        """Messages up to a position in the log; reads only what was written since the last count."""
         key = what, scope.conversation or ""
         known = self._counts.get(key)
         if known is None or not known.goes_on(head, through_seq):
@@ -299,7 +299,7 @@ class ConversationStore:
         if known.through_seq == through_seq:
             return known.messages
         async for batch in self.turns_after(scope, known.through_seq):
-            # Another count of the same conversation may have been faster.
+            # A concurrent count of the same conversation may have been faster.
             fresh = [turn for turn in batch if known.through_seq < (turn.seq or 0) <= through_seq]
             known.messages += len(messages_of(fresh))
             known.through_seq = max(known.through_seq, min(batch[-1].seq or 0, through_seq))
@@ -308,7 +308,7 @@ class ConversationStore:
         return known.messages
 
     async def window_start(self, scope: Scope, window_messages: int) -> int:
-        """Where the oldest turn stands that has a part in the newest messages; 0 when there are no others."""
+        """The position of the oldest turn among the newest messages; 0 if there are no others."""
         head = (await self.view(scope)).head
         if not window_messages:
             return head.last_seq + 1
@@ -322,13 +322,13 @@ class ConversationStore:
         return 0
 
     async def turns_between(self, scope: Scope, after_seq: int, before_seq: int, limit: int) -> list[Turn]:
-        """The first done turns between two places in the log."""
+        """The first done turns between two positions in the log."""
         query = EntryQuery(scope, statuses=_DONE, after_seq=after_seq, limit=limit)
         found = await self.engine.store.reader.entries(query)
         return [turn for turn in found if isinstance(turn, Turn) and (turn.seq or 0) < before_seq]
 
     async def turn_of(self, hit: Hit) -> Turn | None:
-        """Both sides of a turn that was recalled, each by itself; None when it was erased meanwhile."""
+        """A recalled turn with both sides separate; None if it was erased meanwhile."""
         after = hit.before.seq or 0 if hit.before else 0
         found = await self.turns_between(await self.owned(hit.conversation_id), after, _NO_END, limit=1)
         return found[0] if found and found[0].id == hit.id else None
@@ -358,7 +358,7 @@ def messages_of(turns: Iterable[Turn]) -> list[ConversationMessage]:
 
 
 def format_messages(messages: Iterable[ConversationMessage]) -> str:
-    """A line for each message, with who said it; a text of several lines keeps to its own."""
+    """A line per message, with its speaker; line breaks in a text become spaces."""
     names = {"user": "用户", "assistant": "AI"}
     return "\n".join(
         f"{names[message['role']]}: {message['content'].replace(chr(10), ' ')}" for message in messages

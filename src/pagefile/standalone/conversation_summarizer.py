@@ -1,8 +1,8 @@
-"""Document 002's summarizer: what slides out of the window of recent messages is merged into one summary.
+"""Document 002's summarizer: messages that slide out of the recent window are merged into one summary.
 
-Names, defaults and the prompt are the document's. What its sample code got wrong is answered here: only messages that have left
-the window and are in no summary yet count as new; reading never makes a summary; a new summary is made of the old one and the
-new messages; and it stands for no message that its author has not read.
+Names, defaults and the prompt are the document's. The mistakes of its sample code are fixed here: only messages outside
+the window and in no summary yet count as new; reading never makes a summary; a new summary is made from the old one and the
+new messages; and it covers no message that its author has not read.
 """
 
 import logging
@@ -29,20 +29,20 @@ from pagefile.tiers.summaries import SUMMARY_CHARS, summary_of
 logger = logging.getLogger("pagefile")
 
 SUMMARY_PROMPT = "请将以下对话历史浓缩为简洁的摘要，突出关键信息和用户偏好。"
-#: Messages that stay as they are: three turns.
+#: Messages kept verbatim: three turns.
 WINDOW_MESSAGES = 6
-#: So many messages must have left the window before the summary is made anew.
+#: How many messages must leave the window before the summary is updated.
 UPDATE_DELTA = 5
-#: A model reads at most so many characters at once; more is given in parts.
+#: The maximum a model reads at once; longer input is given in parts.
 MAX_INPUT_CHARS = 6000
-#: Turns of one update: what comes after them is the next one's, which begins where this one stopped.
+#: The maximum number of turns per update; the next update continues where this one stopped.
 MAX_TURNS = 100
-#: A summary that others were faster with is made again so often.
+#: How often to retry a summary that lost a race.
 CONFLICT_TRIES = 3
 
 
 class _Invokable(Protocol):
-    """A chat model of LangChain, or anything called like one."""
+    """A LangChain chat model, or anything with the same interface."""
 
     def ainvoke(self, messages: Any, /) -> Awaitable[Any]: ...
 
@@ -51,12 +51,12 @@ LanguageModel: TypeAlias = ChatModel | Summarizer | _Invokable | Callable[[str],
 
 
 class ConversationSummarizer:
-    """对话摘要: decides when a summary is due, makes it, and keeps it as the conversation's checkpoint.
+    """对话摘要: decides when a summary is due, makes it, and stores it as the conversation's checkpoint.
 
     Args:
-        llm: what writes summaries, a light model will do: a `ChatModel`, a chat model of LangChain (whatever has `ainvoke`), a
+        llm: writes the summaries; a small model is enough: a `ChatModel`, a LangChain chat model (anything with `ainvoke`), a
             `Summarizer`, or a function from text to text; without one they are extracted.
-        min_messages: shorter conversations have no summary. With the window of 6, the first one speaks for 4 messages.
+        min_messages: shorter conversations have no summary. With the window of 6, the first one covers 4 messages.
         store: the conversations, or the memory they are in.
     """
 
@@ -82,12 +82,12 @@ class ConversationSummarizer:
     # -- reading: never waits for a model ---------------------------------------------------------------------------------
 
     async def get_summary(self, conversation_id: str) -> str | None:
-        """The summary that is there."""
+        """The existing summary."""
         checkpoint = (await self.store.view(await self.store.owned(conversation_id))).checkpoint
         return checkpoint.summary if checkpoint else None
 
     async def get_or_generate_summary(self, conversation_id: str) -> str | None:
-        """The summary that is there; if a better one is due, it is made in the background and is there next time."""
+        """The existing summary; if an update is due, it is made in the background, for the next call."""
         summary = await self.get_summary(conversation_id)
         self.schedule_update(conversation_id)
         return summary
@@ -95,20 +95,20 @@ class ConversationSummarizer:
     # -- when -------------------------------------------------------------------------------------------------------------
 
     async def should_summarize(self, conversation_id: str) -> bool:
-        """判断是否需要生成/更新摘要: enough messages in all, and enough of them neither in the window nor in the summary."""
+        """判断是否需要生成/更新摘要: enough messages in all, and enough of them in neither the window nor the summary."""
         if await self.store.count_messages(conversation_id) < self.min_messages:
             return False
         scope = await self.store.owned(conversation_id)
         view = await self.store.view(scope)
         due = 1 if view.checkpoint is None else self.update_delta
-        # A turn has a message at least: so many turns tell.
+        # Every turn has at least one message, so this many turns are enough to decide.
         return len(messages_of(await self._slid_out(scope, view, limit=due))) >= due
 
     def schedule_update(self, conversation_id: str) -> None:
-        """After a completed turn: have the summary updated in the background, if it is due.
+        """Call after a completed turn: updates the summary in the background, if it is due.
 
-        One update of a conversation runs at a time; asked for again meanwhile, it is looked at once more. Whatever fails
-        there is logged and costs no turn. `memory.settle()` waits for it, and so does closing the memory, for a while.
+        Only one update of a conversation runs at a time; a request made meanwhile causes one more check. Failures
+        are logged and do not affect turns. `memory.settle()` waits for it, and so does closing the memory, up to a limit.
         """
         self.store.engine.worker.do(self.store.scope(conversation_id), self._update)
 
@@ -120,14 +120,14 @@ class ConversationSummarizer:
     # -- making one -------------------------------------------------------------------------------------------------------
 
     async def generate_summary(self, conversation_id: str) -> str:
-        """生成对话摘要: everything but the newest messages is spoken for when this returns.
+        """生成对话摘要: everything but the newest messages is covered when this returns.
 
-        Returns the summary, which is empty while there is nothing to summarise. When the model fails, sentences of the
-        conversation take the place of its words, and the log says so.
+        Returns the summary, which is empty while there is nothing to summarize. If the model fails, the summary is extracted from
+        the conversation instead, and a warning is logged.
         """
         conflicts = 0
         while True:
-            # Begun anew after an erasure, it may be another user's.
+            # Started again after an erasure, it may belong to another user.
             scope = await self.store.owned(conversation_id)
             view = await self.store.view(scope)
             turns = await self._slid_out(scope, view, limit=MAX_TURNS)
@@ -136,7 +136,7 @@ class ConversationSummarizer:
             try:
                 await self._merge(scope, view, turns)
             except ConflictError:
-                # Another process was faster: what it left is merged into its summary, and what it erased is left out.
+                # Another process was faster: merge what it left into its summary, without what it erased.
                 conflicts += 1
                 if conflicts == CONFLICT_TRIES:
                     raise
@@ -160,14 +160,14 @@ class ConversationSummarizer:
         )
 
     async def _slid_out(self, scope: Scope, view: LogView, *, limit: int) -> list[Turn]:
-        """The oldest turns that are whole outside of the window and not spoken for yet."""
+        """The oldest turns that are entirely outside the window and not covered yet."""
         start = await self.store.window_start(scope, self.window_messages)
         after = max(view.head.covered_through_seq, view.head.reset_seq)
         return await self.store.turns_between(scope, after, start, limit) if start > after + 1 else []
 
 
 class _PromptedModel(Summarizer):
-    """Puts the document's prompt to a model, and keeps what it answers within bounds."""
+    """Sends the document's prompt to a model, and limits the length of its answer."""
 
     def __init__(
         self,
@@ -192,14 +192,14 @@ class _PromptedModel(Summarizer):
 
 
 class _BoundedFunction(CallableSummarizer):
-    """Any function, whose summary is kept within bounds."""
+    """Limits the length of a function's summary."""
 
     async def summarize(self, request: SummaryRequest) -> str:
         return whole_sentences(await super().summarize(request), request.max_chars)
 
 
 def conversation_text(request: SummaryRequest) -> str:
-    """What a model is asked to condense: the summary so far, if there is one, and the messages since."""
+    """The input for a model: the summary so far, if any, and the messages since."""
     said = [
         ConversationMessage(role="user" if speaker == "user" else "assistant", content=text, timestamp=0)
         for speaker, text in request.said
@@ -210,7 +210,7 @@ def conversation_text(request: SummaryRequest) -> str:
 
 
 def whole_sentences(text: str, max_chars: int) -> str:
-    """As many sentences as fit; none is cut, unless not even the first one fits."""
+    """As many whole sentences as fit; only a first sentence that does not fit is cut."""
     text = text.strip()
     if len(text) <= max_chars:
         return text
@@ -232,7 +232,7 @@ def _writer(llm: LanguageModel | None, system_prompt: str, max_input_chars: int)
         model = llm
 
         async def complete(messages: list[Mapping[str, Any]], max_chars: int) -> str:
-            # A Chinese character is about a token: room for a summary that has to be cut.
+            # A Chinese character is about a token: leave room for a summary that has to be cut.
             return await model.complete(messages, max_tokens=2 * max_chars)
 
         return _PromptedModel(complete, system_prompt, max_input_chars)
@@ -251,7 +251,7 @@ def _writer(llm: LanguageModel | None, system_prompt: str, max_input_chars: int)
 
 
 def _answer(answer: Any) -> str:
-    """The text of a LangChain message, which may come in blocks."""
+    """The text of a LangChain message, which may consist of blocks."""
     content: object = getattr(answer, "content", answer)
     if isinstance(content, str):
         return content

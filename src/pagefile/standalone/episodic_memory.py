@@ -1,7 +1,7 @@
-"""Document 002's episodic memory: past turns of a conversation that a question touches.
+"""Document 002's episodic memory: past turns of a conversation that are relevant to a question.
 
-Over a Milvus client it keeps the document's own collection. Over an open `Memory` there is nothing to keep: the log indexes
-itself, and what is recalled is what the engine recalls. Either way nothing comes back that has nothing to do with the question.
+With a Milvus client it maintains the document's own collection. With an open `Memory` there is nothing to maintain: the log
+indexes itself, and the engine's recall is used. Either way, irrelevant turns are never returned.
 """
 
 import logging
@@ -33,15 +33,15 @@ logger = logging.getLogger("pagefile")
 
 COLLECTION = "conversation_episodes"
 TOP_K = 3
-#: An episode less like the question than this has nothing to do with it: the cosine of their vectors.
+#: Episodes with a lower cosine similarity to the question are irrelevant.
 MIN_SCORE = 0.3
-#: Milvus holds at most so many bytes of text in a field; a character has up to four.
+#: Milvus' limit for a text field, in bytes; a character takes up to four.
 MAX_FIELD_BYTES = 65_535
 _MAX_FIELD_CHARS = 16_000
 _MAX_ID_BYTES = 1020
-#: What tells whose words an episode holds.
+#: The fields needed to tell which turn an episode belongs to.
 _WORDS = ("id", "conversation_id", "user_message", "assistant_message")
-#: More are looked at than are wanted: the best of them may be beside the point.
+#: Fetch more than requested: the best matches may turn out to be irrelevant.
 _OVER_FETCH = 3
 
 EmbeddingModel: TypeAlias = Embedder | Callable[[str], Any] | Any
@@ -49,15 +49,15 @@ _Embed: TypeAlias = Callable[[str], Awaitable[list[float]]]
 
 
 class ConversationEpisodicMemory:
-    """对话情节记忆: each turn an episode, found again by what it is about.
+    """对话情节记忆: each turn is an episode, found again by what it is about.
 
     Args:
         milvus_client: a `MilvusClient` or `AsyncMilvusClient`; or an open `Memory`, or a `ConversationStore`, whose log is
             searched by word, time and meaning.
-        embedding_model: for Milvus: an `Embedder`, what has `aembed_query` or `embed_query` as in LangChain, or a function
+        embedding_model: for Milvus: an `Embedder`, an object with LangChain's `aembed_query` or `embed_query`, or a function
             from a text to a vector.
-        dim: how long the vectors are (the document has 1536); unless it is said, as long as the model makes them.
-        min_score: for Milvus, how like the question an episode must be.
+        dim: the length of the vectors (1536 in the document); by default, as the model makes them.
+        min_score: for Milvus, the minimum similarity of an episode to the question.
     """
 
     def __init__(
@@ -85,10 +85,10 @@ class ConversationEpisodicMemory:
     async def index_episode(
         self, conversation_id: str, user_message: str, assistant_message: str, *, turn_id: str | None = None
     ) -> None:
-        """将一轮对话索引为一个 Episode. With its `turn_id` it is kept once, however often it is indexed.
+        """将一轮对话索引为一个 Episode. With a `turn_id`, indexing is idempotent.
 
-        Over a `Memory` there is nothing to do: a turn is indexed because it is in the log. Episodes that follow a memory leave out
-        a `turn_id` that its log does not have: it was erased before it came to be indexed.
+        Over a `Memory` this does nothing: a turn is indexed by being in the log. Episodes that follow a memory skip
+        a `turn_id` that its log does not have: it was erased before it could be indexed.
         """
         conversation_id = checked_id(conversation_id, "conversation_id")
         user = checked_text(user_message, "user_message")
@@ -99,7 +99,7 @@ class ConversationEpisodicMemory:
     async def recall_relevant(
         self, conversation_id: str, query: str, top_k: int = TOP_K
     ) -> list[ConversationMessage]:
-        """检索语义相关的历史片段: the user's and the assistant's message of each, best first; none if none is relevant."""
+        """检索语义相关的历史片段: the user's and the assistant's message of each, best first; empty if none is relevant."""
         conversation_id = checked_id(conversation_id, "conversation_id")
         if not checked_text(query, "query").strip():
             return []
@@ -109,16 +109,16 @@ class ConversationEpisodicMemory:
     async def forget(self, conversation_id: str) -> int:
         """Erase the episodes of a conversation; returns how many there were.
 
-        A collection in a file is written anew, so that no word of them is left there; a server takes its time (SECURITY.md). Over a
-        `Memory` there is nothing to do: its own `forget` erases the log. Of a memory that these episodes follow, use that too.
+        A collection in a file is rewritten, so that nothing of them remains; a server removes them later (SECURITY.md). Over a
+        `Memory` this does nothing: use its own `forget`, which erases the log. If these episodes follow a memory, call that too.
         """
         return await self._episodes.forget(checked_id(conversation_id, "conversation_id"))
 
     def follow(self, store: ConversationStore) -> None:
-        """Have `forget` of the memory behind a store reach these episodes too, at once or as soon as Milvus is back.
+        """Make `forget` of the memory behind a store erase these episodes too, immediately or as soon as Milvus is back.
 
-        A `ConversationHistory` over both sees to it. When one turn is erased alone, those of the others stay, provided that they
-        were indexed with their `turn_id`: any episode without may be of that turn.
+        A `ConversationHistory` over both does this itself. When a single turn is erased, episodes of other turns stay only if they
+        were indexed with their `turn_id`: any episode without one may belong to the erased turn.
         """
         self._episodes.follow(store)
 
@@ -129,7 +129,7 @@ class _Episode:
     user: str
     assistant: str
     timestamp: int
-    #: None for an episode that was indexed without it.
+    #: None for an episode indexed without one.
     turn_id: str | None
 
     def messages(self) -> list[ConversationMessage]:
@@ -147,7 +147,7 @@ class _Episode:
 
 
 class _Episodes(ABC):
-    """Where episodes are."""
+    """A place where episodes are stored."""
 
     @abstractmethod
     async def index(self, conversation_id: str, user: str, assistant: str, turn_id: str | None) -> None: ...
@@ -159,14 +159,14 @@ class _Episodes(ABC):
         return 0
 
     def follow(self, store: ConversationStore) -> None:
-        """The log follows itself."""
+        """The log needs no following."""
 
 
 # -- the log -----------------------------------------------------------------------------------------------------------
 
 
 class _LogEpisodes(_Episodes):
-    """The engine's own."""
+    """Episodes in the engine's own log."""
 
     def __init__(self, store: ConversationStore) -> None:
         self._store = store
@@ -195,23 +195,23 @@ class _LogEpisodes(_Episodes):
 
 @dataclass(slots=True)
 class _MilvusEpisodes(_Episodes):
-    """A collection of its own, with the document's fields."""
+    """A separate collection with the document's fields."""
 
     collection: MilvusCollection
     embed: _Embed
     dim: int | None
     min_score: float
-    #: Whether a row may have more than the document's fields; None until the collection was looked at.
+    #: Whether rows may have more than the document's fields; None until the collection was inspected.
     dynamic: bool | None = None
-    #: Whether it has vectors as the model makes them.
+    #: Whether its vectors have the model's dimension.
     fits: bool = False
     lock: anyio.Lock = field(default_factory=anyio.Lock)
-    #: The memory whose erasures reach this collection, and whether it knows of it.
+    #: The memory whose erasures reach this collection, and whether it is registered there.
     store: ConversationStore | None = None
     known: bool = False
-    #: By tenant. The document knows none: where several share the collection, a conversation may be of any of them.
+    #: By tenant. The document has no tenants: where several share the collection, a conversation may belong to any of them.
     stores: dict[str, ConversationStore] = field(default_factory=dict[str, ConversationStore])
-    #: What of the episodes erased last is still in the files of a server.
+    #: What remains of the last erased episodes in a server's files.
     leaves: str = ""
 
     async def index(self, conversation_id: str, user: str, assistant: str, turn_id: str | None) -> None:
@@ -225,11 +225,11 @@ class _MilvusEpisodes(_Episodes):
             "embedding": vector,
             "created_at": int(time.time()),
         }
-        # Milvus in the process is not safe for two writers.
+        # Embedded Milvus does not support concurrent writers.
         async with self.lock:
             await self._ready(len(vector))
             if turn_id is not None and self.store is not None:
-                # The words may have waited for long: the log is asked behind the epoch that they are written in.
+                # Embedding may have taken long: read the log after fixing the epoch the row is written in.
                 epoch = await self._epoch()
                 if not await self._is_known(conversation_id, turn_id):
                     logger.info("a turn that the log does not have (any more) was not indexed")
@@ -250,7 +250,7 @@ class _MilvusEpisodes(_Episodes):
         async with self.lock:
             await self._ready(len(vector))
         fields = ["conversation_id", "user_message", "assistant_message", "created_at"]
-        # In a file, the collection is not there for a moment while it is written anew.
+        # An embedded collection is missing for a moment while it is rewritten.
         async with self.lock if await self.collection.in_file() else nullcontext():
             found = await self._call(
                 "search",
@@ -272,7 +272,7 @@ class _MilvusEpisodes(_Episodes):
                 cast("str | None", row.get("turn_id")),
             )
             for score, row in hits
-            # Asked for in the filter, and looked at once more: nobody reads the conversation of another.
+            # The filter already asks for it; checked again, so that no other conversation can ever leak.
             if score >= self.min_score
             and row["conversation_id"] == conversation_id
             and not self._is_hidden(row, erased, newest)
@@ -282,7 +282,7 @@ class _MilvusEpisodes(_Episodes):
 
     @property
     def name(self) -> str:
-        """What the memory knows this collection by."""
+        """The name under which the memory tracks this collection."""
         return f"milvus:{self.collection.name}"
 
     def follow(self, store: ConversationStore) -> None:
@@ -298,13 +298,13 @@ class _MilvusEpisodes(_Episodes):
             )
 
     async def erase(self, scope: Scope) -> int:
-        """Nothing by itself: what was erased is owed, and `erase_before` names it."""
+        """Does nothing itself: the erasure is recorded as owed, and `erase_before` carries it out."""
         return 0
 
     async def erase_before(self, erased: Mapping[str, int]) -> int:
-        """Erase what was indexed before erasures; `VectorHome.erase_before` says how they are named.
+        """Erase what was indexed before erasures; see `VectorHome.erase_before` for how they are named.
 
-        Which of its turns was erased, a conversation does not say: episodes of those that the log still has stay.
+        An erasure only names the conversation, not the turns: episodes whose turns the log still has stay.
         """
         async with self.lock:
             rows = await self._rows()
@@ -317,7 +317,7 @@ class _MilvusEpisodes(_Episodes):
             return await self._remove(rows, [row for row in older if row["id"] not in stays])
 
     async def _rows(self) -> list[Mapping[str, Any]]:
-        """Every row, without its words."""
+        """Every row, without its text."""
         if not await self.collection.is_there():
             return []
         await self._looked_at()
@@ -331,7 +331,7 @@ class _MilvusEpisodes(_Episodes):
         return len(gone)
 
     async def _renew(self, ids: Collection[str], epoch: int) -> None:
-        """Episodes of turns that an erasure left alone are as good as indexed behind it."""
+        """Mark episodes of turns that survived an erasure as if they had been indexed after it."""
         if not ids or not self.dynamic:
             return
         async with self._owing(epoch):
@@ -339,7 +339,7 @@ class _MilvusEpisodes(_Episodes):
                 await self._call("upsert", data=[{**row, "epoch": epoch} for row in rows])
 
     async def _standing(self, rows: Sequence[Mapping[str, Any]]) -> set[str]:
-        """The ids of episodes whose turns the log has, in the words of the episode: an id may have been used again."""
+        """The ids of episodes whose turns the log has with the same text: an id may have been reused."""
         found: set[str] = set()
         for name in {str(row["conversation_id"]) for row in rows}:
             own = {str(row["id"]): row for row in rows if row["conversation_id"] == name}
@@ -349,7 +349,7 @@ class _MilvusEpisodes(_Episodes):
         return found
 
     async def _is_known(self, conversation_id: str, turn_id: str) -> bool:
-        """Whether the log has a turn that is to be indexed, in whatever words."""
+        """Whether the log has a turn that is about to be indexed, with any text."""
         return any([await store.standing(conversation_id, [turn_id]) for store in self.stores.values()])
 
     def _is_older(self, row: Mapping[str, Any], erased: Mapping[str, int]) -> bool:
@@ -359,13 +359,13 @@ class _MilvusEpisodes(_Episodes):
         return any(int(row.get("epoch") or 0) < erased.get(key, 0) for key in keys)
 
     def _is_hidden(self, row: Mapping[str, Any], erased: Mapping[str, int], newest: int) -> bool:
-        """Whether an episode may be of what was erased, also where nobody came to say that Milvus owes it."""
+        """Whether an episode may belong to erased turns, even if the erasure was never recorded as owed by Milvus."""
         epoch = row.get("epoch")
-        # Somebody else's collection has no epochs, nor have rows of earlier versions.
+        # Foreign collections and rows of earlier versions have no epoch.
         return self._is_older(row, erased) if epoch is None else int(epoch) < newest
 
     async def _newest(self, conversation_id: str) -> int:
-        """The number of the last erasure of a conversation."""
+        """The epoch of a conversation's last erasure."""
         numbers = [
             await store.engine.store.reader.epoch(store.scope(conversation_id))
             for store in self.stores.values()
@@ -373,7 +373,7 @@ class _MilvusEpisodes(_Episodes):
         return max(numbers, default=0)
 
     async def _erased(self) -> Mapping[str, int]:
-        """What the memory erased and Milvus has still to."""
+        """Erasures that Milvus has yet to carry out."""
         erasures = await self._erasures()
         return {} if erasures is None else (await erasures.owed(self.name)).scopes
 
@@ -387,19 +387,19 @@ class _MilvusEpisodes(_Episodes):
         return erasures
 
     async def _epoch(self) -> int | None:
-        """The number of the last erasure; None while no memory is followed."""
+        """The current erasure epoch; None while no memory is followed."""
         await self._erasures()
         return None if self.store is None else await self.store.engine.store.reader.epoch()
 
     @asynccontextmanager
     async def _owing(self, epoch: int | None) -> AsyncGenerator[None]:
-        """While rows of an epoch are put: what was erased since is owed once more, for they may be of that."""
-        # Owed before they are there: this process may not come to say so behind it.
+        """Around writing rows of an epoch: erasures since then are owed again, since the rows may belong to them."""
+        # Recorded before writing, because this process may die before it can do so afterwards.
         await self._owe_since(epoch)
         try:
             yield
         finally:
-            # Milvus may have them, whether anybody still waits for its answer or not.
+            # Milvus may have the rows even if the caller was cancelled.
             with anyio.CancelScope(shield=True):
                 await self._owe_since(epoch)
 
@@ -409,7 +409,7 @@ class _MilvusEpisodes(_Episodes):
             await erasures.redo(self.name, epoch)
 
     async def _ready(self, length: int) -> None:
-        """The collection is there, loaded, and fits the vectors."""
+        """Ensures that the collection exists, is loaded, and matches the vectors' dimension."""
         if self.dim is None:
             self.dim = length
         if self.dim != length:
@@ -429,7 +429,7 @@ class _MilvusEpisodes(_Episodes):
             )
 
     async def _looked_at(self) -> int:
-        """Bring the collection into memory, and find out what its rows may have; gives how long its vectors are."""
+        """Load the collection and inspect its schema; returns the dimension of its vectors."""
         described = await self._call("describe_collection")
         await self._call("load_collection")
         self.dynamic = bool(described.get("enable_dynamic_field"))
@@ -460,13 +460,13 @@ class _MilvusEpisodes(_Episodes):
 
 
 def _is_of(row: Mapping[str, Any], turn: Turn) -> bool:
-    """Whether an episode holds the words of a turn, and no others."""
+    """Whether an episode holds exactly the text of a turn."""
     said = _fitting(turn.user or ""), _fitting(turn.assistant or "")
     return said == (row["user_message"], row["assistant_message"])
 
 
 def _fitting(text: str) -> str:
-    """What Milvus holds of a text: a longer one says itself how much is missing in its middle."""
+    """The text as far as Milvus can hold it: a longer one is clipped in the middle and says by how much."""
     return text if len(text.encode()) <= MAX_FIELD_BYTES else clip(text, _MAX_FIELD_CHARS)
 
 
@@ -474,7 +474,7 @@ def _fitting(text: str) -> str:
 
 
 def _embed(model: EmbeddingModel | None) -> _Embed:
-    """Whatever kind of model it is, from a text to its vector."""
+    """A function from a text to its vector, for any kind of model."""
     if isinstance(model, Embedder):
         embedder = model
 

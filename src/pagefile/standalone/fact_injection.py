@@ -1,4 +1,4 @@
-"""Document 004 alone: which facts stand in the prompt, within an exact number of tokens, without a store.
+"""Document 004 on its own: selects facts for the prompt within an exact number of tokens, without a store.
 
 `format_memory_for_injection` is pure: the same data and the same conversation give the same text, byte for byte.
 """
@@ -27,32 +27,32 @@ from pagefile.text.facts_data import GivenFact, given_facts, sections
 from pagefile.text.tokens import CachedCounter, open_counter
 from pagefile.window.render import escape
 
-#: Corrections have so many tokens of their own, whatever else there is.
+#: Tokens reserved for corrections.
 GUARANTEED_TOKENS = 500
 CORRECTION = "correction"
-#: So many facts that do not fit are passed over for shorter ones.
+#: How many facts that do not fit are skipped in favour of shorter ones.
 _MOST_MISSES = 20
-#: A profile is not cut to less than this.
+#: A profile is not cut below this length.
 _LEAST_CHARS = 24
 
-#: Cosines of a conversation with each of some texts, by meaning.
+#: Semantic cosine similarities of a conversation with each of several texts.
 Similarities = Callable[[str, Sequence[str]], Sequence[float]]
 MemoryData = Mapping[str, Any]
 
 
 def _count_tokens(text: str) -> int:
-    """The tokens of a text in cl100k_base (GPT-4 and 3.5), exact, without a network."""
+    """The number of tokens in cl100k_base (GPT-4 and 3.5), exact and offline."""
     return open_counter("cl100k_base").count(text)
 
 
 @cache
 def _lines_counted() -> CachedCounter:
-    """The same facts come before every model call: each line is counted once."""
+    """The same facts recur before every model call, so each line is counted once."""
     return CachedCounter(open_counter("cl100k_base"))
 
 
 class FactRanker:
-    """Ranks the facts of one user call after call; only what is new is read."""
+    """Ranks one user's facts across calls; only new ones are processed."""
 
     def __init__(self) -> None:
         self._index: FactIndex[str] = FactIndex()
@@ -78,15 +78,15 @@ def format_memory_for_injection(
     similarities: Similarities | None = None,
     ranker: FactRanker | None = None,
 ) -> str:
-    """The text of a memory block: profile, corrections, and the facts that matter now; never more than `max_tokens`.
+    """The text of a memory block: profile, corrections, and the facts relevant now; never more than `max_tokens`.
 
     Args:
-        memory_data: deer-flow's `memory.json`: `user`, `history` and `facts`; whatever is damaged in it is left out.
+        memory_data: deer-flow's `memory.json`: `user`, `history` and `facts`; damaged parts are left out.
         max_tokens: counted exactly, in cl100k_base.
-        current_context: what the conversation is about; without it, the surest facts come first.
-        guaranteed_tokens: corrections have so many tokens of their own.
-        similarities: also compares by meaning, for instance with embeddings: 测试 is near `testing`.
-        ranker: keeps what it knows of the facts between calls.
+        current_context: what the conversation is about; without it, the most certain facts come first.
+        guaranteed_tokens: tokens reserved for corrections.
+        similarities: an additional semantic comparison, for instance with embeddings: 测试 is near `testing`.
+        ranker: caches what it knows of the facts between calls.
     """
     facts = given_facts(memory_data)
     ranked = _ranked(facts, current_context, (similarity_weight, confidence_weight), similarities, ranker)
@@ -99,7 +99,7 @@ def format_memory_for_injection(
 
 
 def memory_data_of(facts: Sequence[Fact]) -> dict[str, Any]:
-    """Facts of a `Memory` in the shape of document 004."""
+    """Facts of a `Memory` in the format of document 004."""
     return {
         "facts": [
             {
@@ -116,9 +116,9 @@ def memory_data_of(facts: Sequence[Fact]) -> dict[str, Any]:
 
 
 def get_memory_data(source: object = None) -> MemoryData:
-    """The memory data of a source: a `memory.json`, a function that gives the data, the data itself, or nothing.
+    """The memory data of a source: a `memory.json`, a function that returns the data, the data itself, or nothing.
 
-    A file that is not there yet is an empty memory; one that is damaged raises `TransferError`.
+    A missing file is an empty memory; a damaged one raises `TransferError`.
     """
     if callable(source):
         source = source()
@@ -157,7 +157,7 @@ def _ranked(
         similarity_weight=weights[0],
         confidence_weight=weights[1],
     )
-    order = sorted(range(len(facts)), key=lambda i: -values[i])  # stable: equals stay in the file's order
+    order = sorted(range(len(facts)), key=lambda i: -values[i])  # stable: ties keep the file's order
     if found is not None:
         order = [order[place] for place in diverse([texts[i] for i in order])]
     return [facts[i] for i in order]
@@ -168,7 +168,7 @@ def _lines(ranked: Sequence[GivenFact], *, corrections: bool) -> list[str]:
 
 
 def _line(fact: GivenFact) -> str:
-    told = fact.category and fact.category != CORRECTION  # corrections stand under their own title
+    told = fact.category and fact.category != CORRECTION  # corrections have their own heading
     kind = f"[{escape(' '.join((fact.category or '').split()))}] " if told else ""
     return f"- {kind}{escape(' '.join(fact.text.split()))}"
 
@@ -183,7 +183,7 @@ def _fill_profile(sheet: "_Sheet", data: MemoryData | None, budget: int) -> None
 
 
 def _cut(line: str, tokens: int) -> str:
-    """The head and tail of a line that is too long, in at most so many tokens; empty when nothing is left."""
+    """The head and tail of a line that is too long, within a number of tokens; empty if nothing is left."""
     chars = len(line)
     while chars >= _LEAST_CHARS:
         chars = min(chars - 1, max(int(chars * 0.8), _LEAST_CHARS - 1))
@@ -194,7 +194,7 @@ def _cut(line: str, tokens: int) -> str:
 
 
 def _cost(line: str) -> int:
-    """Tokens of a line and its break."""
+    """Tokens of a line and its line break."""
     return _lines_counted().count(line) + 1
 
 
@@ -207,7 +207,7 @@ class _Sheet:
         self.left = max(0, max_tokens)
 
     def fill(self, title: str, lines: Sequence[str], budget: int) -> int:
-        """Add the lines that fit, in order; returns what they take. Corrections stand behind the profile when shown."""
+        """Add the lines that fit, in order; returns their tokens. Corrections are shown after the profile."""
         took, misses = 0, 0
         for line in lines:
             opening = 0 if title in self._sections else _cost(f"{title}:") + 1
@@ -223,7 +223,7 @@ class _Sheet:
         return took
 
     def text(self) -> str:
-        """The whole text. Counted once more in one piece: parts may take less than they do together."""
+        """The whole text, counted again in one piece: parts may cost less separately than together."""
         while True:
             text = self._joined()
             if not text or _count_tokens(text) <= self._max:

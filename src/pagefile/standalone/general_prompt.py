@@ -1,7 +1,7 @@
-"""Document 002's prompt: system message, what is known of the user, the summary, what was recalled, recent messages, question.
+"""Document 002's prompt: system message, what is known about the user, the summary, recalled turns, recent messages, question.
 
-The document builds a LangChain template. Here it is a plain list of messages, which every chat model takes, LangChain's too: a
-template would read braces that a user typed as its own.
+The document builds a LangChain template. Here it is a plain list of messages, which every chat model accepts, including LangChain's:
+a template would interpret braces typed by a user.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,12 +13,12 @@ from pagefile.text.clip import cut
 MEMORY_HEADING = "长期记忆："
 SUMMARY_HEADING = "对话背景："
 EPISODES_HEADING = "【相关历史】"
-#: What was recalled takes at most so many characters of a prompt, each side of a turn at most a quarter of that.
+#: The maximum length of recalled turns in a prompt; each side of a turn gets at most a quarter of it.
 MAX_EPISODE_CHARS = 1200
 
 
 class PromptMessage(TypedDict):
-    """A message as chat models take it."""
+    """A message for a chat model."""
 
     role: str
     content: str
@@ -31,10 +31,10 @@ def build_general_prompt(
     history: Sequence[ConversationMessage] | None,
     question: str,
 ) -> list[PromptMessage]:
-    """The messages to send to a model; what is None or empty has no block.
+    """The messages to send to a model; None and empty values have no block.
 
-    Messages of the history that were recalled stand in one block of their own, a line for each turn, so that the recent ones
-    follow each other as they were said.
+    Recalled messages of the history get a block of their own, a line per turn, so that the recent ones
+    stay in sequence.
     """
     recalled = [message for message in history or () if message.get("recalled")]
     recent = [message for message in history or () if not message.get("recalled")]
@@ -55,7 +55,7 @@ _build_general_prompt = build_general_prompt
 
 
 def episode_lines(recalled: Sequence[ConversationMessage]) -> str:
-    """A line for each turn, `- user → assistant`, as many as there is room for."""
+    """A line per turn, `- user → assistant`, as many as fit."""
     lines: list[str] = []
     room = MAX_EPISODE_CHARS
     for pair in pairs(recalled):
@@ -68,7 +68,7 @@ def episode_lines(recalled: Sequence[ConversationMessage]) -> str:
 
 
 def pairs(messages: Sequence[ConversationMessage]) -> Iterator[list[ConversationMessage]]:
-    """The messages turn by turn: each user's message begins one."""
+    """Groups the messages by turn: each user message begins one."""
     pair: list[ConversationMessage] = []
     for message in messages:
         if pair and (message["role"] == "user" or len(pair) > 1):
@@ -80,7 +80,7 @@ def pairs(messages: Sequence[ConversationMessage]) -> Iterator[list[Conversation
 
 
 def _line(text: str) -> str:
-    # On a line of its own, a text could pass for a block of the prompt.
+    # On its own line, a text could pass for a block of the prompt.
     return cut(" ".join(text.split()), MAX_EPISODE_CHARS // 4)
 
 

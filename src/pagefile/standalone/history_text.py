@@ -1,4 +1,4 @@
-"""A conversation as the text that document 001 puts into a prompt: summary, safety data, turns, a line each."""
+"""A conversation as the text document 001 puts into a prompt: summary, safety data and turns, line by line."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -7,7 +7,7 @@ from pagefile.records import Turn
 from pagefile.standalone.session import UserProfile
 from pagefile.text.clip import cut
 
-#: What a summary shrinks to when it does not fit.
+#: Divisors by which a summary is shortened when it does not fit.
 _SHARES = (1, 2, 4, 8)
 
 Count = Callable[[str], int]
@@ -19,13 +19,13 @@ def format_prompt(history: str, query: str) -> str:
 
 
 def counted_text(history: str, query: str) -> str:
-    """What the document counts as a prompt's tokens."""
+    """The text whose tokens the document counts for a prompt."""
     return f"{history}\n{query}"
 
 
 @dataclass(frozen=True, slots=True)
 class HistoryText:
-    """What may stand in a history, in the order in which it stands there."""
+    """The parts of a history, in order."""
 
     summary: str | None
     safety: tuple[str, ...]
@@ -38,10 +38,10 @@ class HistoryText:
         return "\n".join([*head, *self.safety, *self.turns])
 
     def fitting(self, query: str, window_tokens: int, recent_turns: int, count: Count) -> "HistoryText":
-        """As much as leaves the whole prompt within the window; itself when everything fits.
+        """As much as fits into the window with the rest of the prompt; itself if everything fits.
 
-        The safety data always stays. Then come the newest `recent_turns` turns, the summary and the other turns, newest
-        first; turns never have holes.
+        The safety data always stays. Then come the newest `recent_turns` turns, the summary, and the other turns from the newest
+        back, without gaps.
         """
         if _fits(self, query, window_tokens, count):
             return self
@@ -53,7 +53,7 @@ class HistoryText:
             older, room = _newest(self.turns[:-recent_turns], room, count)
         kept = HistoryText(summary, self.safety, older + recent)
         while not _fits(kept, query, window_tokens, count) and (kept.turns or kept.summary):
-            # The seams between lines cost a token here and there.
+            # Joining lines costs a token here and there.
             kept = replace(kept, turns=kept.turns[1:]) if kept.turns else replace(kept, summary=None)
         return kept
 
@@ -83,7 +83,7 @@ def _shortened(summary: str | None, room: int, count: Count) -> tuple[str | None
 
 
 def summary_line(summary: str) -> str:
-    """The summary as it stands in a history, and in the checkpoint's row."""
+    """The summary as shown in a history, and in the checkpoint's row."""
     return f"历史摘要: {summary}"
 
 
@@ -94,7 +94,7 @@ def turn_lines(turn: Turn) -> str:
 
 
 def safety_lines(user: UserProfile) -> tuple[str, ...]:
-    """What no answer may overlook, a line for each kind that has any."""
+    """What no answer may overlook: a line for each non-empty kind."""
     kinds = (("过敏史", user.allergies), ("慢病史", user.chronic_diseases), ("手术史", user.surgery_history))
     return tuple(
         f"{word}: " + "、".join(" ".join(value.split()) for value in values)

@@ -1,6 +1,6 @@
-"""What document 002's handler puts before a question: recent messages, the summary, and past turns that the question touches.
+"""What document 002's handler puts before a question: recent messages, the summary, and relevant past turns.
 
-The three phases of the document are parts that may be left out: without a summarizer and without an episodic memory this is
+The document's three phases are optional parts: without a summarizer and an episodic memory this is
 the baseline, the newest six messages.
 """
 
@@ -16,14 +16,14 @@ from pagefile.standalone.episodic_memory import TOP_K, ConversationEpisodicMemor
 from pagefile.standalone.general_prompt import PromptMessage, build_general_prompt, pairs
 from pagefile.standalone.messages import newest_turns
 
-#: Recent messages that no summary speaks for yet stay, up to so many.
+#: The maximum number of recent messages kept because no summary covers them yet.
 MAX_RECENT_MESSAGES = 40
 
 T = TypeVar("T")
 
 
 class ConversationContext(TypedDict):
-    """What a prompt needs of a conversation."""
+    """A conversation's context for a prompt."""
 
     summary: str | None
     recent_history: list[ConversationMessage]
@@ -57,24 +57,24 @@ class ConversationHistory:
 
     @property
     def recall_most(self) -> int:
-        """How many turns to recall, so that `top_k` are left when all recent ones are among them."""
+        """How many turns to recall so that `top_k` remain even if all recent ones are among them."""
         return self.top_k + self.window_messages
 
     async def get_recent_history(self, conversation_id: str) -> list[ConversationMessage]:
-        """The baseline: the newest messages, in the order in which they were said."""
+        """The baseline: the newest messages, in chronological order."""
         recent = await self.store.list_messages(conversation_id, limit=self.window_messages, desc=True)
         recent.reverse()
         return recent
 
     async def get_context(self, conversation_id: str) -> ConversationContext:
-        """The summary, and the recent messages: together they have everything.
+        """The summary and the recent messages, which together cover everything.
 
-        No model is asked while somebody waits. Messages that have left the window and are in no summary yet are among the
+        No model is called while the caller waits. Messages that have left the window but are in no summary yet are among the
         recent ones; below `min_messages` the context is the baseline's.
         """
         if self.summarizer is None:
             return {"summary": None, "recent_history": await self.get_recent_history(conversation_id)}
-        # Before the summary: one that takes effect in between covers more, and nothing is missing.
+        # Read before the summary: one that takes effect in between covers more, and nothing is missing.
         view = await self.store.view(await self.store.owned(conversation_id))
         summary = await self._tried("summary", self.summarizer.get_or_generate_summary(conversation_id))
         if view.checkpoint is None:
@@ -84,9 +84,9 @@ class ConversationHistory:
         return {"summary": summary, "recent_history": await self._not_summarised(view)}
 
     async def get_hybrid_history(self, conversation_id: str, current_query: str) -> list[ConversationMessage]:
-        """Past turns that the question touches, best first, then the recent messages; nothing twice.
+        """Relevant past turns, best first, then the recent messages, without duplicates.
 
-        What was recalled is marked, comes in whole turns, and gets a block of its own in `build_general_prompt`.
+        Recalled messages are marked, come in whole turns, and get their own block in `build_general_prompt`.
         """
         recent = await self.get_recent_history(conversation_id)
         return [*await self._recalled(conversation_id, current_query, recent), *recent]
@@ -99,7 +99,7 @@ class ConversationHistory:
         system_message: str,
         memory_context: str | None = None,
     ) -> list[PromptMessage]:
-        """All phases that are there, in one prompt."""
+        """All configured phases in one prompt."""
         context = await self.get_context(conversation_id)
         recent = context["recent_history"]
         recalled = await self._recalled(conversation_id, question, recent)
@@ -118,9 +118,9 @@ class ConversationHistory:
         return unique_relevant(relevant or [], recent, self.top_k)
 
     async def _not_summarised(self, view: LogView) -> list[ConversationMessage]:
-        """The window, and what lies between the summary and it."""
+        """The window, and what lies between it and the summary."""
         head = view.head
-        # As many turns as the window may have besides, for those that are written in this moment.
+        # Extra turns, as many as the window may have, for those being written right now.
         limit = min(self.window_messages + head.live_turns, MAX_RECENT_MESSAGES)
         turns = await newest_turns(self.store.engine.store.reader, head.scope, limit, head.reset_seq)
         live = messages_of(turn for turn in turns if (turn.seq or 0) > head.covered_through_seq)
@@ -128,7 +128,7 @@ class ConversationHistory:
         return messages_of(turns)[-keep:]
 
     async def _tried(self, part: str, work: Awaitable[T]) -> T | None:
-        """A part that fails costs its own block, never the answer; the log and the counts say so."""
+        """A failing part only costs its own block, never the answer; it is logged and counted."""
         return await self.store.engine.guarded(part, _no_receipt, work)
 
     _get_context = get_context
@@ -138,9 +138,9 @@ class ConversationHistory:
 def unique_relevant(
     relevant: Sequence[ConversationMessage], recent: Sequence[ConversationMessage], top_k: int
 ) -> list[ConversationMessage]:
-    """The best turns that were recalled and are not among the recent messages: by their ids, for texts may repeat.
+    """The best recalled turns that are not among the recent messages. Compared by id, since texts may repeat.
 
-    A turn that was indexed without its id is taken for a recent one if both of its texts are the same.
+    A turn indexed without its id counts as recent if both of its texts match.
     """
     seen_turns = {message.get("turn_id") for message in recent}
     seen_texts = {tuple(message["content"] for message in pair) for pair in pairs(recent)}
@@ -157,4 +157,4 @@ def unique_relevant(
 
 
 def _no_receipt(_: str) -> None:
-    """This history is no window: what failed stands in the log and the counts."""
+    """This history has no receipt: failures are logged and counted instead."""

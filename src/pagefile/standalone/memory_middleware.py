@@ -1,6 +1,6 @@
-"""Document 004's middleware: before every model call, the memory that matters now stands at the head of the messages.
+"""Document 004's middleware: puts the relevant memory before the messages of every model call.
 
-It gives a view for one call and never changes the messages it was given. For LangChain agents there is
+It returns a view for one call and never changes the given messages. For LangChain agents use
 `pagefile.integrations.langchain`, which also archives, recalls and compacts.
 """
 
@@ -20,14 +20,14 @@ from pagefile.standalone.fact_injection import (
 
 logger = logging.getLogger("pagefile")
 
-#: The name of our message: what bears it is ours, and is replaced.
+#: Marks our own message, which is replaced in the next call.
 MEMORY_NAME = "memory_context"
 _ROLES = {"user": "human", "assistant": "ai"}
 
 
 @dataclass(frozen=True, slots=True)
 class SystemMessage:
-    """A message as LangChain has it, for those who do not have LangChain."""
+    """LangChain's message class, for use without LangChain."""
 
     content: str
     name: str | None = None
@@ -35,7 +35,7 @@ class SystemMessage:
 
 
 def extract_text(msg: object) -> str:
-    """The text of a message: its content, or the text parts of a content with pictures and files."""
+    """The text of a message: its content, or the text parts of multimodal content."""
     content = _field(msg, "content")
     if isinstance(content, str):
         return content.strip()
@@ -45,7 +45,7 @@ def extract_text(msg: object) -> str:
 
 
 def _extract_conversation_context(messages: Sequence[object], max_turns: int = 3) -> str:
-    """What the last turns are about: the user's words and final answers; no tools, and nothing that memory wrote."""
+    """What the last turns are about: the user's words and final answers; no tools, and nothing written by memory."""
     parts: list[str] = []
     turns = 0
     for msg in reversed(messages):
@@ -63,9 +63,9 @@ def _extract_conversation_context(messages: Sequence[object], max_turns: int = 3
 
 
 def memory_config(config: MemorySettings | Mapping[str, Any] | None = None) -> MemorySettings:
-    """Settings from a parsed `config.yaml` (or its `memory:` section); what is not there has its default.
+    """Settings from a parsed `config.yaml` (or its `memory:` section); missing ones have their defaults.
 
-    Keys that are not document 004's belong to others and are left alone, so old files keep working.
+    Keys that are not document 004's are ignored, so old files keep working.
     """
     if config is None:
         return MemorySettings()
@@ -82,10 +82,10 @@ def memory_config(config: MemorySettings | Mapping[str, Any] | None = None) -> M
 
 
 class MemoryMiddleware:
-    """Injects memory before every model call, not once for each run: each call sees what matters by then.
+    """Injects memory before every model call, not once per run, so that each call sees what is relevant by then.
 
-    `source` is what `get_memory_data` takes: a path, a function, or the data. `role="user"` shows memory as a user's message, for
-    servers that refuse a second system message.
+    `source` is anything `get_memory_data` accepts: a path, a function, or the data. `role="user"` sends memory as a user message,
+    for servers that refuse a second system message.
     """
 
     def __init__(
@@ -103,9 +103,9 @@ class MemoryMiddleware:
         self._ranker = FactRanker()
 
     def before_model(self, state: Mapping[str, Any], runtime: object = None) -> dict[str, Any] | None:
-        """The messages for this call with memory at their head, or None when there is nothing to change.
+        """The messages for this call with memory first, or None if there is nothing to change.
 
-        A memory message of an earlier call is dropped first. Memory that cannot be read costs memory, not the answer.
+        A memory message of an earlier call is removed first. If memory cannot be read, the call goes on without it.
         """
         given = cast("Sequence[object]", state["messages"])
         messages = [msg for msg in given if _field(msg, "name") != MEMORY_NAME]
@@ -141,14 +141,14 @@ class MemoryMiddleware:
 
 def _langchain_message(role: str) -> Any:
     try:
-        from langchain_core import messages  # noqa: PLC0415 - a framework, asked for only when a message is made
+        from langchain_core import messages  # noqa: PLC0415 - optional, only needed when a message is made
     except ImportError:
         return None
     return messages.SystemMessage if role == "system" else messages.HumanMessage
 
 
 def _kind(msg: object) -> object:
-    """The type of a LangChain message; a dict of OpenAI's shape has a role instead."""
+    """The type of a LangChain message; an OpenAI-style dict has a role instead."""
     kind = _field(msg, "type")
     role = _field(msg, "role")
     return kind if kind is not None or not isinstance(role, str) else _ROLES.get(role, role)

@@ -1,4 +1,4 @@
-"""The rows of `ai_message` as document 001 reads them: done turns, oldest first; checkpoints and resets are no turns."""
+"""The rows of `ai_message` as document 001 reads them: done turns, oldest first; no checkpoints or resets."""
 
 from typing import Final
 
@@ -14,7 +14,7 @@ _EVERY = 2**31 - 1
 
 
 async def messages_after(reader: LogReader, scope: Scope, seq: int) -> list[AIMessage]:
-    """Every turn behind a place in the log."""
+    """Every turn after a position in the log."""
     messages: list[AIMessage] = []
     while True:
         query = EntryQuery(scope, statuses=_DONE, after_seq=seq, limit=_BATCH)
@@ -33,13 +33,13 @@ async def newest_messages(reader: LogReader, scope: Scope, limit: int) -> list[A
 
 
 async def newest_turns(reader: LogReader, scope: Scope, limit: int, after_seq: int = 0) -> list[Turn]:
-    """The last turns behind a place in the log."""
+    """The last turns after a position in the log."""
     query = EntryQuery(scope, statuses=_DONE, after_seq=after_seq, limit=limit, newest=True)
     return [turn for turn in await reader.entries(query) if isinstance(turn, Turn)]
 
 
 async def checkpoint_seq(reader: LogReader, scope: Scope, checkpoint_id: str) -> int:
-    """Where a checkpoint stands in the log; the beginning for an empty id."""
+    """The position of a checkpoint in the log; the beginning for an empty id."""
     if not checkpoint_id:
         return 0
     query = EntryQuery(scope, kinds=frozenset({"checkpoint"}), limit=_EVERY)

@@ -1,7 +1,7 @@
-"""Document 002's collection in a Milvus, through a client that somebody else made: how it is called, read whole, and erased from.
+"""Document 002's Milvus collection, through the caller's own client: calling it, reading all of it, and erasing from it.
 
-Its fields are the document's, text among them, so erasing has to reach the files. A Milvus in a file never removes what is deleted:
-what stays is copied to a new collection, and the old one is dropped with its files. A server removes it by itself, some time later.
+Its fields are the document's and include text, so erasing has to reach the files. Embedded Milvus never physically removes deleted
+rows: the remaining ones are copied to a new collection, and the old one is dropped with its files. A server removes them later.
 """
 
 import sys
@@ -15,15 +15,15 @@ import anyio.to_thread
 
 from pagefile.errors import MissingExtraError, StoreError
 
-#: A collection that is being written anew, beside the one that it takes the place of.
+#: The suffix of a collection being rewritten, before it replaces the original.
 _REWRITTEN = "_rewritten"
-#: The most rows that a server gives at a time.
+#: The most rows a server returns at once.
 _MOST_ROWS = 16_384
 #: Rows copied at a time: each may have two texts of 64 kB.
 _ROWS = 100
-#: Behind every time.
+#: After every timestamp.
 _END = 2**40
-#: What is told of an index and is no parameter of it.
+#: Keys in an index description that are not parameters.
 _NO_PARAMETERS = frozenset(
     [
         "index_type",
@@ -51,11 +51,11 @@ class MilvusCollection:
     def __init__(self, client: Any, name: str) -> None:
         self.client = client
         self.name = name
-        #: Whether it is in a file of this process; None until it was asked.
+        #: Whether it is in a file of this process; None until checked.
         self._in_file: bool | None = None
 
     async def call(self, verb: str, **arguments: Any) -> Any:
-        """One verb of the client, blocking or not; its errors become ours."""
+        """Call a method of the client, sync or async; its errors become ours."""
         method = getattr(self.client, verb)
         try:
             if iscoroutinefunction(method):
@@ -66,17 +66,17 @@ class MilvusCollection:
             raise StoreError(f"Milvus could not {verb} in {self.name!r}: {error}") from error
 
     async def in_file(self) -> bool:
-        """Whether it is a Milvus in this process, whose files are its own business alone."""
+        """Whether Milvus is embedded in this process and manages its own files."""
         if self._in_file is None:
-            # The server wheel calls itself "v2.3.5-lite", and is none.
+            # The server wheel reports "v2.3.5-lite" but is not embedded.
             self._in_file = str(await self.call("get_server_version")).startswith("milvus_lite")
         return self._in_file
 
     async def is_there(self) -> bool:
-        """Whether there is such a collection, once what a process that died had begun is finished."""
+        """Whether the collection exists, after completing a rewrite that a crashed process left behind."""
         there = bool(await self.call("has_collection", collection_name=self.name))
         if await self.call("has_collection", collection_name=self._new):
-            # The old one is dropped when the new one is complete: where it is there, the new one may not be.
+            # The old one is dropped once the new one is complete: while both exist, the new one may be incomplete.
             if there:
                 await self.call("drop_collection", collection_name=self._new)
             else:
@@ -84,7 +84,7 @@ class MilvusCollection:
         return bool(await self.call("has_collection", collection_name=self.name))
 
     async def rows(self, fields: Sequence[str], first: int = 0, end: int = _END) -> AsyncIterator[Row]:
-        """These fields of every row, by when it was made: a server gives only so many at a time, and in no order."""
+        """These fields of every row, by creation time: a server limits the number of results and does not order them."""
         found = await self.call(
             "query",
             collection_name=self.name,
@@ -103,7 +103,7 @@ class MilvusCollection:
                 yield row
 
     async def some(self, ids: Sequence[str], fields: Sequence[str]) -> AsyncIterator[list[Row]]:
-        """These fields of the rows with some ids, some at a time: a row may be large."""
+        """These fields of the rows with the given ids, in batches, since rows may be large."""
         for part in _parts(ids):
             yield await self.call(
                 "query",
@@ -114,7 +114,7 @@ class MilvusCollection:
             )
 
     async def remove(self, gone: Sequence[str], kept: Sequence[str]) -> str:
-        """Remove the rows with some ids, where all others are `kept`; says what is left of them in the files."""
+        """Remove the rows with the given ids, where all others are `kept`; says what remains of them in the files."""
         described = await self.call("describe_collection", collection_name=self.name)
         if await self.in_file() and not described.get("auto_id"):
             await self._rewrite(described, kept)
@@ -159,27 +159,27 @@ class MilvusCollection:
 
 
 def quoted(text: str) -> str:
-    """A text as a filter of Milvus has it, whatever is in it: Milvus in the process knows no parameters."""
+    """A text as a literal in a Milvus filter, with any content: embedded Milvus has no filter parameters."""
     for plain, escaped in (("\\", "\\\\"), ('"', '\\"'), ("\n", "\\n"), ("\r", "\\r"), ("\t", "\\t")):
         text = text.replace(plain, escaped)
     return f'"{text}"'
 
 
 def data_types() -> Any:
-    """What the fields of a collection may be."""
+    """The field types of a collection."""
     return _pymilvus().DataType
 
 
 def _pymilvus() -> Any:
     try:
-        # An extra without types, and three seconds.
+        # An untyped extra that takes three seconds to import.
         return import_module("pymilvus")
     except ImportError as error:
         raise MissingExtraError.of("milvus", "An episodic memory in Milvus") from error
 
 
 def _milvus_errors() -> tuple[type[Exception], ...]:
-    """What a client of pymilvus raises; nothing where it was not even imported, because the client is another."""
+    """The errors of pymilvus; none if it was never imported, because then the client is another."""
     known = [(sys.modules.get("pymilvus"), "MilvusException"), (sys.modules.get("grpc"), "RpcError")]
     return tuple(getattr(module, name) for module, name in known if module is not None)
 

@@ -1,4 +1,4 @@
-"""The session value and the log together: where the two differ, the log is right."""
+"""Reconciles the session value with the log: where they differ, the log is right."""
 
 from collections.abc import Mapping, Sequence
 from typing import cast
@@ -8,12 +8,12 @@ from pagefile.records import JsonObject, JsonValue, Scope, Turn
 from pagefile.standalone.history_text import summary_line
 from pagefile.standalone.session import FULL_HISTORY, SUMMARY_N, Message, SessionValue
 
-#: `window_messages` shows so many turns.
+#: How many turns `window_messages` holds.
 WINDOW_TURNS = 8
 
 
 def present(scope: Scope, stored: JsonObject | None, view: LogView) -> SessionValue:
-    """The session as it stands: every part there, and nothing in it that the log contradicts."""
+    """The session's current state: complete, and with nothing that contradicts the log."""
     session = SessionValue.of(stored if stored is not None else {"user_snapshot": view.profile})
     head = view.head
     session.meta.conversation_id = scope.conversation or ""
@@ -21,7 +21,7 @@ def present(scope: Scope, stored: JsonObject | None, view: LogView) -> SessionVa
     session.meta.updated_at = session.meta.updated_at or int(head.updated.timestamp())
     session.user_snapshot.user_id = session.user_snapshot.user_id or session.meta.user_id
     flow = session.flow_context
-    # A session that was read before a turn and saved after it has not seen the turn.
+    # A session read before a turn and saved after it does not know of the turn.
     flow.turn_count = max(flow.turn_count, head.turns)
     if stored is None:
         flow.current_agent_key = head.agent or ""
@@ -37,7 +37,7 @@ def _put_checkpoint(session: SessionValue, view: LogView) -> None:
     if checkpoint is None:
         context.mode, context.checkpoint_message_id, context.cached_checkpoint = FULL_HISTORY, "", ""
         return
-    # Whoever saved the full mode with this very checkpoint in view chose it.
+    # A caller who saved the full mode with this checkpoint in view chose it deliberately.
     chosen = context.mode == FULL_HISTORY and context.checkpoint_message_id == checkpoint.id
     context.mode = FULL_HISTORY if chosen else SUMMARY_N
     context.summary = checkpoint.summary
@@ -48,7 +48,7 @@ def _put_checkpoint(session: SessionValue, view: LogView) -> None:
 def merged(
     scope: Scope, stored: JsonObject | None, session: SessionValue, view: LogView, updated_at: int
 ) -> dict[str, JsonValue]:
-    """What to store for a session that a caller brings: theirs, what the log knows better, and what others keep beside it."""
+    """What to store for a caller's session: their values, what the log knows better, and unknown keys already stored."""
     now = present(scope, stored, view)
     new = present(scope, session.to_json(), view)
     new.meta.user_id = scope.user or new.meta.user_id
@@ -56,7 +56,7 @@ def merged(
     new.meta.updated_at = updated_at
     if session.flow_context.turn_count < now.flow_context.turn_count:
         new.flow_context = now.flow_context
-    # Both follow from the log, and would be out of date with the next turn.
+    # Both are derived from the log, and would be outdated with the next turn.
     new.message_context.cached_checkpoint = ""
     if view.head.last_seq:
         new.message_context.window_messages = []

@@ -1,4 +1,4 @@
-"""What document 001's callers ask for, checked, and what one call leaves for the next."""
+"""Requests of document 001's callers, checked, and the state one call leaves for the next."""
 
 import math
 from collections import deque
@@ -46,7 +46,7 @@ class Query:
         )
 
     def shown(self, history: HistoryText, count: Count) -> tuple[HistoryText, int]:
-        """What of a history fits, and its tokens together with the question."""
+        """The part of a history that fits, and its tokens together with the question."""
         fitting = history.fitting(
             self.text, self.window_tokens, self.recent_turns or defaultMemoryRecentTurns, count
         )
@@ -54,7 +54,7 @@ class Query:
 
 
 class Read(NamedTuple):
-    """A history that was handed out with the word that a summary is due."""
+    """A history that was returned along with the notice that a summary is due."""
 
     through_seq: int
     epoch: int
@@ -62,24 +62,24 @@ class Read(NamedTuple):
 
 @dataclass(slots=True)
 class Asked:
-    """What the queries of a conversation leave for the turn and the checkpoint that follow."""
+    """The state that queries of a conversation leave for the next turn and checkpoint."""
 
     query: str = ""
     window_tokens: int = defaultModelContextWindow
-    #: The histories that summaries may be of, all from one checkpoint.
+    #: The histories a summary may be based on, all from one checkpoint.
     reads: deque[Read] = field(default_factory=lambda: deque[Read](maxlen=8))
     version: int = 0
-    #: Of the last history, whether a summary was due or not; None before there was one.
+    #: The epoch of the last history, whether or not a summary was due; None before the first.
     epoch: int | None = None
 
     def answered(self, query: Query, view: LogView, context: MemoryContext) -> None:
-        """A history was handed out."""
+        """Note that a history was returned."""
         self.query, self.window_tokens, self.epoch = query.text, query.window_tokens, view.head.epoch
         if not context.should_checkpoint_summary or not view.turns:
             return
         version = view.checkpoint.version if view.checkpoint else 0
         if version != self.version:
-            # Summaries that are still on their way from before are too late, or were never made: no turn stays verbatim for them.
+            # Pending summaries from before are too late, or were never made: no turn stays verbatim for them.
             self.reads = deque(
                 (read._replace(through_seq=0) for read in self.reads), maxlen=self.reads.maxlen
             )
@@ -87,21 +87,21 @@ class Asked:
         self.reads.append(Read(view.turns[-1].seq or 0, view.head.epoch))
 
     def made_in(self, view: LogView) -> int:
-        """The epoch of the oldest history that a summary may be of; without any, it is of what is there now."""
+        """The epoch of the oldest history a summary may be based on; without any, the current one."""
         if self.reads:
             return self.reads[0].epoch
         return view.head.epoch if self.epoch is None else self.epoch
 
     def spent(self) -> None:
-        """A summary came, and was taken or refused for good."""
+        """Note that a summary was accepted, or refused for good."""
         if self.reads:
             self.reads.popleft()
 
     def verbatim(self, view: LogView, recent_turns: int) -> int:
-        """How many of the newest turns a checkpoint made now must leave as they are.
+        """How many of the newest turns a checkpoint made now must leave verbatim.
 
-        Those that the summary's author wants, fewer if they alone would fill half of the window, and never all: the window
-        would not get emptier. But every turn that was written since the oldest history that a summary may be of.
+        As many as the summary's author wants, fewer if they would fill half of the window, and never all of them, since that would
+        free nothing. But always every turn written since the oldest history a summary may be based on.
         """
         gone = max(view.head.covered_through_seq, view.head.reset_seq)
         read_through = next((read.through_seq for read in self.reads if read.through_seq > gone), None)
@@ -116,7 +116,7 @@ class Asked:
 
 
 def bounded(text: str, name: str, max_chars: int) -> str:
-    """Text of a size that can be handled."""
+    """A text within a length limit."""
     if len(checked_text(text, name)) > max_chars:
         raise InvalidTurnError(
             f"{name} has {len(text):,} characters, at most {max_chars:,} are allowed: shorten it."

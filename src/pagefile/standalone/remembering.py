@@ -1,4 +1,4 @@
-"""A tool with which a model keeps a fact about its user: a schema for any framework, and what answers its calls."""
+"""A tool with which a model saves a fact about its user: a schema for any framework, and the function that answers its calls."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -61,7 +61,7 @@ async def answer_remember(
     source: str | None = None,
     language: Language = "zh",
 ) -> str:
-    """Answer a model's call of `remember_fact`: what became of it, in words; a refusal is explained, not raised."""
+    """Answer a model's call of `remember_fact` in words; a refusal is explained, not raised."""
     texts = _TEXTS[language]
     category, attribute = _text(arguments.get("category")), _text(arguments.get("attribute"))
     text = arguments.get("text", "")

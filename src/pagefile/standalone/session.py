@@ -1,6 +1,6 @@
 """Document 001's types: the session value with its exact JSON keys, the requests and the results.
 
-Every type can be made, read and changed with our names (`conversation_id`) and with the document's (`ConversationID`).
+Every type can be created, read and changed with our names (`conversation_id`) or the document's (`ConversationID`).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -14,14 +14,14 @@ from typing import Any, TypeVar, cast
 from pagefile.errors import InvalidTurnError
 from pagefile.records import JsonObject, JsonValue
 
-#: 全量历史模式: everything that was said, as far as it fits.
+#: 全量历史模式: the whole conversation, as far as it fits.
 FULL_HISTORY = "FULL_HISTORY"
 #: 摘要模式: a summary of the older turns, the others verbatim.
 SUMMARY_N = "SUMMARY_N"
 MemoryModeFullHistory = FULL_HISTORY
 MemoryModeSummaryN = SUMMARY_N
 
-#: Where a session stands in Redis.
+#: The Redis key of a session.
 SESSION_KEY = "short_term_memory:session:%s"
 
 R = TypeVar("R")
@@ -43,7 +43,7 @@ def spellings(name: str) -> set[str]:
 
 
 def spelled(cls: type[R]) -> type[R]:
-    """Let a record be made, read and changed with the document's names too."""
+    """Lets a record be created, read and changed with the document's names too."""
     names = {name: known.name for known in fields(cast("Any", cls)) for name in spellings(known.name)}
     made = cast("Callable[..., None]", cls.__init__)
 
@@ -112,7 +112,7 @@ class MessageContext:
     window_messages: list[Message] = field(default_factory=list[Message])
     mode: str = field(default=FULL_HISTORY, metadata={"omitempty": True})
     checkpoint_message_id: str = field(default="", metadata={"omitempty": True})
-    #: The text of the checkpoint's row, so that nobody has to read the row.
+    #: The text of the checkpoint's row, to save reading the row.
     cached_checkpoint: str = field(default="", metadata={"omitempty": True})
 
 
@@ -141,10 +141,10 @@ class PendingAction:
 @spelled
 @dataclass(slots=True)
 class GlobalState:
-    """全局状态; `shared` and `entities` are two names for one thing: whoever sets one sets both."""
+    """全局状态; `shared` and `entities` are two names for one thing: setting one sets both."""
 
     shared: SharedEntities = field(default_factory=SharedEntities)
-    entities: SharedEntities = cast("SharedEntities", None)  # noqa: RUF009 - None: whatever `shared` is
+    entities: SharedEntities = cast("SharedEntities", None)  # noqa: RUF009 - None: the same as `shared`
     agent_slots: dict[str, Any] = field(default_factory=dict[str, Any])
     current_intent: str = ""
     pending_action: PendingAction | None = None
@@ -160,7 +160,7 @@ class GlobalState:
 @spelled
 @dataclass(slots=True)
 class UserProfile:
-    """用户快照; allergies and both histories stand in every prompt."""
+    """用户快照; allergies and both histories are in every prompt."""
 
     user_id: str = ""
     name: str = ""
@@ -173,7 +173,7 @@ class UserProfile:
 @spelled
 @dataclass(slots=True)
 class SessionValue:
-    """会话状态, as it stands in Redis."""
+    """会话状态, as stored in Redis."""
 
     meta: MetaInfo = field(default_factory=MetaInfo)
     flow_context: FlowContext = field(default_factory=FlowContext)
@@ -187,7 +187,7 @@ class SessionValue:
 
     @classmethod
     def of(cls, value: JsonObject | None) -> "SessionValue":
-        """The session in a JSON value; what is missing or of another kind is as in a new session."""
+        """The session in a JSON value; missing parts, and those of another type, are as in a new session."""
         found = _part({"session": value or {}}, "session")
         meta, flow = _part(found, "meta"), _part(found, "flow_context")
         user = _part(found, "user_snapshot")
@@ -213,7 +213,7 @@ class SessionValue:
 
 def _message_context(part: Mapping[str, object]) -> MessageContext:
     checkpoint = _text(part, "checkpoint_message_id")
-    # A session from before there were checkpoints has a mode that nothing backs.
+    # A session older than checkpoints may claim a mode without one.
     mode = SUMMARY_N if checkpoint and part.get("mode") == SUMMARY_N else FULL_HISTORY
     given = part.get("window_messages")
     messages = cast("Sequence[object]", given) if isinstance(given, list | tuple) else ()
@@ -249,7 +249,7 @@ def _global_state(part: Mapping[str, object]) -> GlobalState:
 
 
 def _said(part: Mapping[str, object], key: str) -> dict[str, str]:
-    """The texts of a section that say something."""
+    """The non-blank texts of a section."""
     return {name: value for name, value in _part(part, key).items() if isinstance(value, str) and value}
 
 
@@ -308,10 +308,10 @@ class AgentRequest:
 @spelled
 @dataclass(slots=True)
 class MemoryQueryRequest:
-    """Asks for the history of a conversation; numbers that are zero or less mean the default."""
+    """Asks for the history of a conversation; numbers of zero or less mean the default."""
 
     conversation_id: str = ""
-    #: For the caller's own books: a conversation is found by its id alone.
+    #: For the caller's own records: a conversation is found by its id alone.
     enterprise_id: str = ""
     patient_id: str = ""
     query: str = ""
@@ -342,7 +342,7 @@ class MemoryContext:
 @spelled
 @dataclass(slots=True)
 class MemoryWriteRequest:
-    """A turn; without `user_query` it answers the query that was asked about last."""
+    """A turn; without `user_query` it answers the last query."""
 
     conversation_id: str = ""
     user_id: str = ""
@@ -354,7 +354,7 @@ class MemoryWriteRequest:
 @spelled
 @dataclass(slots=True)
 class MemoryWriteResult:
-    """A turn was written."""
+    """The result of writing a turn."""
 
     conversation_id: str
     mode: str

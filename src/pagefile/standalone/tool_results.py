@@ -1,7 +1,7 @@
-"""Document 000 by itself: tool results that are too long become placeholders, and come back when they are asked for.
+"""Document 000 on its own: tool results that are too long become placeholders, and are loaded back on request.
 
-Names, defaults, texts and the schema of the load tool are the document's. What it left open is answered in
-the engine: pages are content-addressed, loads are scoped, a failing store costs only the middle of a result.
+Names, defaults, texts and the schema of the load tool are the document's. What it left open is solved in
+the engine: pages are content-addressed, loads are scoped, and a failing store only costs the middle of a result.
 """
 
 import copy
@@ -104,7 +104,7 @@ class ToolResultManager:
         self._memory = memory
         self._user = user_id
         self._tenant = DEFAULT_TENANT if tenant is None else tenant
-        # What stood where a page was loaded, by the hash of the page's text.
+        # What a loaded page replaced, by the hash of the page's text.
         self._replaced: Lru[str, deque[str]] = Lru(1000)
 
     async def process_tool_result(
@@ -116,7 +116,7 @@ class ToolResultManager:
         *,
         thread_id: str | None = None,
     ) -> str:
-        """处理工具返回结果: a short result as it is, a long one archived and its placeholder returned."""
+        """处理工具返回结果: a short result unchanged; a long one is archived and its placeholder returned."""
         text = result if isinstance(result, str) else result_text(result)  # pyright: ignore[reportUnnecessaryIsInstance] - tools return anything
         if len(text) <= self.ARCHIVE_THRESHOLD or tool_name in LOADING_TOOLS:
             return text
@@ -126,7 +126,7 @@ class ToolResultManager:
         try:
             page = await engine.tier(Archive).archived(scope, step, str(uuid4()), thread=thread_id)
         except ConflictError:
-            # Somebody else's conversation: nothing of theirs is touched, and the caller must know.
+            # Another user's conversation: nothing in it is touched, and the caller must know.
             raise
         except StoreError as error:
             engine.failed("archive", error)
@@ -136,7 +136,7 @@ class ToolResultManager:
     def wrap(
         self, tool: Callable[..., Any], *, conversation_id: str, name: str | None = None
     ) -> Callable[..., Awaitable[str]]:
-        """The same tool, blocking or not, whose long results are archived: the tool itself stays as it is."""
+        """Wraps a tool, sync or async, so that its long results are archived; the tool itself stays unchanged."""
         tool_name = name or getattr(tool, "__name__", "tool")
 
         @wraps(tool)
@@ -149,7 +149,7 @@ class ToolResultManager:
         return wrapped
 
     async def load_tool_result(self, uuid: str, *, conversation_id: str | None = None) -> str:
-        """加载完整的工具结果; what cannot be loaded is explained in words a model can act on."""
+        """加载完整的工具结果; failures are explained in words a model can act on."""
         try:
             return (await self.get(uuid, conversation_id=conversation_id)).result_full
         except HandleNotFoundError as error:
@@ -162,9 +162,9 @@ class ToolResultManager:
         return ToolResultArchive.of(page, text)
 
     async def prepare_context(self, messages: list[Any], load_uuids: list[str] | None = None) -> list[Any]:
-        """准备上下文: a copy in which the placeholders of `load_uuids` are the full results, at their places.
+        """准备上下文: a copy in which the placeholders of `load_uuids` are replaced by the full results.
 
-        Only tool messages are looked at: a placeholder that somebody typed is text.
+        Only tool messages are considered: a placeholder typed by a user is just text.
         """
         wanted = set(load_uuids or ())
         return [await self._loaded(message, wanted) for message in messages]
@@ -215,7 +215,7 @@ def _content(message: Any) -> str:
 
 
 def _with_content(message: Any, content: str) -> Any:
-    """A copy with another text; the original is not touched."""
+    """A copy with another text; the original is not changed."""
     if isinstance(message, Mapping):
         return {**cast("Mapping[str, object]", message), "content": content}
     changed = copy.copy(message)

@@ -1,6 +1,6 @@
-"""The tools to offer to a model, with everything they can do, in Chinese or English.
+"""The tools to offer to a model, with all their options, in Chinese or English.
 
-`load_tool_history_schema` beside this file is document 000's own, with `uuid` alone; here a model also learns how to ask for
+`load_tool_history_schema` beside this file is document 000's own, with only `uuid`; here a model also learns how to request
 passages and how to read on.
 """
 

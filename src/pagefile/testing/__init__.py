@@ -1,4 +1,4 @@
-"""Fakes to test with, and the contracts that make a store a store.
+"""Fakes for tests, and the contracts that every store must pass.
 
 The contracts are pytest classes in `pagefile.testing.contracts`; they need pytest, the fakes need nothing.
 """

@@ -1,4 +1,4 @@
-"""A clock that a test sets."""
+"""A clock controlled by the test."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -8,7 +8,7 @@ _START = datetime(2026, 2, 9, 8, 0, tzinfo=UTC)
 
 
 class FakeClock:
-    """Stands still until it is told otherwise; may go backwards."""
+    """Does not move until told to; may go backwards."""
 
     def __init__(self, start: datetime = _START) -> None:
         self._now = utc(start)
@@ -18,9 +18,9 @@ class FakeClock:
         return self._now
 
     def set(self, moment: datetime) -> None:
-        """Jump to a moment."""
+        """Jump to a point in time."""
         self._now = utc(moment)
 
     def advance(self, seconds: float) -> None:
-        """Move on, or back when negative."""
+        """Move forward, or back if negative."""
         self._now += timedelta(seconds=seconds)

@@ -1,4 +1,4 @@
-"""Short words for the requests that tests write again and again."""
+"""Short helpers for requests that tests need often."""
 
 import hashlib
 from collections.abc import Sequence
@@ -61,7 +61,7 @@ def extended(
     scope: Scope = CHAT,
     tokens: int = 6,
 ) -> Extend:
-    """More messages of an open turn."""
+    """More messages for an open turn."""
     return Extend(scope, turn_id, messages, tokens, tuple(steps), after=after)
 
 
@@ -73,7 +73,7 @@ def opened(
     tokens: int = 5,
     agent: str | None = None,
 ) -> TurnDraft:
-    """A turn whose answer is still to come."""
+    """A turn without its answer yet."""
     return TurnDraft(scope, turn_id, "open", user, None, (), AT, 3, 0, tokens, "test", {}, agent)
 
 
@@ -83,17 +83,17 @@ def step(call_id: str = "call-1", result: str = "sunny", given: JsonValue = None
 
 
 def added(turn_id: str, new: Step | None = None, *, scope: Scope = CHAT, tokens: int = 6) -> AddStep:
-    """One more step of an open turn."""
+    """One more step for an open turn."""
     return AddStep(scope, turn_id, new or step(), tokens)
 
 
 def completed(turn_id: str, assistant: str | None = "answer", *, scope: Scope = CHAT) -> Complete:
-    """The answer of an open turn."""
+    """The answer to an open turn."""
     return Complete(scope, turn_id, assistant, 4, 5)
 
 
 def aborted(turn_id: str, *, scope: Scope = CHAT) -> Abort:
-    """The end of a turn that gets no answer."""
+    """The end of a turn without an answer."""
     return Abort(scope, turn_id)
 
 
@@ -105,7 +105,7 @@ def checkpoint(
     scope: Scope = CHAT,
     summary: str = "what was said",
 ) -> CheckpointDraft:
-    """A summary up to a turn, made from this version."""
+    """A summary up to a turn, based on this version."""
     text = f"历史摘要: {summary}"
     return CheckpointDraft(
         scope, marker_id, summary, text, covered, version, 7, "test", ("42 mg",), ("page-1",)
@@ -113,14 +113,14 @@ def checkpoint(
 
 
 def reset(marker_id: str, *, scope: Scope = CHAT) -> ResetDraft:
-    """A new beginning."""
+    """A reset of the conversation."""
     return ResetDraft(scope, marker_id)
 
 
 def view(
     *, budget: int = 1_000_000, least: int = 0, open_turn: str | None = None, scope: Scope = CHAT
 ) -> ViewRequest:
-    """What a window asks for; by default everything live."""
+    """A request for a window's turns; by default everything live."""
     return ViewRequest(scope, budget, least, open_turn)
 
 
@@ -142,7 +142,7 @@ def page(
     spans: Sequence[tuple[int, int]] = (),
     call_hash: str = "",
 ) -> PageDraft:
-    """An archived result, so many minutes after the others."""
+    """An archived result, some minutes after the others."""
     record = Page(
         uuid=uuid,
         scope=scope,
@@ -162,7 +162,7 @@ def page(
 
 
 def call(call_id: str, *, scope: Scope = CHAT, at: datetime = AT) -> Call:
-    """A window that was handed out."""
+    """A recorded window."""
     options: JsonObject = {"window_tokens": 16000}
     receipt: JsonObject = {"verdicts": [{"kept": True, "tokens": 5}]}
     return Call(call_id, scope, at, None, "why?", options, 120, 0.25, "FULL_HISTORY", "prefix", receipt)
@@ -171,5 +171,5 @@ def call(call_id: str, *, scope: Scope = CHAT, at: datetime = AT) -> Call:
 def api_key(
     key_id: str, name: str = "laptop", *, scope: Scope | None = None, created: datetime = AT
 ) -> ApiKey:
-    """A key of a tenant that nobody used yet."""
+    """An unused key of a tenant."""
     return ApiKey(key_id, name, scope or Scope("tenant"), f"digest of {key_id}", created)

@@ -1,4 +1,4 @@
-"""A store that fails when told to, for testing what happens above it."""
+"""A store that fails on demand, for testing the layers above it."""
 
 from collections.abc import Callable, Iterable
 from typing import Any, cast
@@ -28,10 +28,10 @@ from pagefile.records import ErasureReceipt, JsonObject, Scope
 
 
 class FlakyStore(Store):
-    """Passes everything on to another store, but raises for the verbs named.
+    """Passes everything on to another store, but raises for the named verbs.
 
     Verbs are written `port.verb`: `log.append`, `reader.view`, `pages.load` …, and `erase`, `describe` for the store
-    itself. A failing verb never reaches the store behind.
+    itself. A failing verb never reaches the underlying store.
     """
 
     def __init__(self, store: Store) -> None:
@@ -70,7 +70,7 @@ class FlakyStore(Store):
         self._left = times
 
     def mend(self) -> None:
-        """Fail no more."""
+        """Stop failing."""
         self._failing = set()
 
     def check(self, verb: str) -> None:
@@ -94,10 +94,10 @@ class FlakyStore(Store):
 
 
 class _FlakyPort:
-    """Any port: every verb asks first whether it may go on."""
+    """Any port: every verb first checks whether it is to fail."""
 
     def __init__(self, name: str, port: object, check: Callable[[str], None]) -> None:
-        #: Only a home of vectors has these.
+        #: Only a vector store has these.
         self.name, self.apart = "", False
         self._prefix = name
         self._port = port

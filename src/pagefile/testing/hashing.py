@@ -1,4 +1,4 @@
-"""An embedder without a model: texts that share runs of letters lie near each other."""
+"""An embedder without a model: texts that share character n-grams are similar."""
 
 import zlib
 from collections.abc import Sequence
@@ -11,12 +11,12 @@ _RUNS = (1, 2, 3)
 
 
 class HashingEmbedder(Embedder):
-    """Counts runs of one to three characters in `dimension` places; the same text always gives the same vector."""
+    """Hashes n-grams of one to three characters into `dimension` buckets; the same text always gives the same vector."""
 
     def __init__(self, dimension: int = 64, *, name: str = "hashing") -> None:
         self.name = name
         self.dimension = dimension
-        #: How many texts it was given.
+        #: How many texts were embedded.
         self.embedded = 0
 
     async def embed(self, texts: Sequence[str]) -> Vector:

@@ -13,21 +13,21 @@ from pagefile.stores.encoding import from_json, to_json
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    #: None for what was erased.
+    #: None for a tombstone.
     text: str | None
     version: int
     until: datetime
 
 
 class InMemorySessions(SessionCache):
-    """Keeps every promise of a session cache, by a clock that a test sets; it can be emptied, and be down."""
+    """Keeps every promise of a session cache, with a clock controlled by the test; it can be emptied and taken down."""
 
     def __init__(self, clock: Clock, *, ttl_s: float = SESSION_TTL_S) -> None:
         self._clock = clock
         self._ttl = timedelta(seconds=ttl_s)
         self._kept: dict[tuple[str, str], _Kept] = {}
         self._closed = False
-        #: While this is set every call fails, as with a server that cannot be reached.
+        #: While set, every call fails as if the server were unreachable.
         self.down = False
 
     async def get(self, scope: Scope) -> CachedSession | None:

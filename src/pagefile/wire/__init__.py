@@ -1,4 +1,4 @@
-"""The HTTP schema: what the service and its clients say to each other, as pydantic models.
+"""The HTTP schema: requests and responses of the service and its clients, as pydantic models.
 
-Ids stand in bodies and query strings, never in paths: they may hold `/`, `:` and any script.
+Ids go into bodies and query strings, never into paths: they may contain `/`, `:` and any script.
 """

@@ -1,4 +1,4 @@
-"""The archive over HTTP: pages, the search over them, and the tools that a model calls to page in."""
+"""The archive over HTTP: pages, searching them, and the tools a model calls to page in."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -29,11 +29,11 @@ from pagefile.wire.texts import (
     Uuid,
 )
 
-#: Longer than any archive is old, and short enough for every calendar.
+#: Older than any archive, and still within every calendar's range.
 MAX_AGE_S = 10**10
 
 
-# -- asked -------------------------------------------------------------------------------------------------------------
+# -- requests ----------------------------------------------------------------------------------------------------------
 
 
 class PagesParams(Params):
@@ -67,7 +67,7 @@ class PeekParams(Params):
 
 
 class SearchPages(Body):
-    """Archived tool results that answer a query: of all conversations of a user, or of one that names no user."""
+    """A search of archived tool results: in all of a user's conversations, or in one conversation without a user."""
 
     query: Text
     conversation_id: ConversationId | None = None
@@ -94,7 +94,7 @@ class SearchPages(Body):
 
 
 class FindFetched(ConversationBody):
-    """A tool call about to be made: perhaps an equal one has been answered lately."""
+    """A tool call about to be made, which an equal recent call may already answer."""
 
     tool: Annotated[Text, Field(min_length=1, max_length=100, examples=["search"])]
     input: Annotated[JsonValue, Field(description="The tool's arguments, any JSON.")] = None
@@ -109,7 +109,7 @@ class FindFetched(ConversationBody):
 
 
 class PinPage(ConversationBody):
-    """A page that stays in every window of its conversation and out of every purge."""
+    """Keeps a page in every window of its conversation and exempt from purging."""
 
     uuid: Uuid
     pinned: Annotated[bool, Field(description="False takes the pin out.")] = True
@@ -120,7 +120,7 @@ class PinPage(ConversationBody):
 
 
 class PurgePages(Body):
-    """Whose pages to purge, and which: a page that meets any of the conditions goes, a pinned one never."""
+    """Whose pages to purge, and which: a page that meets any condition is purged, unless it is pinned."""
 
     conversation_id: ConversationId | None = None
     user_id: UserId = None
@@ -172,7 +172,7 @@ class CallTool(ConversationBody):
     )
 
 
-# -- answered ----------------------------------------------------------------------------------------------------------
+# -- responses ---------------------------------------------------------------------------------------------------------
 
 
 class PageOut(OfScope[Page]):
@@ -206,7 +206,7 @@ class PageOut(OfScope[Page]):
 
 
 class PageHitOut(Mirror[PageHit]):
-    """An archived tool result that answers the query."""
+    """An archived tool result that matches the query."""
 
     page: PageOut
     score: float
@@ -215,7 +215,7 @@ class PageHitOut(Mirror[PageHit]):
 
 
 class FetchedOut(Answer):
-    """The page of an equal call, if there is one that is fresh enough."""
+    """The page of an equal call, if one is fresh enough."""
 
     page: PageOut | None
 
@@ -228,7 +228,7 @@ class FetchedOut(Answer):
 
 
 class PurgeOut(Answer):
-    """What became a tombstone."""
+    """The pages that became tombstones."""
 
     items: tuple[PageOut, ...]
     stored_bytes: Annotated[
@@ -264,7 +264,7 @@ class ToolAnswer(Answer):
 
     @classmethod
     def of(cls, text: str) -> "ToolAnswer":
-        # It may quote what the model wrote, and half a surrogate pair cannot be sent.
+        # It may quote the model's output, and a lone surrogate cannot be encoded.
         return cls(text=text.encode("utf-8", "replace").decode())
 
     def record(self) -> str:

@@ -1,4 +1,4 @@
-"""A question that the service has answered by its model, and the events of the stream that carries the answer."""
+"""A message for the service's model to answer, and the events that stream the answer."""
 
 from typing import Annotated, ClassVar, Literal
 
@@ -9,7 +9,7 @@ from pagefile.wire.texts import MAX_COUNT, Answer, Id, Text
 
 
 class AskChat(ConversationBody):
-    """A user's message, to be answered by the model of the settings."""
+    """A user's message for the configured model to answer."""
 
     message: Annotated[Text, Field(min_length=1)]
     id: Annotated[Id | None, Field(description="The turn's id; made up when left out.")] = None
@@ -53,7 +53,7 @@ class ChatTurn(Answer):
 
 
 class ChatNode(Answer):
-    """A part of the work is done."""
+    """One stage of the work is done."""
 
     event: ClassVar[str] = "node"
 
@@ -66,7 +66,7 @@ class ChatNode(Answer):
 
 
 class ChatToken(Answer):
-    """Some words of the answer."""
+    """A piece of the answer."""
 
     event: ClassVar[str] = "token"
 
@@ -84,7 +84,7 @@ class ChatArchived(Answer):
 
 
 class ChatLoaded(Answer):
-    """The model called one of the tools that bring archived results back, and was answered."""
+    """The model called a tool that loads archived results, and got its answer."""
 
     event: ClassVar[str] = "loaded"
 
@@ -94,7 +94,7 @@ class ChatLoaded(Answer):
 
 
 class ChatCheckpoint(Answer):
-    """From now on a summary speaks for older turns."""
+    """From now on a summary replaces the older turns."""
 
     event: ClassVar[str] = "checkpoint"
 
@@ -104,7 +104,7 @@ class ChatCheckpoint(Answer):
 
 
 class ChatDone(Answer):
-    """The answer is on disk: the last event of a stream that went well."""
+    """The answer is on disk: the last event of a successful stream."""
 
     event: ClassVar[str] = "done"
 

@@ -24,11 +24,11 @@ WITHOUT = "Every turn and every tool result in full, as an agent without Pagefil
 WHY = "What is different, when not exact."
 
 
-# -- what is asked for -----------------------------------------------------------------------------------------------
+# -- requests --------------------------------------------------------------------------------------------------------
 
 
 class CallParams(Params):
-    """A recorded call, of whatever conversation."""
+    """A recorded call, in any conversation."""
 
     call_id: CallId
     user_id: UserId = None
@@ -77,7 +77,7 @@ class AskReplay(ConversationBody):
 
 
 class BlockBillOut(Mirror[BlockBill]):
-    """What one block of a window costs, and how many of its candidates stand in it."""
+    """What one block of a window costs, and how many of its candidates are in it."""
 
     block: Block
     tokens: int
@@ -172,7 +172,7 @@ class BlockChangeOut(Mirror[BlockChange]):
 
 
 class CandidateChangeOut(Mirror[CandidateChange]):
-    """A candidate in both windows; null where it was not even offered."""
+    """A candidate in both windows; null where it was not offered."""
 
     id: str
     change: Annotated[
@@ -185,7 +185,7 @@ class CandidateChangeOut(Mirror[CandidateChange]):
 
 
 class DiffLineOut(Mirror[DiffLine]):
-    """A line of the texts."""
+    """A line of the text diff."""
 
     sign: Annotated[
         Literal["=", "-", "+", "…"],
@@ -195,7 +195,7 @@ class DiffLineOut(Mirror[DiffLine]):
 
 
 class ComparisonOut(Mirror[Comparison]):
-    """How two windows differ. The differences of the blocks add up to that of the tokens."""
+    """How two windows differ. The differences by block add up to the difference in tokens."""
 
     tokens_before: int
     tokens_after: int
@@ -210,7 +210,7 @@ class ComparisonOut(Mirror[Comparison]):
 
 
 class ReplayOut(Answer):
-    """A recorded window and what it would have been: side by side, with the difference."""
+    """A recorded window beside its replay, with the differences."""
 
     call: CallOut
     changes: Annotated[dict[str, JsonValue], Field(description="What was changed, by dotted name.")]

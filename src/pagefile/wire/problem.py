@@ -1,4 +1,4 @@
-"""What went wrong: one shape for every error, after RFC 9457."""
+"""Errors: one shape for all of them, after RFC 9457."""
 
 from typing import Annotated, Literal
 
@@ -10,7 +10,7 @@ MEDIA_TYPE = "application/problem+json"
 
 
 class FieldError(Answer):
-    """One field that cannot be used."""
+    """One invalid field."""
 
     where: Annotated[Literal["body", "query", "header", "path"], Field(description="Where it stands.")]
     pointer: Annotated[str, Field(description="Which field, as a JSON pointer; empty for the whole.")]

@@ -1,4 +1,4 @@
-"""What a client asks for: the query strings of GET requests."""
+"""Query strings of GET requests."""
 
 from datetime import datetime
 from typing import Annotated, Literal
@@ -74,7 +74,7 @@ class LogParams(ConversationParams):
 
 
 class LoadParams(ConversationParams):
-    """An archived tool result: whole, a part of it, or the passages that answer a query."""
+    """An archived tool result: all of it, a part, or the passages that answer a query."""
 
     uuid: Uuid
     query: LoadQuery = None
@@ -83,7 +83,7 @@ class LoadParams(ConversationParams):
 
 
 class CallsParams(ConversationParams):
-    """Windows handed out lately."""
+    """The latest recorded windows."""
 
     after: Annotated[Id | None, Field(description=AFTER)] = None
     limit: Annotated[PageSize, Field(description=PAGE)] = 50
@@ -124,7 +124,7 @@ class FactsParams(Params):
 
 
 class FactRevisionsParams(Params):
-    """Changes of what is held about a user."""
+    """Changes to what is known about a user."""
 
     user_id: FactsUser
     tenant: Tenant = None

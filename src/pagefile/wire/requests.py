@@ -1,4 +1,4 @@
-"""What a client sends: bodies of POST requests. Each has an example that the tests send."""
+"""Bodies of POST requests. Each has an example that the tests send."""
 
 from datetime import datetime
 from typing import Annotated, Literal, TypeAlias
@@ -24,18 +24,18 @@ from pagefile.wire.texts import (
     Uuid,
 )
 
-#: Messages as a provider's client has them.
+#: Messages in a provider's format.
 MoreMessages: TypeAlias = Annotated[
     list[dict[str, JsonValue]],
     Field(description="In the shape of OpenAI Chat, OpenAI Responses or Anthropic, kept as they are."),
 ]
-#: Those a turn begins with: there is at least one.
+#: At least one message: those that begin a turn.
 Messages: TypeAlias = Annotated[MoreMessages, Field(min_length=1)]
 Format: TypeAlias = Literal["openai", "responses", "anthropic", "text", "parts"]
 
 CHAT = "诊疗/2026:7"
 USER = "user-456"
-#: Ids that the examples share, so that they can be sent one after the other.
+#: Ids shared by the examples, so that they can be sent in sequence.
 TURN, OPEN_TURN, LOST_TURN = "turn-1", "turn-2", "turn-3"
 
 
@@ -105,7 +105,7 @@ class RecordTurn(_NewTurn):
 
 
 class BeginTurn(_NewTurn):
-    """The user's message, before the answer is there."""
+    """The user's message, before there is an answer."""
 
     user: Text | None = None
     messages: Messages | None = None
@@ -149,7 +149,7 @@ class AddStep(_OpenTurn, StepBody):
 
 
 class ExtendTurn(_OpenTurn):
-    """Messages of a provider's client, added to an open turn; none add nothing."""
+    """Messages in a provider's format to add to an open turn; an empty list adds nothing."""
 
     messages: MoreMessages
     after: Annotated[
@@ -187,7 +187,7 @@ class ExtendTurn(_OpenTurn):
 
 
 class ForkConversation(_OpenTurn):
-    """Go on from a turn in a new conversation."""
+    """Continue from a turn in a new conversation."""
 
     turn_id: Annotated[Id, Field(description="The turn to go on from.")]
     id: Annotated[
@@ -205,7 +205,7 @@ class ForkConversation(_OpenTurn):
 
 
 class CompleteTurn(_OpenTurn):
-    """The answer: the turn is done. Of a turn made of messages, the answer is in them."""
+    """Completes a turn with its answer. For a turn made of messages, the answer is among them."""
 
     assistant: Text | None = None
 
@@ -224,7 +224,7 @@ class CompleteTurn(_OpenTurn):
 
 
 class AbortTurn(_OpenTurn):
-    """The answer will not come: the turn enters no window."""
+    """Aborts a turn that will get no answer: it enters no window."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"conversation_id": CHAT, "user_id": USER, "turn_id": LOST_TURN}]}
@@ -300,7 +300,7 @@ class AskRecall(Body):
 
 
 class AskLoad(ConversationBody):
-    """An archived tool result: whole, a part of it, or the passages that answer a query."""
+    """An archived tool result: all of it, a part, or the passages that answer a query."""
 
     uuid: Uuid
     query: LoadQuery = None
@@ -322,7 +322,7 @@ class AskLoad(ConversationBody):
 
 
 class MakeCheckpoint(ConversationBody):
-    """Let a summary speak for the older turns; without one, it is extracted from them."""
+    """Replace the older turns by a summary; without one, it is extracted from them."""
 
     summary: Text | None = None
     recent_turns: Annotated[int | None, Field(ge=0, le=MAX_COUNT, description="So many stay verbatim.")] = (
@@ -344,7 +344,7 @@ class MakeCheckpoint(ConversationBody):
 
 
 class ResetConversation(ConversationBody):
-    """Begin anew: what came before leaves the window and stays in the log and in recall."""
+    """Start over: earlier turns leave the window but stay in the log and in recall."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"conversation_id": CHAT, "user_id": USER}]})
 
@@ -387,7 +387,7 @@ class RememberFact(Body):
 
 
 class UndoFacts(Body):
-    """Take back a change of what is held about a user."""
+    """Undo a change to what is known about a user."""
 
     user_id: FactsUser
     revision: Annotated[int | None, Field(ge=1, description="Which change; else the newest.")] = None
@@ -425,7 +425,7 @@ class ImportFacts(Body):
 
 
 class RetractFact(Body):
-    """No longer hold a fact; it stays on record as retracted."""
+    """Retract a fact; it stays on record as retracted."""
 
     fact_id: Id
     user_id: Annotated[Id | None, Field(description="Only if it is this user's.", examples=[USER])] = None
@@ -435,7 +435,7 @@ class RetractFact(Body):
 
 
 class Forget(Body):
-    """What to erase: a conversation, a user, or (with a tenant alone) everything of a tenant; or one turn or page alone."""
+    """What to erase: a conversation, a user, or (with only a tenant) all of a tenant; or a single turn or page."""
 
     user_id: UserId = None
     conversation_id: ConversationId | None = None

@@ -1,6 +1,6 @@
-"""What the service answers: the records as JSON, each made from its record, and for clients back into it, in one place.
+"""Response bodies: the records as JSON, with the conversion from and back to each record in one place.
 
-A scope stands flat in every answer: `conversation_id`, `user_id`, `tenant`.
+A scope is flat in every response: `conversation_id`, `user_id`, `tenant`.
 """
 
 from collections.abc import Sequence
@@ -45,7 +45,7 @@ class Page(Answer, Generic[T]):
 
     @classmethod
     def of(cls, found: Sequence[Any], following: str | None = None) -> Self:
-        """The slice that a listing is; of a plain list, what follows must be said."""
+        """The slice for a listing; for a plain list, `after` must be given."""
         out: Any = get_args(cls.model_fields["items"].annotation)[0]
         more = found.next if isinstance(found, Listing) else following
         return cls(items=tuple(out.of(one) for one in found), next=more)
@@ -132,7 +132,7 @@ class ForkOut(Answer):
 
 
 class HitOut(Mirror[Hit]):
-    """A past turn that answers the query."""
+    """A past turn that matches the query."""
 
     id: str
     conversation_id: str
@@ -146,7 +146,7 @@ class HitOut(Mirror[Hit]):
 
 
 class LoadOut(Answer):
-    """An archived tool result, a part of it, or passages of it."""
+    """An archived tool result, a part of it, or passages from it."""
 
     uuid: str
     text: str
@@ -175,7 +175,7 @@ class LoadOut(Answer):
 
 
 class CheckpointOut(OfConversation[Checkpoint]):
-    """A summary of the older turns, and up to which turn it stands."""
+    """A summary of the older turns, and the last turn it covers."""
 
     id: str
     seq: int
@@ -191,7 +191,7 @@ class CheckpointOut(OfConversation[Checkpoint]):
 
 
 class ResetOut(OfConversation[Reset]):
-    """The point from which the conversation began anew."""
+    """The point at which the conversation started over."""
 
     id: str
     seq: int
@@ -216,7 +216,7 @@ class LoggedReset(ResetOut):
     kind: Literal["reset"] = "reset"
 
 
-#: What was written to a conversation; `kind` says what it is.
+#: An entry in a conversation's log; `kind` says which.
 EntryOut: TypeAlias = Annotated[LoggedTurn | LoggedCheckpoint | LoggedReset, Field(discriminator="kind")]
 
 
@@ -257,7 +257,7 @@ class ConversationOut(OfConversation[Head]):
 
 
 class SessionOut(Answer):
-    """What an agent keeps close at hand for a conversation (document 001)."""
+    """The session value an agent keeps for a conversation."""
 
     conversation_id: str
     user_id: str | None
@@ -278,7 +278,7 @@ class SessionOut(Answer):
 
 
 class CallOut(OfConversation[Call]):
-    """A window that was handed out."""
+    """A window that was built."""
 
     id: str
     at: datetime
@@ -318,7 +318,7 @@ class FactOut(OfUser[Fact]):
 
 
 class RevisionOut(OfUser[Revision]):
-    """One change of what is held about a user."""
+    """One change to what is known about a user."""
 
     number: int
     at: datetime
@@ -330,7 +330,7 @@ class RevisionOut(OfUser[Revision]):
 
 
 class ImportedFactsOut(Answer):
-    """What became of the facts of a memory file."""
+    """The outcome of importing a memory file's facts."""
 
     stored: int
     duplicate: int
@@ -376,7 +376,7 @@ class TokenizerOut(Answer):
 
 
 class HealthOut(Answer):
-    """The service lives, and what it runs on: null where the store does not answer, or a key is needed to be told."""
+    """The service is running, and what it runs on: null if the store does not answer, or if a key is needed to see it."""
 
     status: Literal["ok"] = "ok"
     version: str
@@ -400,7 +400,7 @@ class HealthOut(Answer):
 
 
 class ReadyOut(Answer):
-    """The service takes requests."""
+    """The service accepts requests."""
 
     status: Literal["ready"] = "ready"
 

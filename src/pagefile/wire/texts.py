@@ -1,4 +1,4 @@
-"""The kinds of text and number that requests have, with what the API's pages say about them."""
+"""The text and number types of requests, with their descriptions for the API reference."""
 
 from datetime import datetime
 from typing import Annotated, TypeAlias
@@ -8,10 +8,10 @@ from pydantic import AfterValidator, Field
 from pagefile.records import MAX_INT
 from pagefile.schema import Answer, Body, Id, Moment, Params, Text, moment_from, visible
 
-#: More tokens or turns than any model takes.
+#: More tokens or turns than any model accepts.
 MAX_COUNT = 2**31 - 1
 MAX_PAGE = 1000
-#: Stands in the examples for the uuid of a page.
+#: A placeholder for a page's uuid in examples.
 SOME_UUID = "00000000-0000-4000-8000-000000000000"
 
 
@@ -23,17 +23,17 @@ def _cursor(value: str) -> str:
 
 
 def cursor_of(moment: datetime, last: str) -> str:
-    """Where a list goes on behind a record."""
+    """The cursor to continue a list after a record."""
     return f"{moment.isoformat()} {last}"
 
 
 def behind(cursor: str) -> tuple[datetime, str]:
-    """What `cursor_of` was given."""
+    """Parses a cursor made by `cursor_of`."""
     moment, _, last = cursor.partition(" ")
     return moment_from(moment), last
 
 
-#: Where a list of facts goes on: when the last one shown was recorded, and its id.
+#: Where a list of facts continues: the recorded time and id of the last one shown.
 Cursor: TypeAlias = Annotated[Text, Field(min_length=1, max_length=300), AfterValidator(_cursor)]
 PageSize: TypeAlias = Annotated[int, Field(ge=1, le=MAX_PAGE)]
 

@@ -1,4 +1,4 @@
-"""Export and import over HTTP: what is asked for, and what is answered."""
+"""Export and import over HTTP: requests and responses."""
 
 from typing import Annotated
 
@@ -9,7 +9,7 @@ from pagefile.wire.texts import Answer, ConversationId, Id, Params, Tenant, User
 LINES = "application/x-ndjson"
 
 
-# -- asked -------------------------------------------------------------------------------------------------------------
+# -- requests ----------------------------------------------------------------------------------------------------------
 
 
 class ExportParams(Params):
@@ -30,7 +30,7 @@ class ImportParams(Params):
     tenant: Tenant = None
 
 
-# -- answered ----------------------------------------------------------------------------------------------------------
+# -- responses ---------------------------------------------------------------------------------------------------------
 
 
 class ImportOut(Answer):

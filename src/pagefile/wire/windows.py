@@ -1,4 +1,4 @@
-"""A window as JSON, in the shape the caller's model takes."""
+"""A window as JSON, in the message format of the caller's model."""
 
 from typing import Annotated, Literal, cast
 
@@ -43,7 +43,7 @@ class ReceiptOut(Mirror[Receipt]):
 
 
 class ShownStepOut(Answer):
-    """A tool call, and the text that is shown for its result."""
+    """A tool call, and the text shown for its result."""
 
     tool: str
     input: JsonValue
@@ -52,7 +52,7 @@ class ShownStepOut(Answer):
 
 
 class ShownTurnOut(Answer):
-    """A turn, or as much of it as the window shows."""
+    """A turn, or the part of it that the window shows."""
 
     turn_id: Annotated[str, Field(description="Empty for a question that is not written yet.")]
     form: Annotated[str, Field(description='As the receipt has it; "current" for the running turn.')]
@@ -74,7 +74,7 @@ class MemoryPartOut(Answer):
 
 
 class PartsOut(Answer):
-    """What a window is made of; messages in any shape are renderings of it."""
+    """The parts of a window, from which messages in every format are rendered."""
 
     instructions: str
     guide: Annotated[str, Field(description="How to load archived results.")]
@@ -88,7 +88,7 @@ class PartsOut(Answer):
 
 
 class WindowOut(Answer):
-    """What to send to the model, and how it came about."""
+    """What to send to the model, and how it was chosen."""
 
     id: Annotated[str, Field(description="Its id in `GET /v1/calls`.")]
     format: Format
@@ -118,10 +118,10 @@ class WindowOut(Answer):
 
     @classmethod
     def of(cls, window: Window, form: Format, *, parts: bool = False) -> "WindowOut":
-        """The window in a format; with `parts` it has those too."""
+        """The window in a format, optionally with its parts."""
         system, messages, text = _in_shape(window, form)
         made_of = parts_json(window.parts) if parts or form == "parts" else None
-        # What was made here need not be looked at again, and there can be hundreds of messages.
+        # Skip validation: the data is our own, and there can be hundreds of messages.
         return cls.model_construct(
             id=window.id,
             format=form,
@@ -140,7 +140,7 @@ class WindowOut(Answer):
         )
 
     def record(self) -> Window:
-        """The window, rendered from its parts; it takes a format that has them."""
+        """The window, rendered from its parts; only for a response that includes them."""
         if self.parts is None:
             raise ValueError('Only a window in the format "parts" can be rendered again.')
         parts = parts_from(self.parts.model_dump())
@@ -161,7 +161,7 @@ class WindowOut(Answer):
 
 
 def window_json(window: Window, form: Format) -> bytes:
-    """`WindowOut` as it is sent, written straight from the window: there can be hundreds of messages and verdicts."""
+    """`WindowOut` as JSON, serialized directly from the window: there can be hundreds of messages and verdicts."""
     system, messages, text = _in_shape(window, form)
     return to_json(
         {
@@ -184,7 +184,7 @@ def window_json(window: Window, form: Format) -> bytes:
 
 
 def _in_shape(window: Window, form: Format) -> tuple[str | None, list[Message] | None, str | None]:
-    """The system text, the messages and the text of an answer in this format."""
+    """The system text, the messages and the text of a response in this format."""
     match form:
         case "openai":
             return None, window.messages, None

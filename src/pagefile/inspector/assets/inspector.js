@@ -1,5 +1,5 @@
-// The pages work without this. With it, an archived result opens in place, and the chat streams.
-// Nothing that comes from the service is ever read as markup: only textContent is set.
+// The pages work without this. With it, archived results open in place and the chat streams.
+// Nothing from the service is ever parsed as markup: only textContent is set.
 "use strict";
 
 async function openInPlace(event) {

@@ -1,4 +1,4 @@
-"""Conversations to look at: `pagefile demo` writes them, and they go again without a trace."""
+"""Sample conversations: `pagefile demo` writes them, and can remove them without a trace."""
 
 from pagefile.inspector.demo.writing import DemoReport, demo_present, fill_demo, remove_demo
 

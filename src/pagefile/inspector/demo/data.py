@@ -1,4 +1,4 @@
-"""The texts of the demo, as they lie beside the code."""
+"""The demo's texts, from data files beside the code."""
 
 import tomllib
 from collections.abc import Mapping
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def read(name: str) -> Mapping[str, Any]:
-    """A file of texts."""
+    """A data file."""
     return tomllib.loads(
         files("pagefile.inspector.demo").joinpath(f"{name}.toml").read_text(encoding="utf-8")
     )

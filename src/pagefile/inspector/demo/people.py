@@ -1,4 +1,4 @@
-"""Who is in the demo: a shop, a clinic, a research desk, a programmer and a traveller, each with their agent."""
+"""The people of the demo: a shop, a clinic, a research desk, a programmer and a traveller, each with an agent."""
 
 from collections.abc import Sequence
 from functools import cache

@@ -1,4 +1,4 @@
-"""Choices of the demo without chance."""
+"""Deterministic choices for the demo."""
 
 from collections.abc import Sequence
 from typing import TypeVar
@@ -7,7 +7,7 @@ T = TypeVar("T")
 
 
 class Picks:
-    """Chooses without chance: the same seed makes the same choices, on every machine and in every version of Python."""
+    """Makes pseudo-random choices: the same seed gives the same ones on every machine and Python version."""
 
     def __init__(self, seed: int) -> None:
         self._state = seed * 2_654_435_761 % 2**32 or 1
@@ -18,7 +18,7 @@ class Picks:
         return least + (self._state >> 8) % (most - least + 1)
 
     def one(self, options: Sequence[T]) -> T:
-        """One of them."""
+        """One of the given items."""
         return options[self.number(0, len(options) - 1)]
 
     def code(self, letters: str = "ABKTX") -> str:

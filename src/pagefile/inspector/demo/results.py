@@ -1,4 +1,4 @@
-"""What the tools of the demo return: tables, logs, pages and papers of any length, all of it made up."""
+"""Made-up results of the demo's tools: tables, logs, web pages and papers of any length."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -38,7 +38,7 @@ def _finding(picks: Picks) -> str:
 
 
 def hits(seed: int, topic: str, chars: int) -> str:
-    """What a web search returns, as JSON."""
+    """Web search results as JSON."""
     picks = Picks(seed)
     found: list[dict[str, object]] = []
     size = 0
@@ -87,7 +87,7 @@ def order(seed: int, code: str) -> str:
 
 
 def log(seed: int, chars: int) -> str:
-    """The log of a service."""
+    """A service's log."""
     picks = Picks(seed)
     clock = [0]
 
@@ -104,7 +104,7 @@ def log(seed: int, chars: int) -> str:
 
 
 def tests(seed: int, failing: int, chars: int) -> str:
-    """What a test run prints."""
+    """The output of a test run."""
     picks = Picks(seed)
     count = [0]
 
@@ -123,7 +123,7 @@ def tests(seed: int, failing: int, chars: int) -> str:
 
 
 def source(seed: int, path: str, chars: int) -> str:
-    """A file of a program."""
+    """A source file."""
     picks = Picks(seed)
     verbs, nouns = (
         ("load", "check", "round", "merge", "post", "apply"),
@@ -169,7 +169,7 @@ def lab_report(seed: int, chars: int) -> str:
 
 
 def trains(seed: int, place: str, chars: int) -> str:
-    """Connections and hotels, in two languages."""
+    """Train connections and hotels, in two languages."""
     picks = Picks(seed)
 
     def row() -> str:
@@ -195,7 +195,7 @@ def _until(row: Callable[[], str], chars: int) -> Iterator[str]:
         yield line
 
 
-#: By name, as the data asks for them.
+#: By the name used in the data.
 RESULTS: Mapping[str, Callable[..., str]] = {
     made.__name__: made for made in (paper, hits, orders, order, log, tests, source, lab_report, trains)
 }

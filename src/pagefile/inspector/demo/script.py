@@ -1,7 +1,7 @@
-"""How a conversation of the demo is played: its sentences are data, and what is drawn for them is the same every time.
+"""How a demo conversation is generated: its sentences are data, and the random choices are the same every time.
 
-In the data a pair such as `[3, 1]` names every third turn, the ones that leave the remainder 1: when a tool is called (`every`) and
-when a window is asked for (`windows`). `exchange` says which exchange a turn has, counted in the same way.
+In the data a pair such as `[3, 1]` names every third turn, those with remainder 1: when a tool is called (`every`) and
+when a window is requested (`windows`). `exchange` says in the same way which exchange a turn uses.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -28,14 +28,14 @@ class Tool:
 
 @dataclass(frozen=True, slots=True)
 class Learnt:
-    """Something that was learnt about the user, or that turned out wrong, when a turn was over."""
+    """A fact learnt about the user, or found to be wrong, at the end of a turn."""
 
     text: str
-    #: What it speaks of: the next fact about the same takes its place.
+    #: What the fact is about: the next fact about the same attribute supersedes it.
     attribute: str | None = None
     category: str | None = None
     confidence: float = 0.9
-    #: "wrong": the fact with this text is retracted.
+    #: "wrong": retract the fact with this text.
     kind: Literal["learnt", "wrong"] = "learnt"
 
 
@@ -46,11 +46,11 @@ class Said:
     user: str
     assistant: str = ""
     tools: tuple[Tool, ...] = ()
-    #: The agent loads the newest archived result of this tool again before it answers.
+    #: The agent reloads this tool's newest archived result before it answers.
     loads: str | None = None
     #: The user gave up waiting: there is no answer.
     aborted: bool = False
-    #: Whether a window is asked for; when tools are called, one more follows each of them.
+    #: Whether a window is requested; if tools are called, another follows each call.
     window: bool = False
     learnt: tuple[Learnt, ...] = ()
     #: The conversation is reset after this turn.
@@ -75,7 +75,7 @@ class Talk:
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """A user of the demo, and the language in which their agents speak."""
+    """A user of the demo, and the language their agents speak."""
 
     user_id: str
     language: Literal["zh", "en"]
@@ -83,7 +83,7 @@ class Person:
 
 
 def played(person: Data, talk: Data) -> Iterator[Said]:
-    """The turns of a conversation: its scenes in their places, and small exchanges in turn everywhere else."""
+    """The turns of a conversation: scenes at their fixed places, and small exchanges in rotation everywhere else."""
     picks = Picks(talk["seed"])
     scenes = {scene["turn"]: scene for scene in talk["scenes"]}
     step, first = talk.get("exchange", (1, 0))
@@ -107,7 +107,7 @@ def played(person: Data, talk: Data) -> Iterator[Said]:
 
 
 def _is_due(every: Sequence[int], number: int) -> bool:
-    """Whether a turn is one of those that leave this remainder."""
+    """Whether a turn's number leaves this remainder."""
     divisor, remainder = every
     return number % divisor == remainder
 
@@ -134,7 +134,7 @@ def _drawn(value: Any, slots: Data, picks: Picks) -> Any:
 
 
 def _filled(value: Any, slots: Data) -> Any:
-    """The same value with the slots in its texts filled."""
+    """The value with the placeholders in its texts filled in."""
     match value:
         case str():
             return value.format(**slots)
@@ -145,7 +145,7 @@ def _filled(value: Any, slots: Data) -> Any:
 
 
 def _slots(picks: Picks, kinds: Data) -> dict[str, object]:
-    """A value for each slot: one of several texts, or a number in a range."""
+    """A value for each placeholder: one of several texts, or a number in a range."""
     slots: dict[str, Any] = {}
     for name, kind in kinds.items():
         match kind:

@@ -1,7 +1,7 @@
-"""Writes the demo into a database, as the agents would have, and takes it out again.
+"""Writes the demo into a database as the agents would have, and removes it again.
 
-Its users and conversations have ids that begin with `demo-`, and nothing else is touched. Every person is written whole or not at
-all: what an interrupted run left of one is erased before it is written again, and what is complete is left as it is.
+Ids of its users and conversations begin with `demo-`; nothing else is touched. Each person is written completely or not at all:
+leftovers of an interrupted run are erased before that person is written again, and complete ones are left alone.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -18,11 +18,11 @@ from pagefile.standalone import AgentApp, SessionValue
 
 PREFIX = "demo-"
 Progress = Callable[[int, int], None]
-#: Windows kept of each conversation: as many as there are, so that the inspector shows how it grew.
+#: Windows kept per conversation: all of them, so that the inspector shows how it grew.
 _CALLS_KEPT = 100
-#: How long each of its windows waits for the vector of its question: how busy the machine is must not be seen in them.
+#: How long each window waits for its query's embedding: long, so that a busy machine does not change the result.
 _PATIENCE_S = 30.0
-#: Users whose conversations are looked at before anything is erased.
+#: How many of a user's conversations are checked before anything is erased.
 _LISTED = 100
 
 
@@ -37,32 +37,32 @@ class DemoReport:
 
     @property
     def added(self) -> int:
-        """Nothing when everything was there already."""
+        """The number of turns written; 0 if the demo was already complete."""
         return self.turns
 
 
 class DemoClock:
-    """Shows the time of the turn that is being written."""
+    """A clock that shows the time of the turn being written."""
 
     def __init__(self) -> None:
         self._at = PEOPLE[0].talks[0].began
 
     def now(self) -> datetime:
-        """A little later each time: in a conversation no two things happen at once."""
+        """Advances slightly on each call: no two events of a conversation share a timestamp."""
         self._at += timedelta(milliseconds=40)
         return self._at
 
     def set(self, moment: datetime) -> None:
-        """Jump to a moment; another conversation may have begun earlier."""
+        """Jump to a point in time, possibly an earlier one for another conversation."""
         self._at = moment
 
 
 async def fill_demo(
     settings: Settings, progress: Progress | None = None, *, people: Sequence[Person] = PEOPLE
 ) -> DemoReport:
-    """Write what is missing of the demo into the database that the settings name, and wait until it is indexed.
+    """Write the missing parts of the demo into the configured database, and wait until they are indexed.
 
-    It opens the database by itself, with a clock of its own, so that its turns are spread over months.
+    It opens the database itself, with its own clock, so that the turns are spread over months.
     """
     if settings.url.startswith("memory:") or settings.url in {"sqlite://", "sqlite:///:memory:"}:
         raise InvalidTurnError(
@@ -87,12 +87,12 @@ async def fill_demo(
 
 
 async def demo_present(memory: Memory) -> bool:
-    """Whether the whole demo is there."""
+    """Whether the demo is complete."""
     return all([await _complete(memory, person) for person in PEOPLE])
 
 
 async def remove_demo(memory: Memory) -> dict[str, int]:
-    """Erase the demo; counts what went, table by table."""
+    """Erase the demo; returns the number of rows removed by table."""
     for person in PEOPLE:
         await _check_ours(memory, person)
     counts: dict[str, int] = {}
@@ -103,7 +103,7 @@ async def remove_demo(memory: Memory) -> dict[str, int]:
 
 
 def _demo_settings(settings: Settings, language: str) -> Settings:
-    # Checkpoints before the window that needs them, so that the demo is the same each time it is written.
+    # Synchronous checkpoints make the demo identical every time it is written.
     return replace(
         settings,
         language=language,
@@ -119,13 +119,13 @@ def _demo_settings(settings: Settings, language: str) -> Settings:
 
 
 def _patient(embedder: EmbedderSettings) -> EmbedderSettings:
-    """Nobody waits for the demo's windows; another limit than the usual one was meant."""
+    """No user is waiting for the demo's windows, so wait longer, unless a timeout was set explicitly."""
     usual = embedder.patience_s == EmbedderSettings().patience_s
     return replace(embedder, patience_s=_PATIENCE_S) if usual else embedder
 
 
 class _Counted:
-    """Tells how far the writing is."""
+    """Reports progress."""
 
     def __init__(self, progress: Progress | None, total: int) -> None:
         self._progress = progress
@@ -139,7 +139,7 @@ class _Counted:
 
 
 async def _complete(memory: Memory, person: Person) -> bool:
-    """Whether the last turn of the person's last conversation is there: it is written last of all."""
+    """Whether the person's last turn exists: it is written last."""
     last = person.talks[-1]
     newest = await memory.conversation(last.id, user_id=person.user_id).turns(limit=1, newest=True)
     return bool(newest) and newest[0].id == _turn_id(last, len(last.turns()) - 1)
@@ -150,7 +150,7 @@ def _turn_id(talk: Talk, number: int) -> str:
 
 
 async def _check_ours(memory: Memory, person: Person) -> None:
-    """Somebody else may use the name, who must not be erased."""
+    """Refuse to erase a real user who has the same id."""
     heads = await memory.conversations(user_id=person.user_id, limit=_LISTED)
     ours = {talk.id for talk in person.talks}
     foreign = [head.scope.conversation for head in heads if head.scope.conversation not in ours]
@@ -174,7 +174,7 @@ async def _written(memory: Memory, clock: DemoClock, person: Person, told: _Coun
 
 
 class _Writer:
-    """One person's agents at work."""
+    """Plays one person's agents."""
 
     def __init__(self, memory: Memory, clock: DemoClock, person: Person) -> None:
         self._memory = memory
@@ -188,13 +188,13 @@ class _Writer:
         said = talk.turns()
         pause = timedelta(days=talk.days) / max(1, len(said) - 1)
         for number, one in enumerate(said):
-            # Turns of a sitting follow one another; sittings are days apart.
+            # Turns of one sitting are minutes apart, sittings days apart.
             sitting, place = divmod(number, 5)
             self._clock.set(talk.began + sitting * 5 * pause + place * timedelta(minutes=7))
             await self._turn(chat, talk, one, _turn_id(talk, number))
             self.turns += 1
             told.add(1)
-        # Whoever lists the calls waits until they are written: not all the demo's are to wait at once.
+        # Listing the calls waits for them to be written, so that not all of the demo's are pending at once.
         await chat.calls(limit=1)
 
     async def _turn(self, chat: Conversation, talk: Talk, said: Said, turn_id: str) -> None:
@@ -227,7 +227,7 @@ class _Writer:
         self.windows += 1
 
     async def _loaded(self, chat: Conversation, turn: Turn, tool: str, query: str) -> Turn:
-        """The model asks for an archived result again."""
+        """The model reloads an archived result."""
         page = next((page for page in await chat.pages() if page.tool == tool), None)
         if page is None:
             return turn

@@ -1,4 +1,4 @@
-"""Pagefile in the Claude Agent SDK: what is remembered comes with each prompt, bulky tool output goes to the archive.
+"""Pagefile in the Claude Agent SDK: memories come with each prompt, bulky tool output goes to the archive.
 
 claude = ClaudeMemory(memory, user_id="user-456")
 async with ClaudeSDKClient(claude.options(ClaudeAgentOptions(model="…"))) as client: ...
@@ -7,7 +7,7 @@ async with ClaudeSDKClient(claude.options(ClaudeAgentOptions(model="…"))) as c
 from pagefile.errors import MissingExtraError
 
 try:
-    __import__("claude_agent_sdk")  # asked for here once, so that every module beside this one has it
+    __import__("claude_agent_sdk")  # checked here once for every module of this package
 except ImportError as error:
     raise MissingExtraError.of("claude", "The Claude Agent SDK integration") from error
 

@@ -1,8 +1,8 @@
-"""The hooks and tools for sessions of Claude Code.
+"""Hooks and tools for Claude Code sessions.
 
-Claude Code keeps its own history, and what a hook adds to a prompt stays in it. So each prompt brings only what this
-session was not told before, and a bulky result is exchanged once, when it arrives, for a placeholder with the passages that
-answer the prompt; `load_tool_history` brings back the rest. A hook of ours never stops a run: it gives up, logs once, counts.
+Claude Code keeps its own history, and whatever a hook adds to a prompt stays in it. So each prompt brings only what the session
+has not been told yet, and a bulky result is replaced once, on arrival, by a placeholder with the passages that answer the
+prompt; `load_tool_history` brings back the rest. Our hooks never stop a run: they give up, log once, and count the failure.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -34,16 +34,16 @@ from pagefile.standalone.tool_schemas import tool_schemas
 from pagefile.tiers.facts_book import refuse_orders
 from pagefile.tiers.page_text import LOADING_TOOLS
 
-#: What Claude Code takes with a prompt; one more character, and the model gets the path of a file instead.
+#: The most Claude Code accepts with a prompt; beyond it, the model gets the path of a file instead.
 CONTEXT_LIMIT = 10_000
-#: Tools whose output an agent must see to the letter, or that have none worth keeping apart.
+#: Tools whose output an agent must see verbatim, or whose output is not worth archiving.
 EXEMPT = frozenset({"Read", "Edit", "MultiEdit", "Write", "NotebookEdit", "TodoWrite"})
-#: Claude Code cuts long output, or puts it into a file, before a hook sees it: it need not, since we keep it.
+#: Raised, because Claude Code would truncate long output or move it to a file before a hook sees it.
 _OUTPUT_LIMITS = {"MAX_MCP_OUTPUT_TOKENS": "10000000", "BASH_MAX_OUTPUT_LENGTH": "150000"}
-#: Sessions whose state is kept in memory.
+#: How many sessions' state is kept in memory.
 _SESSIONS = 1_000
 _SERVER = "pagefile"
-#: The tool by which a model gives a structured answer.
+#: The tool through which a model returns structured output.
 _ANSWERING = "StructuredOutput"
 
 HookAnswer = dict[str, Any]
@@ -52,28 +52,28 @@ Hook = Callable[[Any, str | None, HookContext], Awaitable[Any]]
 
 @dataclass(slots=True)
 class _Session:
-    """What is known of one session of Claude Code."""
+    """The state of one Claude Code session."""
 
     chat: Conversation
     turn: Turn | None = None
     prompt: str = ""
     transcript: Transcript | None = None
-    #: Lines of memory that the session was told.
+    #: Lines of memory the session has already been told.
     told: set[str] = field(default_factory=set[str])
     lock: anyio.Lock = field(default_factory=anyio.Lock)
 
 
 class ClaudeMemory:
-    """The memory of one user, for sessions of Claude Code.
+    """The memory of one user, for Claude Code sessions.
 
     Args:
         memory: an open memory.
         user_id: whose memory it is.
-        conversation_id: the conversation all sessions belong to; without one, each session is a conversation of its own.
-        context_chars: the most characters that memory adds to a prompt.
-        excerpt_tokens: how much of a bulky result the model sees at once, beside its placeholder.
-        exempt: tools whose output is never exchanged.
-        timeout_s: how long a hook may take before the run goes on without it.
+        conversation_id: the conversation all sessions belong to; without one, each session is its own conversation.
+        context_chars: the maximum number of characters that memory adds to a prompt.
+        excerpt_tokens: how much of a bulky result the model sees at once, alongside its placeholder.
+        exempt: tools whose output is never replaced.
+        timeout_s: how long a hook may take before the run continues without it.
     """
 
     def __init__(
@@ -100,10 +100,10 @@ class ClaudeMemory:
         self._failing = FailOpen(memory, "claude_agent", timeout_s=timeout_s)
         self._sessions: Lru[str, _Session] = Lru(_SESSIONS)
 
-    # -- what the SDK takes -------------------------------------------------------------------------------------------
+    # -- for the SDK ---------------------------------------------------------------------------------------------------
 
     def options(self, base: ClaudeAgentOptions | None = None) -> ClaudeAgentOptions:
-        """The options with our hooks and tools beside those that are there."""
+        """The options with our hooks and tools added."""
         base = base or ClaudeAgentOptions()
         hooks: dict[HookEvent, list[HookMatcher]] = {**(base.hooks or {})}
         for event, matchers in self.hooks().items():
@@ -122,7 +122,7 @@ class ClaudeMemory:
         )
 
     def hooks(self) -> dict[HookEvent, list[HookMatcher]]:
-        """The hooks alone."""
+        """Only the hooks."""
         return {
             "UserPromptSubmit": [
                 HookMatcher(hooks=[self._guarded("a prompt", self._on_prompt, always=True)])
@@ -136,12 +136,12 @@ class ClaudeMemory:
         }
 
     def server(self) -> McpSdkServerConfig:
-        """The server with our tools; always loaded, since Claude Code would hide them behind a search of tools."""
+        """The MCP server with our tools; always loaded, since Claude Code would otherwise hide them behind tool search."""
         config = create_sdk_mcp_server(_SERVER, tools=self.tools())
         return cast("McpSdkServerConfig", {**config, "alwaysLoad": True})
 
     def tools(self) -> list[SdkMcpTool[Any]]:
-        """The tools alone: `load_tool_history`, `search_tool_history`, `recall` and `remember`."""
+        """Only the tools: `load_tool_history`, `search_tool_history`, `recall` and `remember`."""
         language = self._memory.engine.settings.language
         paging = [
             SdkMcpTool(s["name"], s["description"], s["parameters"], self._paging(s["name"]))
@@ -155,13 +155,13 @@ class ClaudeMemory:
         ]
 
     def tool_names(self) -> list[str]:
-        """The names under which Claude Code knows the tools."""
+        """The tools' names in Claude Code."""
         return [f"mcp__{_SERVER}__{tool.name}" for tool in self.tools()]
 
     def remembered(self, tool: SdkMcpTool[Any]) -> SdkMcpTool[Any]:
-        """A tool of yours that answers an equal call from memory; give the result to `create_sdk_mcp_server`.
+        """Wraps a tool of yours so that a repeated call is answered from memory; pass the result to `create_sdk_mcp_server`.
 
-        For tools of other servers a hook does the same, but can only say it by refusing the call.
+        For tools of other servers a hook does the same, but it can only answer by denying the call.
         """
         handler = tool.handler
 
@@ -177,13 +177,13 @@ class ClaudeMemory:
     # -- resets -------------------------------------------------------------------------------------------------------
 
     def reset(self, session_id: str | None = None) -> None:
-        """Forget what this run found, of one session or of all; tables of contents stay (document 003)."""
+        """Clear the results found so far, for one session or all; tables of contents stay."""
         for session in self._named(session_id):
             session.chat.workspace().reset()
             session.told.clear()
 
     def reset_all(self, session_id: str | None = None) -> None:
-        """Forget everything the run found."""
+        """Clear everything found so far, including tables of contents."""
         for session in self._named(session_id):
             session.chat.workspace().reset_all()
             session.told.clear()
@@ -204,7 +204,7 @@ class ClaudeMemory:
         return _specific("UserPromptSubmit", additionalContext=added)
 
     async def _before_tool(self, given: Mapping[str, Any], _id: str | None) -> HookAnswer:
-        """An equal call of a cacheable tool is answered. A hook can only do so by saying why it need not run."""
+        """Answer a repeated call of a cacheable tool. A hook can only do so as the reason for denying the call."""
         if _ours(given["tool_name"]):
             return {}
         session = self._session(given)
@@ -233,7 +233,7 @@ class ClaudeMemory:
         return _specific("PostToolUse", updatedToolOutput=retold(answer, shown))
 
     async def _on_compact(self, given: Mapping[str, Any], _id: str | None) -> HookAnswer:
-        """What the session was told is about to be summarised away, so it may be said again."""
+        """What the session was told is about to be summarized away, so it may be told again."""
         self._session(given).told.clear()
         return {}
 
@@ -295,7 +295,7 @@ class ClaudeMemory:
         )
 
     def _newest_chat(self) -> Conversation:
-        """A tool is not told who calls it: the session whose hook ran last."""
+        """The conversation of the session whose hook ran last: a tool does not learn which session calls it."""
         session = next(reversed(self._sessions.values()), None)
         return session.chat if session is not None else self._chat(self._conversation or "claude")
 
@@ -304,14 +304,14 @@ class ClaudeMemory:
 
 
 async def _given_up(session: _Session) -> None:
-    """A turn that was never stopped was interrupted."""
+    """A turn still open at the next prompt was interrupted."""
     if session.turn is not None:
         turn, session.turn = session.turn, None
         await session.chat.abort(turn)
 
 
 async def _said(session: _Session, given: Mapping[str, Any]) -> list[Said]:
-    """What the model said since the prompt, as far as the transcript has it; calls of our own tools are no steps."""
+    """What the model said since the prompt, according to the transcript; calls of our own tools do not count as steps."""
     if session.transcript is None:
         return []
     await anyio.to_thread.run_sync(session.transcript.read, str(given.get("transcript_path")))

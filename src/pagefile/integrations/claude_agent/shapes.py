@@ -1,16 +1,16 @@
-"""The shapes in which Claude Code's tools answer: what the model reads of them, and the same shape with another text.
+"""The result formats of Claude Code's tools: the text the model reads, and how to replace it.
 
-A replacement that has not the tool's own shape is ignored without a word, and the model gets the raw output. So nothing is
-built here: the answer is copied, and only the text in it is exchanged.
+Claude Code silently ignores a replacement that does not have the tool's own format, and the model gets the raw output.
+So nothing is constructed here: the result is copied, and only its text is replaced.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias, TypeGuard, cast
 
-#: A way into an answer: keys of objects, one after the other.
+#: A path into a result: object keys in order.
 _Path: TypeAlias = tuple[str, ...]
 
-#: Where built-in tools keep what the model reads: Bash, Read, Grep, WebFetch, agents and the rest.
+#: Where built-in tools keep what the model reads: Bash, Read, Grep, WebFetch, agents and others.
 _PLACES: tuple[_Path, ...] = (
     ("stdout",),
     ("file", "content"),
@@ -22,7 +22,7 @@ _PLACES: tuple[_Path, ...] = (
 
 
 def told(answer: object) -> str | None:
-    """The text of an answer, None when it has none that we know of."""
+    """The text of a result; None if it has none in a known place."""
     if isinstance(answer, str):
         return answer
     if _is_list(answer):
@@ -35,7 +35,7 @@ def told(answer: object) -> str | None:
 
 
 def pictured(answer: object) -> list[dict[str, Any]]:
-    """The images of an answer: those of Read, and those that MCP tools return."""
+    """The images of a result: those of Read and of MCP tools."""
     if _is_list(answer):
         return [block for one in answer if _is_object(one) for block in _picture(one)]
     if not _is_object(answer):
@@ -57,7 +57,7 @@ def _picture(block: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def retold(answer: object, text: str) -> object:
-    """The same answer with this text in the place of its own; what is no text (images, numbers, flags) stays."""
+    """The same result with its text replaced; everything else (images, numbers, flags) stays."""
     if isinstance(answer, str):
         return text
     if _is_list(answer):
@@ -70,7 +70,7 @@ def retold(answer: object, text: str) -> object:
 
 
 def _retold_blocks(blocks: Sequence[object], text: str) -> list[object]:
-    """The first text block has the text, the others are gone."""
+    """Puts the text into the first text block and drops the others."""
     kept: list[object] = []
     said = False
     for block in blocks:

@@ -1,12 +1,12 @@
-"""What a session was not told yet: the difference between memory now and what was said before."""
+"""What a session has not been told yet: the difference between its memory now and before."""
 
 from pagefile.window.parts import MemoryPart
 
 
 def unsaid(memory: MemoryPart, said: set[str], most: int) -> str:
-    """The lines of memory that were not said yet, within a number of characters; they count as said from now on.
+    """The lines of memory not told yet, up to a number of characters; from then on they count as told.
 
-    The note that memory is no instruction comes with the first of them, and is not repeated either.
+    The note that memories are not instructions comes before the first of them and is not repeated either.
     """
     told = MemoryPart(language=memory.language, note=not said)
     for block, texts in memory.sections.items():

@@ -1,4 +1,4 @@
-"""What Claude Code writes into its transcript and tells no hook: words beside calls, and thoughts with their signature."""
+"""What only Claude Code's transcript holds and no hook is given: text beside tool calls, and thoughts with their signatures."""
 
 import json
 from dataclasses import dataclass, field
@@ -13,16 +13,16 @@ _THINKING = frozenset({"thinking", "redacted_thinking"})
 
 @dataclass(slots=True)
 class Transcript:
-    """The transcript of a session from one prompt on."""
+    """The transcript of a session, from one prompt on."""
 
     prompt_id: str
     offset: int = 0
-    #: What the model said since, a block at a time, as the transcript has it.
+    #: What the model has said since, block by block as in the transcript.
     said: list[Said] = field(default_factory=list[Said])
     _begun: bool = False
 
     def read(self, path: str) -> None:
-        """Read what was written since the last time; a line that is not whole yet is left for the next."""
+        """Read what was written since the last call; an incomplete line is left for the next."""
         try:
             with Path(path).open("rb") as file:
                 file.seek(self.offset)

@@ -1,9 +1,9 @@
-"""Pagefile in LangChain: one middleware, and the parts of it for those who keep LangChain's own."""
+"""Pagefile in LangChain: one middleware, and its parts for use with LangChain's own middleware."""
 
 from pagefile.errors import MissingExtraError
 
 try:
-    __import__("langchain.agents")  # asked for here once, so that every module beside this one has it
+    __import__("langchain.agents")  # checked here once for every module of this package
 except ImportError as error:
     raise MissingExtraError.of("langchain", "The LangChain middleware") from error
 

@@ -1,4 +1,4 @@
-"""LangChain's messages as the log takes them: words, thoughts, calls, images and files, whichever provider's blocks they come in."""
+"""Converts LangChain's messages for the log: text, thoughts, calls, images and files, in any provider's block format."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar, cast
@@ -16,9 +16,9 @@ from pagefile.shapes.media import read_media
 
 M = TypeVar("M", bound=BaseMessage)
 
-#: Blocks whose text is the message's.
+#: Blocks whose text belongs to the message.
 _TEXTS = frozenset({"text", "input_text", "output_text"})
-#: Calls are in `tool_calls` too.
+#: Skipped: these calls are in `tool_calls` too.
 _CALLS = frozenset({"tool_use", "tool_call", "tool_call_chunk", "input_json_delta", "function_call"})
 _THINKING = frozenset({"thinking", "redacted_thinking"})
 
@@ -44,7 +44,7 @@ def shown_blocks(message: BaseMessage) -> tuple[str | Shown, ...]:
 
 
 def with_media_named(message: M) -> M:
-    """The message with its images and files named and not shown; itself when it has none."""
+    """The message with its images and files replaced by their names; unchanged if it has none."""
     content = cast("Any", message.content)
     if isinstance(content, str):
         return message
@@ -73,7 +73,7 @@ def _shown(block: Any) -> str | Shown:
 
 
 def _data(block: dict[str, Any]) -> Shown:
-    """LangChain's own block as that of a provider; any other one as it is."""
+    """LangChain's own block in a provider's format; any other unchanged."""
     if not is_data_content_block(block):
         return block
     try:
@@ -83,7 +83,7 @@ def _data(block: dict[str, Any]) -> Shown:
 
 
 def _own(block: Any, message: AIMessage) -> str | Thought | Shown | None:
-    """A block of the model's; None for a call."""
+    """A block from the model; None for a tool call."""
     kind = block.get("type") if isinstance(block, Mapping) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType] - blocks are whatever a provider gives
     given = cast("Mapping[str, Any]", block)
     if kind in _CALLS:
@@ -95,7 +95,7 @@ def _own(block: Any, message: AIMessage) -> str | Thought | Shown | None:
 
 
 def _reasoning(block: Mapping[str, Any], message: AIMessage) -> Thought:
-    """LangChain's own block, or that of OpenAI's, which has its text in pieces."""
+    """A reasoning block of LangChain's, or of OpenAI's, which splits its text."""
     pieces = cast("list[Mapping[str, Any]]", block.get("summary") or [])
     text = str(block.get("reasoning") or "\n".join(str(piece.get("text") or "") for piece in pieces))
     signature = block.get("signature") or cast("dict[str, Any]", block.get("extras") or {}).get("signature")
@@ -107,7 +107,7 @@ def _reasoning(block: Mapping[str, Any], message: AIMessage) -> Thought:
 
 
 def _beside(message: AIMessage) -> Iterator[Thought]:
-    """Thoughts that a provider gives beside the content."""
+    """Thoughts that a provider puts beside the content."""
     text: Any = message.additional_kwargs.get("reasoning_content")
     if isinstance(text, str) and text:
         yield Thought(text)

@@ -1,4 +1,4 @@
-"""Any LangChain chat model as the model that writes Pagefile's summaries."""
+"""Lets any LangChain chat model write Pagefile's summaries."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
@@ -15,8 +15,8 @@ from pagefile.records import JsonValue
 class LangChainChat(ChatModel):
     """A LangChain chat model: `Memory.open(…, model=LangChainChat(init_chat_model("…")))`.
 
-    `limit` is what the model's provider calls the limit of an answer (`max_tokens` with most, `num_predict` or `max_output_tokens` with some);
-    None leaves it to the model.
+    `limit` is the provider's parameter for the maximum length of an answer (`max_tokens` for most, `num_predict` or
+    `max_output_tokens` for some); None leaves the length to the model.
     """
 
     def __init__(self, model: BaseChatModel, *, limit: str | None = "max_tokens") -> None:
@@ -26,7 +26,7 @@ class LangChainChat(ChatModel):
     async def complete(self, messages: Sequence[Mapping[str, JsonValue]], *, max_tokens: int) -> str:
         options: dict[str, Any] = {self._limit: max_tokens} if self._limit else {}
         try:
-            # Without the callbacks of the run it may be called in: its words are no part of that run's stream.
+            # Without the callbacks of the surrounding run: a summary must not appear in that run's stream.
             answer = await self.model.ainvoke(
                 convert_to_messages(cast("Any", messages)), {"callbacks": []}, **options
             )

@@ -1,4 +1,4 @@
-"""A context edit for those who keep LangChain's `ContextEditingMiddleware`: old results leave the request, and can come back."""
+"""A context edit for LangChain's `ContextEditingMiddleware`: old tool results leave the request and can be paged back in."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, cast
@@ -20,14 +20,14 @@ from pagefile.tiers.page_text import LOADING_TOOLS
 from pagefile.window.placeholder import placeholder, placeholder_uuid
 from pagefile.window.wording import WORDINGS
 
-#: Placeholders at hand, so that a result is archived once and shown the same way from then on.
+#: Placeholders kept, so that a result is archived once and looks the same from then on.
 _REMEMBERED = 4096
 
 _Key = tuple[Whose, str, int]
 
 
 class ArchiveToolUsesEdit(ContextEdit):
-    """Replaces old tool results by placeholders of pages in Pagefile's archive, where LangChain's own edit writes `[cleared]`.
+    """Replaces old tool results with placeholders for pages in Pagefile's archive, where LangChain's own edit writes `[cleared]`.
 
     ```python
     agent = create_agent(
@@ -37,10 +37,10 @@ class ArchiveToolUsesEdit(ContextEdit):
     )
     ```
 
-    Beyond `trigger` tokens all but the `keep` newest results of at least `min_chars` characters leave the request, in the order of the thread.
-    The model brings one back with `load_tool_history`, which `memory_tools` or `PagefileMiddleware` give it.
-    A placeholder stands only for what is safely in the archive: with a `Memory` in the agent's own event loop, where an edit cannot wait, a
-    result is archived in the background and leaves from the next model call on.
+    Above `trigger` tokens, all results of at least `min_chars` characters except the `keep` newest leave the request, in thread order.
+    The model pages one back in with `load_tool_history`, provided by `memory_tools` or `PagefileMiddleware`.
+    A result is replaced only once it is safely in the archive: with a `Memory` on the agent's own event loop, where an edit cannot
+    wait, it is archived in the background and leaves from the next model call on.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class ArchiveToolUsesEdit(ContextEdit):
         )
 
     def _placeholder(self, who: Whose, use: ToolUse, messages: Sequence[BaseMessage]) -> str | None:
-        """The placeholder of a result that is in the archive; None when it is not there yet."""
+        """The placeholder of an archived result; None if it is not archived yet."""
         key = (who, use.message.tool_call_id, hash(use.text))
         known = self._placeholders.get(key)
         if known is not None:
@@ -106,6 +106,6 @@ class ArchiveToolUsesEdit(ContextEdit):
         scope = Scope(who.tenant or DEFAULT_TENANT, who.user, who.conversation)
         step = Step(step_tool(use.tool), checked_json(use.input, "input"), use.text, use.message.tool_call_id)
         archive = engine.tier(Archive)
-        # Nobody waits for it: what is erased from now on is not archived behind that.
+        # Claim the epoch first: this runs in the background, and must not archive what is erased meanwhile.
         page = await archive.store(scope, step, turn_id, epoch=await archive.claim(scope))
         return placeholder(page, engine.counter.count, WORDINGS[engine.settings.language])

@@ -1,4 +1,4 @@
-"""`PagefileMiddleware`: memory for a LangChain agent, in the request and never in its state."""
+"""`PagefileMiddleware`: memory for a LangChain agent, in its requests and never in its state."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
@@ -46,15 +46,15 @@ from pagefile.lru import Lru
 from pagefile.records import Turn
 from pagefile.window.wording import WORDINGS
 
-#: Conversations whose running turn is remembered; what is older is read from the log again.
+#: How many conversations' running turns are cached; older ones are read from the log again.
 _TALKS = 1000
-#: A window never gets less than this, however long the system message is.
+#: The minimum size of a window, however long the system message is.
 _LEAST_WINDOW = 200
 
 
 @dataclass(frozen=True, slots=True)
 class _Frozen:
-    """What stays the same through all model calls of one turn, byte for byte."""
+    """What stays byte-identical through all model calls of a turn."""
 
     system: str
     memory: str
@@ -63,7 +63,7 @@ class _Frozen:
 class PagefileMiddleware(
     AgentMiddleware[AgentState[ResponseT], ContextT, ResponseT], Generic[ContextT, ResponseT]
 ):
-    """Gives an agent memory: what the user said before, what is known of them, and tool results that can be paged back in.
+    """Gives an agent memory: earlier conversations, facts about the user, and tool results that can be paged back in.
 
     ```python
     async with Memory.open("sqlite:///agent.db") as memory:
@@ -76,23 +76,26 @@ class PagefileMiddleware(
 
     Every model call gets a request within `window_tokens`: the thread's own messages, older turns as Pagefile's summary, bulky
     results of earlier turns as placeholders, and what memory knows in one message before the user's last one. That message stays
-    the same through a turn. Nothing of it enters the state. Turns and tool results are written to the log as they happen.
+    the same throughout a turn. None of it enters the state. Turns and tool results are written to the log as they happen.
     A thread without a history of its own (no checkpointer) gets it from the log.
 
-    Synchronous runs need a `BlockingMemory`, or a `Memory` that lives in another thread's event loop. Whatever fails in
-    here, the run goes on without memory: it is logged once, counted in `pagefile_degraded_total{tier="langchain"}`, and takes `timeout_s` at most.
+    Synchronous runs need a `BlockingMemory`, or a `Memory` that lives in another thread's event loop. If anything fails here, the
+    run continues without memory: the failure is logged once, counted in `pagefile_degraded_total{tier="langchain"}`, and takes
+    `timeout_s` at most.
 
     Args:
         memory: an open memory.
-        user_id: whose memory it is; else `user_id` of the run's context or configuration.
-        conversation_id: which conversation; else that of the run's context or configuration, else its `thread_id`.
-        tenant: as with `user_id`.
-        window_tokens: the most a request may have, system message included and the tools' schemas not; the memory's setting if not given.
-        recent_turns: how many of the latest turns are kept longest; the memory's setting if not given.
+        user_id: whose memory it is; by default `user_id` from the run's context or configuration.
+        conversation_id: which conversation; by default from the run's context or configuration, else its `thread_id`.
+        tenant: like `user_id`.
+        window_tokens: the maximum size of a request, including the system message but not the tools' schemas; by default the
+            memory's setting.
+        recent_turns: how many of the latest turns are kept longest; by default the memory's setting.
         archive_in_state: True keeps placeholders in the state instead of bulky results, so that checkpoints stay small.
-            The model sees the full result in the turn that fetched it either way.
-        offer_tools: False for models that cannot call tools: they get no `load_tool_history`, `search_tool_history`, `recall` and `remember`.
-        incognito: nothing is written to the database, and nothing is recalled.
+            Either way the model sees the full result in the turn that fetched it.
+        offer_tools: False for models that cannot call tools: they get none of `load_tool_history`, `search_tool_history`,
+            `recall` and `remember`.
+        incognito: write nothing to the database and recall nothing.
         timeout_s: how long a hook may wait for the memory.
     """
 
@@ -183,7 +186,7 @@ class PagefileMiddleware(
         who = whose(self._given, runtime.context)
         await self._edge.attempt("recording", lambda: self._finished(who, state), None, always=True)
 
-    # -- inside: on the memory's own loop -----------------------------------------------------------------------------------
+    # -- on the memory's own loop -------------------------------------------------------------------------------------------
 
     def _talk(self, who: Whose) -> Talk:
         if who not in self._talks:
@@ -197,7 +200,7 @@ class PagefileMiddleware(
         return self._talk(who).chat
 
     async def _viewed(self, who: Whose, request: ModelRequest[ContextT]) -> View | None:
-        """The request as the window has it; None when there is no turn to make a window for."""
+        """The request as fitted by the window; None if there is no turn to build one for."""
         talk = self._talk(who)
         _, told = exchanges(messages_of(request.state))
         turn = await talk.begun(told)
@@ -235,7 +238,7 @@ class PagefileMiddleware(
     def _history(
         self, talk: Talk, messages: Sequence[BaseMessage], shown: Shown
     ) -> list[tuple[BaseMessage, ...]]:
-        """The thread's own history wins, also where it is only a summary; where it has none, the log's is shown."""
+        """The thread's own history takes precedence, even if it is only a summary; without any, the log's is used."""
         preamble, found = exchanges(messages)
         earlier = found[:-1]
         if not earlier and not preamble:
@@ -243,7 +246,7 @@ class PagefileMiddleware(
         return native_history(earlier, [talk.done(exchange) for exchange in earlier], shown.turns)
 
     def _request(self, request: ModelRequest[ContextT], view: View | None) -> ModelRequest[ContextT]:
-        """The request within its window, with memory or, when that failed, without."""
+        """The request within its window; without memory if that failed."""
         whole = view if view is not None else plain_view(request.system_message, request.messages)
         fits = self._edge.attempt_here(
             "fitting a request", lambda: fitted(whole, self._window_tokens, self._count), whole
@@ -253,7 +256,7 @@ class PagefileMiddleware(
     async def _archived(
         self, who: Whose, request: ToolCallRequest, result: ToolMessage | Command[Any]
     ) -> ToolMessage | Command[Any]:
-        """The result written down; in the state stands what was returned, or its placeholder if that is wished."""
+        """Record the result. The state keeps it as returned, or as a placeholder with `archive_in_state`."""
         talk = self._talk(who)
         _, told = exchanges(messages_of(request.state))
         turn = await talk.begun(told)
@@ -282,14 +285,14 @@ class PagefileMiddleware(
         await talk.finish(told, last.rest, last.answer or structured or last.last_words)
 
     def failed(self, who: Whose, state: Any) -> None:
-        """A run raised: its turn is given up when the user's next message comes."""
+        """The run raised: its turn is aborted when the user's next message arrives."""
         _, told = exchanges(messages_of(state))
         if told and who in self._talks:
             self._talks[who].failed.add(told[-1].id)
 
 
 class _Watch:
-    """Notices that a model or a tool raised; an interrupt is no failure."""
+    """Notices when a model or a tool raises; an interrupt does not count as a failure."""
 
     def __init__(self, middleware: PagefileMiddleware[Any, Any], who: Whose, state: Any) -> None:
         self._middleware = middleware

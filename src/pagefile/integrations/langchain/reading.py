@@ -1,4 +1,4 @@
-"""What LangChain's messages say: which of them make up a turn, what was asked, what the tools returned, what was answered."""
+"""Groups LangChain's messages into turns: what was asked, what the tools returned, what was answered."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, is_dataclass
@@ -12,7 +12,7 @@ from pagefile.integrations.langchain.blocks import asked, said, shown_blocks
 from pagefile.integrations.recorder import Asked, Called, Happened, Returned
 from pagefile.records import MAX_ID_CHARS
 
-#: The name of the message that carries memory (document 004): never a user's words, never recorded.
+#: The name of the message that carries memory: it is not the user's and is never recorded.
 MEMORY_NAME = "memory_context"
 
 
@@ -26,26 +26,26 @@ class ToolUse:
 
     @property
     def text(self) -> str:
-        """The result as text; pictures and files are beside it."""
+        """The result's text, without its images and files."""
         return self.returned.text
 
     @property
     def returned(self) -> Returned:
-        """The result as the log takes it."""
+        """The result as recorded in the log."""
         call = Called(self.tool, self.input, self.message.tool_call_id)
         return Returned(call, shown_blocks(self.message), error=self.message.status == "error")
 
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """What a user said, in one message or several, and everything that came of it."""
+    """What a user said, in one message or several, and everything that followed from it."""
 
     humans: tuple[HumanMessage, ...]
     rest: tuple[BaseMessage, ...]
 
     @property
     def id(self) -> str:
-        """The id of the user's last message, which is the id of the turn."""
+        """The id of the user's last message, which is also the turn's."""
         return turn_id(self.humans[-1])
 
     @property
@@ -59,7 +59,7 @@ class Exchange:
 
     @property
     def answer(self) -> str | None:
-        """The final answer; None while there is none."""
+        """The final answer; None if there is none yet."""
         last = self.rest[-1] if self.rest else None
         if not isinstance(last, AIMessage) or last.tool_calls:
             return None
@@ -67,18 +67,18 @@ class Exchange:
 
     @property
     def last_words(self) -> str | None:
-        """The answer, or the last thing the model said on the way to something that is no text."""
+        """The answer, or the model's last text before a non-text result."""
         spoken = (said(message).text for message in reversed(self.rest) if isinstance(message, AIMessage))
         return self.answer or next((text for text in spoken if text.strip()), None)
 
     @property
     def happened(self) -> list[Happened]:
-        """What the model said and what the tools returned, in order."""
+        """The model's messages and its tools' results, in order."""
         return happened(self.rest)
 
 
 def exchanges(messages: Sequence[BaseMessage]) -> tuple[list[BaseMessage], list[Exchange]]:
-    """What comes before the first user message (such as LangChain's own summary), and the turns from there on."""
+    """What precedes the first user message (such as LangChain's own summary), and the turns that follow."""
     preamble: list[BaseMessage] = []
     found: list[tuple[list[HumanMessage], list[BaseMessage]]] = []
     for message in messages:
@@ -94,7 +94,7 @@ def exchanges(messages: Sequence[BaseMessage]) -> tuple[list[BaseMessage], list[
 
 
 def is_user(message: BaseMessage) -> bool:
-    """Whether a person wrote it: summaries and memory stand in human messages too."""
+    """Whether a person wrote it: summaries and memory come as human messages too."""
     return (
         isinstance(message, HumanMessage)
         and message.additional_kwargs.get("lc_source") is None
@@ -103,12 +103,12 @@ def is_user(message: BaseMessage) -> bool:
 
 
 def is_memory(message: BaseMessage) -> bool:
-    """Whether it carries memory, ours or document 004's."""
+    """Whether it carries memory, written by this middleware or by the standalone one."""
     return message.name == MEMORY_NAME
 
 
 def tool_uses(messages: Sequence[BaseMessage]) -> list[ToolUse]:
-    """The tool results among these messages, each with the call before it that it answers."""
+    """The tool results among these messages, each with the call it answers."""
     calls: dict[str, Mapping[str, Any]] = {}
     uses: list[ToolUse] = []
     for message in messages:
@@ -121,7 +121,7 @@ def tool_uses(messages: Sequence[BaseMessage]) -> list[ToolUse]:
 
 
 def happened(messages: Sequence[BaseMessage]) -> list[Happened]:
-    """The messages of the model and of its tools, as the log takes them."""
+    """The messages of the model and its tools, converted for the log."""
     uses = {id(use.message): use for use in tool_uses(messages)}
     found: list[Happened] = []
     for message in messages:
@@ -133,12 +133,12 @@ def happened(messages: Sequence[BaseMessage]) -> list[Happened]:
 
 
 def text_of(message: BaseMessage) -> str:
-    """The text of a message, whatever else is in it."""
+    """The text of a message, whatever else it contains."""
     return str(message.text)
 
 
 def structured_text(value: object) -> str | None:
-    """A structured answer as the JSON that the model gave; None when there is none."""
+    """Structured output as the model's JSON; None if there is none."""
     if value is None or isinstance(value, str):
         return value
     dump = getattr(value, "model_dump_json", None)
@@ -148,7 +148,7 @@ def structured_text(value: object) -> str | None:
 
 
 def turn_id(human: HumanMessage) -> str:
-    """The id under which a turn is recorded: the same whenever the same message comes again."""
+    """The id under which a turn is recorded: the same whenever the same message appears again."""
     if human.id and len(human.id) <= MAX_ID_CHARS - 8 and "\0" not in human.id:
         return human.id
     return str(uuid5(NAMESPACE_OID, f"{human.id}\0{asked([human]).json()}"))

@@ -1,9 +1,9 @@
-"""From a thread's messages to turns in the log: each once, whatever LangGraph replays, interrupts or resumes.
+"""Records a thread's messages as turns in the log: each once, whatever LangGraph replays, interrupts or resumes.
 
-A turn is named by the id of the user's message. It is opened when the model is first called for it, gets its tool results as they come,
-and is completed when the agent ends. An agent that ends by an error or a cancellation never says so to a middleware,
-and may be resumed; so its turn stays open, which keeps it out of every window, until the next message of the user shows that
-it was given up: then it is aborted, or completed if the thread has its answer after all.
+A turn takes the id of the user's message. It is opened when the model is first called for it, gets its tool results as they arrive,
+and is completed when the agent ends. Middleware is not told when an agent ends with an error or is cancelled, and the run may be
+resumed. So its turn stays open, which keeps it out of every window, until the user's next message shows that it was
+abandoned: then it is aborted, or completed if the thread does have its answer.
 """
 
 import hashlib
@@ -21,35 +21,35 @@ from pagefile.integrations.langchain.reading import Exchange, ToolUse, happened,
 from pagefile.integrations.recorder import begun, completed, written
 from pagefile.records import Turn
 
-#: How much of the log is looked at beyond the turns that are new to this process.
+#: How many turns of the log to read beyond those new to this process.
 _LOOK_BACK = 20
-#: What tells an answer that was made anew from the first one to the same message.
+#: Marks the turn of a regenerated answer to the same message.
 _VERSION = re.compile(r"~[0-9a-f]{8}$")
 
 
 @dataclass(slots=True)
 class Talk:
-    """One conversation as this process knows it."""
+    """One conversation as known to this process."""
 
     chat: Conversation
     #: The newest turns of the log, by id.
     turns: dict[str, Turn] = field(default_factory=dict[str, Turn])
-    #: The turn that is being answered, and the id of the message it answers.
+    #: The turn being answered, and the id of the message it answers.
     running: Turn | None = None
     answers: str | None = None
-    #: Messages whose run raised here.
+    #: Messages whose run raised in this process.
     failed: set[str] = field(default_factory=set[str])
-    #: The done turn of each exchange that needs no more looking at; None for one that was given up.
+    #: The done turn of each exchange that needs no further work; None for an abandoned one.
     settled: dict[tuple[str, int], str | None] = field(default_factory=dict[tuple[str, int], "str | None"])
-    #: Tools run at once, and each result is written when it comes.
+    #: Tools run concurrently, and each result is written as it arrives.
     _lock: anyio.Lock = field(default_factory=anyio.Lock)
 
-    # -- one turn, from its beginning to its end ------------------------------------------------------------------------
+    # -- the life of a turn ----------------------------------------------------------------------------------------------
 
     async def begun(self, found: Sequence[Exchange]) -> Turn | None:
-        """The open turn of the last exchange with all that happened so far; None when there is no exchange to speak of.
+        """The open turn of the last exchange with everything so far; None if there is no exchange.
 
-        A thread without any user message has lost it to a summary in the middle of a turn: then it is the running turn.
+        A thread without any user message lost it to a summary in the middle of a turn; this then returns the running turn.
         """
         async with self._lock:
             return await self._begun(found)
@@ -69,15 +69,15 @@ class Talk:
         return self._keep(await written(self.chat, turn, happened))
 
     async def add(self, turn: Turn, use: ToolUse) -> Turn:
-        """Add a tool's result to an open turn; a bulky one is archived on the way."""
+        """Add a tool's result to an open turn, archiving it if it is bulky."""
         async with self._lock:
-            # Of calls that ran at once, another result may have come since the turn was read.
+            # A concurrent call may have added its result since the turn was read.
             return self._keep(await written(self.chat, self.turns.get(turn.id, turn), [use.returned]))
 
     async def finish(
         self, found: Sequence[Exchange], rest: Sequence[BaseMessage], answer: str | None
     ) -> Turn | None:
-        """Complete the turn of the last exchange; `rest` is what the thread has of it."""
+        """Complete the turn of the last exchange; `rest` is the thread's part of it."""
         async with self._lock:
             return await self._finish(found, rest, answer)
 
@@ -90,7 +90,7 @@ class Talk:
         try:
             done = self._keep(await completed(self.chat, turn, happened(rest), answer))
         except ConflictError:
-            # Somebody ended it meanwhile: what was said is kept all the same.
+            # The turn was ended elsewhere meanwhile: record what was said anyway.
             if not found:
                 raise
             done = await self._recorded(found[-1], answer)
@@ -101,10 +101,10 @@ class Talk:
         return done
 
     def done(self, exchange: Exchange) -> str | None:
-        """The id of the done turn that holds an earlier exchange; None when the log has none."""
+        """The id of the done turn for an earlier exchange; None if the log has none."""
         return self.settled.get(_key(exchange))
 
-    # -- inside ---------------------------------------------------------------------------------------------------------
+    # -- internals --------------------------------------------------------------------------------------------------------
 
     async def _look(self, turns: int) -> None:
         listing = await self.chat.turns(newest=True, limit=turns + _LOOK_BACK)
@@ -117,7 +117,7 @@ class Talk:
         return self.running
 
     async def _settle(self, found: Sequence[Exchange]) -> None:
-        """Bring the log up to what the thread tells of earlier turns."""
+        """Bring the log up to date with the thread's earlier turns."""
         new = [exchange for exchange in found[:-1] if _key(exchange) not in self.settled]
         await self._look(len(new))
         known = _Index(self.turns.values())
@@ -133,7 +133,7 @@ class Talk:
         self.settled = {key: turn for key, turn in self.settled.items() if key in present}
 
     async def _ended(self, exchange: Exchange, turn: Turn | None) -> str | None:
-        """End the turn of an earlier exchange as the thread tells; the id of the done turn, if it is done."""
+        """End an earlier exchange's turn as the thread shows it; returns its id if it is done."""
         if turn is None:
             return None if exchange.answer is None else (await self._recorded(exchange, exchange.answer)).id
         if turn.status != "open":
@@ -154,7 +154,7 @@ class Talk:
                 return self._keep(turn)
         except ConflictError:
             pass
-        # The message was answered before: this run answers it anew, from an earlier point of the thread.
+        # The message was answered before: this run regenerates the answer from an earlier point of the thread.
         return self._keep(await begun(self.chat, exchange.asked, f"{exchange.id}~{uuid4().hex[:8]}"))
 
     async def _recorded(self, exchange: Exchange, answer: str | None) -> Turn:
@@ -178,7 +178,7 @@ class Talk:
 
 
 class _Index:
-    """Turns by the message they answer, and by their words."""
+    """Turns by the message they answer, and by their text."""
 
     def __init__(self, turns: Iterable[Turn]) -> None:
         self._by_message: dict[str, list[Turn]] = {}
@@ -190,11 +190,11 @@ class _Index:
                 self._by_words[turn.user, turn.assistant] = turn
 
     def versions(self, message_id: str) -> Sequence[Turn]:
-        """The turns that answer a message: more than one when it was answered anew from an earlier point of the thread."""
+        """The turns that answer a message: several if the answer was regenerated from an earlier point of the thread."""
         return self._by_message.get(message_id, ())
 
     def find(self, exchange: Exchange) -> Turn | None:
-        """The turn of an exchange: by its id, else by its words, for clients whose messages get new ids each time."""
+        """The turn of an exchange: by id, else by text, for clients whose messages get new ids each time."""
         versions = self.versions(exchange.id)
         if not versions:
             return self._by_words.get((exchange.asked.text, exchange.answer or None))
@@ -207,5 +207,5 @@ class _Index:
 
 
 def _key(exchange: Exchange) -> tuple[str, int]:
-    """An exchange with the answer it has: another answer to the same message is another turn."""
+    """Identifies an exchange with its answer: another answer to the same message is another turn."""
     return exchange.id, hash(exchange.answer)

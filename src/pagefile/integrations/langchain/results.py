@@ -1,4 +1,4 @@
-"""What a tool call is made in and what it returns: a message, or a command with messages in it."""
+"""The context of a tool call, and its result: a message, or a command that contains messages."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,7 +10,7 @@ from langgraph.types import Command
 
 
 def context_of(request: ToolCallRequest) -> object:
-    """The context of the run that a tool is called in."""
+    """The context of the run that calls a tool."""
     return cast("Any", request).runtime.context
 
 
@@ -27,7 +27,7 @@ def messages_of(state: Any) -> Sequence[BaseMessage]:
 
 
 def tool_messages(result: ToolMessage | Command[Any]) -> list[ToolMessage]:
-    """The tool messages of a result, also inside a command."""
+    """The tool messages of a result, including those inside a command."""
     if isinstance(result, ToolMessage):
         return [result]
     return [message for message in _updated(result) if isinstance(message, ToolMessage)]
@@ -36,7 +36,7 @@ def tool_messages(result: ToolMessage | Command[Any]) -> list[ToolMessage]:
 def with_messages(
     result: ToolMessage | Command[Any], changed: dict[int, ToolMessage]
 ) -> ToolMessage | Command[Any]:
-    """The result with other tool messages in the places of its own; itself when none differs."""
+    """The result with its tool messages replaced; unchanged if none differs."""
     if isinstance(result, ToolMessage):
         return changed.get(id(result), result)
     if all(id(message) == old for old, message in changed.items()):
@@ -46,7 +46,7 @@ def with_messages(
 
 
 def _updated(command: Command[Any]) -> list[Any]:
-    """The messages a command adds; none when it updates something else."""
+    """The messages a command adds; empty if it updates something else."""
     update = cast("Any", command.update)
     found: Any = cast("dict[str, Any]", update).get("messages", ()) if isinstance(update, dict) else ()
     return [*cast("Sequence[Any]", found)] if isinstance(found, (list, tuple)) else [found]

@@ -1,4 +1,4 @@
-"""Whose memory a run works with: what the middleware was told, the run's context, or its configuration."""
+"""Whose memory a run uses: from the middleware's arguments, the run's context, or its configuration."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,10 +19,10 @@ class Whose:
 
 
 def whose(given: "Given", context: object) -> Whose:
-    """The conversation of this run; called inside a node, a hook or a tool.
+    """The conversation of this run; call it inside a node, a hook or a tool.
 
-    `user_id`, `conversation_id` and `tenant` are taken from where they are found first: the arguments of the middleware, `context=`
-    of the run, `configurable` of its configuration. A run that names no conversation has its `thread_id` for one.
+    `user_id`, `conversation_id` and `tenant` each come from the first place that has them: the arguments of the middleware, `context=`
+    of the run, `configurable` of its configuration. A run that names no conversation uses its `thread_id`.
     """
     settings = _configurable()
     conversation = (
@@ -43,7 +43,7 @@ def whose(given: "Given", context: object) -> Whose:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What was said when an integration was made; the rest is found in each run."""
+    """What an integration was constructed with; the rest comes from each run."""
 
     conversation_id: str | None = None
     user_id: str | None = None
@@ -58,7 +58,7 @@ def _configurable() -> Mapping[str, Any]:
 
 
 def _named(source: object, name: str) -> str | None:
-    """A context may be a mapping or any object; numbers are ids too."""
+    """A context may be a mapping or any object; numeric ids are accepted too."""
     value: object = (
         cast("Mapping[str, object]", source).get(name)
         if isinstance(source, Mapping)

@@ -1,4 +1,4 @@
-"""Pagefile's summaries for those who keep LangChain's `SummarizationMiddleware`."""
+"""Pagefile's summaries for LangChain's `SummarizationMiddleware`."""
 
 from collections.abc import Sequence
 
@@ -16,7 +16,7 @@ from pagefile.text.extract import summarize
 from pagefile.tiers.summaries import SUMMARY_CHARS
 from pagefile.window.placeholder import placeholder_uuid
 
-#: What `SummarizationMiddleware` writes before a summary.
+#: What `SummarizationMiddleware` puts before a summary.
 _LANGCHAINS_WORDS = "Here is a summary of the conversation to date:"
 
 
@@ -27,10 +27,10 @@ def pagefile_summarizer(
     max_chars: int = SUMMARY_CHARS,
     timeout_s: float = 120.0,
 ) -> Runnable[Sequence[BaseMessage], str]:
-    """What to give to `SummarizationMiddleware(…, summarizer=…)`, in synchronous and asynchronous agents.
+    """A summarizer for `SummarizationMiddleware(…, summarizer=…)`, in synchronous and asynchronous agents.
 
-    The summary before it is carried on, placeholders of archived results keep their uuids, and memory text is left out. Without a
-    model it is extracted; a model that fails costs its words, never the run.
+    It carries on the previous summary, keeps the uuids of archived results, and leaves out memory text. Without a model, or if the
+    model fails, the summary is extracted; the run never fails.
     """
     edge = FailOpen(memory, "langchain", timeout_s=timeout_s)
     writer: Summarizer = ChatSummarizer(model) if model is not None else ExtractiveSummarizer()
@@ -61,7 +61,7 @@ def _request(messages: Sequence[BaseMessage], max_chars: int) -> SummaryRequest:
 
 
 def _finished(written: str | None, request: SummaryRequest, messages: Sequence[BaseMessage]) -> str:
-    """The summary, extracted when nobody wrote one, with the uuids that would be lost with their placeholders."""
+    """The summary, extracted if no model wrote one, plus the uuids that would be lost with their placeholders."""
     text = (written or "").strip() or summarize(
         request.said, max_chars=request.max_chars, previous=request.previous
     )

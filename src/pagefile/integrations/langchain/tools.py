@@ -1,7 +1,7 @@
-"""The tools a model gets: page an archived result back in, search all of them, recall past turns, remember a fact.
+"""The tools a model gets: page an archived result back in, search the archive, recall past turns, remember a fact.
 
-They always answer with text that a model can read. What they return is never archived again, and they reach nothing but the memory of the user
-of the run they are called in.
+They always return text that a model can read. Their results are never archived again, and they only reach the memory of the
+run's own user.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -25,7 +25,7 @@ from pagefile.window.wording import Language
 RECALL_TOOL = "recall"
 REMEMBER_TOOL = "remember"
 
-#: Past turns shown to a model, and how much of each.
+#: How many past turns a model is shown, and how much of each.
 _HITS = 5
 _HIT_CHARS = 800
 
@@ -61,7 +61,7 @@ def memory_tools(
     tenant: str | None = None,
     timeout_s: float = 30.0,
 ) -> list[BaseTool]:
-    """The tools alone, for agents without the middleware; who is meant is found as the middleware finds it."""
+    """The tools alone, for agents without the middleware; the user is determined as in the middleware."""
     edge = FailOpen(memory, "langchain", timeout_s=timeout_s)
 
     def chat_of(who: Whose) -> Conversation:
@@ -73,7 +73,7 @@ def memory_tools(
 def tools_of(
     edge: FailOpen, given: Given, chat_of: Callable[[Whose], Conversation], *, incognito: bool = False
 ) -> list[BaseTool]:
-    """`load_tool_history`, `search_tool_history`, `recall` and `remember`; `chat_of` gives the conversation they are called in."""
+    """`load_tool_history`, `search_tool_history`, `recall` and `remember`; `chat_of` gives the conversation of the calling run."""
     language = edge.memory.engine.settings.language
     texts = _TEXTS[language]
     load, search = tool_schemas(language)
@@ -149,7 +149,7 @@ async def _recalled(memory: Memory, chat: Conversation, arguments: dict[str, Any
 
 
 async def _recalled_here(memory: Memory, chat: Conversation, arguments: dict[str, Any]) -> str:
-    """What this conversation has, when nobody is named or nothing else may be looked at."""
+    """Recall from this conversation only, for runs without a user or confined to it."""
     query = str(arguments.get("query") or "")
     if not query.strip():
         return "[缺少参数 / missing argument] query: say what to recall."
@@ -161,7 +161,7 @@ def _listed(hits: Sequence[Hit], query: str) -> str:
 
 
 def _told(hit: Hit) -> str:
-    """A past turn as a model reads it: with its day, and escaped like all memory."""
+    """A past turn for the model: dated, and escaped like all memory."""
     return f"[{hit.at:%Y-%m-%d}] {escape(clip(hit.text, _HIT_CHARS))}"
 
 

@@ -1,8 +1,8 @@
-"""The request a model gets: the thread's own messages, as far as the window has room, with memory beside the question.
+"""The request a model gets: as many of the thread's own messages as fit, with memory beside the question.
 
-Pagefile's window decides what is shown: which turns, which results in full and which as placeholders, what is
-remembered. The thread supplies the messages themselves, with everything in them that no log keeps: pictures, signatures, ids.
-Nothing here changes a message it was given; what differs is a copy.
+Pagefile's window decides what is shown: which turns, which results in full and which as placeholders, and which memories. The
+thread supplies the messages themselves, with everything that no log keeps: pictures, signatures, ids.
+Messages are never modified here, only copied.
 """
 
 import json
@@ -32,9 +32,9 @@ from pagefile.window.shown import ShownTurn
 
 Count = Callable[[str], int]
 
-#: What a picture, a sound or a file is taken to cost; nobody can count it in words.
+#: The assumed cost of a picture, a sound or a file, which no text tokenizer can count.
 MEDIA_TOKENS = 1000
-#: A result is not cut below this, when there is no page to stand for it.
+#: A result without a page is not cut below this length.
 _SMALLEST_RESULT_CHARS = 200
 
 
@@ -43,40 +43,40 @@ _SMALLEST_RESULT_CHARS = 200
 
 @dataclass(frozen=True, slots=True)
 class Earlier:
-    """An earlier turn: as it is in the log, and as the window shows it."""
+    """An earlier turn, as logged and as shown in the window."""
 
     turn: Turn
     shown: ShownTurn
 
     @property
     def slim(self) -> bool:
-        """Its tools were left out."""
+        """Whether its tool calls were left out."""
         return self.shown.form == "slim"
 
     @property
     def names_media(self) -> bool:
-        """It has images or files, and the window has no room for any of them."""
+        """Whether it has images or files, and the window has no room for any of them."""
         shown = media_in(self.shown.messages)
         return any(media_in(self.turn.messages)) and not any(media.blob or media.url for media in shown)
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What a window shows, as the middleware needs it."""
+    """A window's contents, arranged for the middleware."""
 
     system: str
     memory: str
     turns: list[Earlier]
-    #: What is shown for each step of the running turn.
+    #: The text shown for each step of the running turn.
     results: Mapping[int, str]
-    #: Bytes of images and files that the turns name.
+    #: The bytes of images and files in the turns.
     blobs: Mapping[str, bytes]
 
 
 def shown_in(window: Window, turns: Mapping[str, Turn]) -> Shown:
-    """What a window shows; raises `LookupError` when it has turns that are not among `turns`.
+    """The contents of a window; raises `LookupError` if it has turns that are not among `turns`.
 
-    The guide to archived results is left out: it is in every request of the middleware, so that the beginning of the prompt
+    The guide to archived results is left out: the middleware puts it into every request, so that the start of the prompt
     does not change when the first result is archived.
     """
     parts = window.parts
@@ -90,7 +90,7 @@ def shown_in(window: Window, turns: Mapping[str, Turn]) -> Shown:
 
 
 def results_in(shown: ShownTurn) -> dict[int, str]:
-    """What is shown for each step."""
+    """The text shown for each step."""
     return {number: step.result for number, step in shown.steps.items()}
 
 
@@ -99,18 +99,18 @@ def results_in(shown: ShownTurn) -> dict[int, str]:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A request in the making: what is given up last stands last in `fitted`."""
+    """A request under construction; `fitted` decides what is dropped, and in which order."""
 
     system: SystemMessage | None
     preamble: tuple[BaseMessage, ...]
-    #: Earlier turns, oldest first, each a group that stays or goes as one.
+    #: Earlier turns, oldest first, each kept or dropped as a group.
     history: tuple[tuple[BaseMessage, ...], ...]
     memory: str
     current: Exchange | None
-    #: Messages after the last user message; all of them when a summary swallowed it.
+    #: Messages after the last user message; all of them if a summary replaced it.
     tail: tuple[BaseMessage, ...]
     turn_id: str = ""
-    #: The memory of this very window, for when the one from the turn's beginning has become too large.
+    #: The memory of the current window, used when the one from the start of the turn has become too large.
     less_memory: str = field(default="")
 
     def messages(self) -> list[BaseMessage]:
@@ -122,13 +122,13 @@ class View:
         return [*listed, *self.current.humans[:-1], *memory, self.current.humans[-1], *self.tail]
 
     def tokens(self, count: Count) -> int:
-        """What the request costs as a chat, by the memory's own counter."""
+        """The size of the request, by the memory's own token counter."""
         system = [self.system] if self.system is not None else []
         return request_tokens([*system, *self.messages()], count)
 
 
 def plain_view(system: SystemMessage | None, messages: Sequence[BaseMessage]) -> View:
-    """The request as it came, taken apart into what may have to go."""
+    """The original request, split into the parts that can be dropped."""
     preamble, found = exchanges(messages)
     current = found[-1] if found else None
     return View(
@@ -144,9 +144,9 @@ def plain_view(system: SystemMessage | None, messages: Sequence[BaseMessage]) ->
 def native_history(
     earlier: Sequence[Exchange], done: Sequence[str | None], shown: Sequence[Earlier]
 ) -> list[tuple[BaseMessage, ...]]:
-    """The thread's own earlier turns that the window shows, with what it shows for their results.
+    """The thread's own earlier turns that the window shows, with their results as the window shows them.
 
-    `done` names the turn of each. One that the log does not have (it was given up) stays as long as no newer one had to go.
+    `done` names the turn of each. One missing from the log (it was abandoned) stays unless a newer one was dropped.
     """
     by_id = {one.turn.id: one for one in shown}
     groups: list[tuple[BaseMessage, ...]] = []
@@ -162,7 +162,7 @@ def native_history(
 
 
 def _without_loose_ends(messages: Sequence[BaseMessage]) -> tuple[BaseMessage, ...]:
-    """The messages of a turn that was given up, without calls that nobody answered: providers refuse those."""
+    """The messages of an abandoned turn, without unanswered calls: providers reject those."""
     answered = {use.message.tool_call_id for use in tool_uses(messages)}
     loose = {
         str(call["id"])
@@ -179,16 +179,16 @@ def _without_loose_ends(messages: Sequence[BaseMessage]) -> tuple[BaseMessage, .
 
 
 def logged_history(shown: Shown) -> list[tuple[BaseMessage, ...]]:
-    """Earlier turns out of the log, for a thread that has none."""
+    """Earlier turns from the log, for a thread that has none."""
     return [tuple(convert_to_messages(cast("Any", chat_turn(one.shown, shown.blobs)))) for one in shown.turns]
 
 
 def running_tail(
     tail: Sequence[BaseMessage], turn: Turn, results: Mapping[int, str], *, tight: bool
 ) -> tuple[BaseMessage, ...]:
-    """The running turn's messages, with its results in full; in a tight window, as the window shows them.
+    """The running turn's messages, with results in full; in a tight window, as the window shows them.
 
-    A result that the thread itself holds as a placeholder is shown as the window has it either way.
+    A result that the thread itself holds as a placeholder is always shown as in the window.
     """
     away = {number for number, step in enumerate(turn.steps) if tight or not step.whole}
     kept_as_is = {id(use.message) for use in tool_uses(tail) if not tight and not _is_placeholder(use, turn)}
@@ -219,7 +219,7 @@ def _with_tools_as_shown(exchange: Exchange, one: Earlier) -> tuple[BaseMessage,
 
 
 def _replaced(messages: Sequence[BaseMessage], turn: Turn, results: Mapping[int, str]) -> list[BaseMessage]:
-    """Copies of the tool messages whose text is shown in another form; what is no text stays as it is."""
+    """The messages with tool results replaced by their shown form; results that are not plain text stay unchanged."""
     texts: dict[int, str] = {}
     for use in tool_uses(messages):
         number = step_of(turn, use.returned)
@@ -234,17 +234,17 @@ def _replaced(messages: Sequence[BaseMessage], turn: Turn, results: Mapping[int,
 
 
 def with_text(message: ToolMessage, text: str) -> ToolMessage:
-    """The message with another text; itself when it says that already."""
+    """The message with another text; unchanged if it is the same."""
     return message if message.content == text else message.model_copy(update={"content": text})
 
 
 def memory_message(text: str, turn_id: str) -> HumanMessage:
-    """The message that carries memory; its name keeps it from being taken for the user's words."""
+    """The message that carries memory; its name distinguishes it from the user's own."""
     return HumanMessage(text, name=MEMORY_NAME, id=f"memory-of-{turn_id}")
 
 
 def system_with(message: SystemMessage | None, text: str) -> SystemMessage | None:
-    """The system message with a text behind its own; what was there keeps its bytes."""
+    """The system message with a text appended; the original part stays byte-identical."""
     if not text:
         return message
     if message is None:
@@ -259,9 +259,9 @@ def system_with(message: SystemMessage | None, text: str) -> SystemMessage | Non
 
 
 def fitted(view: View, budget: int, count: Count) -> View:
-    """The view within a budget: older turns go first, then what memory added, then the middle of results.
+    """The view within a budget: older turns are dropped first, then memory, then the middle of results.
 
-    The user's message, the model's own words and the system message are never cut: when they alone are too large, they go as they are.
+    The user's message, the model's own words and the system message are never cut, even if they alone exceed the budget.
     """
     over = view.tokens(count) - budget
     if over > 0 and view.memory != view.less_memory:
@@ -280,7 +280,7 @@ def fitted(view: View, budget: int, count: Count) -> View:
 
 
 def _shortened(tail: Sequence[BaseMessage], over: int, count: Count) -> tuple[BaseMessage, ...]:
-    """The longest results first, each cut in its middle, until enough is gone."""
+    """Cuts the middle of results, longest first, until enough is saved."""
     messages = list(tail)
     lengths = {
         number: count(str(message.content))
@@ -298,7 +298,7 @@ def _shortened(tail: Sequence[BaseMessage], over: int, count: Count) -> tuple[Ba
 
 
 def cut_to(text: str, tokens: int, count: Count) -> str:
-    """A text with its middle left out, of at most so many tokens where that leaves anything to read."""
+    """A text with its middle cut out to fit a number of tokens, but never below a readable minimum."""
     chars = len(text)
     while chars > _SMALLEST_RESULT_CHARS and (cost := count(clip(text, chars))) > tokens:
         chars = max(_SMALLEST_RESULT_CHARS, min(chars - 1, chars * tokens // max(cost, 1)))
@@ -306,12 +306,12 @@ def cut_to(text: str, tokens: int, count: Count) -> str:
 
 
 def request_tokens(messages: Iterable[BaseMessage], count: Count) -> int:
-    """What messages cost as a chat request."""
+    """The cost of messages as a chat request."""
     return REPLY_OVERHEAD + sum(message_tokens(message, count) for message in messages)
 
 
 def message_tokens(message: BaseMessage, count: Count) -> int:
-    """What one message costs, its tool calls included."""
+    """The cost of one message, including its tool calls."""
     content = cast("Any", message.content)
     parts: list[Any] = [content] if isinstance(content, str) else content
     tokens = MESSAGE_OVERHEAD + sum(_part_tokens(part, count) for part in parts)
@@ -328,6 +328,6 @@ def _part_tokens(part: Any, count: Count) -> int:
     text = part.get("text") if isinstance(part, Mapping) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType] - blocks are whatever a provider takes
     if isinstance(text, str):
         return count(text)
-    # Calls stand in `tool_calls` too, and are counted there.
+    # Calls are in `tool_calls` too, and counted there.
     calls = {"tool_use", "tool_call", "input_json_delta", "function_call"}
     return 0 if isinstance(part, Mapping) and part.get("type") in calls else MEDIA_TOKENS  # pyright: ignore[reportUnknownMemberType] - as above

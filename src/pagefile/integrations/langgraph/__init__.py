@@ -1,9 +1,9 @@
-"""Pagefile in LangGraph: document 002's conversation as a state graph. LangGraph's own store is beside this, in `langgraph_store`."""
+"""Pagefile in LangGraph: a conversation as a state graph of five nodes. LangGraph's own store is in `langgraph_store`."""
 
 from pagefile.errors import MissingExtraError
 
 try:
-    __import__("langgraph.graph")  # asked for here once, so that every module beside this one has it
+    __import__("langgraph.graph")  # checked here once for every module of this package
 except ImportError as error:
     raise MissingExtraError.of("langgraph", "The conversation graph") from error
 

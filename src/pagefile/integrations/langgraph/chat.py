@@ -1,7 +1,7 @@
-"""A request becomes a stream of events, and a turn in the log that is done, or aborted, and nothing in between.
+"""Runs a chat request as a stream of events, and as a turn in the log that ends up either done or aborted.
 
 The user's message is written before anything else, the answer at the end. Whatever ends the stream early (an error, a
-client that went away, a cancelled task) leaves the turn aborted: it enters no window, no summary and no index.
+disconnect, a cancelled task) leaves the turn aborted: it enters no window, summary or index.
 """
 
 import logging
@@ -29,25 +29,25 @@ from pagefile.integrations.langgraph.state import ConversationState, merged
 
 logger = logging.getLogger("pagefile")
 
-#: How long giving up a turn may take.
+#: How long aborting a turn may take.
 _ABORT_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class ChatRequest:
-    """What a client asks."""
+    """A client's request."""
 
     message: str
     user_id: str
     session_id: str
     agent_type: str = "default"
     debug: bool = False
-    #: The session's own, unless it is given.
+    #: The session's own conversation unless given.
     conversation_id: str | None = None
 
 
 class ConversationChat:
-    """Document 002's `stream_chat`, over the graph or, with the feature flag off, the same nodes one after the other.
+    """`stream_chat` over the graph or, with the feature flag off, over the same nodes in sequence.
 
     Args:
         graph: False runs the plain pipeline, without LangGraph; the answers are the same.
@@ -68,13 +68,13 @@ class ConversationChat:
         self._graph: Any = conversation_builder(self.nodes).compile() if graph else None  # pyright: ignore[reportUnknownMemberType] - its own types are partly unknown
 
     async def answer(self, request: ChatRequest) -> str:
-        """The answer, when all of it is there."""
+        """The complete answer."""
         async with aclosing(self.stream_chat(request)) as events:
             last = [event async for event in events][-1]
         return str(last["answer"])
 
     async def stream_chat(self, request: ChatRequest) -> AsyncGenerator[ChatEvent]:
-        """The events of one turn; leave them early (`aclosing`) and the turn is aborted, as it is when a node raises."""
+        """The events of one turn. Stopping early (`aclosing`) aborts the turn, as does a node that raises."""
         conversation = request.conversation_id or await self.nodes.store.get_or_create_conversation_id(
             request.user_id, request.session_id
         )
@@ -82,7 +82,7 @@ class ConversationChat:
         state = _initial(request, conversation, turn_id)
         done = False
         try:
-            # Not `append_message`, which speaks for the owner where no user is named.
+            # Not `append_message`, which acts as the owner if no user is named.
             asking = self.nodes.store.conversation(conversation, request.user_id or None)
             await asking.begin(request.message, id=turn_id)
             yield {"type": "turn", "turn_id": turn_id, "conversation_id": conversation}
@@ -113,7 +113,7 @@ class ConversationChat:
             try:
                 await self.nodes.store.abort_turn(conversation, turn_id)
             except (ConflictError, NotFoundError):
-                # It was completed in the last moment, or never begun.
+                # Completed at the last moment, or never begun.
                 return
             except PagefileError:
                 logger.exception(
@@ -141,7 +141,7 @@ def _note_answer(answer: dict[str, Any], event: ChatEvent) -> None:
 
 
 async def _plain(nodes: ConversationNodes, state: ConversationState) -> AsyncGenerator[ChatEvent]:
-    """The nodes one after the other, and their events as they come."""
+    """Runs the nodes in sequence and yields their events."""
     for name in ORDER:
         event: ChatEvent = {}
         async with aclosing(nodes.play(name, state)) as events:

@@ -1,4 +1,4 @@
-"""The nodes put together: START → route → recall → retrieve → generate → persist → END, each with its trace."""
+"""The nodes as a graph: START → route → recall → retrieve → generate → persist → END, each with its trace."""
 
 import asyncio
 from collections import defaultdict
@@ -9,7 +9,7 @@ from functools import partial
 from time import perf_counter
 from typing import Any, TypeAlias, cast
 
-from langgraph.graph import END, START, StateGraph  # pyright: ignore[reportMissingTypeStubs] - it has types, and says so for a part of it only
+from langgraph.graph import END, START, StateGraph  # pyright: ignore[reportMissingTypeStubs] - it is typed, but declares so only for a part of it
 from langgraph.types import StreamWriter
 
 from pagefile.engine import Memory
@@ -35,29 +35,29 @@ from pagefile.standalone import (
     ConversationSummarizer,
 )
 
-#: The nodes in the order of the document.
+#: The nodes in the order of the graph.
 ORDER = ("route", "recall", "retrieve", "generate", "persist")
 _GREETING = {"zh": "你是一个有帮助的助手。", "en": "You are a helpful assistant."}
 
-#: `{"type": "turn"}` first, then `"token"`s and a `"node"` for each node that ended, then `"done"`.
+#: `{"type": "turn"}` first, then `"token"`s and a `"node"` for each completed node, then `"done"`.
 ChatEvent: TypeAlias = dict[str, Any]
 Node: TypeAlias = Callable[[ConversationState], Awaitable[ConversationState]]
 
 
 @dataclass(slots=True)
 class ConversationNodes:
-    """The five nodes over one memory, ready for a graph: the document's, or one of your own with loops.
+    """The five nodes over one memory, for the standard graph or one of your own with loops.
 
     Args:
-        model: a chat model of LangChain (with its tools bound), a `ChatModel`, or a function from messages to an answer.
-        router: says which knowledge base and which agent answer; without one, no knowledge base is asked.
-        retriever: asks the knowledge base.
-        system_message: what the model is told first.
-        memory_service: what is held about a user; the facts of the memory unless said otherwise.
-        summarizer: document 002's phase 1; over the memory's own log unless said otherwise.
-        episodic_memory: its phase 2; likewise.
-        callbacks: given to a model of LangChain, for instance Langfuse's.
-        window_tokens: how many tokens a prompt may have, as in the settings unless said otherwise.
+        model: a LangChain chat model (with its tools bound), a `ChatModel`, or a function from messages to an answer.
+        router: decides which knowledge base and which agent answer; without one, no knowledge base is queried.
+        retriever: queries the knowledge base.
+        system_message: the system message of every prompt.
+        memory_service: supplies what is known about a user; by default the memory's facts.
+        summarizer: maintains the summary of the conversation; by default over the memory's own log.
+        episodic_memory: recalls past turns; by default over the memory's own log.
+        callbacks: passed to a LangChain model, for instance Langfuse's.
+        window_tokens: the maximum size of a prompt; by default the memory's setting.
     """
 
     memory: Memory
@@ -100,7 +100,7 @@ class ConversationNodes:
         }
 
     async def play(self, name: str, state: ConversationState) -> AsyncGenerator[ChatEvent]:
-        """One node: the words it speaks as they come, and last its trace with what it changes."""
+        """Run one node: yields its tokens as they arrive, and finally its trace with its state update."""
         began = perf_counter()
         update: ConversationState = {}
         if name != "generate":
@@ -118,7 +118,7 @@ class ConversationNodes:
         yield {"type": "node", **trace, "update": update}
 
     def node(self, name: str) -> Callable[[ConversationState, StreamWriter], Awaitable[ConversationState]]:
-        """One node as LangGraph takes it: its events go to the stream of mode `custom`."""
+        """One node as a LangGraph function: its events go to the stream of mode `custom`."""
 
         async def run(state: ConversationState, writer: StreamWriter) -> ConversationState:
             event: ChatEvent = {}
@@ -131,10 +131,10 @@ class ConversationNodes:
         return run
 
     async def stop(self, turn_id: str) -> None:
-        """Cancel the nodes that still work for a turn, and wait for them.
+        """Cancel the nodes still running for a turn, and wait for them.
 
-        LangGraph runs each in a task of its own. Cancelled from a task group, as every web framework does, it leaves them
-        running: its cleaning up is cancelled too.
+        LangGraph runs each in its own task. When cancelled from a task group, as web frameworks do, it leaves them
+        running, because its cleanup is cancelled too.
         """
         running = self._running.pop(turn_id, set[asyncio.Task[Any]]()) - {asyncio.current_task()}
         for task in running:
@@ -144,7 +144,7 @@ class ConversationNodes:
 
     @contextmanager
     def _known(self, turn_id: str) -> Generator[None]:
-        """The task that runs here is known as long as it works."""
+        """Registers the current task while it runs."""
         task = asyncio.current_task()
         assert task is not None
         self._running[turn_id].add(task)
@@ -158,16 +158,16 @@ class ConversationNodes:
 
 
 def update_of(event: ChatEvent) -> ConversationState:
-    """What the node of an event changes in the state, with its trace."""
+    """The state update of a node's event, with its trace."""
     trace = {key: value for key, value in event.items() if key not in {"type", "update"}}
     return cast("ConversationState", {**event["update"], "trace": [trace]})
 
 
 def conversation_builder(nodes: ConversationNodes) -> "StateGraph[ConversationState]":
-    """The document's graph before it is compiled, for those who add nodes and edges to it."""
+    """The graph before it is compiled, for adding nodes and edges."""
     builder: StateGraph[ConversationState] = StateGraph(ConversationState)
     for name in ORDER:
-        builder.add_node(name, cast("Any", nodes.node(name)))  # pyright: ignore[reportUnknownMemberType] - its own overloads are partly unknown
+        builder.add_node(name, cast("Any", nodes.node(name)))  # pyright: ignore[reportUnknownMemberType] - its overloads are partly unknown
     for one, other in zip((START, *ORDER), (*ORDER, END), strict=True):
         builder.add_edge(one, other)
     return builder
@@ -182,9 +182,10 @@ def build_conversation_graph(
     checkpointer: Any = None,
     **options: Any,
 ) -> Any:
-    """The document's graph, compiled: `await graph.ainvoke({"messages": [HumanMessage(…)], "conversation_id": …})`.
+    """The compiled graph: `await graph.ainvoke({"messages": [HumanMessage(…)], "conversation_id": …})`.
 
-    `options` are those of `ConversationNodes`. Without `ConversationChat` around it, a run that fails or is cut leaves nothing in the log.
+    `options` are those of `ConversationNodes`. Without `ConversationChat` around it, a run that fails or is cancelled leaves
+    nothing in the log.
     """
     nodes = ConversationNodes(memory, model, router, retriever, **options)
     return conversation_builder(nodes).compile(checkpointer=checkpointer)  # pyright: ignore[reportUnknownMemberType] - likewise

@@ -1,6 +1,6 @@
-"""The five nodes of document 002, each a plain function from the state to what changes in it.
+"""The five nodes of the conversation graph, each a plain function from the state to its update.
 
-They know nothing of LangGraph: what they work with is given to them, so that each can be tested, and used, alone.
+They are independent of LangGraph and get their dependencies as arguments, so each can be tested, and used, alone.
 """
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
@@ -41,19 +41,19 @@ from pagefile.standalone import (
 )
 from pagefile.standalone.hybrid_history import unique_relevant
 
-#: Questions with these prefixes need no knowledge base.
+#: Knowledge-base prefixes that mean no retrieval.
 NO_RETRIEVAL = ("", "general")
 
 #: An object with `route(message=…, session_id=…)`, or such a function; it returns `kb_prefix` and `agent_type`.
 Router: TypeAlias = Any
-#: An object with `retrieve(query=…, kb_prefix=…)`, such a function, or a retriever of LangChain.
+#: An object with `retrieve(query=…, kb_prefix=…)`, such a function, or a LangChain retriever.
 Retriever: TypeAlias = Any
 
 # -- route -------------------------------------------------------------------------------------------------------------
 
 
 async def route_node(state: ConversationState, *, router: Router | None = None) -> ConversationState:
-    """路由: which knowledge base and which agent answer; without a router, none and the one asked for."""
+    """路由: which knowledge base and which agent answer; without a router, none and the requested agent."""
     decision: Any = {}
     if router is not None:
         decide = getattr(router, "route", router)
@@ -67,20 +67,20 @@ async def route_node(state: ConversationState, *, router: Router | None = None) 
 
 
 class MemoryService(Protocol):
-    """The document's `memory_service`: what is held about a user, as text for a prompt."""
+    """Supplies what is known about a user, as text for a prompt."""
 
     async def recall_context(self, user_id: str, query: str) -> str | None: ...
 
 
 class FactContext:
-    """Facts of a `Memory` that matter for a question, within the tokens that the settings allow."""
+    """A `Memory`'s facts relevant to a question, within the configured token limit."""
 
     def __init__(self, memory: Memory, *, tenant: str | None = None) -> None:
         self._memory = memory
         self._tenant = tenant
 
     async def recall_context(self, user_id: str, query: str) -> str | None:
-        """What is held about the user; None when there is nothing, or the settings want no facts."""
+        """What is known about the user; None if there is nothing, or the settings disable facts."""
         settings = self._memory.engine.settings.memory
         if not settings.enabled:
             return None
@@ -97,17 +97,17 @@ class FactContext:
 
 @dataclass(frozen=True, slots=True)
 class RecallSources:
-    """Where memory comes from: each may fail, and the others are there all the same."""
+    """Where memory comes from: each source may fail without affecting the others."""
 
     memory_service: MemoryService
     history: ConversationHistory
 
 
 async def recall_node(state: ConversationState, *, sources: RecallSources) -> ConversationState:
-    """记忆召回: facts, the summary, past turns and recent messages, all at once. What fails is noted in the trace."""
+    """记忆召回: facts, the summary, past turns and recent messages, concurrently. Failures are noted in the trace."""
     asked, conversation, user = question(state), state.get("conversation_id", ""), state.get("user_id")
     history = sources.history
-    # The document's calls know no users: whose conversation it is, is looked at here.
+    # The calls below take no user, so access to the conversation is checked here.
     await check_opens(
         history.store.engine.store.reader, replace(history.store.scope(conversation), user=user or None)
     )
@@ -147,7 +147,7 @@ async def _recent(history: ConversationHistory, conversation_id: str) -> list[Co
 
 
 async def retrieve_node(state: ConversationState, *, retriever: Retriever | None = None) -> ConversationState:
-    """检索: asks the knowledge base, if the route says so; what an earlier question found is let go."""
+    """检索: queries the knowledge base if the route says so; an earlier question's results are discarded."""
     if not state.get("use_retrieval"):
         return {"retrieval_results": None}
     if retriever is None:
@@ -177,7 +177,7 @@ def _result(found: Any) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """How a prompt is made: what the model is told first, and how many tokens there are."""
+    """How a prompt is built: its system message and its token limit."""
 
     system_message: str
     window_tokens: int | None = None
@@ -187,7 +187,7 @@ class Wording:
 async def generate_node(
     state: ConversationState, *, model: AnyModel, wording: Wording, callbacks: Sequence[Any] = ()
 ) -> ConversationState:
-    """生成: asks the model with everything that is in the state, and adds its answer to the messages."""
+    """生成: calls the model with everything in the state, and appends its answer to the messages."""
     update: ConversationState = {}
     async with aclosing(generating(state, model=model, wording=wording, callbacks=callbacks)) as pieces:
         async for piece in pieces:
@@ -198,7 +198,7 @@ async def generate_node(
 async def generating(
     state: ConversationState, *, model: AnyModel, wording: Wording, callbacks: Sequence[Any] = ()
 ) -> AsyncGenerator[str | ConversationState]:
-    """The same, word by word; last comes what changes in the state."""
+    """Like `generate_node`, streamed; the state update comes last."""
     prompt = build_prompt_from_state(
         state,
         system_message=wording.system_message,
@@ -222,10 +222,10 @@ async def generating(
 async def persist_node(
     state: ConversationState, *, store: ConversationStore, history: ConversationHistory | None = None
 ) -> ConversationState:
-    """持久化: both sides of the turn are on disk when this returns, once, however often it is run.
+    """持久化: both sides of the turn are on disk when this returns. Idempotent.
 
-    What the model said on the way and what its tools returned is written with it. The index of episodes and the summary follow in the background; what fails there costs
-    no turn.
+    Intermediate messages and tool results are written with it. Indexing and summarizing follow in the background; a failure
+    there does not affect the turn.
     """
     asked, since = running(state)
     answer = since[-1] if since else None
@@ -239,7 +239,7 @@ async def persist_node(
     if turn.status == "open":
         turn = await completed(chat, turn, happened(since))
     else:
-        # Run again, it is done already: completing it with the same words changes nothing, with others it conflicts.
+        # Already done on a rerun: completing it with the same text is a no-op, with another it conflicts.
         turn = await chat.complete(turn, said(answer).text)
     if history is not None:
         _index_later(history, turn.scope, turn.id, turn.user or "", turn.assistant or "")
@@ -260,7 +260,7 @@ def _index_later(history: ConversationHistory, scope: Scope, turn_id: str, user:
         history.summarizer.schedule_update(conversation)
 
 
-# -- what callers give -------------------------------------------------------------------------------------------------
+# -- calling user code -------------------------------------------------------------------------------------------------
 
 
 async def _awaited(answer: Any) -> Any:

@@ -1,4 +1,4 @@
-"""From the state to the messages for a model, within a number of tokens."""
+"""Builds the model's messages from the state, within a token limit."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -10,9 +10,9 @@ from pagefile.standalone import ConversationMessage, build_general_prompt
 from pagefile.text.clip import cut
 
 RETRIEVAL_HEADING = "【检索结果】"
-#: Each result takes at most so many characters of a prompt.
+#: The maximum length of each retrieval result in a prompt.
 MAX_RESULT_CHARS = 2000
-#: What a chat request spends on each message besides its text.
+#: The overhead of a chat message besides its text.
 _FRAME_TOKENS = 4
 _CONTENT_KEYS = ("content", "text", "page_content", "snippet")
 _SOURCE_KEYS = ("title", "source", "id")
@@ -25,10 +25,10 @@ def build_prompt_from_state(
     window_tokens: int | None = None,
     count: Callable[[str], int] = len,
 ) -> list[BaseMessage]:
-    """系统消息、长期记忆、对话背景、相关历史、检索结果、最近的消息、问题; what is None or empty has no block.
+    """系统消息、长期记忆、对话背景、相关历史、检索结果、最近的消息、问题; None and empty values have no block.
 
-    Beyond `window_tokens`, what is missed least goes first: the oldest recent messages, then recalled turns, then the last
-    results of the retrieval. The system message, the facts, the summary, the question and what was said since are never cut.
+    Above `window_tokens`, the least important parts are dropped first: the oldest recent messages, then recalled turns, then the last
+    retrieval results. The system message, the facts, the summary, the question and what was said since are never cut.
     """
     history = list(state.get("episodic_memory") or ())
     results = list(state.get("retrieval_results") or ())
@@ -41,12 +41,12 @@ def build_prompt_from_state(
 
 
 def prompt_tokens(prompt: Iterable[BaseMessage], count: Callable[[str], int]) -> int:
-    """What a prompt takes, frames of its messages included."""
+    """The size of a prompt, including message overhead."""
     return sum(count(str(message.text)) + _FRAME_TOKENS for message in prompt)
 
 
 def result_lines(results: Sequence[Mapping[str, Any]]) -> str:
-    """A line for each result of a retrieval, numbered, with where it comes from."""
+    """One numbered line per retrieval result, with its source."""
     return "\n".join(f"[{number}] {_line(result)}" for number, result in enumerate(results, 1))
 
 
@@ -65,18 +65,18 @@ def _prompt(
         str(asked.text),
     )
     *before, _ = convert_to_messages([dict(message) for message in plain])
-    # Some endpoints take no system message behind the first user message.
+    # Some endpoints reject a system message after the first user message.
     place = next((at for at, one in enumerate(before) if not isinstance(one, SystemMessage)), len(before))
     found = [SystemMessage(f"{RETRIEVAL_HEADING}\n{result_lines(results)}")] if results else []
     return [*before[:place], *found, *before[place:], HumanMessage(asked.content), *since]
 
 
 def _shortened(history: list[ConversationMessage], results: list[dict[str, Any]]) -> bool:
-    """Let the least of it go; False when nothing is left that may."""
+    """Drop the least important item; False if nothing is left to drop."""
     recent = next((at for at, message in enumerate(history) if not message.get("recalled")), None)
     if recent is not None:
         del history[recent]
-        # Half a turn says little: an answer without its question goes too.
+        # An answer without its question says little, so it is dropped too.
         if recent < len(history) and history[recent]["role"] == "assistant":
             del history[recent]
         return True

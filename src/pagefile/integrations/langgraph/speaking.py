@@ -1,4 +1,4 @@
-"""Whatever kind of model answers, its words come one after the other, and in the end there is a message."""
+"""Streams the answer of any kind of model, and ends with the complete message."""
 
 import json
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
@@ -20,18 +20,18 @@ from pagefile.errors import ModelOutputError, SettingsError
 from pagefile.integrations.langchain.reading import structured_text
 from pagefile.ports import ChatModel, ToolCall
 
-#: A model of LangChain (with its tools bound), a `ChatModel`, or a function from the messages to an answer.
+#: A LangChain model (with its tools bound), a `ChatModel`, or a function from the messages to an answer.
 AnyModel: TypeAlias = (
     Runnable[Any, Any]
     | ChatModel
     | Callable[[list[BaseMessage]], str | BaseMessage | Awaitable[str | BaseMessage]]
 )
-#: Words of an answer, and at the end the whole of it.
+#: Pieces of an answer, and finally all of it.
 Speech: TypeAlias = AsyncGenerator[str | AIMessage]
 
 
 async def spoken(model: AnyModel, prompt: Sequence[BaseMessage], *, callbacks: Sequence[Any] = ()) -> Speech:
-    """The words of the answer as they come, and last the message; an empty one is an error."""
+    """The pieces of the answer as they arrive, and finally the message; an empty one is an error."""
     async with aclosing(_speech(model, list(prompt), callbacks)) as pieces:
         async for piece in pieces:
             if isinstance(piece, AIMessage) and not str(piece.text).strip() and not piece.tool_calls:
@@ -56,18 +56,18 @@ async def _by_runnable(
 ) -> Speech:
     whole: AIMessageChunk | None = None
     value: Any = None
-    # Without callbacks of its own, the model takes those of the run it is called in.
+    # Without explicit callbacks, the model uses those of the surrounding run.
     stream: Any = model.astream(prompt, {"callbacks": list(callbacks)} if callbacks else None)
     async with aclosing(stream) as chunks:
         async for chunk in chunks:
             if not isinstance(chunk, BaseMessage):
-                # A structured answer: each piece is the whole so far, unless it is words.
+                # Structured output: each chunk is the whole so far, unless it is text.
                 value = (value or "") + chunk if isinstance(chunk, str) else chunk
                 continue
             if chunk.text:
                 yield str(chunk.text)
             if not isinstance(chunk, AIMessageChunk):
-                # A model that cannot stream, behind a runnable that can.
+                # A model that cannot stream, wrapped in a runnable that can.
                 yield cast("AIMessage", chunk)
                 return
             whole = chunk if whole is None else whole + chunk
@@ -114,7 +114,7 @@ def _call(call: ToolCall) -> Any:
         arguments: object = json.loads(call.arguments or "{}")
     except (ValueError, RecursionError):
         arguments = None
-    # What is no JSON object is shown to the tool as it was written: its own check says what is wrong with it.
+    # Arguments that are not a JSON object are passed on as text: the tool's own validation explains what is wrong.
     given = (
         cast("dict[str, Any]", arguments) if isinstance(arguments, dict) else {"arguments": call.arguments}
     )

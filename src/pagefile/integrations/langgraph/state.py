@@ -1,4 +1,4 @@
-"""Document 002's state: what a conversation knows while it is being answered, instead of arguments through six layers."""
+"""The state of the conversation graph: what is known while a question is answered, instead of arguments through six layers."""
 
 from collections.abc import Sequence
 from operator import add
@@ -11,20 +11,20 @@ from pagefile.standalone import ConversationMessage
 
 
 class NodeTrace(TypedDict):
-    """That a node ran, and for how long."""
+    """A record of a node's run and its duration."""
 
     node: str
     duration_ms: NotRequired[float]
-    #: What failed on the way and was done without.
+    #: Failures that the node worked around.
     notes: NotRequired[list[str]]
-    #: Whatever else a node has to tell.
+    #: Anything else a node reports.
     told: NotRequired[dict[str, Any]]
 
 
 class ConversationState(TypedDict, total=False):
-    """对话全局状态: the document's keys, and two of ours, `turn_id` and `trace`.
+    """对话全局状态: the state that all nodes share.
 
-    A node returns only what it changes: `messages` and `trace` are added to, everything else is replaced.
+    A node returns only its changes: `messages` and `trace` are appended to, everything else is replaced.
     """
 
     # 核心数据
@@ -35,7 +35,7 @@ class ConversationState(TypedDict, total=False):
     # 上下文
     memory_context: str | None
     conversation_summary: str | None
-    #: Past turns that the question touches (`recalled`), then the recent messages.
+    #: Past turns relevant to the question (`recalled`), then the recent messages.
     episodic_memory: list[ConversationMessage] | None
     # 决策
     kb_prefix: str | None
@@ -45,17 +45,17 @@ class ConversationState(TypedDict, total=False):
     retrieval_results: list[dict[str, Any]] | None
     # 元数据
     debug: bool
-    #: The turn in the log that is being answered, once it was begun.
+    #: The turn in the log being answered, once it was begun.
     turn_id: str
     trace: Annotated[list[NodeTrace], add]
 
 
-#: Keys that are added to; all others are replaced.
+#: Keys that are appended to; all others are replaced.
 ADDED = frozenset({"messages", "trace"})
 
 
 def merged(state: ConversationState, update: ConversationState) -> ConversationState:
-    """The state after an update, as LangGraph makes it."""
+    """The state after an update, as LangGraph would compute it."""
     after: dict[str, Any] = {**state}
     for key, value in update.items():
         after[key] = [*after.get(key, ()), *value] if key in ADDED else value  # pyright: ignore[reportGeneralTypeIssues] - both added keys are lists
@@ -73,5 +73,5 @@ def running(state: ConversationState) -> tuple[HumanMessage, Sequence[BaseMessag
 
 
 def question(state: ConversationState) -> str:
-    """The words of the user's last message."""
+    """The text of the user's last message."""
     return str(running(state)[0].text)

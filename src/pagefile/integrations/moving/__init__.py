@@ -1,7 +1,7 @@
-"""Takes over what other memories hold: mem0, redis agent-memory-server, LangChain's message histories and LangGraph's threads.
+"""Imports from other memories: mem0, redis agent-memory-server, LangChain's message histories and LangGraph's threads.
 
-Each format has a pure reader, from the JSON that its own API gives to `Brought`; `take_over` writes that with the verbs everybody
-uses. Nothing here needs the package it reads from.
+Each format has a pure reader from its API's JSON to `Brought`; `take_over` writes that with the public verbs.
+None of the packages read from is required.
 """
 
 from pagefile.integrations.moving.langchain import from_langchain

@@ -1,4 +1,4 @@
-"""LangChain and LangGraph: messages as they dump them, or as they are."""
+"""LangChain and LangGraph messages, dumped or live."""
 
 import json
 from collections.abc import Mapping
@@ -18,10 +18,10 @@ from pagefile.integrations.moving.shapes import (
 
 
 def from_langchain(data: object, conversation_id: str | None = None) -> Brought:
-    """Messages in a row; a state or a checkpoint that has them; or such lists by the id of their session or thread.
+    """A list of messages; a state or a checkpoint that contains one; or such lists keyed by session or thread id.
 
-    A message may be one of LangChain's, what `messages_to_dict`, `dumpd` or `model_dump` makes of it, or a mapping of OpenAI's shape.
-    System messages are left out: they are the application's, not the conversation's.
+    A message may be a LangChain message, the output of `messages_to_dict`, `dumpd` or `model_dump`, or an OpenAI-style mapping.
+    System messages are left out: they belong to the application, not to the conversation.
     """
     if isinstance(data, list | tuple):
         return turns_of(map(_said, items(cast("object", data))), conversation_id, None)
@@ -52,13 +52,13 @@ def _said(message: object) -> Said:
 
 
 def _fields(message: object) -> Mapping[str, Any]:
-    """The fields of a message in whichever shape."""
+    """The fields of a message in any of these formats."""
     dump = getattr(message, "model_dump", None)
     given = mapping(dump() if callable(dump) else message)
     if "data" in given:
         return {**mapping(given["data"]), "type": given.get("type")}
     if given.get("lc"):
-        # `["langchain", "schema", "messages", "HumanMessage"]`: a dump may leave the type to its class.
+        # `["langchain", "schema", "messages", "HumanMessage"]`: a dump may give the type only by its class.
         name = (
             str((items(given.get("id")) or ("",))[-1]).removesuffix("Chunk").removesuffix("Message").lower()
         )

@@ -1,4 +1,4 @@
-"""mem0: the memories that `get_all()` returns, of the open-source package or of its service."""
+"""mem0: the memories that `get_all()` returns, from the open-source package or the hosted service."""
 
 from collections import Counter
 from typing import cast
@@ -8,10 +8,10 @@ from pagefile.integrations.moving.shapes import Brought, BroughtFact, items, map
 
 
 def from_mem0(data: object) -> Brought:
-    """The memories as facts: `{"results": […]}`, or the list alone.
+    """The memories as facts, from `{"results": […]}` or the list alone.
 
-    A memory of an agent or a run and of no user is the user's for whom it is taken over. Relations of a graph are left out: mem0
-    made them of the same memories.
+    A memory of an agent or a run without a user goes to the user it is imported for. Graph relations are left out: mem0
+    derived them from the same memories.
     """
     listed: object = cast("object", data) if isinstance(data, list) else mapping(data).get("results")
     if not isinstance(listed, list):
@@ -27,7 +27,7 @@ def from_mem0(data: object) -> Brought:
             left_out["memories without text"] += 1
             continue
         if memory.get("role") == "assistant":
-            # Kept as it was said (`infer=False`): no statement about the user.
+            # Stored verbatim (`infer=False`): not a statement about the user.
             left_out["words of the assistant"] += 1
             continue
         if memory.get("expiration_date"):

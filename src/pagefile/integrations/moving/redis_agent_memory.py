@@ -22,10 +22,10 @@ from pagefile.integrations.moving.shapes import (
 
 
 def from_redis_agent_memory(data: object) -> Brought:
-    """A session's working memory, an answer of the long-term search, or a list of either.
+    """A session's working memory, a response of the long-term search, or a list of either.
 
-    What the server summarised away (`context`) is the first turn of its conversation, in the assistant's words. Memories of the type
-    "message" are left out: they are copies of messages.
+    What the server summarized (`context`) becomes the first turn of its conversation, as the assistant's message. Memories of type
+    "message" are left out: they duplicate messages.
     """
     if isinstance(data, list):
         brought = Brought()

@@ -1,4 +1,4 @@
-"""What another memory brings, and how messages in a row become turns."""
+"""The records imported from another memory, and grouping messages into turns."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,7 +9,7 @@ from uuid import NAMESPACE_URL, uuid5
 
 from pagefile.records import MAX_ID_CHARS, JsonObject, JsonValue, utc
 
-#: How sure a fact is that another memory's model read out of a conversation, and did not rate.
+#: The confidence of a fact that another memory's model extracted without rating it.
 EXTRACTED_CONFIDENCE = 0.8
 
 _ROLES = {
@@ -27,7 +27,7 @@ class BroughtFact:
     """A statement about a user."""
 
     text: str
-    #: None: whoever it is taken over for.
+    #: None: the user it is imported for.
     user_id: str | None = None
     at: datetime | None = None
     category: str | None = None
@@ -40,7 +40,7 @@ class BroughtTurn:
     id: str
     user: str | None
     assistant: str | None
-    #: None: the one it is taken over into.
+    #: None: the conversation it is imported into.
     conversation_id: str | None = None
     user_id: str | None = None
     steps: tuple[JsonObject, ...] = ()
@@ -49,7 +49,7 @@ class BroughtTurn:
 
 @dataclass(frozen=True, slots=True)
 class Brought:
-    """All that a dump holds, and what of it has no place here."""
+    """The contents of a dump, and what could not be imported."""
 
     turns: tuple[BroughtTurn, ...] = ()
     facts: tuple[BroughtFact, ...] = ()
@@ -63,7 +63,7 @@ class Brought:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A tool call that a message makes."""
+    """A tool call in a message."""
 
     id: str | None
     tool: str
@@ -79,14 +79,14 @@ class Said:
     id: str | None = None
     at: datetime | None = None
     calls: tuple[Call, ...] = ()
-    #: Of a tool's result: the call it answers, and the tool's name where it says so.
+    #: For a tool's result: the call it answers, and the tool's name if given.
     call_id: str | None = None
     tool: str | None = None
 
 
 @dataclass(slots=True)
 class _Open:
-    """The turn that the messages so far are part of."""
+    """The turn being assembled."""
 
     first: Said
     place: int
@@ -110,9 +110,9 @@ class _Open:
 
 
 def turns_of(messages: Iterable[Said], conversation_id: str | None, user_id: str | None) -> Brought:
-    """Messages in a row as turns: each of the user's begins one, tool results are its steps, the rest is its answer.
+    """Groups messages into turns: each user message begins one, tool results become its steps, the rest its answer.
 
-    A turn is named after the message that begins it, or after its place: read again, it is the same turn.
+    A turn is named after its first message, or after its position, so that importing again gives the same turns.
     """
     turns: list[BroughtTurn] = []
     left_out: Counter[str] = Counter()
@@ -155,32 +155,32 @@ def turns_of(messages: Iterable[Said], conversation_id: str | None, user_id: str
 
 
 def _turn_id(running: _Open, conversation_id: str | None) -> str:
-    """The first message's, if it is one that can be kept; else one made of what is the same when it is read again."""
+    """The first message's id if it is valid; else a deterministic one, the same on every import."""
     given = running.first.id or f"{conversation_id}:{running.place}"
     kept = running.first.id is not None and len(given) <= MAX_ID_CHARS
     return given if kept else str(uuid5(NAMESPACE_URL, f"pagefile:moving:{given}"))
 
 
-# -- reading JSON that may hold anything --------------------------------------------------------------------------------
+# -- reading arbitrary JSON ---------------------------------------------------------------------------------------------
 
 
 def mapping(value: object) -> Mapping[str, Any]:
-    """A mapping, empty when it is none."""
+    """A mapping; empty for anything else."""
     return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
 
 
 def items(value: object) -> Sequence[object]:
-    """A list, empty when it is none."""
+    """A list; empty for anything else."""
     return cast("Sequence[object]", value) if isinstance(value, list | tuple) else ()
 
 
 def text(value: object) -> str | None:
-    """A text that says something."""
+    """A text that is not blank."""
     return value.strip() if isinstance(value, str) and value.strip() else None
 
 
 def content_text(content: object) -> str:
-    """The text of a message, which may come in blocks among pictures."""
+    """The text of a message, which may consist of blocks including pictures."""
     if isinstance(content, str):
         return content
     blocks = (block if isinstance(block, str) else mapping(block).get("text") for block in items(content))
@@ -188,7 +188,7 @@ def content_text(content: object) -> str:
 
 
 def moment(value: object) -> datetime | None:
-    """A time in ISO 8601 or in seconds since 1970; one without a zone is UTC."""
+    """A time in ISO 8601 or in seconds since 1970; UTC if it has no time zone."""
     try:
         if isinstance(value, int | float) and not isinstance(value, bool):
             return datetime.fromtimestamp(value, UTC)

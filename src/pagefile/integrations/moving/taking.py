@@ -1,4 +1,4 @@
-"""Writes what another memory brought, with the verbs that everybody uses; a second time changes nothing."""
+"""Writes what was read from another memory, with the public verbs. Idempotent."""
 
 import json
 import math
@@ -17,7 +17,7 @@ from pagefile.integrations.moving.redis_agent_memory import from_redis_agent_mem
 from pagefile.integrations.moving.shapes import EXTRACTED_CONFIDENCE, Brought, BroughtFact, BroughtTurn
 from pagefile.text.facts import fact_key
 
-#: Who reads which dump, by the word of `pagefile import --from`.
+#: The reader for each format, by its name in `pagefile import --from`.
 FORMATS: Final[Mapping[str, Callable[[object], Brought]]] = {
     "mem0": from_mem0,
     "redis-agent-memory": from_redis_agent_memory,
@@ -26,7 +26,7 @@ FORMATS: Final[Mapping[str, Callable[[object], Brought]]] = {
 
 
 async def read_dump(path: str | PathLike[str], kind: str) -> Brought:
-    """What a file of JSON holds, in one of the `FORMATS`."""
+    """The contents of a JSON file in one of the `FORMATS`."""
     read = FORMATS.get(kind)
     if read is None:
         raise TransferError(f"There is no format {kind!r}: it is one of {', '.join(FORMATS)}.")
@@ -45,15 +45,15 @@ async def take_over(
     conversation_id: str | None = None,
     tenant: str | None = None,
 ) -> dict[str, int]:
-    """Record the turns and remember the facts; counts what was new, what was known, and what was rejected or left out.
+    """Record the turns and remember the facts; counts what was new, known, rejected or left out.
 
     Args:
-        user_id: whose it is, where a turn or a fact does not say so itself.
-        conversation_id: where turns belong that name no conversation.
+        user_id: the user of turns and facts that do not name one.
+        conversation_id: the conversation of turns that do not name one.
     """
     _check(brought, user_id, conversation_id)
     counts = {"turn": 0, "fact": 0, "known": 0, "rejected": 0, "left_out": sum(brought.left_out.values())}
-    by_conversation = sorted(brought.turns, key=lambda turn: turn.conversation_id or "")  # stable: in order
+    by_conversation = sorted(brought.turns, key=lambda turn: turn.conversation_id or "")  # a stable sort
     for name, group in groupby(by_conversation, key=lambda turn: turn.conversation_id):
         turns = list(group)
         whose = next((turn.user_id for turn in turns if turn.user_id), user_id)
@@ -66,12 +66,12 @@ async def take_over(
 
 
 def _age(fact: BroughtFact) -> float:
-    """The oldest first, as they would have been remembered; those without a time last."""
+    """Sort key: oldest first, as they would have been remembered; those without a time last."""
     return math.inf if fact.at is None else fact.at.timestamp()
 
 
 def _check(brought: Brought, user_id: str | None, conversation_id: str | None) -> None:
-    """Before anything is written: everything has its place."""
+    """Check before writing anything that every record has a user and a conversation."""
     if conversation_id is None and any(turn.conversation_id is None for turn in brought.turns):
         raise TransferError(
             "These messages name no conversation: say which it is (conversation_id, --conversation)."
@@ -109,7 +109,7 @@ async def _known(chat: Conversation) -> set[str]:
 async def _remember(
     memory: Memory, facts: Iterable[BroughtFact], user_id: str, tenant: str | None, counts: dict[str, int]
 ) -> None:
-    # Those that were retracted here too: they do not come back by being brought once more.
+    # Including retracted facts: importing again must not bring them back.
     known = {fact_key(fact.text) for fact in await memory.facts(user_id, tenant, history=True)}
     for fact in facts:
         if fact_key(fact.text) in known:

@@ -1,4 +1,4 @@
-"""`PagefileMemory`: the hooks, each handing its work to the memory of its run."""
+"""`PagefileMemory`: the hooks, each delegating to the memory of its run."""
 
 from collections.abc import Callable, Collection, Iterable
 from contextvars import Context, copy_context
@@ -29,28 +29,28 @@ from pagefile.tiers.workspace import ToolRule, Workspaces
 from pagefile.window.placeholder import LOAD_TOOL
 from pagefile.window.render import Placement
 
-#: A value, or how to find it for a run: from its dependencies, its metadata …
+#: A value, or a function that finds it for a run: from its dependencies, its metadata …
 Given = str | Callable[[RunContext[Any]], str] | None
 
 
 class PagefileMemory(AbstractCapability[Any]):
     """Memory for every run of an agent: `Agent(…, capabilities=[PagefileMemory(memory, user_id="ada")])`.
 
-    Make it inside the event loop that the memory was opened in, or give a `BlockingMemory`, which serves `run_sync` and any loop.
+    Create it inside the event loop the memory was opened in, or pass a `BlockingMemory`, which works with `run_sync` and any loop.
 
     Args:
-        memory: where everything is kept.
-        user_id: whose memory it is, or a function from the run's context to it: `lambda ctx: ctx.deps.user_id`. Without one, nothing
-            is shared between conversations. A run for which a function finds nobody has no memory.
-        conversation_id: which conversation; unless said otherwise, the run's own `conversation_id`.
-        tenant: whose user; unless said otherwise, the default tenant.
-        window_tokens: no request is made larger than this by what is shown in it; the memory's setting unless said otherwise.
-        placement: "tail" puts what memory knows beside the question, "head" behind the instructions; the memory's setting unless said otherwise.
-        history: True lets a run that brings no `message_history` see the turns before it.
+        memory: where everything is stored.
+        user_id: whose memory it is, or a function of the run's context: `lambda ctx: ctx.deps.user_id`. Without one, nothing
+            is shared between conversations. A run for which the function finds no user has no memory.
+        conversation_id: which conversation; by default the run's own `conversation_id`.
+        tenant: whose user; by default the default tenant.
+        window_tokens: memory never makes a request larger than this; by default the memory's setting.
+        placement: "tail" puts what memory knows beside the question, "head" after the instructions; by default the memory's setting.
+        history: True shows earlier turns to a run that brings no `message_history`.
         tools: True offers `recall`, `remember`, `load_tool_history` and `search_tool_history` to the model; or the names of those wanted.
-        workspace: False shows no notes of earlier tool calls, and answers none from before.
-        rules: what is remembered of tools of your own, and which of them are cacheable.
-        timeout_s: how long a hook waits for the memory before the run goes on without it.
+        workspace: False shows no notes of earlier tool calls, and answers no repeated calls.
+        rules: what is remembered of your own tools, and which of them are cacheable.
+        timeout_s: how long a hook waits for the memory before the run continues without it.
     """
 
     def __init__(
@@ -79,27 +79,27 @@ class PagefileMemory(AbstractCapability[Any]):
             workspace=workspace,
             rules=tuple(rules),
         )
-        # Shared by the copies that the runs get.
+        # Shared by the per-run copies.
         self._served: dict[Scope, None] = {}
         self._run: RunMemory | None = None
 
     @classmethod
     def get_serialization_name(cls) -> str | None:
-        """None: an open memory cannot be written into a file."""
+        """None: an open memory cannot be serialized."""
         return None
 
-    # -- what was fetched and read --------------------------------------------------------------------------------------
+    # -- the workspace ----------------------------------------------------------------------------------------------------
 
     def reset(self, *, user_id: str | None = None, conversation_id: str | None = None) -> None:
         """Forget the query context of the conversations served so far, or of those named.
 
-        Tables of contents and cached calls stay, and so does everything that was written.
+        Tables of contents and cached calls stay, and so does everything in the log.
         """
         for scope in self._scopes(user_id, conversation_id):
             self._edge.memory.engine.tier(Workspaces).of(scope).reset()
 
     def reset_all(self, *, user_id: str | None = None, conversation_id: str | None = None) -> None:
-        """Forget all that tools brought, tables of contents and cached calls too; what was written stays."""
+        """Forget everything tools returned, including tables of contents and cached calls; the log stays."""
         for scope in self._scopes(user_id, conversation_id):
             self._edge.memory.engine.tier(Workspaces).of(scope).reset_all()
 
@@ -157,13 +157,13 @@ class PagefileMemory(AbstractCapability[Any]):
         return answer if answer is not None else await run.keep(call, await handler(args), ctx.messages)
 
     def _for(self, run: RunMemory | None) -> "PagefileMemory":
-        """A copy of its own for every run: an agent's capability serves many at once."""
+        """A copy for every run: an agent's capability serves many concurrently."""
         mine = copy(self)
         mine._run = run  # noqa: SLF001 - a copy of its own
         return mine
 
     async def _opened(self, find: "_Finder") -> RunMemory:
-        """The memory of a run; whoever cannot be named has none, rather than somebody else's."""
+        """The memory of a run. Without a user it has none, rather than somebody else's."""
         ctx, memory = find.ctx, self._edge.memory
         conversation = find("conversation_id", self._conversation) or ctx.conversation_id or str(ctx.run_id)
         chat = memory.conversation(
@@ -183,9 +183,9 @@ class PagefileMemory(AbstractCapability[Any]):
 
 @dataclass(frozen=True, slots=True)
 class _Finder:
-    """Asks the user's functions about a run, with the context variables of whoever started it.
+    """Calls the user's functions for a run, with the context variables of the caller that started it.
 
-    The memory may live in another thread, where a web framework's notion of the current user is not known.
+    The memory may live in another thread, where a web framework's current user is not set.
     """
 
     ctx: RunContext[Any]

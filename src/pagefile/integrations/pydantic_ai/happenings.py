@@ -1,4 +1,4 @@
-"""PydanticAI's messages as the log takes them: words, thoughts, calls, images and files."""
+"""Converts PydanticAI's messages for the log: text, thoughts, calls, images and files."""
 
 import base64
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -31,7 +31,7 @@ from pagefile.integrations.recorder import Asked, Called, Happened, Returned, Sa
 
 
 def asked(prompt: str | Sequence[UserContent] | None, history: Sequence[ModelMessage]) -> Asked | None:
-    """What the user said and showed: in the prompt of a run, else in the newest message of its history."""
+    """What the user said and showed: in the run's prompt, else in the newest message of its history."""
     contents = [prompt] if prompt else []
     for message in reversed(history):
         prompts = [part.content for part in reversed(message.parts) if isinstance(part, UserPromptPart)]
@@ -41,7 +41,7 @@ def asked(prompt: str | Sequence[UserContent] | None, history: Sequence[ModelMes
 
 
 def happened(messages: Iterable[ModelMessage], run_id: str, apart: Collection[str]) -> list[Happened]:
-    """What the model said in a run and what its tools returned; tools that are not steps of a turn are named in `apart`."""
+    """What the model said in a run and what its tools returned; `apart` names tools that are not steps of a turn."""
     found: list[Happened] = []
     calls: dict[str, Called] = {}
     listed = list(messages)
@@ -57,7 +57,7 @@ def happened(messages: Iterable[ModelMessage], run_id: str, apart: Collection[st
 
 
 def _returns(message: ModelMessage | None, apart: Collection[str]) -> list[ToolReturnPart] | None:
-    """What tools returned in a message; none when each of them only asked to be called again. None when no tool was asked."""
+    """Tool results in a message; empty if each tool only asked for a retry. None if no tool was called."""
     parts = () if message is None else message.parts
     returns = [part for part in parts if isinstance(part, ToolReturnPart) and part.tool_name not in apart]
     if not returns:
@@ -70,12 +70,12 @@ def _without_calls(said: Said) -> Said:
 
 
 def called(call: BaseToolCallPart[Any]) -> Called:
-    """A call of a tool."""
+    """A tool call."""
     return Called(call.tool_name, call.args_as_dict(), call.tool_call_id)
 
 
 def returned(part: ToolReturnPart, calls: Mapping[str, Called]) -> Returned:
-    """What a tool returned; images and files beside its text."""
+    """A tool's result; images and files beside its text."""
     call = calls.get(part.tool_call_id) or Called(part.tool_name, None, part.tool_call_id)
     blocks = (part.model_response_str(), *_blocks(part.files))
     return Returned(call, blocks, error=part.outcome in ERROR_OUTCOMES)
@@ -93,7 +93,7 @@ def _said(response: ModelResponse, apart: Collection[str]) -> Said:
         elif isinstance(part, FilePart):
             blocks.append(_binary(part.content))
         else:
-            # What the provider's own tools did, kept as it came.
+            # Results of the provider's built-in tools, kept verbatim.
             blocks.append({"type": part.part_kind, "value": to_jsonable_python(part, fallback=str)})
     return Said(tuple(blocks))
 

@@ -1,4 +1,4 @@
-"""PydanticAI's messages as texts, and our turns as PydanticAI's messages."""
+"""PydanticAI's messages as text, and our turns as PydanticAI's messages."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
@@ -30,14 +30,14 @@ from pagefile.window.shown import ShownTurn
 
 
 def prompt_text(prompt: str | Sequence[UserContent] | None) -> str | None:
-    """What the user said; a file is named, not told."""
+    """The user's message as text; files only by name."""
     if prompt is None or isinstance(prompt, str):
         return _storable(prompt)
     return _storable("\n".join(_content_text(item) for item in prompt))
 
 
 def answer_text(output: object) -> str | None:
-    """What the run gave, as the assistant's message; None while tools are still to be run elsewhere."""
+    """The run's output as the assistant's message; None while deferred tools are still to be run elsewhere."""
     if output is None or isinstance(output, DeferredToolRequests):
         return None
     if isinstance(output, BinaryContent):
@@ -46,7 +46,7 @@ def answer_text(output: object) -> str | None:
 
 
 def part_text(part: object) -> str:
-    """What a part costs tokens for; files are not counted."""
+    """The text of a part, for counting tokens; files are not counted."""
     if isinstance(part, UserPromptPart):
         return prompt_text(part.content) or ""
     if isinstance(part, BaseToolReturnPart):
@@ -59,7 +59,7 @@ def part_text(part: object) -> str:
 
 
 def earlier_messages(turns: Iterable[ShownTurn], blobs: Mapping[str, bytes]) -> list[ModelMessage]:
-    """Turns of a window as a history: what the model said and called in one response, what was shown beside a text."""
+    """A window's turns as a history: the model's text and calls in one response, images and files beside their text."""
     return [
         message for turn in turns for said in turn.messages for message in _messages(said, turn.steps, blobs)
     ]
@@ -88,7 +88,7 @@ def _messages(
 
 
 def _media(part: Part) -> Sequence[Media]:
-    """What is shown; a tool's images follow its text as the user's."""
+    """Images and files; those of a tool follow its text as the user's."""
     return (part,) if isinstance(part, Media) else part.media if isinstance(part, ToolResult) else ()
 
 
@@ -116,5 +116,5 @@ def _content_text(item: UserContent) -> str:
 
 
 def _storable(text: str | None) -> str | None:
-    """Text that every store can hold, None when nothing is left of it."""
+    """Text that every store can hold; None if nothing is left."""
     return (result_text(text) if text else None) or None

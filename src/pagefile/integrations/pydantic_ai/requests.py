@@ -1,7 +1,7 @@
-"""What goes to the model: the history it was given, with memory beside the question, within a budget of tokens.
+"""The messages sent to the model: the run's history, with memory beside the question, within a token budget.
 
-Everything here makes new lists and new messages: the run's own history is never touched. A tool call and its return leave together
-or stay together.
+Everything here creates new lists and messages: the run's own history is never modified. A tool call and its result are kept or
+dropped together.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -22,11 +22,11 @@ from pagefile.text.tokens import MESSAGE_OVERHEAD
 from pagefile.window.compile import CUT_TURNS
 from pagefile.window.wording import Language
 
-#: A call's id, and what the history holds as its result (some models use one id for every call).
+#: A call's id and its result as the history holds it (some models use one id for every call).
 Key = tuple[str, str]
-#: Of these a conversation is made; every other part of a request is the framework's own and is never left out.
+#: The parts that make up a conversation; all others belong to the framework and are never dropped.
 _SAID = frozenset({"user-prompt", "tool-return", "retry-prompt", "retry-feedback"})
-#: Below this, passages of a result say less than its placeholder.
+#: A shorter excerpt of a result would say less than its placeholder.
 LEAST_EXCERPT_TOKENS = 200
 
 _LEFT_OUT: Mapping[Language, str] = {
@@ -45,17 +45,17 @@ class Kept:
 
     full: str
     full_tokens: int
-    #: What stands for it when there is no room.
+    #: Shown instead when there is no room.
     short: str
 
 
-#: The passages of a result that answer the question, within so many tokens.
+#: The passages of a result that answer the question, within a number of tokens.
 Excerpt = Callable[[Kept, int], Awaitable[str]]
 
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """How much there is room for, and how it is counted."""
+    """How much room there is, and how it is counted."""
 
     room_tokens: int
     count: Callable[[str], int]
@@ -64,27 +64,27 @@ class Fit:
     language: Language = "zh"
 
     def cost(self, messages: Iterable[ModelMessage]) -> int:
-        """Tokens of messages."""
+        """The token cost of messages."""
         return sum(
             MESSAGE_OVERHEAD + self.count(part_text(part)) for message in messages for part in message.parts
         )
 
 
 def question_at(messages: Sequence[ModelMessage], run_id: str | None) -> int | None:
-    """Where the running exchange begins: this run's first user message, else the newest one of the history."""
+    """Where the running exchange begins: at this run's first user message, else at the history's newest."""
     asking = [number for number, message in enumerate(messages) if _asks(message)]
     own = [number for number in asking if run_id is not None and messages[number].run_id == run_id]
     return next(iter(own), asking[-1] if asking else None)
 
 
 def with_memory(question: ModelMessage, memory: str) -> ModelMessage:
-    """The same request with what memory knows in front of what the user said."""
+    """The same request with what memory knows before what the user said."""
     if not memory or not isinstance(question, ModelRequest):
         return question
     said = next((part for part in question.parts if isinstance(part, UserPromptPart)), None)
     if said is None:
         return question
-    # The time of the user's own part: the same text twice is the same request twice.
+    # The user's own timestamp keeps repeated requests identical.
     known = UserPromptPart(memory, timestamp=said.timestamp)
     parts = [other for part in question.parts for other in ([known, part] if part is said else [part])]
     return replace(question, parts=parts)
@@ -93,7 +93,7 @@ def with_memory(question: ModelMessage, memory: str) -> ModelMessage:
 def following(
     turns: Sequence[ModelMessage], question: ModelMessage
 ) -> tuple[list[ModelMessage], ModelMessage]:
-    """Turns to stand before a question that has no history, and the question; its system prompts stand before both."""
+    """The turns for a question without a history, and the question; its system prompts go before both."""
     own = _frameworks_own(question)
     if not turns or not own or not isinstance(question, ModelRequest):
         return list(turns), question
@@ -104,10 +104,10 @@ def following(
 async def fitted(
     before: Sequence[ModelMessage], current: Sequence[ModelMessage], fit: Fit
 ) -> list[ModelMessage]:
-    """The messages of a request: the running exchange as far as it fits, then those before it from the newest back.
+    """The messages of a request: as much of the running exchange as fits, then earlier ones from the newest back.
 
-    Of the running exchange the question is never cut; its steps are first all shown short, the oldest leave when even that
-    is too much, and then the newest results are shown in full.
+    The question is never cut. Its steps start in short form; if that is still too much, the oldest are dropped, and then
+    the newest results are shown in full.
     """
     question, *steps = _units(current)
     costs = [fit.cost(_shown(message, fit, {}) for message in step) for step in steps]
@@ -132,7 +132,7 @@ async def fitted(
 
 
 def _units(current: Sequence[ModelMessage]) -> list[list[ModelMessage]]:
-    """The question, then each response of the model with what was returned to it."""
+    """The question, then each model response with the results returned to it."""
     units: list[list[ModelMessage]] = [[]]
     for message in current:
         if isinstance(message, ModelResponse):
@@ -146,7 +146,7 @@ def _steps_note(count: int, fit: Fit) -> UserPromptPart:
 
 
 async def _fuller(running: Sequence[ModelMessage], fit: Fit, left: int) -> tuple[dict[Key, str], int]:
-    """What is shown instead of the short forms, the newest results first, and the tokens left then."""
+    """The texts that replace short forms, newest results first, and the tokens then left."""
     texts: dict[Key, str] = {}
     cut = left < 0
     for key in reversed([key for message in running for key in _keys(message) if key in fit.kept]):
@@ -170,7 +170,7 @@ def _keys(message: ModelMessage) -> list[Key]:
 
 
 def key_of(part: ToolReturnPart) -> Key:
-    """What tells a result from others of its run."""
+    """Identifies a result within its run."""
     return part.tool_call_id, part_text(part)
 
 
@@ -190,7 +190,7 @@ def _shown_part(part: ModelRequestPart, fit: Fit, texts: Mapping[Key, str]) -> M
 
 
 def _clipped(running: Sequence[ModelMessage], fit: Fit, over: int) -> list[ModelMessage]:
-    """What could not be archived and is too long for the window: its beginning and its end."""
+    """Clips results that could not be archived and are too long for the window to their beginning and end."""
     messages = list(running)
     for number, message in enumerate(messages):
         if not isinstance(message, ModelRequest):
@@ -216,7 +216,7 @@ def _clipped(running: Sequence[ModelMessage], fit: Fit, over: int) -> list[Model
 def _recent(
     before: Sequence[ModelMessage], question: ModelMessage, fit: Fit, left: int
 ) -> list[ModelMessage]:
-    """The newest exchanges that fit, without holes, and the question."""
+    """The newest consecutive exchanges that fit, and the question."""
     exchanges = _exchanges(before)
     if sum(fit.cost(exchange) for exchange in exchanges) <= left:
         return [*before, question]
@@ -234,7 +234,7 @@ def _exchanges_note(count: int, fit: Fit) -> UserPromptPart:
 
 
 def _first_that_fits(costs: Sequence[int], left: int) -> int:
-    """How many exchanges leave. They leave a few at a time, as long as most stay: prompt caches match beginnings."""
+    """How many exchanges to drop. They go in batches as long as most stay, because prompt caches match prefixes."""
     number = len(costs)
     while number and costs[number - 1] <= left:
         left -= costs[number - 1]
@@ -254,7 +254,7 @@ def _exchanges(messages: Sequence[ModelMessage]) -> list[list[ModelMessage]]:
 
 
 def _asks(message: ModelMessage) -> bool:
-    """Whether an exchange begins here: a user's message that answers no tool call."""
+    """Whether an exchange begins here: a user's message that is not a tool result."""
     if not isinstance(message, ModelRequest):
         return False
     kinds = {part.part_kind for part in message.parts}
@@ -262,13 +262,13 @@ def _asks(message: ModelMessage) -> bool:
 
 
 def _returns(part: ModelRequestPart) -> bool:
-    """Whether a part answers a tool call; histories of earlier releases have a kind of their own for retries."""
+    """Whether a part answers a tool call; histories of earlier releases have a separate kind for retries."""
     asks_again = part.part_kind == "retry-prompt" and part.tool_name is not None
     return part.part_kind == "tool-return" or asks_again
 
 
 def _frameworks_own(message: ModelMessage) -> list[ModelRequestPart]:
-    """System prompts and the framework's marks: they speak of the whole conversation, not of this exchange."""
+    """System prompts and the framework's markers: they concern the whole conversation, not this exchange."""
     if not isinstance(message, ModelRequest):
         return []
     return [part for part in message.parts if part.part_kind not in _SAID]

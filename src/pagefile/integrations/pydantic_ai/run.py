@@ -1,4 +1,4 @@
-"""The memory of one run: whose it is, what it knows, what the tools brought, and the turn it writes."""
+"""The memory of one run: its scope, what it knows, what the tools returned, and the turn it writes."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -39,13 +39,13 @@ from pagefile.window.wording import WORDINGS
 R = TypeVar("R")
 D = TypeVar("D")
 
-#: Turns among which a running one is looked for.
+#: How many turns to search for the running one.
 _LOOKED_THROUGH = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How a capability was set up."""
+    """A capability's configuration."""
 
     window_tokens: int
     placement: Placement
@@ -56,20 +56,20 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What memory knows about the question; the same through the whole run."""
+    """What memory knows about the question; constant throughout the run."""
 
-    #: How to load pages, safety data, the summary: beside the instructions.
+    #: For the instructions: how to load pages, safety data, the summary.
     system: str
-    #: Facts and episodes: beside the question.
+    #: For the question: facts and episodes.
     memory: MemoryPart
-    #: The turns before this one, for a run that brought no history of its own.
+    #: Earlier turns, for a run that brought no history of its own.
     turns: Sequence[ModelMessage]
 
     @classmethod
     def of(cls, window: Window) -> "Known":
         """The parts of a window whose memory is beside the question."""
         parts = window.parts
-        # What the tools brought changes from request to request, and is put in there.
+        # Tool notes change from request to request, and are added there.
         return cls(
             parts.system, parts.memory.with_section("chunks", ()), earlier_messages(parts.turns, parts.blobs)
         )
@@ -77,51 +77,51 @@ class Known:
 
 @dataclass
 class RunMemory:
-    """One run of an agent. What fails here is told by `edge` and costs the run nothing but memory."""
+    """One run of an agent. Failures are reported through `edge` and cost the run only its memory."""
 
     edge: FailOpen
     chat: Conversation
     options: Options
     run_id: str
     asked: Asked | None
-    #: Tools that are not steps of a turn: ours, and those by which a model gives its answer.
+    #: Tools that are not steps of a turn: ours, and those through which a model returns its output.
     apart: frozenset[str] = frozenset()
     turn: Turn | None = None
     _known: Known | None = None
     _kept: dict[Key, Kept] = field(default_factory=dict[Key, Kept])
     _excerpts: dict[str, str] = field(default_factory=dict[str, str])
-    #: The run's messages so far, and the results in them as the tools gave them, by what the messages hold.
+    #: The run's messages so far, and the tools' original results, keyed by what the messages hold.
     _messages: Sequence[ModelMessage] = ()
     _returned: dict[Key, Returned] = field(default_factory=dict[Key, Returned])
-    #: Whether something could not be written when it happened.
+    #: Whether a write failed when it was due.
     _behind: bool = False
     _lock: anyio.Lock = field(default_factory=anyio.Lock)
     _writing: set["asyncio.Task[Any]"] = field(default_factory=set["asyncio.Task[Any]"])
 
     @property
     def question(self) -> str | None:
-        """What the user said, as text."""
+        """The user's message as text."""
         return None if self.asked is None else self.asked.text
 
     @property
     def workspace(self) -> Workspace:
-        """What the conversation has at hand of its tools' results."""
+        """The conversation's workspace of tool results."""
         return self.chat.workspace(rules=self.options.rules)
 
     # -- the turn ---------------------------------------------------------------------------------------------------
 
     async def begin(self) -> None:
-        """Write the question down before the model sees it."""
+        """Record the question before the model sees it."""
         if self.asked is not None:
             self.turn = await self._written("recording the question", self._begun, None)
 
     async def complete(self, output: object, messages: Sequence[ModelMessage]) -> None:
-        """Write the answer, and whatever else is not written yet."""
+        """Record the answer and anything not written yet."""
         self._messages = messages
         await self._finish("recording the answer", partial(self._completed, output))
 
     async def abort(self) -> None:
-        """The run was cancelled or failed: what it has brought stays in the log."""
+        """The run was cancelled or failed: what it produced stays in the log."""
         await self._finish("recording the end of a run", self._aborted)
 
     async def _finish(self, what: str, work: Callable[[], Awaitable[object]]) -> None:
@@ -147,14 +147,14 @@ class RunMemory:
 
     async def _aborted(self) -> None:
         if self.asked is not None:
-            # A call that was cut off has no result, and is not there.
+            # An interrupted call has no result, so it is dropped.
             came = self._happened()
             while came and isinstance(came[-1], Said):
                 came.pop()
             await self.chat.abort(await written(self.chat, await self._newest(), came))
 
     async def _newest(self) -> Turn:
-        """The turn as it is in the log: what took too long to be written may have arrived after all."""
+        """The turn as logged: a write that timed out may have succeeded after all."""
         turn = self.turn or await self._begun()
         if self._behind:
             newest = await self.chat.turns(newest=True, limit=_LOOKED_THROUGH)
@@ -162,14 +162,14 @@ class RunMemory:
         return turn
 
     def _happened(self) -> list[Happened]:
-        """What happened in the run, with the results as the tools gave them, also of those that no message has yet."""
+        """What happened in the run, with the tools' original results, including those not in any message yet."""
         known = dict(self._returned)
         found = happened(self._messages, self.run_id, self.apart)
         whole = [known.pop(_key(one), one) if isinstance(one, Returned) else one for one in found]
         return [*whole, *known.values()]
 
     async def _written(self, what: str, work: Callable[[], Awaitable[R]], otherwise: D) -> R | D:
-        """Write something. A run that is cancelled meanwhile does not take the write with it."""
+        """Write something, even if the run is cancelled meanwhile."""
         task = asyncio.ensure_future(self.edge.attempt(what, work, otherwise, always=True))
         self._writing.add(task)
         task.add_done_callback(self._writing.discard)
@@ -178,7 +178,7 @@ class RunMemory:
     # -- tools ------------------------------------------------------------------------------------------------------
 
     async def answered(self, call: ToolCallPart) -> str | None:
-        """The answer to an equal call that was made before, None when the tool has to be asked."""
+        """The answer to an equal earlier call; None if the tool has to run."""
         if not self.options.workspace:
             return None
         return await self.edge.attempt("looking for an equal call", partial(self._answered, call), None)
@@ -188,7 +188,7 @@ class RunMemory:
         return None if cached is None else cached.answer
 
     async def keep(self, call: ToolCallPart, result: Any, messages: Sequence[ModelMessage]) -> Any:
-        """Archive and remember a result. What is returned goes into the history: the result, or its placeholder."""
+        """Archive and remember a result. Returns what goes into the history: the result, or its placeholder."""
         self._messages = messages
         return await self._written("keeping a tool result", partial(self._keep, call, result), result)
 
@@ -219,7 +219,7 @@ class RunMemory:
 
     async def _stored(self, raw: Returned) -> Step:
         if self.turn is None:
-            # The store did not take the question: the workspace may still have room for the result.
+            # The store did not accept the question, but the workspace may still take the result.
             tool, call_id = raw.call.tool, str(raw.call.call_id)
             kept = await self.workspace.absorb(tool, raw.call.input, raw.text, call_id=call_id)
             return Step(tool, None, kept.text, call_id, page=kept.archive_uuid, whole=kept.whole)
@@ -234,13 +234,13 @@ class RunMemory:
     # -- model calls --------------------------------------------------------------------------------------------------
 
     async def prepared(self, request: ModelRequestContext) -> ModelRequestContext:
-        """The request with what memory knows, within the window; as it was when memory fails."""
+        """The request with what memory knows, within the window; unchanged if memory fails."""
         self.apart |= {tool.name for tool in request.model_request_parameters.output_tools}
         if self._known is None:
             self._known = await self.edge.attempt("recalling", self._recalled, None)
         known = self._known or Known("", MemoryPart(language=self._language), ())
         work = partial(self._prepared, request, known)
-        # No store is asked here, and what this run fetched has to be shown even while the store is left alone.
+        # `always`: this needs no store, and this run's results must be shown even while the store is being skipped.
         return await self.edge.attempt("preparing a request", work, request, always=True)
 
     async def _recalled(self) -> Known:
@@ -250,7 +250,7 @@ class RunMemory:
             None if self.turn is not None else self.question,
             turn=self.turn,
             window_tokens=self.options.window_tokens,
-            placement="tail",  # one block by itself, whichever place it gets here
+            placement="tail",  # a separate block, wherever it is placed here
         )
         return Known.of(window)
 
@@ -258,7 +258,7 @@ class RunMemory:
         messages = list(request.messages)
         memory = known.memory.with_section("chunks", self._notes()).text
         start = question_at(messages, self.run_id)
-        # Without a user's message to stand beside, or by choice, it stands behind the instructions.
+        # By choice, or if there is no user message to put it beside, memory goes after the instructions.
         heads = self.options.placement == "head" or start is None
         system = "\n\n".join(text for text in (known.system, memory if heads else "") if text)
         parameters = _instructed(request.model_request_parameters, system)
@@ -297,7 +297,7 @@ class RunMemory:
         engine = self.edge.memory.engine
         known = self._excerpts.get(kept.full)
         if known is None or engine.counter.count(known) > room_tokens:
-            # A little less than there is room for, so that they still fit when the run goes on.
+            # Leaves some room, so that they still fit as the run continues.
             room = room_tokens * 3 // 4
             known = await engine.tier(Archive).excerpt(kept.full, self.question or kept.short, room)
             self._excerpts[kept.full] = known

@@ -18,7 +18,7 @@ from pagefile.window.wording import Language
 
 RECALL = "recall"
 REMEMBER = "remember"
-#: Every tool of ours, in the order in which it is offered.
+#: Every tool, in the order in which they are offered.
 TOOLS = (RECALL, REMEMBER, LOAD_TOOL, SEARCH_TOOL)
 
 _HITS_SHOWN = 5

@@ -1,1 +1,1 @@
-"""The routes: each reads its request, calls one verb of Memory, and says the answer."""
+"""The routes: each reads its request, calls one verb of Memory, and returns the result."""

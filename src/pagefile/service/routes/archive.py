@@ -48,7 +48,7 @@ async def tools(memory: MemoryOf) -> Page[ToolOut]:
 async def call_tool_(memory: MemoryOf, body: CallTool) -> Response:
     scope = chat_of(memory, body).scope
     turn = None if body.turn_id is None else await _open_turn(memory, scope, body.turn_id)
-    # A handle knows only a turn that it began itself, and here every request has a handle of its own.
+    # A handle only knows turns it began itself, and here every request has its own handle.
     text = await call_tool(memory.engine, scope, turn, body.name, body.arguments)
     return written(ToolAnswer.of(text))
 

@@ -1,4 +1,4 @@
-"""Recorded calls: what a model saw and why, what it would have seen with other settings, and what that cost."""
+"""Recorded model calls: what a model saw and why, what it would have seen with other settings, and what that cost."""
 
 from fastapi import Response
 

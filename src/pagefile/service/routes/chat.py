@@ -1,4 +1,4 @@
-"""A question goes in, and the model's answer comes out word by word."""
+"""Chat with the configured model, streamed as server-sent events."""
 
 from typing import Annotated, TypeAlias, cast
 
@@ -14,7 +14,7 @@ from pagefile.wire.chat import AskChat
 
 routes = router("Chat")
 
-#: What a stream looks like, for the reference.
+#: An example stream for the reference.
 _EXAMPLE = """event: turn
 data: {"turn_id":"6c0f…","conversation_id":"诊疗/2026:7"}
 
@@ -38,7 +38,7 @@ _STREAM = {
 
 
 def set_model(request: Request) -> ChatModel | None:
-    """The model this service was started with, if its settings name one."""
+    """The model this service was started with; None if its settings name none."""
     return cast("ChatModel | None", request.app.state.model)
 
 

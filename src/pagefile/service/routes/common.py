@@ -1,4 +1,4 @@
-"""What all routes share: the open memory, the conversation a request names, and the routes that only call their verb."""
+"""What all routes share: the open memory, the conversation a request names, and routes that only call their verb."""
 
 from importlib.metadata import version
 from inspect import Parameter, Signature
@@ -12,21 +12,21 @@ from pagefile.service.auth import GuardedRouter, KeyedRoute, open_memory
 from pagefile.verbs import Verb
 from pagefile.wire.problem import MEDIA_TYPE
 
-#: As the service says it in its answers and pages.
+#: As shown in responses and pages.
 VERSION = version("pagefile")
-#: Every route can answer with a problem; naming it also replaces the framework's own 422.
+#: Every route can return a problem; declaring it also replaces the framework's own 422.
 PROBLEMS: dict[int | str, dict[str, object]] = {
     "default": {
         "description": "A problem",
         "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
     }
 }
-#: What a request may say of a conversation beside its name.
+#: What a request may say about a conversation besides its id.
 _ABOUT = ("agent", "project", "language", "timezone")
 
 
 async def _opened(request: Request) -> Memory:
-    """Async, because the framework asks others in a thread."""
+    """Async, because the framework runs sync dependencies in a thread."""
     return open_memory(request)
 
 
@@ -35,19 +35,19 @@ MemoryOf: TypeAlias = Annotated[Memory, Depends(_opened)]
 
 
 def router(tag: str) -> APIRouter:
-    """A group of routes, each of which holds what it is asked for against the caller's key."""
+    """A group of routes that all check the caller's key."""
     return GuardedRouter(tags=[tag], responses=PROBLEMS, route_class=KeyedRoute)
 
 
 def chat_of(memory: Memory, request: Any) -> Conversation:
-    """The handle on the conversation that a request names, with what else it says of it."""
+    """A handle on the conversation a request names, with the attributes it sets."""
     about = {name: getattr(request, name) for name in _ABOUT if hasattr(request, name)}
     whose = {"user_id": request.user_id, "tenant": request.tenant}
     return memory.conversation(request.conversation_id, **whose, **about)
 
 
 def add_verb(routes: APIRouter, verb: Verb[..., Any], within: Verb[..., Any] | None = None) -> None:
-    """The route of a verb that does nothing but call it; `within` answers where a conversation is named."""
+    """Add a route that only calls its verb; `within` is used when the request names a conversation."""
 
     async def route(memory: Memory, asked: Any) -> Response:
         here = verb if within is None or asked.conversation_id is None else within
@@ -64,7 +64,7 @@ def add_verb(routes: APIRouter, verb: Verb[..., Any], within: Verb[..., Any] | N
 
 
 def at_verb(routes: APIRouter, verb: Verb[..., Any]) -> Any:
-    """Puts a function at the verb's route, where calling the verb is not all there is to do."""
+    """Decorates a function as the verb's route, for verbs that need more than a plain call."""
     return routes.api_route(
         verb.path,
         methods=[verb.http_method],
@@ -76,12 +76,12 @@ def at_verb(routes: APIRouter, verb: Verb[..., Any]) -> Any:
 
 
 async def carried_out(verb: Verb[..., Any], memory: Memory, asked: BaseModel, **more: object) -> Response:
-    """The answer of a verb to a request; `more` takes the place of what the request says."""
+    """The result of a verb for a request; `more` overrides fields of the request."""
     owner = chat_of(memory, asked) if verb.of_conversation else memory
     returned = await verb.method(owner, **{**verb.arguments(asked), **more})
     return written(verb.answered(returned), verb.status)
 
 
 def written(answer: BaseModel, status: int = 200) -> Response:
-    """An answer as it is sent. The framework would check all of it once more."""
+    """A response ready to send, skipping the framework's second validation."""
     return Response(answer.model_dump_json(), status, media_type="application/json")

@@ -34,8 +34,8 @@ async def resets(memory: MemoryOf, params: Annotated[ResetsParams, Query()]) -> 
 async def _marks(
     memory: Memory, params: CheckpointsParams | ResetsParams, kind: Kind
 ) -> tuple[list[Any], str | None]:
-    """Entries of one kind, and behind which of them there are more."""
-    # One more tells whether there is more.
+    """A page of log entries of one kind."""
+    # Fetch one extra to know whether there are more.
     found = list(await chat_of(memory, params).log(kind=kind, after=params.after, limit=params.limit + 1))
     shown = found[: params.limit]
     return shown, str(shown[-1].seq) if len(found) > params.limit else None

@@ -1,4 +1,4 @@
-"""What is held about users, and how they are forgotten."""
+"""What is known about users, and erasing it."""
 
 from typing import Annotated
 
@@ -17,7 +17,7 @@ routes = router("Facts and forgetting")
 async def facts(memory: MemoryOf, params: Annotated[FactsParams, Query()]) -> Response:
     found = await memory.facts(**verbs.FACTS.arguments(params))
     if params.after is not None:
-        # A fact may have left the list since, so it goes on behind a moment, not behind a fact.
+        # The fact may have left the list since, so paging continues after a point in time, not after a fact.
         start = behind(params.after)
         found = [fact for fact in found if (fact.recorded, fact.id) > start]
     shown = found[: params.limit]

@@ -1,4 +1,4 @@
-"""Whether the service works."""
+"""Health, readiness and metrics."""
 
 from contextlib import suppress
 
@@ -15,7 +15,7 @@ from pagefile.wire.responses import HealthOut, ReadyOut
 
 routes = APIRouter(tags=["Health"], responses=PROBLEMS)
 
-#: A store that takes longer is not ready.
+#: A slower store counts as not ready.
 _PATIENCE_S = 2.0
 
 
@@ -47,7 +47,7 @@ async def ready(memory: MemoryOf) -> ReadyOut:
     return ReadyOut()
 
 
-# Not in the reference: its format is Prometheus' own, and no agent asks for it.
+# Not in the reference: the format is Prometheus' own, and agents have no use for it.
 @routes.get("/metrics", include_in_schema=False)
 async def metrics(request: Request) -> Response:
     """Measurements in Prometheus' text format."""

@@ -1,4 +1,4 @@
-"""A memory as a whole: out as lines, in as lines, and waiting until it has caught up."""
+"""Export, import, and waiting for background work."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from pathlib import Path
@@ -25,9 +25,9 @@ from pagefile.wire.transfer import LINES, ExportParams, ImportOut, ImportParams
 
 routes = router("Export and import")
 
-#: How much of an export is gathered before it is sent.
+#: How much of an export to buffer before sending.
 _CHUNK_CHARS = 64_000
-#: From so many bytes on, looking at a line would hold up the event loop.
+#: From this size on, parsing a line on the event loop would block it noticeably.
 _THREAD_FROM_BYTES = 100_000
 
 _HEADER = '{"type":"pagefile-export","version":1}\n'
@@ -103,7 +103,7 @@ async def _chunks(memory: Memory, scope: Scope) -> AsyncGenerator[str]:
 
 
 async def _checked(chunks: AsyncIterator[bytes], user_id: str | None) -> AsyncGenerator[bytes]:
-    """The lines of an upload, each once it was found to have its shape and, if somebody is named, to be that user's."""
+    """The lines of an upload, each validated and, if a user is named, checked to belong to that user."""
     number = 0
     async for line in _lines(chunks):
         number += 1

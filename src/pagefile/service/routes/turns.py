@@ -1,4 +1,4 @@
-"""Turns go in."""
+"""Recording turns."""
 
 from typing import Annotated, TypeAlias
 

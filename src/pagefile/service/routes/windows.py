@@ -1,4 +1,4 @@
-"""Windows come out, and past turns come back."""
+"""Building windows, and recalling past turns."""
 
 from fastapi import Response
 

@@ -1,6 +1,6 @@
 """The promises of `pagefile.ports` as tests: a backend is done when it passes all of them.
 
-Subclass each class and give it a `store` fixture; the `clock` fixture is the clock the store must be opened with:
+Subclass each class and give it a `store` fixture; the store must be opened with the `clock` fixture:
 
     class Backend:
         @pytest.fixture

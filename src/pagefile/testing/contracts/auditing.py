@@ -1,4 +1,4 @@
-"""Rows as they lie there, and the mending of what is derived."""
+"""Reading raw rows, and repairing derived data."""
 
 from dataclasses import replace
 
@@ -11,13 +11,13 @@ ANYONE = Scope(CHAT.tenant)
 
 
 def auditor(store: Store) -> Auditor:
-    """Whoever looks after this store."""
+    """The store's auditor, which must exist."""
     assert store.audit is not None
     return store.audit
 
 
 async def conversation(store: Store) -> KeptConversation:
-    """The chat as it is kept."""
+    """The chat's raw row."""
     kept = await auditor(store).conversation(CHAT)
     assert kept is not None
     return kept
@@ -27,7 +27,7 @@ class AuditorContract(Contract):
     """`Auditor`."""
 
     async def test_a_conversation_is_kept_with_its_counts(self, store: Store) -> None:
-        """As its log has them, with the summary in force and how far tiers have read."""
+        """The counts match the log, along with the current summary and the tiers' watermarks."""
         for number in range(3):
             await store.log.append(done(f"t{number}"))
         mark = await store.log.mark(checkpoint("k", 2))
@@ -50,7 +50,7 @@ class AuditorContract(Contract):
         assert (await conversation(store)).summary is None
 
     async def test_lists_go_on_behind_a_place(self, store: Store) -> None:
-        """By tenant and name, of one tenant or of all; each once."""
+        """Ordered by tenant and name, for one tenant or all; each is listed once."""
         scopes = [Scope(tenant, None, name) for tenant in ("a", "b") for name in ("x", "y", "z")]
         for scope in scopes:
             await store.log.append(done("t", scope=scope))
@@ -66,7 +66,7 @@ class AuditorContract(Contract):
         assert await auditor(store).size("b") == 3
 
     async def test_entries_are_read_in_slices_with_open_ones_last(self, store: Store) -> None:
-        """Each with who wrote it; one of them by its id."""
+        """Each with its author; a single entry can be read by id."""
         await store.log.append(replace(done("open"), status="open"))
         turns = [await store.log.append(done(f"t{number}")) for number in range(3)]
         mark = await store.log.mark(checkpoint("k", 1))
@@ -85,7 +85,7 @@ class AuditorContract(Contract):
         assert await auditor(store).entry(CHAT, "nowhere") is None
 
     async def test_pages_are_kept_with_what_their_texts_take(self, store: Store) -> None:
-        """Tombstones too; what is not there has no length."""
+        """Including tombstones; a missing page has no length."""
         stored = await store.pages.put(page("p", "the text", spans=[(0, 8)]))
         tombstone = page("q")
         gone = await store.pages.put(replace(tombstone, page=replace(tombstone.page, purged=AT)))
@@ -100,14 +100,14 @@ class AuditorContract(Contract):
         assert (await auditor(store).pages(After()))[0].page == stored
 
     async def test_users_have_facts(self, store: Store) -> None:
-        """Each once, by tenant and id."""
+        """Each user is listed once, ordered by tenant and id."""
         for number in range(2):
             await store.facts.put(fact(f"f{number}"))
         (owner,) = await auditor(store).users(After())
         assert (owner.tenant, owner.conversation) == (CHAT.tenant, None)
 
     async def test_a_watermark_may_be_put_back(self, store: Store) -> None:
-        """Which nobody else can."""
+        """Only an auditor can do that."""
         await store.log.append(done("t"))
         await store.watermarks.advance(CHAT, "tier", 99, epoch=None)
         await auditor(store).set_mark(CHAT, "tier", 1)
@@ -130,6 +130,6 @@ class AuditorContract(Contract):
         assert await auditor(store).conversations(After()) == []
 
     async def test_a_conversation_that_never_was_is_not_there(self, store: Store) -> None:
-        """Nor has it entries."""
+        """Nor does it have entries."""
         assert await auditor(store).conversation(CHAT) is None
         assert await auditor(store).entries(CHAT, after_seq=0, limit=5) == []

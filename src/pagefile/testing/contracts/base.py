@@ -1,4 +1,4 @@
-"""What every contract asks of a backend, and how it looks at it."""
+"""What every contract requires of a backend, and shared helpers."""
 
 from abc import ABC, abstractmethod
 from typing import Any, Literal

@@ -1,4 +1,4 @@
-"""How far tiers have read, and the terms of turns."""
+"""The tiers' watermarks, and the terms of turns."""
 
 from pagefile.ports import SinceRequest, Store, TurnTerms
 from pagefile.records import Scope
@@ -11,14 +11,14 @@ class WatermarksContract(Contract):
     """`Watermarks`."""
 
     async def test_nothing_is_known_at_first(self, store: Store) -> None:
-        """A tier that never read has no watermarks, and is behind with everything."""
+        """A tier that has never read anything has no watermarks and is behind on everything."""
         await fill(store)
         assert await store.watermarks.known(Scope("tenant"), "t") == {}
         behind = await store.watermarks.behind("t")
         assert [(one.scope, one.seq, one.last_seq) for one in behind] == [(A, 0, 4), (B, 0, 4), (C, 0, 4)]
 
     async def test_it_rises_and_never_falls(self, store: Store) -> None:
-        """A lower place is passed over: whoever is late takes nothing back."""
+        """A lower position is ignored: a late writer undoes nothing."""
         await fill(store)
         await store.watermarks.advance(A, "t", 3, epoch=None)
         await store.watermarks.advance(A, "t", 2, epoch=None)
@@ -27,7 +27,7 @@ class WatermarksContract(Contract):
         assert await store.watermarks.known(A, "t") == {"a": 4}
 
     async def test_tiers_and_scopes_are_apart(self, store: Store) -> None:
-        """A tier knows its own marks, of the tenant, a user, a conversation."""
+        """A tier sees only its own marks, for a tenant, a user or a conversation."""
         await fill(store)
         for scope, seq in ((A, 1), (B, 2), (C, 4)):
             await store.watermarks.advance(scope, "t", seq, epoch=None)
@@ -40,7 +40,7 @@ class WatermarksContract(Contract):
         assert await store.watermarks.known(Scope("firm"), "t") == {}
 
     async def test_behind_is_what_was_written_since(self, store: Store) -> None:
-        """Turns, checkpoints and resets move a log on; a tier at its end is not behind."""
+        """Turns, checkpoints and resets advance a log; a tier at its end is not behind."""
         await fill(store)
         for scope in (A, B, C):
             await store.watermarks.advance(scope, "t", 4, epoch=None)
@@ -54,7 +54,7 @@ class WatermarksContract(Contract):
         assert len(await store.watermarks.behind("t", tenant="tenant")) == 2
 
     async def test_what_is_gone_has_no_watermark(self, store: Store) -> None:
-        """Erasing takes them along, and a conversation that is not there gets none."""
+        """Erasing removes them, and a missing conversation gets none."""
         await fill(store)
         await store.watermarks.advance(A, "t", 4, epoch=None)
         await store.watermarks.advance(Scope("tenant", "ada", "nope"), "t", 4, epoch=None)
@@ -65,7 +65,7 @@ class WatermarksContract(Contract):
         assert await store.watermarks.known(Scope("tenant"), "t") == {}
 
     async def test_a_tier_begins_anew(self, store: Store) -> None:
-        """Dropping forgets one tier everywhere, and says how many conversations that were."""
+        """Dropping resets one tier everywhere, and returns the number of conversations affected."""
         await fill(store)
         for scope in (A, B):
             await store.watermarks.advance(scope, "t", 4, epoch=None)
@@ -92,7 +92,7 @@ class TermStoreContract(Contract):
     """`TermStore`."""
 
     async def test_turns_without_terms_are_told(self, store: Store) -> None:
-        """The same turns in the same order as the source gives, their places and times, and no terms yet."""
+        """The same turns in the same order as from the source, with positions and times but no terms yet."""
         await fill(store)
         for scope in (Scope("tenant"), Scope("tenant", "ada"), C, Scope("firm")):
             turns = await store.source.since(SinceRequest(scope, {"a": 1}))
@@ -103,7 +103,7 @@ class TermStoreContract(Contract):
             assert {(one.said, one.answered) for one in found} <= {(None, None)}
 
     async def test_terms_are_kept_and_replaced(self, store: Store) -> None:
-        """What was written is what is read, byte for byte; the last of several counts."""
+        """Terms are read as written, byte for byte; the last write wins."""
         await fill(store)
         await store.terms.write(A, [_terms("a", 1, "old"), _terms("a", 2, "", "导演 是 谁")], "v1")
         await store.terms.write(A, [_terms("a", 1, "lost"), _terms("a", 1, "new words", "more")], "v1")
@@ -114,7 +114,7 @@ class TermStoreContract(Contract):
         ]
 
     async def test_terms_of_another_analyzer_count_as_none(self, store: Store) -> None:
-        """Another way to segment asks again, and then takes the place."""
+        """With another analyzer a turn is returned again; its terms then replace the old ones."""
         await fill(store)
         await store.terms.write(A, [_terms("a", 1, "first")], "v1")
         assert (await _kept(store, A, "v2"))[0] == ("a", 1, None, None)
@@ -123,7 +123,7 @@ class TermStoreContract(Contract):
         assert (await _kept(store, A, "v1"))[0] == ("a", 1, None, None)
 
     async def test_since_goes_on_behind_what_is_known(self, store: Store) -> None:
-        """Bounded, and continued like the source's."""
+        """Limited, and continued like the source's."""
         await fill(store)
         first = await store.terms.since(SinceRequest(Scope("tenant"), {}, 4), "v1")
         assert [(one.conversation, one.seq) for one in first] == [("a", 1), ("a", 2), ("a", 4), ("b", 1)]
@@ -132,7 +132,7 @@ class TermStoreContract(Contract):
         assert await store.terms.since(SinceRequest(Scope("tenant"), {}, 0), "v1") == []
 
     async def test_turns_that_are_gone_keep_nothing(self, store: Store) -> None:
-        """Places nobody wrote to are passed over, and erasing takes the terms along."""
+        """Positions without a turn are ignored, and erasing removes the terms."""
         await fill(store)
         await store.terms.write(
             A, [_terms("a", 1, "one"), _terms("a", 99, "x"), _terms("nope", 1, "y")], "v1"
@@ -145,7 +145,7 @@ class TermStoreContract(Contract):
         assert await _kept(store, A) == [("a", 1, None, None)]
 
     async def test_what_a_reset_hides_from_windows_keeps_its_terms(self, store: Store) -> None:
-        """It left the window, not the memory."""
+        """A reset removes turns from the window, not from memory."""
         await store.log.append(done("1"))
         await store.log.mark(checkpoint("k", 1))
         await store.log.mark(reset("r"))

@@ -1,4 +1,4 @@
-"""What was read before an erasure is not written behind it."""
+"""What was read before an erasure must not be written after it."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
@@ -37,7 +37,7 @@ async def _vector(store: Store, epoch: int | None) -> None:
 
 
 _TERMS = TurnTerms("chat", 1, "a", AT, "said", "")
-#: Everything that is written later, on the strength of what was read.
+#: Every deferred write that is based on an earlier read.
 _WRITES: Mapping[str, Write] = {
     "checkpoint": lambda store, epoch: store.log.mark(replace(checkpoint("k", 1), epoch=epoch)),
     "call": lambda store, epoch: store.calls.add([call("w")], keep=9, epoch=epoch),
@@ -52,7 +52,7 @@ _WRITES: Mapping[str, Write] = {
 
 
 async def left(store: Store, scope: Scope) -> list[object]:
-    """What there is of a conversation."""
+    """Everything that is left of a conversation."""
     return [
         await store.reader.heads(HeadQuery(scope)),
         await store.facts.list(scope),
@@ -71,7 +71,7 @@ class EpochContract(Contract):
     async def test_what_was_read_before_an_erasure_is_not_written_behind_it(
         self, store: Store, what: str, erased: Scope
     ) -> None:
-        """`ErasedError`, and nothing is written, be the conversation there again or not."""
+        """It raises `ErasedError` and writes nothing, whether or not the conversation exists again."""
         await store.log.append(done("a"))
         epoch = (await head_of(store)).epoch
         await store.erase(erased)
@@ -84,7 +84,7 @@ class EpochContract(Contract):
         await _WRITES[what](store, (await head_of(store)).epoch)
 
     async def test_the_last_erasure_is_known(self, store: Store) -> None:
-        """Its number rises with each, also where nothing was there to erase; a view tells the same."""
+        """The epoch rises with every erasure, even of an empty scope; a view reports the same number."""
         before = await store.reader.epoch()
         await store.log.append(done("a"))
         assert before == await store.reader.epoch() == (await head_of(store)).epoch
@@ -93,7 +93,7 @@ class EpochContract(Contract):
         assert before < after == (await head_of(store)).epoch
 
     async def test_the_last_erasure_of_a_scope_is_known(self, store: Store) -> None:
-        """Whichever part of it was erased; of others it is not."""
+        """Whichever part of the scope was erased; erasures of other scopes do not count."""
         newest = 0
         assert newest == await store.reader.epoch(CHAT)
         for erased in _ERASED:
@@ -104,7 +104,7 @@ class EpochContract(Contract):
         assert newest == await store.reader.epoch(CHAT) < await store.reader.epoch()
 
     async def test_a_step_with_an_erased_page_is_not_written(self, store: Store) -> None:
-        """Not even where a turn of that id is open again."""
+        """Not even if a turn with that id is open again."""
         await store.log.append(opened("a"))
         epoch = (await head_of(store)).epoch
         await store.erase(ADA)
@@ -115,7 +115,7 @@ class EpochContract(Contract):
         assert 1 == len(turn.steps)
 
     async def test_a_turn_is_repeated_in_its_epoch(self, store: Store) -> None:
-        """The same turn returns what is stored, another one under its id is refused, as without an epoch."""
+        """The same turn returns what is stored and another under its id is refused, as without an epoch."""
         first = await store.log.append(done("a"))
         epoch = await store.reader.epoch()
         assert first == await store.log.append(replace(done("a"), epoch=epoch))
@@ -123,7 +123,7 @@ class EpochContract(Contract):
             await store.log.append(replace(done("a", "another question"), epoch=epoch))
 
     async def test_an_erasure_names_the_conversations_that_went(self, store: Store) -> None:
-        """Whoever holds something of them elsewhere erases it there."""
+        """So that copies held elsewhere can be erased there."""
         for scope in (CHAT, Scope("tenant", "ada", "else"), Scope("tenant", "bob", "his")):
             await store.log.append(done("a", scope=scope))
         assert {"chat", "else"} == set((await store.erase(ADA)).conversations)
@@ -131,7 +131,7 @@ class EpochContract(Contract):
 
     @pytest.mark.parametrize("what", sorted(_WRITES))
     async def test_what_nobody_erased_is_written(self, store: Store, what: str) -> None:
-        """Whatever else was erased since, or when no epoch is named."""
+        """Whatever else was erased since, or if no epoch is given."""
         await store.erase(CHAT)
         await store.log.append(done("a"))
         epoch = (await head_of(store)).epoch
@@ -145,7 +145,7 @@ class EpochContract(Contract):
     async def test_a_conversation_that_somebody_else_begins_again_is_not_written_to(
         self, store: Store
     ) -> None:
-        """That it was erased is said first, whoever's it is now and whichever way it was done."""
+        """The erasure is reported first, whoever owns it now and however it was erased."""
         for scope in (CHAT, ADA):
             await store.erase(ADA)
             await store.log.append(done("a"))
@@ -160,7 +160,7 @@ class EpochContract(Contract):
             await store.erase(bob)
 
     async def test_the_epoch_is_known_before_a_conversation_begins(self, store: Store) -> None:
-        """A window may be asked for before anything was said."""
+        """A window may be requested before the first turn."""
         first = (await head_of(store)).epoch
         await store.erase(CHAT)
         second = (await head_of(store)).epoch
@@ -181,7 +181,7 @@ class EpochContract(Contract):
         assert await store.calls.list(ADA) == []
 
     async def test_a_fact_is_not_written_from_a_conversation_that_was_erased(self, store: Store) -> None:
-        """Though the user is there as before."""
+        """Even though the user still exists."""
         epoch = (await head_of(store)).epoch
         await store.erase(ANYBODY)
         with pytest.raises(ErasedError):
@@ -191,7 +191,7 @@ class EpochContract(Contract):
         assert [one.id for one in await store.facts.list(ADA)] == ["g"]
 
     async def test_a_copy_is_not_written_of_what_was_erased(self, store: Store) -> None:
-        """Neither entries nor pages, into a conversation that nobody erased."""
+        """Neither entries nor pages, even into a conversation that was not erased itself."""
         there = Scope("tenant", "ada", "copy")
         turn = await store.log.append(done("a"))
         epoch = (await head_of(store)).epoch
@@ -206,7 +206,7 @@ class EpochContract(Contract):
         await store.pages.put(replace(copied, origin=None))
 
     async def test_an_erasure_and_those_who_write_behind_it_at_once(self, store: Store) -> None:
-        """However they meet, nothing of what was erased is left."""
+        """Whatever the interleaving, nothing erased is left."""
         for number in range(5):
             await store.log.append(done("a"))
             epoch = (await head_of(store)).epoch

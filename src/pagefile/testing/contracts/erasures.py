@@ -1,4 +1,4 @@
-"""What places outside the database owe it."""
+"""Erasures still owed by places outside the database."""
 
 from pagefile.ports import Owed, Store
 from pagefile.records import Scope
@@ -13,7 +13,7 @@ class ErasuresContract(Contract):
     """`Erasures`."""
 
     async def test_an_erasure_is_owed_to_every_known_place(self, store: Store) -> None:
-        """From the moment on when the rows are gone, by whom of them, until the place has carried it out."""
+        """From the moment the rows are gone until the place has carried it out, with the scopes to erase."""
         await store.erase(Scope("tenant", "before"))
         await store.erasures.begin("a")
         assert await store.erasures.places() == {"a": 0}
@@ -28,21 +28,21 @@ class ErasuresContract(Contract):
         assert await store.erasures.places() == {"a": 0, "b": 0}
 
     async def test_nothing_is_owed_to_an_unknown_place(self, store: Store) -> None:
-        """Nor does it become known by that."""
+        """Nor does asking make it known."""
         await store.erase(CHAT)
         assert (await store.erasures.owed("nowhere")).scopes == {}
         await store.erasures.redo("nowhere", 0)
         assert await store.erasures.places() == {}
 
     async def test_a_place_that_is_known_goes_on(self, store: Store) -> None:
-        """To begin again forgives nothing."""
+        """Registering again cancels nothing."""
         await store.erasures.begin("a")
         await store.erase(CHAT)
         await store.erasures.begin("a")
         assert (await store.erasures.owed("a")).scopes == {_CHAT: 1}
 
     async def test_what_came_meanwhile_is_still_owed(self, store: Store) -> None:
-        """Done is what was owed when it was asked for."""
+        """Only what was owed when it was read counts as done."""
         await store.erasures.begin("a")
         await store.erase(CHAT)
         owed = await store.erasures.owed("a")
@@ -51,7 +51,7 @@ class ErasuresContract(Contract):
         assert await store.erasures.owed("a") == Owed(1, {scope_key("tenant", "bob"): 2})
 
     async def test_what_was_put_behind_an_erasure_is_owed_again(self, store: Store) -> None:
-        """Also where somebody says meanwhile that it is done."""
+        """Even if the place reports completion in between."""
         await store.erasures.begin("a")
         for scope in (CHAT, Scope("tenant", "bob")):
             await store.erase(scope)

@@ -30,14 +30,14 @@ class ItemStoreContract(Contract):
         assert (item.created, item.updated, item.expires, item.ttl_s) == (AT, AT, None, None)
 
     async def test_keys_are_answered_in_their_order(self, store: Store) -> None:
-        """None for what is not there."""
+        """None for missing items."""
         await store.items.write(ADA, [ItemWrite(NOTES, "a", 1), ItemWrite(("notes",), "a", 2)], now=AT)
         keys = [(("notes",), "a"), (NOTES, "b"), (NOTES, "a"), (NOTES, "a")]
         found = await store.items.get(ADA, keys, now=AT)
         assert [item and item.value for item in found] == [2, None, 1, 1]
 
     async def test_a_value_is_replaced_and_keeps_its_age(self, store: Store) -> None:
-        """With everything that belongs to it; of two writes of one key the last counts, removing one too."""
+        """With everything that belongs to it; the last of several writes to one key wins, including a removal."""
         rows = np.ones((1, 2), dtype=np.float32)
         await store.items.write(ADA, [ItemWrite(NOTES, "a", 1, 600.0, rows, "m")], now=AT)
         await store.items.write(ADA, [ItemWrite(NOTES, "a", 2), ItemWrite(NOTES, "a", 3)], now=LATER)
@@ -50,7 +50,7 @@ class ItemStoreContract(Contract):
         await store.items.write(ADA, [ItemWrite(NOTES, "a", None)], now=LATER)
 
     async def test_a_write_is_all_or_nothing(self, store: Store) -> None:
-        """One that cannot be written, and none is."""
+        """If one item cannot be written, none is."""
         for bad in (
             ItemWrite(NOTES, "b", {"x": float("nan")}),
             ItemWrite(("\0",), "b", 1),
@@ -61,7 +61,7 @@ class ItemStoreContract(Contract):
         assert await store.items.under(ADA, (), now=AT) == []
 
     async def test_a_prefix_is_one_of_whole_labels(self, store: Store) -> None:
-        """The last updated first, those of one moment by namespace and key; a part of them when asked."""
+        """Last updated first, then by namespace and key; limited if requested."""
         early = [ItemWrite(("a",), "1", 1), ItemWrite(("a", "b"), "2", 2), ItemWrite(("ab",), "3", 3)]
         await store.items.write(ADA, early, now=AT)
         await store.items.write(
@@ -83,7 +83,7 @@ class ItemStoreContract(Contract):
         assert names == {("a",), ("a", "b"), ("a", "b", "c")}
 
     async def test_nobody_sees_the_items_of_another(self, store: Store) -> None:
-        """Of another user, of nobody, or of another tenant; a conversation has none."""
+        """Not another user's, not those without a user, not another tenant's; conversations have no items."""
         for scope in (ADA, BOB, NOBODY, Scope("firm", "ada")):
             await store.items.write(scope, [ItemWrite(NOTES, "a", str(scope))], now=AT)
         for scope in (ADA, BOB, NOBODY, Scope("firm", "ada")):
@@ -92,7 +92,7 @@ class ItemStoreContract(Contract):
             await store.items.under(CHAT, (), now=AT)
 
     async def test_an_item_that_has_expired_is_not_there(self, store: Store) -> None:
-        """In no answer; put anew, it is a new one."""
+        """It is in no result; written again, it is a new item."""
         rows = np.ones((1, 2), dtype=np.float32)
         await store.items.write(
             ADA, [ItemWrite(NOTES, "a", 1, 60.0, rows, "m"), ItemWrite(NOTES, "b", 2, 61.0)], now=AT
@@ -109,7 +109,7 @@ class ItemStoreContract(Contract):
         assert (item.created, item.expires) == (much_later, much_later + timedelta(minutes=1))
 
     async def test_touching_begins_a_life_anew(self, store: Store) -> None:
-        """Of those that have an end and are still there."""
+        """Only for existing items that have an expiry."""
         await store.items.write(ADA, [ItemWrite(NOTES, "a", 1, 90.0), ItemWrite(NOTES, "b", 2)], now=AT)
         keys = [(NOTES, "a"), (NOTES, "b"), (NOTES, "c")]
         await store.items.touch(ADA, keys, now=LATER)
@@ -131,7 +131,7 @@ class ItemStoreContract(Contract):
         assert await store.items.sweep(BOB, now=LATER) == 1
 
     async def test_vectors_are_of_one_maker(self, store: Store) -> None:
-        """Row by row as they were put, ordered as the items are."""
+        """The rows are returned as written, in the order of the items."""
         one = np.array([[1, 2], [3, 4]], dtype=np.float32)
         await store.items.write(ADA, [ItemWrite(NOTES, "a", 1, None, one, "m")], now=AT)
         writes = [ItemWrite(NOTES, "b", 2, None, one[:1], "m"), ItemWrite(NOTES, "c", 3, None, one, "other"), ItemWrite(NOTES, "d", 4)]  # fmt: skip
@@ -144,7 +144,7 @@ class ItemStoreContract(Contract):
         assert await store.items.vectors(ADA, ("else",), "m", now=LATER) == []
 
     async def test_items_are_erased_with_their_user_or_tenant(self, store: Store) -> None:
-        """And counted; a conversation has none to erase."""
+        """They are counted; a conversation has none to erase."""
         for scope in (ADA, BOB, NOBODY, Scope("firm", "ada")):
             await store.items.write(scope, [ItemWrite(NOTES, "a", 1)], now=AT)
         assert (await store.erase(CHAT)).counts["items"] == 0
@@ -154,7 +154,7 @@ class ItemStoreContract(Contract):
         assert len(await store.items.under(Scope("firm", "ada"), (), now=AT)) == 1
 
     async def test_owners_are_told_by_tenant_and_user(self, store: Store) -> None:
-        """Those of nobody first; whose items are all removed has none."""
+        """Those without a user first; an owner whose items were all removed is not listed."""
         for scope in (BOB, ADA, NOBODY, Scope("firm", "ada")):
             await store.items.write(scope, [ItemWrite(NOTES, "a", 1)], now=AT)
         await store.items.write(BOB, [ItemWrite(NOTES, "a", None)], now=AT)
@@ -162,7 +162,7 @@ class ItemStoreContract(Contract):
         assert await store.items.owners(None) == [Scope("firm", "ada"), NOBODY, ADA]
 
     async def test_what_is_kept_is_restored_as_it_was(self, store: Store) -> None:
-        """Times, ends and vectors too, slice by slice; what is there stays as it is, what has ended is passed over."""
+        """With times, expiries and vectors, page by page; existing items stay as they are, expired ones are skipped."""
         one = np.array([[1, 2], [3, 4]], dtype=np.float32)
         odd = ("a/b~c", "é")
         writes = [ItemWrite(odd, "k", {"中": [1]}, None, one, "m"), ItemWrite(NOTES, "a", 1, 60.0)]
@@ -183,7 +183,7 @@ class ItemStoreContract(Contract):
         assert await store.items.restore(BOB, kept, now=LATER) == 0
 
     async def test_a_closed_store_keeps_no_items(self, store: Store) -> None:
-        """It says so."""
+        """It raises `ClosedError`."""
         await store.close()
         with pytest.raises(ClosedError):
             await store.items.get(ADA, [(NOTES, "a")], now=AT)

@@ -1,4 +1,4 @@
-"""What keeps pages: pins, uses, equal calls, purging, and the terms of their passages."""
+"""Managing pages: pins, loads, equal calls, purging, and the terms of their passages."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -23,7 +23,7 @@ def names(pages: Sequence[Page]) -> list[str]:
 
 
 async def shelve(store: Store) -> None:
-    """Pages of several owners, the oldest first, each of three bytes."""
+    """Pages of several owners, oldest first, three bytes each."""
     for minutes, (uuid, scope) in enumerate(
         (
             ("a", CHAT),
@@ -38,7 +38,7 @@ async def shelve(store: Store) -> None:
 
 
 async def purged(store: Store, scope: Scope, **conditions: object) -> list[str]:
-    """What went."""
+    """The purged pages."""
     return names(await store.page_keeper.purge(replace(PurgeRequest(scope, LATER), **conditions)))
 
 
@@ -46,7 +46,7 @@ class PageKeeperContract(Contract):
     """`PageKeeper`."""
 
     async def test_tenants_are_those_with_a_text(self, store: Store) -> None:
-        """In order; a tombstone is no text."""
+        """In order; a tombstone does not count."""
         assert [] == await store.page_keeper.tenants()
         await shelve(store)
         assert ["firm", "tenant"] == await store.page_keeper.tenants()
@@ -54,7 +54,7 @@ class PageKeeperContract(Contract):
         assert ["tenant"] == await store.page_keeper.tenants()
 
     async def test_a_page_is_known_without_its_text(self, store: Store) -> None:
-        """Purged or not; unknown or foreign: `HandleNotFoundError`."""
+        """Purged or not; an unknown or foreign page raises `HandleNotFoundError`."""
         await shelve(store)
         assert await store.page_keeper.page(CHAT, "b") == (await store.pages.load(CHAT, "b"))[0]
         await purged(store, TENANT, uuids=frozenset({"b"}))
@@ -64,7 +64,7 @@ class PageKeeperContract(Contract):
                 await store.page_keeper.page(scope, uuid)
 
     async def test_pinning_is_for_whoever_may_load(self, store: Store) -> None:
-        """Pinning twice is pinning once; unknown, foreign or purged raises."""
+        """Pinning is idempotent; an unknown, foreign or purged page raises."""
         await shelve(store)
         pinned = await store.page_keeper.pin(CHAT, "b", pinned=True)
         assert pinned.pinned
@@ -80,7 +80,7 @@ class PageKeeperContract(Contract):
             await store.page_keeper.pin(CHAT, "a", pinned=True)
 
     async def test_touching_counts_loads(self, store: Store) -> None:
-        """Each time it is named; those that are gone, purged or foreign are passed over, and time does not go back."""
+        """Once each time a page is named; missing, purged and foreign ones are ignored, and the time never goes back."""
         await shelve(store)
         await purged(store, CHAT, uuids=frozenset({"e"}))
         await store.page_keeper.touch(CHAT, ["a", "nope", "b", "c", "e", "a"], LATER)
@@ -96,7 +96,7 @@ class PageKeeperContract(Contract):
         ]
 
     async def test_pinned_pages_are_of_a_conversation_or_a_user(self, store: Store) -> None:
-        """Oldest first; of a conversation also those that nobody owns, never another user's."""
+        """Oldest first; a conversation's include those without a user, never another user's."""
         await shelve(store)
         for uuid in "edcba":
             await store.page_keeper.pin(TENANT, uuid, pinned=True)
@@ -113,7 +113,7 @@ class PageKeeperContract(Contract):
             assert names(await store.page_keeper.pinned(scope)) == list(uuids)
 
     async def test_an_equal_call_gives_the_newest_page(self, store: Store) -> None:
-        """Made at or after a time, one that the scope may load, not purged; no hash equals none."""
+        """Created at or after a given time, loadable from the scope and not purged; without a hash there is no match."""
         for minutes, (uuid, scope, call_hash) in enumerate(
             (("a", CHAT, "x"), ("b", ELSE, "x"), ("c", HIS, "x"), ("d", CHAT, "y"), ("e", CHAT, ""))
         ):
@@ -135,7 +135,7 @@ class PageKeeperContract(Contract):
         assert await equal(CHAT, "x") == "a"
 
     async def test_purging_leaves_a_tombstone(self, store: Store) -> None:
-        """With everything but text and passages; purging twice is purging once."""
+        """With everything but the text and passages; purging is idempotent."""
         await shelve(store)
         await store.page_keeper.touch(CHAT, ["a"], AT)
         before = await store.page_keeper.page(CHAT, "a")
@@ -148,7 +148,7 @@ class PageKeeperContract(Contract):
         assert await loadable(store, TENANT, "abcde") == set("bcde")
 
     async def test_purging_by_age_and_by_name(self, store: Store) -> None:
-        """What meets any condition goes, oldest first; what was created at that time stays; no condition, nothing goes."""
+        """A page that meets any condition is purged, oldest first; one created exactly at the limit stays. No condition purges nothing."""
         await shelve(store)
         assert await purged(store, TENANT) == []
         before = AT + timedelta(minutes=1)
@@ -157,7 +157,7 @@ class PageKeeperContract(Contract):
         assert await loadable(store, Scope("firm"), "f") == {"f"}
 
     async def test_purging_by_size_takes_the_oldest(self, store: Store) -> None:
-        """What is left of the scope takes no more than `max_bytes`; pinned pages count but stay."""
+        """The remaining pages of the scope take at most `max_bytes`; pinned pages count but stay."""
         await shelve(store)
         assert await purged(store, TENANT, max_bytes=15) == []
         await store.page_keeper.pin(TENANT, "a", pinned=True)
@@ -167,7 +167,7 @@ class PageKeeperContract(Contract):
         assert await loadable(store, TENANT, "abcde") == {"a"}
 
     async def test_purging_keeps_to_its_scope(self, store: Store) -> None:
-        """Of a conversation its own pages and those that nobody owns there; never another user's."""
+        """A conversation's are its own pages and those without a user there; never another user's."""
         await shelve(store)
         assert await purged(store, BOB, before=LATER, uuids=frozenset("abde")) == ["c"]
         assert await purged(store, Scope("tenant", "bob", "chat"), max_bytes=0) == ["d"]
@@ -175,7 +175,7 @@ class PageKeeperContract(Contract):
         assert await purged(store, ADA, max_bytes=0) == ["b", "e"]
 
     async def test_pages_are_erased_alone(self, store: Store) -> None:
-        """Pinned ones and tombstones too, and nothing of them is left; another's stay, and a text that another page has."""
+        """Including pinned ones and tombstones, without a trace; others' pages stay, and so does a text shared with another page."""
         await shelve(store)
         await store.page_keeper.pin(TENANT, "a", pinned=True)
         await purged(store, TENANT, uuids=frozenset({"b"}))
@@ -199,7 +199,7 @@ class PageKeeperContract(Contract):
         assert await purged(store, CHAT, **everything) == ["a"]
 
     async def test_a_text_goes_with_the_last_page_that_holds_it(self, store: Store) -> None:
-        """It counts for each of them until then."""
+        """Until then it counts for each of them."""
         for uuid, scope in (("a", CHAT), ("b", HIS)):
             await store.pages.put(page(uuid, "same", scope=scope))
         assert await purged(store, TENANT, max_bytes=4) == ["a"]
@@ -222,7 +222,7 @@ class PageIndexContract(Contract):
     """`PageIndex`."""
 
     async def test_living_pages_of_a_scope_oldest_first(self, store: Store) -> None:
-        """Of a conversation, a user or a tenant; not the purged ones."""
+        """Of a conversation, a user or a tenant; without purged ones."""
         await shelve(store)
         for scope, uuids in ((CHAT, "ade"), (ADA, "abe"), (ANYBODY, "d"), (TENANT, "abcde"), (BOB, "c")):
             assert await store.page_index.uuids(scope) == list(uuids)
@@ -230,7 +230,7 @@ class PageIndexContract(Contract):
         assert await store.page_index.uuids(TENANT) == ["b", "d", "e"]
 
     async def test_terms_come_back_as_they_were_written(self, store: Store) -> None:
-        """None before they were; written again they are replaced."""
+        """None before they are written; writing again replaces them."""
         await shelve(store)
         spans = ((0, 1), (1, 3))
         assert await store.page_index.read(CHAT, ["a"]) == [PageTerms("a", spans, None)]
@@ -239,7 +239,7 @@ class PageIndexContract(Contract):
             assert await store.page_index.read(CHAT, ["a"]) == [PageTerms("a", spans, terms)]
 
     async def test_passages_are_read_in_the_order_asked_for(self, store: Store) -> None:
-        """Pages that are gone, purged or foreign are left out."""
+        """Missing, purged and foreign pages are left out."""
         await shelve(store)
         await purged(store, CHAT, uuids=frozenset({"a"}))
         read = await store.page_index.read(CHAT, ["e", "nope", "a", "c", "d", "b"])
@@ -247,13 +247,13 @@ class PageIndexContract(Contract):
         assert await store.page_index.read(CHAT, []) == []
 
     async def test_a_page_without_passages_has_nothing_to_index(self, store: Store) -> None:
-        """Its terms are there, and empty."""
+        """Its terms exist and are empty."""
         await store.pages.put(page("p"))
         await store.page_index.write(CHAT, "p", [])
         assert await store.page_index.read(CHAT, ["p"]) == [PageTerms("p", (), ())]
 
     async def test_terms_are_one_for_each_passage(self, store: Store) -> None:
-        """Another number raises `InvalidTurnError` and changes nothing."""
+        """Any other number raises `InvalidTurnError` and changes nothing."""
         await shelve(store)
         for terms in ([], ["x"], ["x", "y", "z"]):
             with pytest.raises(InvalidTurnError):

@@ -18,7 +18,7 @@ class KeyStoreContract(Contract):
     """`KeyStore`."""
 
     async def test_a_key_comes_back_as_it_was_added(self, store: Store) -> None:
-        """With everything it knows, in whatever script; one that nobody added is None."""
+        """With every field, in any script; an unknown one is None."""
         key = replace(
             api_key("k1", "门诊 laptop", scope=Scope("诊所", "李雷")),
             expires=AT + timedelta(days=30),
@@ -30,20 +30,20 @@ class KeyStoreContract(Contract):
         assert await store.keys.get("k2") is None
 
     async def test_keys_are_listed_oldest_first(self, store: Store) -> None:
-        """Those of one moment by their id."""
+        """Those with the same time by id."""
         for key in (api_key("b"), api_key("c", created=AT - timedelta(days=1)), api_key("a")):
             await store.keys.add(key)
         assert [key.id for key in await store.keys.list()] == ["c", "a", "b"]
 
     async def test_an_id_is_given_once(self, store: Store) -> None:
-        """`ConflictError`, and the first key stays as it was."""
+        """A second one raises `ConflictError`, and the first stays as it was."""
         await store.keys.add(api_key("k"))
         with pytest.raises(ConflictError):
             await store.keys.add(api_key("k", "thief", scope=Scope("other")))
         assert await store.keys.list() == [api_key("k")]
 
     async def test_a_revoked_key_stays_on_record(self, store: Store) -> None:
-        """With the first time it was revoked; an unknown one is not found."""
+        """With the time of its first revocation; an unknown one is not found."""
         await store.keys.add(api_key("k"))
         await store.keys.add(api_key("other"))
         revoked = replace(api_key("k"), revoked=AT)
@@ -54,7 +54,7 @@ class KeyStoreContract(Contract):
             await store.keys.revoke("nobody", AT)
 
     async def test_a_key_is_rotated_with_an_overlap(self, store: Store) -> None:
-        """Both open the same until the old one's time is over; another key stays as it was."""
+        """Both give the same access until the old one expires; other keys stay as they were."""
         for key_id in ("old", "other"):
             await store.keys.add(api_key(key_id))
         new = api_key("new", created=_LATER)
@@ -66,14 +66,14 @@ class KeyStoreContract(Contract):
         assert not old.usable_at(until)
 
     async def test_an_overlap_lengthens_no_key(self, store: Store) -> None:
-        """One that ends earlier ends when it was to end."""
+        """One that expires earlier keeps its expiry."""
         ends = AT + timedelta(hours=3)
         await store.keys.add(replace(api_key("old"), expires=ends))
         old = await store.keys.rotate("old", api_key("new", created=_LATER), AT + timedelta(days=9))
         assert old.expires == ends
 
     async def test_only_a_key_that_opens_something_is_rotated(self, store: Store) -> None:
-        """A revoked or expired one is a `ConflictError`, so is an id that is taken; an unknown one is not found. Nothing is written."""
+        """A revoked or expired one, or a taken id, raises `ConflictError`; an unknown one is not found. Nothing is written."""
         await store.keys.add(api_key("revoked"))
         await store.keys.revoke("revoked", AT)
         await store.keys.add(replace(api_key("expired"), expires=AT))
@@ -88,14 +88,14 @@ class KeyStoreContract(Contract):
         assert await store.keys.list() == before
 
     async def test_a_rotated_key_is_revoked_at_once(self, store: Store) -> None:
-        """Whatever is left of the overlap; its successor goes on."""
+        """Whatever is left of the overlap; its successor stays valid."""
         await store.keys.add(api_key("old"))
         await store.keys.rotate("old", api_key("new"), AT + timedelta(days=1))
         assert not (await store.keys.revoke("old", AT)).usable_at(AT)
         assert await store.keys.get("new") == api_key("new")
 
     async def test_the_last_use_only_rises(self, store: Store) -> None:
-        """Whoever notes an earlier one changes nothing, and an unknown key is passed over."""
+        """An earlier time changes nothing, and an unknown key is ignored."""
         await store.keys.add(api_key("k"))
         for moment in (AT, _LATER, AT):
             await store.keys.used("k", moment)
@@ -103,7 +103,7 @@ class KeyStoreContract(Contract):
         assert await store.keys.list() == [replace(api_key("k"), last_used=_LATER)]
 
     async def test_erasing_leaves_the_keys(self, store: Store) -> None:
-        """They are the operator's: whoever erases what they said is not locked out by it."""
+        """They belong to the operator: erasing one's data must not lock one out."""
         await store.keys.add(api_key("k", scope=Scope("tenant", "ada")))
         for scope in (Scope("tenant", "ada"), Scope("tenant")):
             await store.erase(scope)

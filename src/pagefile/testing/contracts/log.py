@@ -1,4 +1,4 @@
-"""Appending turns and moving them on."""
+"""Appending and advancing turns."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
@@ -37,7 +37,7 @@ from pagefile.testing.drafts import (
 
 ANYBODY = Scope("tenant", None, "chat")
 OTHER = Scope("tenant", "bob", "chat")
-#: Who owns a conversation, and who does not.
+#: A conversation's owner, and a scope that is not.
 _STRANGERS = [(CHAT, OTHER), (CHAT, ANYBODY), (ANYBODY, CHAT)]
 
 
@@ -45,7 +45,7 @@ class TurnLogContract(Contract):
     """`TurnLog.append` and `TurnLog.advance`."""
 
     async def test_seq_counts_what_ended_without_gaps(self, store: Store) -> None:
-        """`seq` is 1, 2, 3 … over turns that ended, checkpoints and resets."""
+        """`seq` is 1, 2, 3 … over ended turns, checkpoints and resets."""
         await store.log.append(done("a"))
         await store.log.append(opened("b"))
         await store.log.append(done("c"))
@@ -62,7 +62,7 @@ class TurnLogContract(Contract):
         ]
 
     async def test_many_writers_leave_no_gap(self, store: Store) -> None:
-        """No gap and no duplicate, however many write at once."""
+        """No gap and no duplicate, however many write concurrently."""
         async with anyio.create_task_group() as tasks:
             for number in range(50):
                 tasks.start_soon(store.log.append, done(f"t{number}"))
@@ -120,7 +120,7 @@ class TurnLogContract(Contract):
         )
 
     async def test_times_come_back_in_utc(self, store: Store) -> None:
-        """A time of any zone is the same moment, in UTC."""
+        """A time in any zone is returned as the same instant in UTC."""
         east = timezone(timedelta(hours=8))
         turn = await store.log.append(done("a", at=datetime(2026, 2, 9, 16, 0, tzinfo=east)))
         assert turn.at == AT
@@ -128,7 +128,7 @@ class TurnLogContract(Contract):
         assert await everything(store) == [turn]
 
     async def test_one_side_may_be_missing(self, store: Store) -> None:
-        """A turn may have no user text or no assistant text, which is not the same as an empty one."""
+        """A missing user or assistant text is not the same as an empty one."""
         await store.log.append(done("a", None, ""))
         await store.log.append(done("b", "", None))
         sides = [(turn.user, turn.assistant) for turn in await everything(store) if isinstance(turn, Turn)]
@@ -143,7 +143,7 @@ class TurnLogContract(Contract):
         assert (await head_of(store)).live_tokens == 10
 
     async def test_a_repeat_returns_the_turn_whatever_its_status(self, store: Store) -> None:
-        """An open turn begun again is the open turn; one that was aborted is the aborted one."""
+        """Beginning an open turn again returns it; an aborted one is returned as aborted."""
         first = await store.log.append(opened("a"))
         assert await store.log.append(opened("a")) == first
         ended = await store.log.advance(aborted("a"))
@@ -178,7 +178,7 @@ class TurnLogContract(Contract):
         assert await head_of(store) == before
 
     async def test_ids_are_per_conversation_and_tenant(self, store: Store) -> None:
-        """The same turn id may stand in another conversation, the same conversation id in another tenant."""
+        """The same turn id may exist in another conversation, the same conversation id in another tenant."""
         for scope in (CHAT, Scope("tenant", "ada", "else"), Scope("firm", "ada", "chat")):
             turn = await store.log.append(done("a", f"{scope}", scope=scope))
             assert (turn.seq, turn.scope) == (1, scope)
@@ -188,7 +188,7 @@ class TurnLogContract(Contract):
     async def test_a_conversation_belongs_to_who_used_it_first(
         self, store: Store, owner: Scope, stranger: Scope
     ) -> None:
-        """A user, or nobody for good: everybody else gets `ConflictError`, for every way of writing, reading and erasing."""
+        """A user, or permanently no user: all others get `ConflictError` for every kind of write, read and erasure."""
         await store.log.append(done("a", scope=owner))
         await store.log.append(opened("b", scope=owner))
         for verb in (
@@ -212,7 +212,7 @@ class TurnLogContract(Contract):
 
     @pytest.mark.parametrize(("owner", "stranger"), _STRANGERS)
     async def test_a_list_shows_a_stranger_nothing(self, store: Store, owner: Scope, stranger: Scope) -> None:
-        """Whoever names somebody else's conversation finds nothing in it; the tenant's own list has it."""
+        """Naming another's conversation returns nothing; the tenant's own list includes it."""
         await store.log.append(done("a", scope=owner))
         await store.watermarks.advance(owner, "tier", 1, epoch=None)
         ref = TurnRef("chat", 1)
@@ -226,7 +226,7 @@ class TurnLogContract(Contract):
         assert [near.turn.scope for near in await store.source.around(everybody, [ref])] == [owner]
 
     async def test_the_error_does_not_name_the_owner(self, store: Store) -> None:
-        """Nor does it tell a user whether a conversation is somebody else's or nobody's."""
+        """Nor does it reveal whether a conversation belongs to another user or to none."""
         await store.log.append(done("a", scope=CHAT))
         await store.log.append(done("a", scope=Scope("tenant", None, "else")))
         with pytest.raises(ConflictError) as refused:
@@ -241,7 +241,7 @@ class TurnLogContract(Contract):
 
     @pytest.mark.parametrize("owner", [CHAT, ANYBODY])
     async def test_a_conversation_can_be_claimed(self, store: Store, owner: Scope) -> None:
-        """Before anything is written: it is there, empty, and stays whose it is. Again is the same as once."""
+        """Before anything is written, it exists, is empty, and keeps its owner. Claiming is idempotent."""
         assert await store.reader.owner(owner) is None
         await store.log.claim(owner)
         head = await head_of(store, owner)
@@ -252,7 +252,7 @@ class TurnLogContract(Contract):
         assert (await store.log.append(done("a", scope=owner))).scope == owner
 
     async def test_a_claim_from_before_an_erasure_is_refused(self, store: Store) -> None:
-        """Whoever was erased meanwhile is not there again with an empty conversation."""
+        """A user erased meanwhile does not come back with an empty conversation."""
         epoch = await store.reader.epoch()
         await store.erase(Scope("tenant", "ada"))
         with pytest.raises(ErasedError):
@@ -260,7 +260,7 @@ class TurnLogContract(Contract):
         assert await store.reader.owner(CHAT) is None
 
     async def test_labels_stay_until_others_are_given(self, store: Store) -> None:
-        """From the first turn on, also of an open one; each on its own; a list shows them too."""
+        """From the first turn on, even an open one; each label separately; lists show them too."""
         first = Labels("alpha", "zh", "Asia/Shanghai")
         await store.log.append(replace(opened("a"), labels=first))
         assert labels_of(await head_of(store)) == first
@@ -279,14 +279,14 @@ class TurnLogContract(Contract):
             await store.log.append(done("a", scope=Scope("tenant", "ada")))
 
     async def test_what_is_not_json_is_refused(self, store: Store) -> None:
-        """Metadata that no store could hold is refused before anything is written."""
+        """Metadata that cannot be stored is refused before anything is written."""
         with pytest.raises(InvalidTurnError):
             await store.log.append(done("a", metadata={"x": float("nan")}))
         assert await everything(store) == []
         assert not (await head_of(store)).exists
 
     async def test_an_open_turn_takes_its_place_when_it_ends(self, store: Store, clock: FakeClock) -> None:
-        """Steps and the answer are added; `seq` and `created` are given at the end."""
+        """Steps and the answer are added; `seq` and `created` are assigned at the end."""
         begun = await store.log.append(opened("a"))
         assert (begun.seq, begun.status, begun.tokens) == (None, "open", 5)
         await store.log.append(done("b"))
@@ -301,7 +301,7 @@ class TurnLogContract(Contract):
         assert (await everything(store))[1] == ended
 
     async def test_a_step_added_twice_is_one_step(self, store: Store) -> None:
-        """The turn comes back unchanged, whatever the counts and the page of the second; nothing is counted twice."""
+        """The turn is returned unchanged, whatever the second's counts and page; nothing is counted twice."""
         await store.log.append(opened("a"))
         first = await store.log.advance(added("a", step(given={"x": (1, 2)})))
         again = replace(step(given={"x": [1, 2]}), call_tokens=9, result_tokens=9, page="another")
@@ -323,7 +323,7 @@ class TurnLogContract(Contract):
         assert (turn.steps, turn.tokens) == ((step(), other), 17)
 
     async def test_every_field_of_a_step_comes_back(self, store: Store) -> None:
-        """The page it became, and what was lost."""
+        """Including its page, and what was lost."""
         paged = Step(
             "search", None, "📎", "1", 2, 3, page="p", whole=False, page_tokens=900, page_chars=50_000
         )
@@ -332,7 +332,7 @@ class TurnLogContract(Contract):
         assert (await store.reader.view(view())).turns[0].steps == (paged, lost, step())
 
     async def test_open_and_aborted_turns_are_not_counted(self, store: Store) -> None:
-        """Only done turns are in the counters."""
+        """The counters include only done turns."""
         await store.log.append(opened("a"))
         assert ((head := await head_of(store)).last_seq, head.turns, head.live_tokens) == (0, 0, 0)
         assert head.exists
@@ -364,7 +364,7 @@ class TurnLogContract(Contract):
         assert await everything(store) == before
 
     async def test_an_unknown_turn_cannot_move_on(self, store: Store) -> None:
-        """It raises `NotFoundError`, also where the conversation is unknown or the id is a marker's."""
+        """It raises `NotFoundError`, also if the conversation is unknown or the id is a marker's."""
         with pytest.raises(NotFoundError):
             await store.log.advance(completed("a"))
         await store.log.mark(reset("r"))
@@ -373,7 +373,7 @@ class TurnLogContract(Contract):
                 await store.log.advance(completed(turn_id))
 
     async def test_a_reader_sees_what_a_write_returned(self, store: Store) -> None:
-        """What a call returned is there for everybody at once."""
+        """What a call returned is visible to every reader immediately."""
         for number in range(20):
             await store.log.append(done(f"t{number}"))
             assert (await store.reader.view(view())).head.last_seq == number + 1

@@ -12,7 +12,7 @@ from pagefile.testing.drafts import CHAT, aborted, checkpoint, done, opened, res
 
 
 async def talk(store: Store, *ids: str) -> None:
-    """Some turns."""
+    """Records some turns."""
     for turn_id in ids:
         await store.log.append(done(turn_id))
 
@@ -21,7 +21,7 @@ class MarkerContract(Contract):
     """`TurnLog.mark`."""
 
     async def test_a_checkpoint_says_what_it_covers(self, store: Store, clock: FakeClock) -> None:
-        """It counts the done turns it speaks for and has a place of its own in the log."""
+        """It counts the done turns it covers and has its own position in the log."""
         await talk(store, "a", "b")
         await store.log.append(opened("c"))
         await store.log.advance(aborted("c"))
@@ -46,7 +46,7 @@ class MarkerContract(Contract):
         assert (await store.reader.view(view())).checkpoint == entry
 
     async def test_counters_follow_the_checkpoint(self, store: Store) -> None:
-        """What is covered is not live any more; turns written later are."""
+        """Covered turns are no longer live; turns written later are."""
         await talk(store, "a", "b", "c")
         await store.log.mark(checkpoint("k", 2))
         head = await head_of(store)
@@ -55,7 +55,7 @@ class MarkerContract(Contract):
         assert ((head := await head_of(store)).turns, head.live_turns, head.live_tokens) == (4, 2, 20)
 
     async def test_versions_count_one_by_one(self, store: Store) -> None:
-        """Each checkpoint is made from the newest; every one of them stays in the log."""
+        """Each checkpoint builds on the newest; all of them stay in the log."""
         await talk(store, "a", "b", "c")
         await store.log.mark(checkpoint("k1", 1, summary="one"))
         await store.log.mark(checkpoint("k2", 1, 1, summary="one, said better"))
@@ -74,7 +74,7 @@ class MarkerContract(Contract):
         ids=["old", "new", "less", "more", "none"],
     )
     async def test_a_checkpoint_out_of_date_conflicts(self, store: Store, covered: int, version: int) -> None:
-        """Made from another version, covering less than the newest or more than there is: `ConflictError`."""
+        """Based on another version, covering less than the newest or more than exists: `ConflictError`."""
         await talk(store, "a", "b", "c")
         await store.log.mark(checkpoint("k", 2))
         before, log = await head_of(store), await everything(store)
@@ -83,13 +83,13 @@ class MarkerContract(Contract):
         assert (await head_of(store), await everything(store)) == (before, log)
 
     async def test_a_checkpoint_of_nothing_conflicts(self, store: Store) -> None:
-        """There is nothing to cover in a conversation nobody wrote to."""
+        """An empty conversation has nothing to cover."""
         with pytest.raises(ConflictError):
             await store.log.mark(checkpoint("k", 0))
         assert not (await head_of(store)).exists
 
     async def test_a_checkpoint_from_before_the_reset_conflicts(self, store: Store) -> None:
-        """One that covers only what was reset away comes too late."""
+        """One that covers only what was reset comes too late."""
         await talk(store, "a", "b")
         await store.log.mark(reset("r"))
         await talk(store, "c")
@@ -100,7 +100,7 @@ class MarkerContract(Contract):
         assert entry.covered_turns == 1
 
     async def test_a_reset_empties_the_window_and_keeps_the_log(self, store: Store, clock: FakeClock) -> None:
-        """What came before stays in the log and leaves the window."""
+        """Earlier turns stay in the log and leave the window."""
         await talk(store, "a", "b")
         entry = await store.log.mark(reset("r"))
         assert entry == Reset("r", CHAT, 3, entry.created)
@@ -111,7 +111,7 @@ class MarkerContract(Contract):
         assert [turn.id for turn in (await store.reader.view(view())).turns] == ["c"]
 
     async def test_a_reset_forgets_the_checkpoint_and_the_version_goes_on(self, store: Store) -> None:
-        """The next checkpoint is made from none, and its version is one more than ever before."""
+        """The next checkpoint builds on none, and its version still increases."""
         await talk(store, "a")
         await store.log.mark(checkpoint("k1", 1))
         await store.log.mark(reset("r"))
@@ -141,7 +141,7 @@ class MarkerContract(Contract):
         assert (await head_of(store)).exists
 
     async def test_a_reset_that_meets_an_erasure_is_before_or_after_it(self, store: Store) -> None:
-        """Then it is gone, or begins the conversation: there is no entry without a conversation."""
+        """It is erased too, or begins the conversation again: there is never an entry without a conversation."""
         for _ in range(10):
             await talk(store, "a")
             async with anyio.create_task_group() as tasks:
@@ -149,6 +149,6 @@ class MarkerContract(Contract):
                 tasks.start_soon(store.log.mark, reset("r"))
             there = ["reset"] if (await head_of(store)).exists else []
             assert there == ["reset" for entry in await everything(store) if isinstance(entry, Reset)]
-            # An entry that nobody counts would have this place.
+            # An uncounted entry would already hold this position.
             assert len(there) + 1 == (await store.log.append(done("b"))).seq
             await store.erase(CHAT)

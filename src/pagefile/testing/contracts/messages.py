@@ -30,7 +30,7 @@ from pagefile.testing.drafts import (
 ADA, TENANT = Scope("tenant", "ada"), Scope("tenant")
 SEEN = Message("assistant", (Text("I see"),))
 CALL, RESULT = Message("assistant", (ToolCall(0),)), Message("tool", (ToolResult(0),))
-#: Every kind of part; texts that the row has already, and others.
+#: Every kind of part; texts that the row already has, and others.
 LAYOUT = (
     Message("system", (Text("be brief"),), "openai"),
     Message("user", (Text("question"), picture(b"one"), Text("more"))),
@@ -50,24 +50,24 @@ LAYOUT = (
 
 
 class MessagesContract(Contract):
-    """`TurnDraft.layout`, `Extend`, and what is compared."""
+    """`TurnDraft.layout`, `Extend`, and how messages are compared."""
 
     async def test_messages_come_back_as_they_were_given(self, store: Store) -> None:
-        """Nothing of a message is lost or changed, whatever it is made of."""
+        """Nothing of a message is lost or changed, whatever its parts."""
         turn = await store.log.append(replace(done("a", steps=[step()]), layout=LAYOUT))
         assert (turn.layout, turn.messages) == (LAYOUT, LAYOUT)
         assert await everything(store) == [turn]
         assert (await store.reader.view(view())).turns == (turn,)
 
     async def test_a_turn_in_the_short_form_has_the_messages_that_follow_from_it(self, store: Store) -> None:
-        """`layout` is None, also after a restart of the reader."""
+        """`layout` is None, also when it is read back."""
         turn = await store.log.append(done("a", steps=[step()]))
         assert turn.layout is None
         (read,) = [one for one in await everything(store) if isinstance(one, Turn)]
         assert (read.layout, read.messages) == (None, plain_layout("question", range(1), "answer"))
 
     async def test_no_messages_are_not_the_short_form(self, store: Store) -> None:
-        """An empty list stays one."""
+        """An empty list stays empty."""
         await store.log.append(replace(done("a"), layout=()))
         assert [one.layout for one in await everything(store) if isinstance(one, Turn)] == [()]
 
@@ -90,7 +90,7 @@ class MessagesContract(Contract):
         assert await everything(store) == [first]
 
     async def test_an_open_turn_is_extended_message_by_message(self, store: Store) -> None:
-        """Messages and steps come behind those it has, a result that was missing takes its place."""
+        """New messages and steps are appended; a missing result is filled in."""
         await store.log.append(opened("a"))
         called = await store.log.advance(extended("a", SEEN, CALL, steps=[step(result="")]))
         assert (called.messages, called.steps) == (
@@ -108,7 +108,7 @@ class MessagesContract(Contract):
         assert (await everything(store)) == [ended]
 
     async def test_a_turn_without_a_question_gets_it_when_it_comes(self, store: Store) -> None:
-        """The first text of the user, once."""
+        """The user's first text, once."""
         await store.log.append(replace(opened("a", None), user_tokens=0))
         said = Message("user", (Text("hello"),))
         for text in ("hello", "ignored"):
@@ -119,7 +119,7 @@ class MessagesContract(Contract):
         assert (turn.user, turn.user_tokens) == ("hello", 2)
 
     async def test_the_same_messages_extend_a_turn_once(self, store: Store) -> None:
-        """At its end, or at the place they were made for; nothing is counted twice."""
+        """At the end, or at the position they were made for; nothing is counted twice."""
         await store.log.append(opened("a"))
         first = await store.log.advance(extended("a", SEEN, CALL, steps=[step()], after=1))
         assert await store.log.advance(extended("a", SEEN, CALL, steps=[step()])) == first
@@ -128,7 +128,7 @@ class MessagesContract(Contract):
         assert await everything(store) == [further]
 
     async def test_the_same_messages_with_another_result_conflict(self, store: Store) -> None:
-        """Messages name the step that holds a result, so the results are compared too; nothing is written."""
+        """Messages refer to the step that holds a result, so results are compared too; nothing is written."""
         await store.log.append(opened("a"))
         await store.log.advance(extended("a", CALL, steps=[step(result="")], after=1))
         first = Extend(CHAT, "a", (RESULT,), 4, results={0: step(result="first")}, after=2)
@@ -140,7 +140,7 @@ class MessagesContract(Contract):
         assert await everything(store) == [turn]
 
     async def test_a_call_and_its_result_sent_twice_must_be_the_same(self, store: Store) -> None:
-        """Also where both came in one piece, and where the result is a page."""
+        """Also if both came together, and if the result is a page."""
         await store.log.append(opened("a"))
         kept = replace(step(result="📎"), page=str(UUID(int=1)), whole=False)
         turn = await store.log.advance(extended("a", CALL, RESULT, steps=[kept], after=1))
@@ -152,7 +152,7 @@ class MessagesContract(Contract):
         assert await everything(store) == [turn]
 
     async def test_messages_for_a_turn_that_has_moved_on_conflict(self, store: Store) -> None:
-        """Another number of messages, or steps that are somebody else's; nothing is written."""
+        """Another number of messages, or another caller's steps; nothing is written."""
         await store.log.append(opened("a"))
         turn = await store.log.advance(extended("a", CALL, steps=[step()]))
         for late in (
@@ -167,7 +167,7 @@ class MessagesContract(Contract):
         assert await everything(store) == [turn]
 
     async def test_of_two_who_extend_at_once_one_must_look_again(self, store: Store) -> None:
-        """Both name the same step: only one of them can mean it."""
+        """Both name the same step, so only one of them can be right."""
         await store.log.append(opened("a"))
         lost: list[str] = []
 
@@ -185,7 +185,7 @@ class MessagesContract(Contract):
         assert sorted([*lost, turn.steps[0].call_id]) == [f"call-{number}" for number in range(5)]
 
     async def test_a_turn_that_ended_is_not_extended(self, store: Store) -> None:
-        """`ConflictError`, be the messages new or there already."""
+        """It raises `ConflictError`, whether the messages are new or already there."""
         await store.log.append(opened("a"))
         await store.log.append(opened("b"))
         await store.log.advance(extended("a", SEEN))
@@ -198,7 +198,7 @@ class MessagesContract(Contract):
             await store.log.advance(extended("c", SEEN))
 
     async def test_a_step_of_a_turn_with_messages_is_a_message_too(self, store: Store) -> None:
-        """`AddStep` says the same as the messages of a call and its result."""
+        """`AddStep` is equivalent to the messages of a call and its result."""
         await store.log.append(opened("a"))
         await store.log.advance(extended("a", SEEN))
         turn = await store.log.advance(added("a"))
@@ -216,7 +216,7 @@ class MessagesContract(Contract):
         assert [entry.id for entry in await everything(store)] == ["b"]
 
     async def test_an_answer_made_for_other_messages_conflicts(self, store: Store) -> None:
-        """`Complete.after`: the answer was taken from the messages, which are others now. A turn in the short form has none."""
+        """`Complete.after`: the answer belongs to messages that have changed since. A turn in the short form has none."""
         await store.log.append(opened("a"))
         await store.log.advance(added("a"))
         await store.log.advance(replace(completed("a"), after=1))
@@ -229,7 +229,7 @@ class MessagesContract(Contract):
         assert await store.log.advance(replace(completed("b"), after=2)) == ended
 
     async def test_restored_turns_keep_their_messages(self, store: Store) -> None:
-        """With the files that are given with them."""
+        """Along with their files."""
         original = await store.log.append(replace(done("a", steps=[step()]), layout=LAYOUT))
         copy = Scope("tenant", "ada", "copy")
         key = hashlib.sha256(b"one").hexdigest()
@@ -248,7 +248,7 @@ class MediaStoreContract(Contract):
     """`MediaStore`, and the blobs that turns bring."""
 
     async def test_the_bytes_of_a_turn_are_loaded(self, store: Store) -> None:
-        """Byte for byte, those of `append` and of `advance`."""
+        """Byte for byte, from `append` and from `advance`."""
         data = bytes(range(256)) * 300
         await store.log.append(picturing("a", data))
         await store.log.append(opened("b"))
@@ -298,7 +298,7 @@ class MediaStoreContract(Contract):
         assert (await store.erase(CHAT)).counts["attachments"] == 1
 
     async def test_bytes_go_with_the_last_turn_that_brought_them(self, store: Store) -> None:
-        """Equal bytes are stored once, and stay while somebody else has them, be it as the text of a page."""
+        """Equal bytes are stored once, and stay while anything else uses them, even as the text of a page."""
         other = Scope("tenant", "bob", "his")
         await store.log.append(picturing("a", b"shared"))
         await store.log.append(picturing("b", b"shared", scope=other))
@@ -314,7 +314,7 @@ class MediaStoreContract(Contract):
         assert (await store.erase(TENANT)).counts["blobs"] == 1
 
     async def test_erasing_a_tenant_takes_its_files(self, store: Store) -> None:
-        """And those of other tenants stay."""
+        """Files of other tenants stay."""
         await store.log.append(picturing("a", b"1"))
         await store.log.append(picturing("a", b"2", scope=Scope("firm", None, "chat")))
         assert (await store.erase(TENANT)).counts["blobs"] == 1

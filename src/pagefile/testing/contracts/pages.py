@@ -18,7 +18,7 @@ LATER = AT + timedelta(hours=1)
 
 
 async def loadable(store: Store, scope: Scope, uuids: Sequence[str]) -> set[str]:
-    """Which of these pages a scope may load."""
+    """The pages among these that a scope may load."""
     found: set[str] = set()
     for uuid in uuids:
         try:
@@ -40,7 +40,7 @@ class PageStoreContract(Contract):
         assert await store.pages.load(CHAT, "p") == (stored, text)
 
     async def test_every_field_of_a_page_comes_back(self, store: Store) -> None:
-        """Whatever the caller gave; only the size is the store's own word."""
+        """As given by the caller; only the stored size is set by the store."""
         given = replace(
             page("p").page,
             input=("x", {"y": None}),
@@ -57,14 +57,14 @@ class PageStoreContract(Contract):
         assert await store.pages.list(CHAT) == [stored]
 
     async def test_an_unknown_or_foreign_page_is_not_found(self, store: Store) -> None:
-        """Unknown, or of another tenant or user: `HandleNotFoundError`."""
+        """An unknown page, or one of another tenant or user, raises `HandleNotFoundError`."""
         await store.pages.put(page("p"))
         for scope, uuid in ((CHAT, "q"), (BOB, "p"), (Scope("firm", "ada"), "p")):
             with pytest.raises(HandleNotFoundError):
                 await store.pages.load(scope, uuid)
 
     async def test_a_page_follows_its_user(self, store: Store) -> None:
-        """Into every conversation; what nobody owns stays in its own."""
+        """Into every conversation; a page without a user stays in its own."""
         await store.pages.put(page("hers"))
         await store.pages.put(page("nobody's", scope=ANYBODY))
         for scope, uuids in (
@@ -80,7 +80,7 @@ class PageStoreContract(Contract):
             assert await loadable(store, scope, ("hers", "nobody's")) == uuids
 
     async def test_equal_text_may_belong_to_many_pages(self, store: Store) -> None:
-        """Erasing one of them leaves the others whole."""
+        """Erasing one of them leaves the others intact."""
         await store.pages.put(page("p", "same", scope=ADA))
         await store.pages.put(page("q", "same", scope=BOB))
         assert (await store.erase(ADA)).counts["blobs"] == 0
@@ -88,7 +88,7 @@ class PageStoreContract(Contract):
         assert (await store.erase(BOB)).counts["blobs"] == 1
 
     async def test_a_uuid_is_put_once(self, store: Store) -> None:
-        """The same page again returns what is stored; another text conflicts."""
+        """Writing the same page again returns what is stored; another text conflicts."""
         draft = page("p")
         stored = await store.pages.put(draft)
         assert await store.pages.put(replace(draft, page=replace(draft.page, tokens=99))) == stored
@@ -98,7 +98,7 @@ class PageStoreContract(Contract):
         assert await store.pages.load(CHAT, "p") == (stored, draft.text)
 
     async def test_a_purged_page_says_what_it_was(self, store: Store) -> None:
-        """`PagePurgedError` tells a model the uuid, the tool, the time and the summary; to strangers it is unknown."""
+        """`PagePurgedError` tells a model the uuid, the tool, the time and the summary; to other users it is unknown."""
         await store.pages.put(page("p"))
         await store.page_keeper.purge(PurgeRequest(CHAT, LATER, frozenset({"p"})))
         with pytest.raises(PagePurgedError, match=r"'p'.*'search'.*2026-02-09 09:00.*three reasons"):
@@ -120,7 +120,7 @@ class PageStoreContract(Contract):
         assert await store.page_index.read(CHAT, ["p"]) == [PageTerms("p", ((0, 9), (9, 16)), None)]
 
     async def test_a_tombstone_can_be_put(self, store: Store) -> None:
-        """As it was, for imports; nothing of its text is kept."""
+        """Unchanged, for imports; none of its text is stored."""
         given = replace(page("p").page, purged=LATER, stored_bytes=77, pinned=True)
         tombstone = await store.pages.put(PageDraft(given, "the whole result", ((0, 3),)))
         assert tombstone == replace(given, pinned=False)
@@ -132,7 +132,7 @@ class PageStoreContract(Contract):
         assert await store.pages.put(PageDraft(given, "")) == living
 
     async def test_pages_are_listed_newest_first(self, store: Store) -> None:
-        """Of a conversation, a user or a tenant; `after` goes on behind a uuid."""
+        """Of a conversation, a user or a tenant; `after` continues after a uuid."""
         for uuid, minutes, scope in (
             ("a", 1, CHAT),
             ("b", 3, CHAT),

@@ -1,4 +1,4 @@
-"""One turn or one page erased alone."""
+"""Erasing a single turn or page."""
 
 from dataclasses import replace
 
@@ -31,12 +31,12 @@ MARKER = "the passport number is X4711-88"
 
 
 def turn(turn_id: str = "a") -> Part:
-    """One turn."""
+    """A part that names one turn."""
     return Part(turn_id, None, 2, _LOADS)
 
 
 def of_page(uuid: str = "p") -> Part:
-    """One page."""
+    """A part that names one page."""
     return Part(None, uuid, 2, _LOADS)
 
 
@@ -55,7 +55,7 @@ def shown(call_id: str, *names: str, scope: Scope = CHAT, query: str = "why?") -
 
 
 async def words_left(store: Store, scope: Scope = CHAT) -> str:
-    """Everything that can be read of a conversation, as one text."""
+    """Everything that can still be read of a conversation, as one text."""
     return "\n".join(
         str(one)
         for one in (
@@ -75,7 +75,7 @@ class PartContract(Contract):
     """`Store.erase` with a part."""
 
     async def test_a_turn_leaves_its_place_and_nothing_else(self, store: Store, clock: FakeClock) -> None:
-        """Every trace of it is counted and goes; the log has no gap, and the others are as they were."""
+        """Every trace is counted and removed; the log has no gap, and other turns are unchanged."""
         await store.log.append(done("before"))
         await store.log.append(replace(picturing("a"), user=MARKER, assistant=f"Noted: {MARKER}"))
         await store.log.append(done("after", assistant="last"))
@@ -110,7 +110,7 @@ class PartContract(Contract):
         assert (await store.log.append(done("next"))).seq == 4
 
     async def test_an_erased_turn_is_not_written_again(self, store: Store) -> None:
-        """Neither by whoever records it once more, nor from a backup; erasing it twice is the same as once."""
+        """Neither by recording it again nor from a backup; erasing it again changes nothing."""
         await store.log.append(done("a", MARKER))
         old = await everything(store)
         await store.erase(CHAT, turn())
@@ -122,7 +122,7 @@ class PartContract(Contract):
         assert MARKER not in await words_left(store)
 
     async def test_an_open_turn_is_gone(self, store: Store) -> None:
-        """It has no place yet: whoever answers finds it not."""
+        """It has no position yet: completing it fails with `NotFoundError`."""
         await store.log.append(opened("a", MARKER))
         receipt = await store.erase(CHAT, turn())
         assert (receipt.counts["ai_message"], receipt.places) == (1, (("chat", 0),))
@@ -131,7 +131,7 @@ class PartContract(Contract):
             await store.log.advance(completed("a"))
 
     async def test_what_was_never_there_is_not_erased(self, store: Store) -> None:
-        """A turn and a page that nobody knows, and a conversation that nobody wrote to: whoever mistyped an id is told."""
+        """An unknown turn, page or conversation raises: a mistyped id must not go unnoticed."""
         await store.log.append(done("a"))
         for scope, part in (
             (CHAT, turn("x")),
@@ -145,7 +145,7 @@ class PartContract(Contract):
         assert 0 == await store.reader.epoch()
 
     async def test_what_left_no_trace_is_erased_twice_like_once(self, store: Store) -> None:
-        """An open turn and a page; whoever they do not belong to is told nothing about them."""
+        """An open turn and a page; other users learn nothing about them."""
         await store.log.append(opened("a"))
         await store.pages.put(page("p"))
         assert 1 == (await store.erase(CHAT, turn())).counts["ai_message"]
@@ -162,7 +162,7 @@ class PartContract(Contract):
                 await store.erase(scope, part)
 
     async def test_a_turn_of_another_user_is_not_erased(self, store: Store) -> None:
-        """`ConflictError`, and nothing goes; of a page, nobody is told that it is there."""
+        """It raises `ConflictError` and erases nothing; whether a page exists is not revealed."""
         await store.log.append(done("a"))
         await store.pages.put(page("p"))
         for part in (turn(), of_page(), of_page("x")):
@@ -175,7 +175,7 @@ class PartContract(Contract):
         assert (await store.pages.load(CHAT, "p"))[1] == "the whole result"
 
     async def test_summaries_that_may_say_it_go_too(self, store: Store) -> None:
-        """The turns they covered are live again, and the one before them is in force; the next one is made from that."""
+        """The turns they covered are live again, and the summary before them is current; the next one builds on that."""
         await store.log.append(done("x", "early"))
         await store.log.mark(checkpoint("k1", 1, summary="early words"))
         await store.log.append(done("a", MARKER))
@@ -206,7 +206,7 @@ class PartContract(Contract):
         assert (mark.seq, mark.version) == (7, 2)
 
     async def test_without_a_summary_before_it_everything_is_live(self, store: Store) -> None:
-        """And the session says so."""
+        """And the session reflects that."""
         for name in ("a", "b", "c"):
             await store.log.append(done(name, assistant=f"answer {name}"))
         await store.log.mark(checkpoint("k", 2))
@@ -239,7 +239,7 @@ class PartContract(Contract):
         assert (await store.log.mark(checkpoint("k3", 4, 2))).seq == 6
 
     async def test_what_an_application_kept_in_the_session_loses_the_words(self, store: Store) -> None:
-        """Messages that repeat them are left out, and everything else is as it was."""
+        """Messages that repeat them are removed, and everything else stays as it was."""
         await store.log.append(done("a", MARKER, "ok"))
         kept = {
             "message_context": {"window_messages": [{"text": MARKER}, {"text": "other"}]},
@@ -253,7 +253,7 @@ class PartContract(Contract):
         assert session["mine"] == ["ok?"]
 
     async def test_copies_in_forks_go_too(self, store: Store) -> None:
-        """They are the same words; a turn of that id that says something else is another one."""
+        """They hold the same words; a turn with that id but another text is a different one."""
         for scope in (CHAT, FORK):
             await store.log.append(done("a", MARKER, scope=scope))
             await store.log.mark(checkpoint("k", 1, scope=scope, summary=MARKER))
@@ -269,7 +269,7 @@ class PartContract(Contract):
 
     @pytest.mark.parametrize("answered", [CHAT, FORK], ids=["original", "copy"])
     async def test_a_copy_that_was_answered_otherwise_goes_too(self, store: Store, answered: Scope) -> None:
-        """A fork may begin at a turn that is still open, and each goes on by itself."""
+        """A fork may begin at an open turn, and each side continues on its own."""
         for scope in (CHAT, FORK):
             await store.log.append(opened("a", MARKER, scope=scope))
         await store.log.advance(replace(completed("a", f"Noted: {MARKER}"), scope=answered))
@@ -283,7 +283,7 @@ class PartContract(Contract):
     async def test_a_session_that_was_read_before_is_of_another_version(
         self, store: Store, part: Part
     ) -> None:
-        """The clock may stand still, and no entry is added; whoever holds the session knows it by the head."""
+        """Even if the clock does not move and no entry is added: holders of the session can tell by the head."""
         await store.pages.put(page("p"))
         await store.log.append(done("a", MARKER, steps=[paged("p")]))
         before = await head_of(store)
@@ -292,7 +292,7 @@ class PartContract(Contract):
         assert (before.last_seq, True) == (after.last_seq, before.updated < after.updated)
 
     async def test_the_pages_of_a_turn_go_with_it(self, store: Store) -> None:
-        """But not those that another turn made too, by an equal call, nor one that it only loaded."""
+        """Except those another turn also made with an equal call, or that the turn only loaded."""
         for uuid in ("p", "q", "r"):
             await store.pages.put(page(uuid, f"text of {uuid}", spans=((0, 4),)))
         loaded = paged("r", "load")
@@ -311,7 +311,7 @@ class PartContract(Contract):
         assert (left.tokens, (await head_of(store)).live_tokens) == (29, 29)
 
     async def test_a_page_leaves_a_note(self, store: Store) -> None:
-        """Wherever a turn showed it; windows that show it and its copies in forks go, and equal texts of others stay."""
+        """Wherever a turn showed it. Windows that show it and its copies in forks are removed; equal texts of other pages stay."""
         await store.pages.put(page("p", MARKER, spans=((0, 4),)))
         await store.pages.put(page("copy", MARKER, scope=FORK))
         await store.pages.put(page("equal", MARKER, minutes=5))
@@ -344,7 +344,7 @@ class PartContract(Contract):
 
     @pytest.mark.parametrize("part", [turn(), of_page()], ids=["turn", "page"])
     async def test_what_was_read_before_is_not_written_behind_it(self, store: Store, part: Part) -> None:
-        """In its conversation; elsewhere nothing is refused."""
+        """Within its conversation; writes elsewhere are accepted."""
         other = Scope("tenant", "ada", "else")
         await store.log.append(done("a"))
         await store.log.append(done("b", scope=other))
@@ -359,7 +359,7 @@ class PartContract(Contract):
         await store.log.mark(replace(checkpoint("k", 1), epoch=(await head_of(store)).epoch))
 
     async def test_places_outside_begin_its_conversation_again(self, store: Store) -> None:
-        """Those that the part names: what a tier keeps there was read from the log as it was."""
+        """Only the places the part names: what a tier stored there was read from the log before the erasure."""
         await store.log.append(done("a"))
         for tier in ("vectors:outside:m", "vectors:elsewhere:m"):
             await store.watermarks.advance(CHAT, tier, 1, epoch=None)
@@ -368,7 +368,7 @@ class PartContract(Contract):
         assert {"chat": 1} == await store.watermarks.known(CHAT, "vectors:elsewhere:m")
 
     async def test_a_log_with_an_erased_turn_can_be_restored(self, store: Store) -> None:
-        """Into an empty conversation it comes as it is."""
+        """Into an empty conversation, unchanged."""
         await store.log.append(done("x"))
         await store.log.append(done("a", MARKER))
         await store.erase(CHAT, turn())

@@ -14,13 +14,13 @@ OTHER = Scope("tenant", "bob", "chat")
 
 
 async def talk(store: Store, count: int, *, tokens: int = 10, scope: Scope = CHAT) -> None:
-    """Turns t1, t2 …"""
+    """Records turns t1, t2 …"""
     for number in range(1, count + 1):
         await store.log.append(done(f"t{number}", tokens=tokens, scope=scope))
 
 
 async def seen(store: Store, *, budget: int, least: int = 0) -> list[int | None]:
-    """The places of the turns a window gets."""
+    """The positions of the turns a window gets."""
     return [turn.seq for turn in (await store.reader.view(view(budget=budget, least=least))).turns]
 
 
@@ -28,7 +28,7 @@ class LogReaderContract(Contract):
     """`LogReader`."""
 
     async def test_a_conversation_nobody_wrote_to_is_empty(self, store: Store) -> None:
-        """An empty view, no error, and nothing is made by looking."""
+        """An empty view without an error, and reading creates nothing."""
         found = await store.reader.view(view())
         assert found == LogView(Head(CHAT, None, NEVER, NEVER, 0, 0, 0, 0, 0, 0), None, ())
         assert not found.head.exists
@@ -36,7 +36,7 @@ class LogReaderContract(Contract):
         assert await store.reader.heads(HeadQuery(Scope("tenant"))) == []
 
     async def test_a_view_stops_before_the_budget_is_exceeded(self, store: Store) -> None:
-        """The newest live turns, oldest first, until the next would be too much."""
+        """The newest live turns, oldest first, until the next would exceed it."""
         await talk(store, 5)
         assert await seen(store, budget=30) == [3, 4, 5]
         assert await seen(store, budget=39) == [3, 4, 5]
@@ -51,13 +51,13 @@ class LogReaderContract(Contract):
         assert await seen(store, budget=0, least=99) == [1, 2, 3, 4, 5]
 
     async def test_a_view_has_no_gaps(self, store: Store) -> None:
-        """A small turn behind a large one is not picked out."""
+        """A small turn before a large one is not picked out."""
         for turn_id, tokens in (("a", 1), ("b", 100), ("c", 10)):
             await store.log.append(done(turn_id, tokens=tokens))
         assert await seen(store, budget=50) == [3]
 
     async def test_a_view_has_only_live_done_turns(self, store: Store) -> None:
-        """Nothing before the reset or the checkpoint, no open turn, no aborted one."""
+        """Nothing before the reset or the checkpoint, no open or aborted turn."""
         await talk(store, 2)
         await store.log.mark(reset("r"))
         await store.log.append(done("a"))
@@ -71,7 +71,7 @@ class LogReaderContract(Contract):
         assert (found.head.reset_seq, found.head.covered_through_seq, found.head.turns) == (3, 4, 2)
 
     async def test_a_view_brings_the_open_turn_it_is_for(self, store: Store) -> None:
-        """With the steps so far; one that is not there, or has ended, raises `NotFoundError`."""
+        """With its steps so far; a missing or ended one raises `NotFoundError`."""
         with pytest.raises(NotFoundError):
             await store.reader.view(view(open_turn="a"))
         await store.log.append(opened("a"))
@@ -84,7 +84,7 @@ class LogReaderContract(Contract):
                 await store.reader.view(view(open_turn=turn_id))
 
     async def test_a_conversation_of_another_user_conflicts(self, store: Store) -> None:
-        """Nobody reads somebody else's conversation, nor does who names nobody."""
+        """Not even for a reader that names no user."""
         await talk(store, 1)
         for scope in (OTHER, Scope("tenant", None, "chat")):
             with pytest.raises(ConflictError):
@@ -93,7 +93,7 @@ class LogReaderContract(Contract):
                 await store.reader.entries(EntryQuery(scope))
 
     async def test_the_head_knows_the_agent_and_the_times(self, store: Store, clock: FakeClock) -> None:
-        """The newest agent given, when it began and when it was last written to."""
+        """The latest agent, when the conversation began, and when it was last written to."""
         await store.log.append(done("a", agent="triage"))
         clock.advance(10)
         await store.log.append(done("b"))
@@ -105,7 +105,7 @@ class LogReaderContract(Contract):
         assert (after.agent, after.updated) == ("pharmacy", head.updated)
 
     async def test_a_view_is_one_snapshot(self, store: Store) -> None:
-        """Counters and turns belong together, whatever is written meanwhile."""
+        """Counters and turns are consistent, whatever is written meanwhile."""
 
         async def write() -> None:
             for number in range(60):
@@ -119,7 +119,7 @@ class LogReaderContract(Contract):
                 assert found.head.live_tokens == sum(turn.tokens for turn in found.turns)
 
     async def test_entries_ascend_and_open_turns_stand_last(self, store: Store) -> None:
-        """Ascending by `seq`; turns without one come last, in the order in which they began."""
+        """Ascending by `seq`; turns without one come last, in the order they began."""
         await store.log.append(opened("x"))
         await store.log.append(opened("y"))
         await talk(store, 2)
@@ -127,7 +127,7 @@ class LogReaderContract(Contract):
         assert [entry.id for entry in found] == ["t1", "t2", "x", "y"]
 
     async def test_entries_are_chosen_by_kind_and_status(self, store: Store) -> None:
-        """Statuses choose among turns only."""
+        """Statuses filter turns only."""
         await talk(store, 1)
         await store.log.append(opened("x"))
         await store.log.append(opened("y"))
@@ -146,7 +146,7 @@ class LogReaderContract(Contract):
         assert await ids(EntryQuery(CHAT, frozenset())) == []
 
     async def test_entries_are_sliced(self, store: Store) -> None:
-        """`after_seq` goes on, `limit` stops, `newest` takes the last ones and still ascends."""
+        """`after_seq` continues, `limit` stops, `newest` takes the last ones, still ascending."""
         await talk(store, 5)
         await store.log.append(opened("x"))
 
@@ -162,7 +162,7 @@ class LogReaderContract(Contract):
         assert await ids(limit=0) == await ids(limit=0, newest=True) == []
 
     async def test_heads_are_listed_latest_first(self, store: Store, clock: FakeClock) -> None:
-        """The most recently written first, by name where the times are equal."""
+        """Most recently written first, by name if the times are equal."""
         for name in ("b", "a", "c"):
             await talk(store, 1, scope=Scope("tenant", "ada", name))
         clock.advance(1)
@@ -171,7 +171,7 @@ class LogReaderContract(Contract):
         assert [(head.scope.conversation, head.turns) for head in heads] == [("b", 2), ("a", 1), ("c", 1)]
 
     async def test_heads_are_of_a_tenant_a_user_or_one_conversation(self, store: Store) -> None:
-        """Each scope lists what is its own and nothing else."""
+        """Each scope lists only its own."""
         scopes = [Scope("tenant", "ada", "a"), Scope("tenant", "bob", "b"), Scope("tenant", None, "c")]
         for scope in (*scopes, Scope("firm", "ada", "a")):
             await talk(store, 1, scope=scope)
@@ -191,7 +191,7 @@ class LogReaderContract(Contract):
     async def test_a_list_of_heads_goes_on_behind_a_conversation(
         self, store: Store, clock: FakeClock
     ) -> None:
-        """Slices together are the whole list; behind what is not in it there is nothing: `NotFoundError`."""
+        """The pages together are the whole list; an `after` that is not in it raises `NotFoundError`."""
         names = [f"c{number}" for number in range(7)]
         for number, name in enumerate(names):
             await talk(store, 1, scope=Scope("tenant", "ada", name))

@@ -1,4 +1,4 @@
-"""Writing a conversation back as it was."""
+"""Restoring a conversation."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -17,7 +17,7 @@ COPY = Scope("copy", "ada", "chat")
 
 
 async def told(store: Store, clock: FakeClock) -> list[Entry]:
-    """A conversation with everything in it."""
+    """A conversation with entries of every kind."""
     await store.log.append(done("a", steps=[step()], metadata={"n": 1}))
     await store.log.append(done("b"))
     await store.log.mark(checkpoint("k1", 1))
@@ -33,7 +33,7 @@ async def told(store: Store, clock: FakeClock) -> list[Entry]:
 
 
 def copied(entries: list[Entry]) -> list[Entry]:
-    """The same entries, of another tenant."""
+    """The same entries in another tenant."""
     return [replace(entry, scope=COPY) for entry in entries]
 
 
@@ -43,7 +43,7 @@ class RestoreContract(Contract):
     async def test_into_an_empty_conversation_everything_is_as_it_was(
         self, store: Store, clock: FakeClock
     ) -> None:
-        """Entries keep `seq` and `created`; counters, checkpoint and session follow."""
+        """Entries keep `seq` and `created`; counters, checkpoint and session follow from them."""
         original = await told(store, clock)
         clock.advance(86_400)
         assert await store.log.restore(copied(original)) == len(original)
@@ -59,7 +59,7 @@ class RestoreContract(Contract):
     async def test_an_empty_conversation_gets_its_agent_and_its_session(
         self, store: Store, clock: FakeClock
     ) -> None:
-        """Exactly as they are given, and life goes on from there; times are still those of the entries."""
+        """Exactly as given, and the conversation continues from there; times are still those of the entries."""
         original = copied(await told(store, clock))
         value: JsonObject = {"own": ["甲", 1.5, None], "user_snapshot": {"allergies": ["青霉素"]}}
         clock.advance(86_400)
@@ -77,7 +77,7 @@ class RestoreContract(Contract):
         assert after["own"] == value["own"]
 
     async def test_a_session_that_is_there_stays(self, store: Store, clock: FakeClock) -> None:
-        """An application put it, or turns made it: what comes with the entries is left out."""
+        """Put by an application or made by turns: the one that comes with the entries is ignored."""
         original = copied(await told(store, clock))
         await store.sessions.put(COPY, {"own": 1})
         await store.log.restore(original, agent="triage", session={"own": 2})
@@ -89,7 +89,7 @@ class RestoreContract(Contract):
         assert (await head_of(store, COPY)).agent == "triage"
 
     async def test_life_goes_on_after_restoring(self, store: Store, clock: FakeClock) -> None:
-        """The next turn takes the next place, later than all before it."""
+        """The next turn takes the next position, with a later time than all before it."""
         original = await told(store, clock)
         clock.advance(-86_400)
         await store.log.restore(copied(original))
@@ -110,7 +110,7 @@ class RestoreContract(Contract):
     async def test_into_a_conversation_with_entries_new_turns_are_appended(
         self, store: Store, clock: FakeClock
     ) -> None:
-        """Turns whose id is not there take the next places; markers are left out."""
+        """Turns with new ids take the next positions; markers are left out."""
         original = copied(await told(store, clock))
         await store.log.append(done("a", steps=[step()], scope=COPY))
         await store.log.append(done("z", scope=COPY))
@@ -124,7 +124,7 @@ class RestoreContract(Contract):
         assert (head.turns, head.live_tokens) == (5, 10 + 10 + 10 + 21 + 34)
 
     async def test_a_turn_with_another_text_conflicts(self, store: Store, clock: FakeClock) -> None:
-        """`ConflictError`, and nothing is written."""
+        """It raises `ConflictError`, and nothing is written."""
         original = copied(await told(store, clock))
         await store.log.append(done("d", "else", scope=COPY))
         before = await everything(store, COPY)
@@ -135,14 +135,14 @@ class RestoreContract(Contract):
     async def test_a_conversation_of_another_user_is_not_restored_into(
         self, store: Store, clock: FakeClock
     ) -> None:
-        """`ConflictError`, as for every write."""
+        """It raises `ConflictError`, as for every write."""
         original = copied(await told(store, clock))
         await store.log.append(done("q", scope=replace(COPY, user="bob")))
         with pytest.raises(ConflictError):
             await store.log.restore(original)
 
     async def test_what_does_not_belong_together_is_refused(self, store: Store, clock: FakeClock) -> None:
-        """Two conversations, a gap, one id twice, time going backwards: `InvalidTurnError`, and nothing is written."""
+        """Two conversations, a gap, a duplicate id, time going backwards: `InvalidTurnError`, and nothing is written."""
         original = copied(await told(store, clock))
         first = original[0]
         assert isinstance(first, Turn)
@@ -158,7 +158,7 @@ class RestoreContract(Contract):
         assert await everything(store, COPY) == []
 
     async def test_what_must_be_new_is_not_mixed(self, store: Store, clock: FakeClock) -> None:
-        """With `expect_empty`, of several who restore at once into one conversation the first has it, the others conflict."""
+        """With `expect_empty`, the first of several concurrent restores into one conversation succeeds, the others conflict."""
         original = copied(await told(store, clock))
         others = [replace(entry, id=f"{entry.id}-2") for entry in original]
         outcomes: list[object] = []
@@ -177,7 +177,7 @@ class RestoreContract(Contract):
         assert await everything(store, COPY) in (original, others)
 
     async def test_watermarks_come_with_the_entries(self, store: Store, clock: FakeClock) -> None:
-        """In the same moment, so that no tier reads what counts as read; into a conversation with entries they do not come."""
+        """Atomically, so that no tier reads what counts as read; not into a conversation that has entries."""
         original = copied(await told(store, clock))
         await store.log.restore(original, marks={"facts": 5, "other": 1})
         assert await store.watermarks.known(COPY, "facts") == {"chat": 5}
@@ -186,7 +186,7 @@ class RestoreContract(Contract):
         assert await store.watermarks.known(COPY, "facts") == {"chat": 5}
 
     async def test_what_was_erased_since_is_not_restored(self, store: Store, clock: FakeClock) -> None:
-        """`ErasedError` for who names the epoch it was read in."""
+        """It raises `ErasedError` if the epoch it was read in is given."""
         original = await told(store, clock)
         epoch = (await store.reader.view(view())).head.epoch
         copy = Scope("tenant", "ada", "copy")

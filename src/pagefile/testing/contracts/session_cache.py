@@ -16,7 +16,7 @@ Elapse: TypeAlias = Callable[[float], Awaitable[None]]
 
 _TTL_S = 1800
 _LARGEST = 2**53 - 1
-#: Ids made to look like each other's keys.
+#: Ids designed to look like each other's keys.
 _ALIKE = (
     Scope("a", None, "b:c"),
     Scope("a:b", None, "c"),
@@ -41,10 +41,10 @@ class SessionCacheContract(ABC):
     @pytest.fixture
     @abstractmethod
     async def elapse(self, cache: SessionCache) -> Any:
-        """A coroutine function that lets so many seconds pass for what is in the cache."""
+        """A coroutine function that lets a number of seconds pass for the contents of the cache."""
 
     async def test_what_is_put_is_what_is_got(self, cache: SessionCache) -> None:
-        """Equal JSON, order of keys included, with its version; nothing for anybody else."""
+        """Equal JSON, including the order of keys, with its version; nothing for any other conversation."""
         value = {"z": [1, 2.5, None, True], "a": {"中": '文 " \\ \u2028'}, "big": 2**53 + 1}
         assert await cache.get(CHAT) is None
         assert await cache.put(CHAT, value, version=7)
@@ -56,7 +56,7 @@ class SessionCacheContract(ABC):
         assert CachedSession({}, _LARGEST) == await cache.get(CHAT)
 
     async def test_a_value_got_can_be_changed(self, cache: SessionCache) -> None:
-        """Neither what was put nor what was got is tied to what is kept."""
+        """The stored value is independent of the objects that were put and returned."""
         value: dict[str, Any] = {"a": [1]}
         await cache.put(CHAT, value, version=1)
         value["a"].append(2)
@@ -65,7 +65,7 @@ class SessionCacheContract(ABC):
         assert CachedSession({"a": [1]}, 1) == await cache.get(CHAT)
 
     async def test_only_a_newer_version_is_kept(self, cache: SessionCache) -> None:
-        """An equal or an older one changes nothing and is told so."""
+        """An equal or older one changes nothing, and the caller is told."""
         assert await cache.put(CHAT, {"is": "first"}, version=0)
         assert not await cache.put(CHAT, {"is": "equal"}, version=0)
         assert await cache.put(CHAT, {"is": "newer"}, version=10)
@@ -77,7 +77,7 @@ class SessionCacheContract(ABC):
         assert CachedSession({"is": "large"}, 2**52 + 1) == await cache.get(CHAT)
 
     async def test_of_many_writers_the_newest_wins(self, cache: SessionCache) -> None:
-        """Whoever comes first."""
+        """In whatever order they arrive."""
         versions = [version * 7 % 40 for version in range(40)]
         async with anyio.create_task_group() as group:
             for version in versions:
@@ -85,7 +85,7 @@ class SessionCacheContract(ABC):
         assert CachedSession({"is": 39}, 39) == await cache.get(CHAT)
 
     async def test_a_dropped_value_is_gone(self, cache: SessionCache) -> None:
-        """With its version: an older one may take its place. Twice is the same as once."""
+        """With its version: an older one may replace it. Dropping is idempotent."""
         await cache.put(CHAT, {"is": "here"}, version=5)
         for _ in range(2):
             await cache.drop(CHAT)
@@ -94,7 +94,7 @@ class SessionCacheContract(ABC):
         assert CachedSession({"is": "older"}, 4) == await cache.get(CHAT)
 
     async def test_what_was_erased_is_not_put_back(self, cache: SessionCache, elapse: Elapse) -> None:
-        """By whoever read it before; what was written since is kept. The mark lives as long as a value."""
+        """Not by a caller that read it before; what was written since is kept. The mark expires like a value."""
         await cache.put(CHAT, {"is": "erased"}, version=5)
         assert await cache.erase(CHAT, version=7)
         assert await cache.get(CHAT) is None
@@ -110,7 +110,7 @@ class SessionCacheContract(ABC):
         assert await cache.put(CHAT, {"is": "later"}, version=1)
 
     async def test_it_says_what_it_holds(self, cache: SessionCache) -> None:
-        """Conversations of every tenant by their names, and none that was erased or dropped."""
+        """Conversations of every tenant by name, without erased or dropped ones."""
         held = [
             Scope("default", None, "a:b"),
             Scope("te:nant", None, "c"),
@@ -123,7 +123,7 @@ class SessionCacheContract(ABC):
         assert sorted(held, key=repr) == sorted(await cache.kept(), key=repr)
 
     async def test_a_value_lives_for_half_an_hour(self, cache: SessionCache, elapse: Elapse) -> None:
-        """Then it is gone, its version too."""
+        """Then it is gone, including its version."""
         await cache.put(CHAT, {"is": "here"}, version=5)
         await elapse(_TTL_S - 5)
         assert CachedSession({"is": "here"}, 5) == await cache.get(CHAT)
@@ -132,7 +132,7 @@ class SessionCacheContract(ABC):
         assert await cache.put(CHAT, {"is": "back"}, version=5)
 
     async def test_a_write_begins_the_half_hour_anew(self, cache: SessionCache, elapse: Elapse) -> None:
-        """To read does not, nor does a write that came too late."""
+        """Reading does not, nor does a write that came too late."""
         await cache.put(CHAT, {"is": "old"}, version=1)
         await elapse(_TTL_S - 300)
         await cache.put(CHAT, {"is": "new"}, version=2)
@@ -143,7 +143,7 @@ class SessionCacheContract(ABC):
         assert await cache.get(CHAT) is None
 
     async def test_conversations_are_apart(self, cache: SessionCache) -> None:
-        """Whatever their ids and their tenants' look like; whose user asks makes no difference."""
+        """Whatever their ids and tenants look like; the user makes no difference."""
         for version, scope in enumerate(_ALIKE):
             assert await cache.put(scope, {"of": version}, version=version)
         for version, scope in enumerate(_ALIKE):
@@ -155,7 +155,7 @@ class SessionCacheContract(ABC):
             assert list(_ALIKE[version + 1 :]) == left
 
     async def test_hits_and_misses_are_counted(self, cache: SessionCache) -> None:
-        """Every read is one of them."""
+        """Every read is one or the other."""
         await cache.get(CHAT)
         await cache.put(CHAT, {}, version=1)
         await cache.get(CHAT)
@@ -163,7 +163,7 @@ class SessionCacheContract(ABC):
         assert (2, 1, 0) == (cache.hits, cache.misses, cache.errors)
 
     async def test_what_cannot_be_kept_is_refused(self, cache: SessionCache) -> None:
-        """No JSON, a version out of range, no conversation."""
+        """Invalid JSON, a version out of range, no conversation."""
         for value, version in (({"x": float("nan")}, 1), ({}, -1), ({}, _LARGEST + 1)):
             with pytest.raises(InvalidTurnError):
                 await cache.put(CHAT, value, version=version)
@@ -173,7 +173,7 @@ class SessionCacheContract(ABC):
         assert await cache.get(CHAT) is None
 
     async def test_a_closed_cache_has_nothing(self, cache: SessionCache) -> None:
-        """It raises nothing either; closing twice is closing once."""
+        """It does not raise either; closing is idempotent."""
         await cache.put(CHAT, {}, version=1)
         for _ in range(2):
             await cache.close()

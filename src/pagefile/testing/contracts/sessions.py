@@ -1,4 +1,4 @@
-"""Document 001's session value."""
+"""The session value of a conversation."""
 
 import json
 from typing import Any
@@ -17,7 +17,7 @@ _SECONDS = int(AT.timestamp())
 
 
 async def value_of(store: Store, scope: Scope = CHAT) -> dict[str, Any]:
-    """The session, which must be there."""
+    """The session, which must exist."""
     found = await store.sessions.get(scope)
     assert found is not None
     return json.loads(json.dumps(found))
@@ -27,14 +27,14 @@ class SessionStoreContract(Contract):
     """`SessionStore`, and the session's part in the turn's transaction."""
 
     async def test_there_is_no_session_before_a_turn_is_done(self, store: Store) -> None:
-        """None, and an open or aborted turn does not make one."""
+        """None; an open or aborted turn does not create one."""
         assert await store.sessions.get(CHAT) is None
         await store.log.append(opened("a"))
         await store.log.advance(aborted("a"))
         assert await store.sessions.get(CHAT) is None
 
     async def test_a_done_turn_writes_the_document_s_keys(self, store: Store) -> None:
-        """Every key of document 001, by its name."""
+        """Every key of the session value's JSON, by name."""
         await store.log.append(done("a", "头晕", "请休息", agent="triage"))
         assert await value_of(store) == {
             "meta": {"conversation_id": "chat", "user_id": "ada", "updated_at": _SECONDS},
@@ -63,7 +63,7 @@ class SessionStoreContract(Contract):
         }
 
     async def test_the_session_follows_the_turns(self, store: Store, clock: FakeClock) -> None:
-        """The count rises with every done turn; what a turn does not say stays as it was."""
+        """The count rises with every done turn; fields a turn does not set stay as they were."""
         await store.log.append(done("a", agent="triage"))
         await store.log.append(done("b", assistant=None))
         await store.log.append(opened("c", agent="pharmacy"))
@@ -79,7 +79,7 @@ class SessionStoreContract(Contract):
         assert value["meta"]["updated_at"] == _SECONDS + 90
 
     async def test_a_checkpoint_and_a_reset_change_the_mode(self, store: Store) -> None:
-        """A checkpoint brings its summary and id; a reset takes them away and counts anew."""
+        """A checkpoint sets its summary and id; a reset clears them and restarts the count."""
         await store.log.append(done("a"))
         await store.log.mark(checkpoint("k", 1))
         value = await value_of(store)
@@ -103,7 +103,7 @@ class SessionStoreContract(Contract):
         assert (await value_of(store))["flow_context"]["turn_count"] == 1
 
     async def test_what_an_application_keeps_in_it_stays(self, store: Store) -> None:
-        """A turn changes its own keys and no others."""
+        """A turn changes only its own keys."""
         await store.log.append(done("a"))
         value = await value_of(store)
         value["global_state"]["agent_slots"] = {"dose": [1, 2.5, None, "毫克"]}
@@ -115,7 +115,7 @@ class SessionStoreContract(Contract):
         assert after["flow_context"]["turn_count"] == 2
 
     async def test_a_turn_mends_what_it_can(self, store: Store) -> None:
-        """A section that is missing is made; one that is not an object is left alone."""
+        """A missing section is created; one that is not an object is left alone."""
         await store.sessions.put(CHAT, {"flow_context": None, "meta": {"updated_at": "never"}})
         await store.log.append(done("a"))
         assert await value_of(store) == {
@@ -125,7 +125,7 @@ class SessionStoreContract(Contract):
         }
 
     async def test_put_replaces_the_value(self, store: Store) -> None:
-        """What is put is what is got."""
+        """What is put is what is read."""
         await store.sessions.put(CHAT, {"a": [1, {"b": None}], "中": "文"})
         assert await value_of(store) == {"a": [1, {"b": None}], "中": "文"}
         await store.sessions.put(CHAT, {})
@@ -138,7 +138,7 @@ class SessionStoreContract(Contract):
         assert [(head.scope, head.exists, head.last_seq) for head in heads] == [(CHAT, True, 0)]
 
     async def test_the_session_of_another_user_conflicts(self, store: Store) -> None:
-        """Neither read nor replaced."""
+        """It can be neither read nor replaced."""
         await store.sessions.put(CHAT, {"mine": 1})
         with pytest.raises(ConflictError):
             await store.sessions.get(OTHER)

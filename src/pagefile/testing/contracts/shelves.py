@@ -39,12 +39,12 @@ class FactStoreContract(Contract):
         assert await store.facts.list(TENANT) == [newer]
 
     async def test_a_fact_needs_a_user(self, store: Store) -> None:
-        """The scope must name one."""
+        """Its scope must name one."""
         with pytest.raises(InvalidTurnError):
             await store.facts.put(fact("a", scope=TENANT))
 
     async def test_facts_are_of_a_user_or_a_tenant(self, store: Store) -> None:
-        """A user's own, or everybody's when the scope names no user; never another tenant's."""
+        """A user's own, or all of the tenant's if the scope names no user; never another tenant's."""
         for scope, fact_id in ((ADA, "a"), (BOB, "b"), (Scope("firm", "ada"), "a")):
             await store.facts.put(fact(fact_id, scope=scope))
         assert [found.id for found in await store.facts.list(ADA)] == ["a"]
@@ -52,7 +52,7 @@ class FactStoreContract(Contract):
         assert [found.scope.tenant for found in await store.facts.list(Scope("firm"))] == ["firm"]
 
     async def test_a_retracted_fact_is_listed_only_when_asked_for(self, store: Store) -> None:
-        """It can be got by its id all the same."""
+        """It can still be read by id."""
         gone = replace(fact("a"), retracted=AT + timedelta(hours=1))
         await store.facts.put(gone)
         assert await store.facts.list(ADA) == []
@@ -67,7 +67,7 @@ class FactStoreContract(Contract):
                 await store.facts.get(scope, fact_id)
 
     async def test_a_revision_tells_what_was_and_what_became(self, store: Store) -> None:
-        """Facts of several conversations in one revision, new ones and old ones, in the order given."""
+        """Facts of several conversations in one revision, new and old, in the given order."""
         old = replace(fact("a"), subject="user", attribute="allergy", supersedes="z", category=None)
         first = await store.facts.revise(ADA, [old], action="stored", at=AT, epoch=None)
         closed, new = replace(old, valid_to=AT), fact("b", "改吃头孢", scope=ADA)
@@ -82,7 +82,7 @@ class FactStoreContract(Contract):
         assert await store.facts.list(ADA) == [closed, new]
 
     async def test_nobody_writes_over_a_change_they_have_not_seen(self, store: Store) -> None:
-        """Another newest revision than the expected one conflicts, and nothing is written."""
+        """It conflicts unless the expected revision is the newest, and nothing is written."""
         assert await store.facts.changed(ADA) == (0, 0)
         first = await store.facts.revise(ADA, [fact("a")], action="stored", at=AT, expected=0, epoch=None)
         with pytest.raises(ConflictError):
@@ -92,7 +92,7 @@ class FactStoreContract(Contract):
         await store.facts.revise(BOB, [fact("c", scope=BOB)], action="stored", at=AT, expected=0, epoch=None)
 
     async def test_a_revision_is_all_or_nothing(self, store: Store) -> None:
-        """One fact that cannot be written, and none is."""
+        """If one fact cannot be written, none is."""
         await store.facts.put(fact("theirs", scope=BOB))
         for bad in (fact("theirs"), fact("x", scope=BOB)):
             with pytest.raises((ConflictError, InvalidTurnError)):
@@ -101,7 +101,7 @@ class FactStoreContract(Contract):
         assert await store.facts.changed(ADA) == (0, 0)
 
     async def test_what_changed_is_seen_by_a_pair_of_numbers(self, store: Store) -> None:
-        """It differs after every change, erasures included, and no number comes twice."""
+        """It differs after every change, including erasures, and never repeats."""
         seen = {await store.facts.changed(ADA)}
         for number in range(2):
             await store.facts.put(fact(f"chat-{number}", scope=CHAT))
@@ -118,7 +118,7 @@ class FactStoreContract(Contract):
         assert again.number > newest
 
     async def test_erasing_a_conversation_erases_the_history_of_its_facts(self, store: Store) -> None:
-        """And leaves that of others."""
+        """The history of other facts stays."""
         await store.facts.put(fact("gone", scope=CHAT))
         await store.facts.put(fact("stays", scope=ADA))
         await store.erase(CHAT)
@@ -126,7 +126,7 @@ class FactStoreContract(Contract):
         assert [one.after[0].id for one in await store.facts.revisions(ADA)] == ["stays"]
 
     async def test_owners_are_who_has_facts(self, store: Store) -> None:
-        """By id, of one tenant; a fact that was retracted still has its owner."""
+        """By id, within one tenant; a retracted fact still has its owner."""
         assert await store.facts.owners("tenant") == []
         for scope, fact_id in ((BOB, "b"), (ADA, "a"), (Scope("firm", "eve"), "e")):
             await store.facts.put(replace(fact(fact_id, scope=scope), retracted=AT + timedelta(days=1)))
@@ -135,7 +135,7 @@ class FactStoreContract(Contract):
 
 
 def elsewhere(facts: Sequence[Fact], revisions: Sequence[Revision]) -> tuple[list[Fact], list[Revision]]:
-    """The same facts and changes, of the same user of another tenant."""
+    """The same facts and revisions, for the same user in another tenant."""
 
     def moved(one: Fact) -> Fact:
         return replace(one, scope=replace(one.scope, tenant="copy"))
@@ -153,7 +153,7 @@ def elsewhere(facts: Sequence[Fact], revisions: Sequence[Revision]) -> tuple[lis
 
 
 async def lived(store: Store) -> tuple[list[Fact], list[Revision]]:
-    """Facts that were closed, retracted and brought back, and all that was done to them, as a copy has them."""
+    """Facts that were closed, retracted and restored, with all their revisions, as copies."""
     old, other = fact("a", scope=CHAT), fact("c", "喜欢中文", scope=ADA)
     await store.facts.put(old)
     await store.facts.put(fact("theirs", scope=BOB))
@@ -170,7 +170,7 @@ class FactRestoreContract(Contract):
     """`FactStore.restore`."""
 
     async def test_facts_and_their_journal_are_as_they_were(self, store: Store) -> None:
-        """Of a user of whom nothing is held; the numbers of the revisions are kept."""
+        """For a user without facts; the revisions keep their numbers."""
         facts, journal = await lived(store)
         assert await store.facts.restore(COPY, facts, journal) == (3, 4)
         assert await store.facts.list(COPY, retracted=True) == facts
@@ -179,7 +179,7 @@ class FactRestoreContract(Contract):
         assert [one.id for one in await store.facts.list(BOB)] == ["theirs"]
 
     async def test_restoring_facts_twice_is_restoring_them_once(self, store: Store) -> None:
-        """The second time nothing is new, and no change is noted."""
+        """The second time nothing is new, and no revision is added."""
         facts, journal = await lived(store)
         await store.facts.restore(COPY, facts, journal)
         before = await store.facts.changed(COPY)
@@ -187,7 +187,7 @@ class FactRestoreContract(Contract):
         assert await store.facts.changed(COPY) == before
 
     async def test_the_next_revision_is_behind_the_restored_ones(self, store: Store) -> None:
-        """Whatever numbers they brought; others' numbers do not jump with them."""
+        """Whatever their numbers; other users' numbers are not affected."""
         facts, journal = await lived(store)
         far = [replace(one, number=one.number + 10**9) for one in journal]
         await store.facts.restore(COPY, facts, far)
@@ -202,7 +202,7 @@ class FactRestoreContract(Contract):
         assert theirs.number < newest
 
     async def test_the_journal_of_a_user_who_has_one_stays(self, store: Store) -> None:
-        """Facts whose id is not there come in as new ones; those that are there stay as they are."""
+        """Facts with unknown ids are added as new ones; existing ones stay as they are."""
         facts, journal = await lived(store)
         mine = replace(facts[0], text="another text")
         first = await store.facts.put(mine)
@@ -212,14 +212,14 @@ class FactRestoreContract(Contract):
         assert actions == ["stored", "stored", "stored"]
 
     async def test_facts_without_a_journal_are_new_ones(self, store: Store) -> None:
-        """As an export of before has them."""
+        """As in exports of earlier versions."""
         facts, _ = await lived(store)
         assert await store.facts.restore(COPY, facts, []) == (3, 0)
         assert await store.facts.list(COPY, retracted=True) == facts
         assert [len(one.after) for one in await store.facts.revisions(COPY)] == [1, 1, 1]
 
     async def test_a_fact_that_only_the_journal_tells_of_is_there(self, store: Store) -> None:
-        """As its last change left it; where a fact is given, that counts."""
+        """As its last revision left it; a given fact takes precedence."""
         facts, journal = await lived(store)
         edited = replace(facts[0], text="edited by hand")
         assert await store.facts.restore(COPY, [edited], list(reversed(journal))) == (3, 4)
@@ -227,7 +227,7 @@ class FactRestoreContract(Contract):
         assert list(await store.facts.revisions(COPY)) == journal
 
     async def test_facts_that_cannot_be_restored_leave_nothing(self, store: Store) -> None:
-        """Of another user, with an id of another user's, or a revision that does not say what became of each fact."""
+        """Another user's, with another user's id, or with a revision that does not say what became of each fact."""
         facts, journal = await lived(store)
         await store.facts.put(fact("c", scope=Scope("copy", "bob")))
         first, second = journal[:2]
@@ -256,14 +256,14 @@ class CallLogContract(Contract):
     """`CallLog`."""
 
     async def test_calls_come_back_newest_first(self, store: Store) -> None:
-        """In the order in which they were added, whatever their times; the same id is added once."""
+        """In the order they were added, whatever their times; an id is added once."""
         first, second = call("a", at=AT + timedelta(hours=1)), replace(call("b"), turn_id="t", query=None)
         await store.calls.add([first, second], keep=10)
         await store.calls.add([replace(first, tokens=1)], keep=10)
         assert await store.calls.list(CHAT) == [second, first]
 
     async def test_only_the_newest_are_kept(self, store: Store) -> None:
-        """So many of each conversation the new calls belong to; other conversations keep theirs."""
+        """Per conversation the new calls belong to; other conversations keep theirs."""
         other = Scope("tenant", "ada", "else")
         await store.calls.add([call(f"o{number}", scope=other) for number in range(3)], keep=3)
         for number in range(5):
@@ -274,7 +274,7 @@ class CallLogContract(Contract):
         assert await store.calls.list(CHAT) == []
 
     async def test_calls_are_of_a_scope_and_go_on(self, store: Store) -> None:
-        """Nobody sees another's calls; `after` goes on behind a call."""
+        """No scope sees another's calls; `after` continues after a call."""
         for number, scope in enumerate(
             (CHAT, Scope("tenant", "bob", "b"), CHAT, Scope("firm", "ada", "chat"))
         ):
@@ -291,7 +291,7 @@ class CallLogContract(Contract):
             await listed(CHAT, after="c1")
 
     async def test_a_call_is_found_by_its_id(self, store: Store) -> None:
-        """By whoever may list it; for others, and once it is no longer kept, it is not there."""
+        """From any scope that may list it; not from others, nor once it is no longer kept."""
         await store.calls.add([call("a"), call("b", scope=Scope("tenant", "bob", "b"))], keep=10)
         for scope in (TENANT, ADA, CHAT):
             assert await store.calls.get(scope, "a") == call("a")
@@ -304,7 +304,7 @@ class CallLogContract(Contract):
             await store.calls.get(CHAT, "a")
 
     async def test_restored_calls_are_as_they_were(self, store: Store) -> None:
-        """In their order, however many are kept of others; a second time nothing is new."""
+        """In order, whatever the limit elsewhere; the second time nothing is new."""
         calls = [call(name) for name in "abc"]
         assert await store.calls.restore(calls) == 3
         assert await store.calls.list(CHAT) == calls[::-1]
@@ -313,7 +313,7 @@ class CallLogContract(Contract):
         assert await store.calls.restore([]) == 0
 
     async def test_a_conversation_that_has_calls_keeps_those(self, store: Store) -> None:
-        """It gets no others, and an id that is there already is left as it is."""
+        """It gets no others, and an existing id is left as it is."""
         other = Scope("tenant", "ada", "else")
         await store.calls.add([call("new")], keep=10)
         assert await store.calls.restore([call("old"), call("o", scope=other), call("new", scope=other)]) == 1
@@ -321,7 +321,7 @@ class CallLogContract(Contract):
         assert await store.calls.get(CHAT, "new") == call("new")
 
     async def test_calls_are_those_that_were_made_for_the_scope(self, store: Store) -> None:
-        """Of a conversation its owner's only; one that names nobody is whose it says it was made for. A tenant's list has all."""
+        """A conversation lists only its owner's; a call without a user belongs to the user it was made for. A tenant lists all."""
         nobody, bob = replace(CHAT, user=None), replace(CHAT, user="bob")
         await store.calls.add([call("hers"), call("his", scope=bob), call("none", scope=nobody)], keep=9)
         for_her = replace(call("old", scope=nobody), options={"moment": {"owner": CHAT.user}})
@@ -344,7 +344,7 @@ class CallLogContract(Contract):
                     await store.calls.list(scope, after=foreign)
 
     async def test_loose_calls_are_of_conversations_that_nobody_owns(self, store: Store) -> None:
-        """By id, of one tenant or of all, with whose calls they are."""
+        """Ordered by id, for one tenant or all, with the scopes of the calls."""
         unwritten = Scope("tenant", "ada", "unwritten")
         await store.log.append(done("t"))
         for number, scope in enumerate(

@@ -1,4 +1,4 @@
-"""Where indexes catch up and hits get their text."""
+"""How indexes catch up and hits get their text."""
 
 from collections.abc import Mapping
 
@@ -25,7 +25,7 @@ async def fill(store: Store) -> None:
 async def found(
     store: Store, scope: Scope, known: Mapping[str, int] | None = None, limit: int = 100
 ) -> list[tuple[str | None, int | None]]:
-    """Where the turns stand."""
+    """The positions of the turns."""
     turns = await store.source.since(SinceRequest(scope, known or {}, limit))
     return [(turn.scope.conversation, turn.seq) for turn in turns]
 
@@ -34,7 +34,7 @@ class TurnSourceContract(Contract):
     """`TurnSource`."""
 
     async def test_since_gives_done_turns_by_conversation_and_place(self, store: Store) -> None:
-        """Ordered by conversation id, then `seq`; no open turn, no aborted one."""
+        """Ordered by conversation id, then `seq`; without open or aborted turns."""
         await fill(store)
         assert await found(store, Scope("tenant", "ada")) == [
             (name, seq) for name in "ac" for seq in (1, 2, 4)
@@ -49,7 +49,7 @@ class TurnSourceContract(Contract):
         assert await found(store, Scope("tenant"), {"a": 4, "b": 1, "c": 99}) == [("b", 2), ("b", 4)]
 
     async def test_since_stops_at_the_limit(self, store: Store) -> None:
-        """Going on with what is known then gives the rest."""
+        """Continuing with what is then known gives the rest."""
         await fill(store)
         assert await found(store, Scope("tenant"), limit=4) == [("a", 1), ("a", 2), ("a", 4), ("b", 1)]
         assert await found(store, Scope("tenant"), {"a": 4, "b": 1}, 2) == [("b", 2), ("b", 4)]
@@ -77,7 +77,7 @@ class TurnSourceContract(Contract):
         ]
 
     async def test_around_gives_turns_with_their_neighbours(self, store: Store) -> None:
-        """In the order asked for; neighbours are the done turns next to it."""
+        """In the requested order; neighbours are the adjacent done turns."""
         await fill(store)
         refs = [TurnRef("c", 4), TurnRef("a", 1), TurnRef("c", 2)]
         near = await store.source.around(Scope("tenant", "ada"), refs)
@@ -86,7 +86,7 @@ class TurnSourceContract(Contract):
         assert places == [(2, None), (None, 2), (1, 4)]
 
     async def test_around_leaves_out_what_is_not_there(self, store: Store) -> None:
-        """Turns that are gone, ended without an answer, or belong to somebody else."""
+        """Turns that are gone, were aborted, or belong to another user."""
         await fill(store)
         refs = [TurnRef("a", 3), TurnRef("a", 9), TurnRef("nope", 1), TurnRef("b", 1), TurnRef("a", 2)]
         near = await store.source.around(Scope("tenant", "ada"), refs)

@@ -29,7 +29,7 @@ _NOTHING = {
 
 
 async def furnish(store: Store, scope: Scope, mark: str) -> None:
-    """Something on every shelf."""
+    """Writes something to every port."""
     await store.log.append(picturing(f"{mark}1", mark.encode(), scope=scope))
     await store.log.append(opened(f"{mark}2", scope=scope))
     await store.log.mark(checkpoint(f"{mark}3", 1, scope=scope))
@@ -55,7 +55,7 @@ class StoreContract(Contract):
     """`Store` itself."""
 
     async def test_erasing_a_conversation_takes_all_of_it(self, store: Store, clock: FakeClock) -> None:
-        """Every table is counted; other conversations of the user stay."""
+        """Every table is counted; the user's other conversations stay."""
         other = Scope("tenant", "ada", "else")
         await furnish(store, CHAT, "a")
         await furnish(store, other, "b")
@@ -72,7 +72,7 @@ class StoreContract(Contract):
         assert len(await everything(store, other)) == 3
 
     async def test_erasing_a_user_takes_all_their_conversations(self, store: Store) -> None:
-        """And their facts, pages and calls; other users and tenants stay."""
+        """Including facts, pages and calls; other users and tenants stay."""
         await furnish(store, CHAT, "a")
         await furnish(store, Scope("tenant", "ada", "else"), "b")
         await furnish(store, Scope("tenant", "bob", "his"), "c")
@@ -85,7 +85,7 @@ class StoreContract(Contract):
         assert await left(store, Scope("firm", "ada")) == [1, 1, 1, 1, 1]
 
     async def test_erasing_a_tenant_takes_everything_of_it(self, store: Store) -> None:
-        """With users and without."""
+        """With and without users."""
         await furnish(store, CHAT, "a")
         await furnish(store, Scope("tenant", "bob", "his"), "b")
         await store.log.append(done("t", scope=Scope("tenant", None, "nobody")))
@@ -97,21 +97,21 @@ class StoreContract(Contract):
         assert await left(store, Scope("firm")) == [1, 1, 1, 1, 1]
 
     async def test_erasing_nothing_counts_nothing(self, store: Store) -> None:
-        """Twice is the same as once."""
+        """Erasing is idempotent."""
         await furnish(store, CHAT, "a")
         await store.erase(ADA)
         for scope in (ADA, CHAT, TENANT):
             assert (await store.erase(scope)).counts == _NOTHING
 
     async def test_a_conversation_of_another_user_is_not_erased(self, store: Store) -> None:
-        """`ConflictError`, and nothing goes."""
+        """It raises `ConflictError`, and nothing is erased."""
         await furnish(store, CHAT, "a")
         with pytest.raises(ConflictError):
             await store.erase(Scope("tenant", "bob", "chat"))
         assert await left(store, ADA) == [1, 1, 1, 1, 1]
 
     async def test_a_conversation_can_begin_again_after_erasing(self, store: Store) -> None:
-        """From the first place, for anybody."""
+        """From the first position, for any user."""
         await furnish(store, CHAT, "a")
         await store.erase(CHAT)
         bob = Scope("tenant", "bob", "chat")
@@ -119,7 +119,7 @@ class StoreContract(Contract):
         assert (turn.seq, turn.scope) == (1, bob)
 
     async def test_a_store_describes_itself(self, store: Store) -> None:
-        """What it is and where."""
+        """Its kind and location."""
         described = await store.describe()
         assert {"backend", "version", "place", "bytes", "read_only"} <= described.keys()
         assert described["read_only"] is False

@@ -1,4 +1,4 @@
-"""The promises of `pagefile.tiers.Tier` as tests, for a tier that keeps something of what users say."""
+"""The promises of `pagefile.tiers.Tier` as tests, for a tier that remembers what users say."""
 
 from collections.abc import AsyncIterator, Callable
 
@@ -13,13 +13,13 @@ _SETTINGS = Settings(language="en", embedder=EmbedderSettings(name="none"), on_t
 
 
 class TierContract:
-    """Subclass it, say what is said, asked and shown, and give it a fixture `make_tier` that makes the tier over one place."""
+    """Subclass it, set `said`, `question` and `shown`, and add a `make_tier` fixture that makes tiers over the same storage."""
 
     #: Something a user says that the tier brings up later.
     said: str
-    #: A question in whose window it must be, asked in another conversation.
+    #: A question whose window must contain it, asked in another conversation.
     question: str
-    #: Words of what the window then shows.
+    #: Words the window then shows.
     shown: str
 
     @pytest.fixture
@@ -58,21 +58,21 @@ class TierContract:
 
     @pytest.mark.anyio
     async def test_other_tenants_do_not_see_it(self, memory: Memory) -> None:
-        """A user of the same name in another tenant is somebody else, and their erasure erases nothing here."""
+        """A user with the same id in another tenant is a different one, and erasing them erases nothing here."""
         assert not self._is_shown(await self._window(memory, tenant="another"))
         await memory.forget(user_id="ada", tenant="another")
         assert self._is_shown(await self._window(memory))
 
     @pytest.mark.anyio
     async def test_what_nobody_in_particular_said_stays_where_it_was_said(self, memory: Memory) -> None:
-        """Two conversations without a user have nothing in common."""
+        """Conversations without a user share nothing."""
         await memory.conversation("nameless").record(user=self.said, assistant="Noted.")
         await memory.settle()
         assert not self._is_shown(await self._window(memory, user=None))
 
     @pytest.mark.anyio
     async def test_a_turn_that_is_written_again_counts_once(self, memory: Memory) -> None:
-        """A caller that lost the answer tries again, with the same id."""
+        """A caller that got no response retries with the same id."""
         shown: list[Window] = []
         for _ in range(2):
             chat = memory.conversation("retried", user_id="eve")
@@ -86,7 +86,7 @@ class TierContract:
     async def test_what_was_recorded_survives_a_kill(
         self, memory: Memory, make_tier: Callable[[], Tier]
     ) -> None:
-        """A process that ends the moment after `record` leaves the next one all it needs."""
+        """A process that dies right after `record` leaves the next one all it needs."""
         await memory.conversation("last", user_id="eve").record(user=self.said, assistant="Noted.")
         async with Memory.open("memory://", settings=_SETTINGS, tiers=[make_tier()]) as later:
             await later.settle()
@@ -94,7 +94,7 @@ class TierContract:
 
     @pytest.mark.anyio
     async def test_incognito_leaves_no_trace(self, memory: Memory) -> None:
-        """What is said incognito is not brought up, and nothing is brought up there, unless the tier says that it may."""
+        """What is said incognito is not brought up later, nor is anything brought up there, unless the tier allows it."""
         tier = memory.engine.tiers[-1]
         if not tier.incognito:
             assert not self._is_shown(await self._window(memory, incognito=True))
@@ -104,7 +104,7 @@ class TierContract:
 
     @pytest.mark.anyio
     async def test_forgotten_is_gone(self, memory: Memory, make_tier: Callable[[], Tier]) -> None:
-        """Also from what the tier holds outside the database, also for the next process."""
+        """Also from the tier's storage outside the database, also for the next process."""
         await memory.forget(user_id="ada")
         assert not self._is_shown(await self._window(memory))
         async with Memory.open("memory://", settings=_SETTINGS, tiers=[make_tier()]) as later:
@@ -112,7 +112,7 @@ class TierContract:
 
     @pytest.mark.anyio
     async def test_what_it_answers_can_be_used(self, memory: Memory) -> None:
-        """Its description is JSON with keys of its own, and what it erased is counted, also when nothing is left."""
+        """Its description is JSON with its own keys, and what it erased is counted, even when nothing is left."""
         await memory.describe()
         for _ in range(2):
             await memory.forget(user_id="ada")
@@ -120,13 +120,13 @@ class TierContract:
 
     @pytest.mark.anyio
     async def test_settled_work_survives(self, memory: Memory, make_tier: Callable[[], Tier]) -> None:
-        """What was settled is there for the next process."""
+        """Settled work is available to the next process."""
         async with Memory.open("memory://", settings=_SETTINGS, tiers=[make_tier()]) as later:
             assert self._is_shown(await self._window(later))
 
     @pytest.mark.anyio
     async def test_a_window_is_made_again(self, memory: Memory) -> None:
-        """The replay of a call shows what was shown, byte for byte, whatever the tier holds by now."""
+        """Replaying a call shows the same messages, byte for byte, whatever the tier holds by now."""
         chat = memory.conversation("second", user_id="ada")
         window = await chat.context(self.question)
         await memory.conversation("third", user_id="ada").record(user=f"{self.said} Twice.", assistant="Yes.")

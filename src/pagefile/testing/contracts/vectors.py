@@ -1,4 +1,4 @@
-"""Homes of vectors: what is near is found, what is somebody else's never is."""
+"""Vector stores: similar vectors are found, another scope's never are."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -16,9 +16,9 @@ from pagefile.testing.contracts.base import Contract
 from pagefile.testing.drafts import AT, CHAT, done
 
 MAKER = Maker("测试/embedder 1", 4)
-#: How far a likeness may be off: homes keep half precision.
+#: Tolerance for similarities: stores may use half precision.
 _NEAR_ENOUGH = 2e-3
-#: Ids made to be taken for each other's, or for a part of a filter.
+#: Ids designed to be mistaken for each other, or for part of a filter.
 _AWKWARD = (
     "a",
     "a' or '1' == '1",
@@ -38,14 +38,14 @@ def vector(*numbers: float) -> Vector:
 
 
 async def said(store: Store, scope: Scope, seq: int, direction: Sequence[float]) -> VectorRow:
-    """A turn of a conversation as the log has it, and its vector. Turns of a conversation must come in order."""
+    """A turn of a conversation as logged, and its vector. Turns of a conversation must come in order."""
     turn_id = f"turn-{seq}"
     await store.log.append(done(turn_id, scope=scope))
     return VectorRow(scope, seq, turn_id, AT, vector(*direction))
 
 
 def seqs(found: Sequence[Near]) -> list[int]:
-    """The places of what was found."""
+    """The positions of what was found."""
     return [near.seq for near in found]
 
 
@@ -55,10 +55,10 @@ class VectorHomeContract(Contract):
     @pytest.fixture
     @abstractmethod
     async def home(self, store: Store) -> Any:
-        """An empty home beside it."""
+        """An empty vector store beside the store."""
 
     async def test_a_home_may_tell_who_has_a_vector(self, store: Store, home: VectorHome) -> None:
-        """By place, behind one and up to another, of one conversation; one that cannot says None."""
+        """By position, after one and up to another, in one conversation; None if it cannot tell."""
         await home.prepare(MAKER)
         rows = [await said(store, CHAT, seq, (1, 0, 0, 0)) for seq in range(1, 5)]
         await home.put(MAKER, [*rows[:2], rows[3]])
@@ -70,7 +70,7 @@ class VectorHomeContract(Contract):
             assert await home.held(Maker("unknown", 4), CHAT, 0, 9) == []
 
     async def test_what_is_near_comes_first(self, store: Store, home: VectorHome) -> None:
-        """With its cosine, whatever the lengths; so many as asked for, or all there are."""
+        """With its cosine, whatever the vectors' lengths; as many as requested, or all there are."""
         await home.prepare(MAKER)
         directions = ((1, 0, 0, 0), (1, 1, 0, 0), (0, 1, 0, 0), (-2, 0, 0, 0))
         rows = [await said(store, CHAT, seq, direction) for seq, direction in enumerate(directions, 1)]
@@ -84,7 +84,7 @@ class VectorHomeContract(Contract):
         assert [] == await home.search(MAKER, CHAT, vector(3, 0, 0, 0), 0)
 
     async def test_a_scope_gives_its_own(self, store: Store, home: VectorHome) -> None:
-        """A user's, a conversation's that is theirs, a tenant's; what nobody owns only where it is named, and nobody else."""
+        """A user's, one of their conversations', or a tenant's; a conversation without a user only by name. All others find nothing."""
         places = {
             "mine": Scope("t", "ada", "mine"),
             "mine too": Scope("t", "ada", "mine too"),
@@ -127,7 +127,7 @@ class VectorHomeContract(Contract):
         assert [Shelf(MAKER, 0)] == await home.shelves()
 
     async def test_a_vector_takes_the_place_of_the_one_before(self, store: Store, home: VectorHome) -> None:
-        """In another call, in the same call, and as often as one likes."""
+        """In another call, in the same call, and any number of times."""
         row = await said(store, CHAT, 1, (1, 0, 0, 0))
         other = VectorRow(CHAT, 1, "turn-1", AT, vector(0, 1, 0, 0))
         for rows in ([row], [row], [other], [row, other]):
@@ -137,7 +137,7 @@ class VectorHomeContract(Contract):
         assert [Shelf(MAKER, 1)] == await home.shelves()
 
     async def test_what_was_put_is_found_at_once(self, store: Store, home: VectorHome) -> None:
-        """By the next search, one after the other and many at a time."""
+        """By the next search, sequentially and concurrently."""
         for seq in range(1, 6):
             await home.put(MAKER, [await said(store, CHAT, seq, (1, seq, 0, 0))])
             assert set(range(1, seq + 1)) == set(seqs(await home.search(MAKER, CHAT, vector(0, 1, 0, 0), 10)))
@@ -148,7 +148,7 @@ class VectorHomeContract(Contract):
         assert set(range(6, 26)) == set(seqs(await home.search(MAKER, CHAT, vector(0, 0, 1, 1), 20)))
 
     async def test_zeros_are_near_nothing(self, store: Store, home: VectorHome) -> None:
-        """Neither as what is looked for nor as what is kept."""
+        """Neither as the query nor as a stored vector."""
         zeros = await said(store, CHAT, 1, (0, 0, 0, 0))
         row = await said(store, CHAT, 2, (1, 0, 0, 0))
         await home.put(MAKER, [zeros, row])
@@ -158,7 +158,7 @@ class VectorHomeContract(Contract):
         assert [] == await home.search(MAKER, CHAT, vector(1, 1, 0, 0), 10)
 
     async def test_another_dimension_is_refused(self, store: Store, home: VectorHome) -> None:
-        """With both numbers and the way out; nothing of the call is kept. So is what is no number."""
+        """With both numbers and what to do; nothing of the call is stored. So are values that are not numbers."""
         rows = [await said(store, CHAT, 1, (1, 0, 0, 0)), await said(store, CHAT, 2, (1, 0, 0))]
         with pytest.raises(VectorHomeError, match=r"3 dimensions.* 4.*pagefile rebuild"):
             await home.put(MAKER, rows)
@@ -169,7 +169,7 @@ class VectorHomeContract(Contract):
         assert [] == await home.search(MAKER, CHAT, vector(1, 0, 0, 0), 10)
 
     async def test_makers_stand_side_by_side(self, store: Store, home: VectorHome) -> None:
-        """Each is searched alone, counted alone and dropped alone; one that is unknown has nothing."""
+        """Each is searched, counted and dropped separately; an unknown one has nothing."""
         other, wider = Maker("other", 4), Maker(MAKER.name, 5, "2026-02")
         assert [] == await home.shelves()
         assert [] == await home.search(other, CHAT, vector(1, 0, 0, 0), 10)
@@ -193,7 +193,7 @@ class VectorHomeContract(Contract):
         assert [1] == seqs(await home.search(MAKER, CHAT, vector(1, 0, 0, 0), 10))
 
     async def test_what_is_erased_is_gone(self, store: Store, home: VectorHome) -> None:
-        """A conversation, a user, a tenant; of every maker, counted, and of nobody else."""
+        """A conversation, a user, a tenant; from every model, counted, and nothing else."""
         other = Maker("other", 4)
         scopes = [
             Scope("t", "ada", "a"),
@@ -228,7 +228,7 @@ class VectorHomeContract(Contract):
     async def test_vectors_inside_the_database_go_with_what_the_store_erases(
         self, store: Store, home: VectorHome
     ) -> None:
-        """Of every maker, counted, in the erasure itself: nobody has to erase them before or afterwards."""
+        """From every model, counted, as part of the erasure: no separate step is needed."""
         if home.apart:
             pytest.skip("it is outside the store's database, and follows its erasures")
         other, kept = Maker("other", 4), Scope("t", "bob", "c")
@@ -260,7 +260,7 @@ class VectorHomeContract(Contract):
             assert [] == await home.search(MAKER, CHAT, vector(1, 0, 0, 0), 10)
 
     async def test_a_home_apart_erases_what_was_put_before(self, store: Store, home: VectorHome) -> None:
-        """By the keys of what was erased, of every maker; not what was put since for somebody who began again."""
+        """By the erased keys, from every model; not what was stored since for a user who started again."""
         if not home.apart:
             pytest.skip("it is in the store's own database, and erased with it")
         late = Scope("t", None, "late")
@@ -271,7 +271,7 @@ class VectorHomeContract(Contract):
             await home.put(maker, list(rows.values()), epoch=4)
         again = await said(store, Scope("t", "ada", "a"), 2, (1, 0, 0, 0))
         await home.put(MAKER, [again], epoch=5)
-        # Of a user each conversation is named too: this one got its owner when its vector was there.
+        # Each of a user's conversations is named too: this one only got its owner after its vector was stored.
         erased = {scope_key("t", "ada"): 5, scope_key("t", None, "late"): 5}
         assert 4 == await home.erase_before(erased)
         assert 0 == await home.erase_before(erased)
@@ -288,17 +288,17 @@ class VectorHomeContract(Contract):
         assert [Shelf(other, 1), Shelf(MAKER, 1)] == await home.shelves()
 
     async def test_nothing_is_put_with_nothing(self, home: VectorHome) -> None:
-        """An empty list is no mistake."""
+        """An empty list is not an error."""
         await home.put(MAKER, [])
         assert [] == await home.search(MAKER, CHAT, vector(1, 0, 0, 0), 10)
 
     async def test_it_says_what_it_is(self, home: VectorHome) -> None:
-        """A word for receipts, and what it is and where."""
+        """A name for receipts, and its kind and location."""
         assert home.name
         assert {"backend", "version", "place"} <= set(await home.describe())
 
     async def test_a_closed_home_refuses(self, home: VectorHome) -> None:
-        """Every verb; closing twice is closing once."""
+        """Every verb raises `ClosedError`; closing is idempotent."""
         for _ in range(2):
             await home.close()
         for call in (
