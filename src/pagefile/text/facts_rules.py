@@ -251,9 +251,9 @@ _RULES: tuple[_Rule, ...] = (
     ),
 )
 
-#: What is not the user's own word: our memory and our placeholders, framework blocks, code, quotations.
-# What is opened and never closed is foreign to the end of its line, a placeholder to the end of the text: looking for an end
-# again from each of many openings would take hours.
+#: What is not the user's own text: our memory and our placeholders, framework blocks, code, quotations.
+# What is opened but never closed extends to the end of its line, a placeholder to the end of the text: searching for
+# an end again from each of many openings would take hours.
 _FOREIGN = re.compile(
     r"<(memory|system-reminder|uploaded_files|current_uploads|tool_result)\b.*?(?:</\1>|\Z)|```.*?(?:```|\Z)|`[^`\n]*`"
     r"|^[ \t]*>.*?$|📎 \[[^\[\]\n]*\][^\n]*"

@@ -13,9 +13,9 @@ Gate = Literal["auto", "always", "never"]
 #: What a question is about: anything, the person asking ("where do I live?"), or something said before.
 Asking = Literal["anything", "self", "back"]
 
-# The bars were measured on questions of LoCoMo, LongMemEval and LifeBench, on those of other users, and on tasks that have nothing
-# to do with memory: of these, 0 to 9 % find something, of a user's own questions 86 to 100 %.
-#: A turn passes that means nearly the same as the question.
+# The thresholds were measured on questions of LoCoMo, LongMemEval and LifeBench, on those of other users, and on
+# tasks unrelated to memory: of the latter two, 0 to 9 % find something, of a user's own questions 86 to 100 %.
+#: A turn passes if it means nearly the same as the question.
 MIN_LIKENESS = 0.45
 #: A turn passes if it covers this share of the question's weight and is at least this similar.
 MIN_COVERAGE = 0.5
