@@ -1,6 +1,4 @@
-"""The limit on JSON nesting: Python can write deeper JSON, but readers have limits, so it could not be
-exported or sent.
-"""
+"""The limit on JSON nesting: deeper JSON could be stored, but not exported or sent, since readers have limits."""
 
 from collections.abc import Iterable
 from typing import cast

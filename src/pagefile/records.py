@@ -391,9 +391,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class ApiKey:
-    """Who may use the service: for which tenant, and optionally only one of its users. The secret itself is
-    not stored.
-    """
+    """Who may use the service: a tenant, optionally only one of its users. The secret itself is not stored."""
 
     id: str
     #: A human-readable name.

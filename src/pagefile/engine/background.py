@@ -16,9 +16,7 @@ _PRIVATE = frozenset({"memory:", "sqlite:", "sqlite:///:memory:"})
 
 
 def check_shared(settings: Settings, unshared: str) -> None:
-    """Refuse what several processes cannot share: a database inside one process (with the message
-    `unshared`), or a Milvus file.
-    """
+    """Refuse what processes cannot share: an in-process database (saying `unshared`) or a Milvus file."""
     if settings.url.partition("?")[0].rstrip("/") in _PRIVATE:
         raise SettingsError(unshared)
     if (settings.vectors or "").startswith("milvus:///"):

@@ -363,9 +363,7 @@ class Conversation:
         return Listing(found[:count], found[count - 1].uuid if len(found) > count else None)
 
     async def search_tool_history(self, query: str, limit: int = 5, *, here: bool = False) -> list[PageHit]:
-        """Archived pages of this user that answer a query, best first; only of this conversation if it has no
-        user, or with `here`.
-        """
+        """Archived pages that answer a query, best first: of this user, or with `here` or no user, of this conversation."""
         await self._check_opens()
         scope = self._scope
         home = scope if here or scope.user is None else Scope(scope.tenant, scope.user)
@@ -373,9 +371,7 @@ class Conversation:
         return await self._engine.tier(Archive).search(home, text, at_least(1, limit, "limit"))
 
     async def fetched(self, tool: str, input: object = None) -> Page | None:  # noqa: A002 - the word users write
-        """The page of an equal call by the same user, if it is recent enough according to the setting
-        `archive.reuse_s`.
-        """
+        """The page of an equal call by the same user, if recent enough for the setting `archive.reuse_s`."""
         await self._check_opens()
         value = checked_json(input, "input")
         return await self._engine.tier(Archive).equal_call(self._scope, checked_text(tool, "tool"), value)
@@ -398,9 +394,7 @@ class Conversation:
     # -- checkpoints and listings -----------------------------------------------------------------------------------
 
     async def checkpoint(self, summary: str | None = None, *, recent_turns: int | None = None) -> Checkpoint:
-        """Replace all but the last `recent_turns` turns by a summary in the window; if none is given, one is
-        generated.
-        """
+        """Let a summary, given or generated, replace all but the last `recent_turns` turns in windows."""
         self._engine.check_open()
         keep = self._engine.settings.recent_turns if recent_turns is None else recent_turns
         return await self._engine.tier(History).make_checkpoint(

@@ -162,9 +162,7 @@ class Engine:
     # -- turns in -----------------------------------------------------------------------------------------------------
 
     async def absorb(self, turn: Turn) -> None:
-        """Pass a turn that is in the log to every tier; those that ask for it get background work for its
-        conversation.
-        """
+        """Pass a turn that is in the log to every tier, and schedule background work for those that ask for it."""
         for tier in self.active:
             # This runs for every turn: tiers that do not implement it cost nothing.
             if type(tier).absorb is Tier.absorb:

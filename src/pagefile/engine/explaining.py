@@ -1,6 +1,4 @@
-"""What a model saw and why: one recorded call, with its window rebuilt, beside what it would have cost
-without Pagefile.
-"""
+"""What a model saw and why: a recorded call, its window rebuilt, and its cost without Pagefile."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

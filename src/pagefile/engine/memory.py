@@ -204,9 +204,7 @@ class Memory:
         limit: int = 100,
         after: str | None = None,
     ) -> Listing[Head]:
-        """Conversations, most recently used first, including those where only a window was asked for; pass
-        `next` as `after` to continue.
-        """
+        """Conversations, most recently used first; asking for a window is a use. Pass `next` as `after` to continue."""
         self.engine.check_open()
         at_least(1, limit, "limit")
         query = HeadQuery(Scope(_tenant(tenant), user_id), limit + 1, cursor(after))
@@ -316,9 +314,7 @@ class Memory:
         return [fact for fact in await self.engine.store.facts.list(scope) if fact.valid_to is None]
 
     async def retract(self, fact_id: str, *, user_id: str | None = None, tenant: str | None = None) -> Fact:
-        """Stop holding a fact; it stays on record as retracted. If a user is named, only their own facts can
-        be retracted.
-        """
+        """Stop holding a fact, which stays on record as retracted; if a user is named, only one of theirs."""
         self.engine.check_open()
         scope = Scope(_tenant(tenant), user_id)
         return await self.engine.tier(Facts).book.retract(scope, checked_id(fact_id, "fact id"))
@@ -408,9 +404,7 @@ class Memory:
         return Listing(found[:count], found[count - 1].uuid if len(found) > count else None)
 
     async def page(self, uuid: str, *, user_id: str | None = None, tenant: str | None = None) -> Page:
-        """What is known about an archived page of the tenant, or of one of its users, without its text;
-        `page.scope` names the conversation.
-        """
+        """An archived page of the tenant, or of one of its users, without its text; `page.scope` names its conversation."""
         self.engine.check_open()
         return await self.engine.tier(Archive).page(Scope(_tenant(tenant), user_id), uuid)
 

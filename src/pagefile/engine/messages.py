@@ -141,9 +141,7 @@ class Desk:
         return Complete(self._scope, turn.id, text, tokens, added, after=len(turn.messages))
 
     def since(self, messages: Sequence[object], turn: Turn, after: int) -> Turn:
-        """The turn as it was before these messages were added, anywhere after the first `after`; unchanged if
-        they were not.
-        """
+        """The turn before these messages were added, anywhere after the first `after`; unchanged if they were not."""
         said = _said(self._parsed(messages, turn.id, as_of(turn, after)).messages)
         for place in range(after, len(turn.messages)):
             # Parsing them for every position would be slow: comparing the texts rules out most positions.
@@ -184,9 +182,7 @@ class Desk:
     async def _kept(
         self, found: Parsed, turn_id: str, turn: Turn | None
     ) -> tuple[dict[int, Step], int | None]:
-        """The steps that the messages start or answer, by index, each result stored in the turn or in the
-        archive, and the oldest epoch of their pages.
-        """
+        """The steps that the messages start or answer, by index, as stored, and the oldest epoch of their pages."""
         answered, known = answered_steps(found.messages), () if turn is None else turn.steps
         steps = dict(found.results) | dict(enumerate(found.steps, len(known)))
         kept: dict[int, Step] = {}

@@ -110,9 +110,7 @@ class MeteredSessions(SessionStore):
 
 
 class MemoryChanges:
-    """Counts how often a conversation's windows show different memories than before: a prompt cache cannot
-    serve that part.
-    """
+    """Counts how often a conversation's windows show different memories, which no prompt cache can serve."""
 
     def __init__(self, meter: Meter) -> None:
         self._meter = meter

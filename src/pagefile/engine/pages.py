@@ -1,6 +1,4 @@
-"""Archived pages for callers and for models: loading whole, by question or by part, and the two tools a model
-may call.
-"""
+"""Archived pages for callers and models: loading whole, by question or by part, and the two tools for models."""
 
 import logging
 from collections.abc import Mapping

@@ -385,9 +385,7 @@ async def turn_then(reader: LogReader, scope: Scope, turn_id: str, moment: Momen
 
 
 def _likely(layout: Sequence[Message], steps: int) -> int:
-    """A guess at how many messages a turn with `steps` steps had, if that was not recorded: models are called
-    once results are in.
-    """
+    """A guess at an unrecorded number of messages, from `steps`: models are called once results are in."""
     named = (place for place, one in enumerate(layout, 1) if min(steps_of(one), default=steps) < steps)
     known = max(named, default=0)
     return known + sum(1 for _ in takewhile(lambda one: one.role != "assistant", layout[known:]))

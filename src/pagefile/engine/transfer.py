@@ -87,9 +87,7 @@ _KINDS: frozenset[Literal["turn", "checkpoint", "reset"]] = frozenset({"turn", "
 
 
 async def export_to(store: Store, path: str | PathLike[str], scope: Scope, *, clock: Clock) -> dict[str, int]:
-    """Write everything of a scope to a temporary file, then move it into place: a failed export leaves no
-    partial file.
-    """
+    """Write a scope to a temporary file, then move it into place: a failed export leaves no partial file."""
     target = Path(path)
     partial = target.with_name(target.name + ".partial")
     counts: dict[str, int] = {}
@@ -549,9 +547,7 @@ def _last(chat: _Chat) -> int:
 
 
 def _fitting(chat: _Chat) -> list[Call]:
-    """The calls whose windows were built from what is in the file: later ones may have been added while it
-    was written.
-    """
+    """The calls built from what is in the file; later ones may have been added while it was written."""
     ids, last = {entry.id for entry in chat.entries}, _last(chat)
     return [
         replace(call, scope=chat.scope)
@@ -563,9 +559,7 @@ def _fitting(chat: _Chat) -> list[Call]:
 
 
 async def _is_same_log(store: Store, chat: _Chat) -> bool:
-    """Whether every entry has the same `seq` here as in the file: if it was merged with others, calls would
-    point to wrong entries.
-    """
+    """Whether every entry has the `seq` it has in the file: in a merged log, calls would point to wrong entries."""
     places = {entry.seq: entry.id for entry in chat.entries if entry.seq is not None}
     async for entry in _entries(store, chat.scope):
         if entry.seq is None or not places:

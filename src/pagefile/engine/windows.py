@@ -216,9 +216,7 @@ async def _compiled(
     layout: Layout,
     notes: list[str],
 ) -> Compiled:
-    """The window with its images and files. If some cannot be shown, they are replaced by their names and the
-    window is compiled again.
-    """
+    """The window with its images and files; if some cannot be shown, they are named and it is compiled again."""
     loaded: dict[str, bytes] = {}
     while True:
         compiled = compile_window(candidates, budget, engine.counter.count, layout)
@@ -246,9 +244,7 @@ def _without(candidate: Candidate, absent: set[str], count: Count) -> Candidate:
 async def _load_media(
     engine: Engine, scope: Scope, shown: Iterable[Media], loaded: dict[str, bytes], notes: list[str]
 ) -> set[str]:
-    """Load the bytes of what is shown, newest first, up to what a request can carry; returns the blobs that
-    are unavailable.
-    """
+    """Load the bytes of what is shown, newest first, as many as a request can carry; returns those unavailable."""
     left = MOST_MEDIA_BYTES
     absent: set[str] = set()
     for blob, media in {media.blob: media for media in shown if media.blob is not None}.items():

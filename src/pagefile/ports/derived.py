@@ -52,9 +52,7 @@ class Watermarks(ABC):
 
     @abstractmethod
     async def drop(self, tier: str) -> int:
-        """Delete a tier's watermarks everywhere, so that it starts over; returns the number of conversations
-        affected.
-        """
+        """Delete a tier's watermarks everywhere, so that it starts over; returns the number of conversations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +82,7 @@ class TermStore(ABC):
     async def write(
         self, scope: Scope, terms: Sequence[TurnTerms], analyzer: str, *, epoch: int | None = None
     ) -> None:
-        """Store the terms of a tenant's turns, replacing earlier ones; turns that no longer exist are
-        ignored.
-        """
+        """Store the terms of a tenant's turns, replacing earlier ones; missing turns are ignored."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,9 +30,7 @@ class Erasures(ABC):
 
     @abstractmethod
     async def begin(self, place: str) -> None:
-        """Start tracking a place; earlier erasures do not concern it. No effect if the place is already
-        known.
-        """
+        """Start tracking a place from now on: earlier erasures do not concern it. Idempotent."""
 
     @abstractmethod
     async def owed(self, place: str) -> Owed:

@@ -7,9 +7,7 @@ from pagefile.records import ApiKey
 
 
 class KeyStore(ABC):
-    """API keys by id. They belong to the operator: erasing a user or a tenant keeps them, and exports omit
-    them.
-    """
+    """API keys by id. They belong to the operator: erasures keep them, and exports omit them."""
 
     @abstractmethod
     async def add(self, key: ApiKey) -> None:

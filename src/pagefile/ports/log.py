@@ -361,6 +361,4 @@ class TurnSource(ABC):
 
     @abstractmethod
     async def around(self, scope: Scope, refs: Sequence[TurnRef]) -> list[Neighbourhood]:
-        """The referenced turns with their neighbours, in the same order; those that no longer exist are left
-        out.
-        """
+        """The referenced turns with their neighbours, in the same order; missing ones are left out."""

@@ -62,9 +62,7 @@ class PageStore(ABC):
 
 @dataclass(frozen=True, slots=True)
 class PurgeRequest:
-    """Which texts to purge: those named, those created before a time, or the oldest beyond a size; never
-    pinned ones.
-    """
+    """Which texts to purge: those named, those created before a time, or the oldest beyond a size; never pinned ones."""
 
     scope: Scope
     at: datetime
@@ -119,9 +117,7 @@ class PageKeeper(ABC):
 
     @abstractmethod
     async def erase(self, scope: Scope, uuids: Sequence[str]) -> int:
-        """Erase pages that the scope may load, pinned ones and tombstones included, without a trace; returns
-        how many.
-        """
+        """Erase pages that the scope may load, including pinned ones and tombstones, without a trace; returns how many."""
 
 
 @dataclass(frozen=True, slots=True)

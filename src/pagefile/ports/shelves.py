@@ -89,9 +89,7 @@ class CallLog(ABC):
 
     @abstractmethod
     async def list(self, scope: Scope, *, limit: int = 100, after: str | None = None) -> list[Call]:
-        """Calls made for this scope (a tenant, a user, or a conversation), newest first; `after` continues
-        after a call id.
-        """
+        """Calls made for this scope (tenant, user or conversation), newest first; `after` continues after a call id."""
 
     @abstractmethod
     async def get(self, scope: Scope, call_id: str) -> Call:

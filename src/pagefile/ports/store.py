@@ -86,9 +86,7 @@ class Store(ABC):
 
     @abstractmethod
     async def describe(self) -> JsonObject:
-        """What this store is (backend, version, place, size), as reported by the store itself: fails if it
-        cannot be reached.
-        """
+        """What this store is (backend, version, place, size), as it reports itself: fails if it cannot be reached."""
 
     @abstractmethod
     async def close(self) -> None:

@@ -210,6 +210,4 @@ class Auditor(ABC):
 
     @abstractmethod
     async def drop(self, strays: Sequence[Stray]) -> int:
-        """Remove orphans that can be rebuilt (terms, vectors, watermarks, summaries, passages), if they still
-        are orphans.
-        """
+        """Remove orphans that can be rebuilt (terms, vectors, watermarks, summaries, passages), if they still are."""

@@ -81,9 +81,7 @@ class ChatModel(ABC):
 
     @abstractmethod
     async def complete(self, messages: Sequence[Mapping[str, JsonValue]], *, max_tokens: int) -> str:
-        """The answer. Raises `ModelUnavailableError` if the model cannot be reached, `ModelOutputError` if
-        there is no answer.
-        """
+        """The answer. Raises `ModelUnavailableError` if the model is unreachable, `ModelOutputError` if it says nothing."""
 
     async def stream(
         self, messages: Sequence[Mapping[str, JsonValue]], *, tools: Sequence[Mapping[str, JsonValue]] = ()

@@ -1,6 +1,4 @@
-"""What a rendering puts into messages: the texts of parts, the inputs and results of steps, the bytes of
-images and files.
-"""
+"""What fills rendered messages: texts of parts, inputs and results of steps, bytes of images and files."""
 
 import json
 from collections.abc import Mapping, Sequence

@@ -199,9 +199,7 @@ def media_block(media: Media, shape: Shape, blobs: Mapping[str, bytes]) -> dict[
 
 
 def shown_tokens(media: Media, shape: Shape, count: Count) -> int:
-    """Its cost in a vendor's message if its bytes are available: the estimate, or that of its note if it
-    cannot be shown.
-    """
+    """Its cost in a vendor's message if its bytes are available; that of its note if it cannot be shown."""
     writer = _WRITERS.get((shape, media.kind))
     block = writer(media, b"" if media.blob else None) if writer else None
     return count(note(media)) if block is None else media.tokens

@@ -47,9 +47,7 @@ def waiting_steps(messages: Sequence[Message]) -> set[int]:
 
 
 def in_order(messages: Sequence[Message], *, one_by_one: bool) -> bool:
-    """Whether every result directly follows its call; with `one_by_one`, not even an assistant message may
-    come between.
-    """
+    """Whether every result follows its call; with `one_by_one`, without even an assistant message in between."""
     waiting: set[int] = set()
     for message in messages:
         asked = message.role == "assistant"

@@ -72,9 +72,7 @@ class Book:
         return number
 
     def answer(self, call_id: object, tool: str | None, text: str) -> int:
-        """Add a result to the last pending call with this id; without an id, to the first pending call, of
-        this tool if it is named.
-        """
+        """Add a result to the last pending call with this id; without one, to the first, of this tool if named."""
         number = self._waiting_for(call_id, tool)
         if number is None:
             # Providers need a call before it, and accept only an object as arguments.

@@ -108,9 +108,7 @@ def is_sent(part: Part, message: Message, shape: Shape, *, reasoning: bool) -> b
 
 
 def is_sealed(thought: Reasoning, shape: Shape) -> bool:
-    """Whether the provider would accept the reasoning back; the chat API accepts none, and an interrupted
-    stream leaves it unsigned.
-    """
+    """Whether the provider would accept it back: the chat API accepts none, and a broken stream leaves it unsigned."""
     sealed = thought.sealed
     if shape == "anthropic":
         return bool(sealed.get("data" if sealed.get("type") == "redacted_thinking" else "signature"))

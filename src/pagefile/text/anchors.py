@@ -48,9 +48,7 @@ _NO_NAMES = frozenset(
 
 
 def anchors(text: str) -> list[str]:
-    """Numbers with their units, dates, times, money, names, ids, paths, addresses and titles, in order,
-    without duplicates.
-    """
+    """Numbers with units, dates, times, money, names, ids, paths, addresses and titles, in order, once each."""
     found: dict[str, None] = {}
     for match in _ANCHOR.finditer(text):
         anchor = match.group().rstrip(" .,")

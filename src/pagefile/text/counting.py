@@ -114,9 +114,7 @@ class EstimateCounter:
 
 
 class CachedCounter:
-    """Caches the counts of recurring texts, such as the system text of every window; by digest, so that no
-    text is retained.
-    """
+    """Caches counts of recurring texts, such as the system text of every window; by digest, so no text is retained."""
 
     def __init__(self, counter: TokenCounter, size: int = 4096) -> None:
         self.name = counter.name

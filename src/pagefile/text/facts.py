@@ -39,9 +39,7 @@ _PACK_AT = 0.25
 
 
 def features(text: str) -> Counter[str]:
-    """Words, pairs of Chinese characters, and Latin n-grams; n-grams are prefixed with a space to distinguish
-    them from words.
-    """
+    """Words, pairs of Chinese characters, and Latin n-grams, which a leading space sets apart from words."""
     words = terms(text)
     found = Counter(words)
     for word in words:
@@ -324,7 +322,5 @@ def coerced_confidence(value: object, default: float = 1.0) -> float:
 
 
 def confirmed_confidence(held: float, again: float) -> float:
-    """The confidence of a fact that was stated again: half of the doubt goes, less if the repetition is
-    itself doubtful.
-    """
+    """The confidence of a fact that was stated again: half of the doubt goes, less if the repetition is doubtful."""
     return min(1.0, 1 - (1 - held) * (1 - again / 2))

@@ -51,9 +51,7 @@ class Section:
 
 
 def given_facts(data: object) -> list[GivenFact]:
-    """The facts of memory data without duplicates, keeping the highest confidence; blank and unreadable ones
-    are left out.
-    """
+    """The facts of memory data, deduplicated by highest confidence; blank and unreadable ones are left out."""
     found: dict[str, GivenFact] = {}
     for raw in _items(_mapping(data).get("facts")):
         fact = _fact(raw)

@@ -1,6 +1,4 @@
-"""Which past turns may enter a window without being asked for: those that answer the question, and nothing as
-mere filler.
-"""
+"""Which past turns may enter a window unasked: those that answer the question, and nothing as mere filler."""
 
 import re
 from collections.abc import Mapping

@@ -345,9 +345,7 @@ def _likely(passages: Sequence[Passage], asked: Sequence[str]) -> list[int]:
 
 
 def _stems(term: str) -> tuple[str, ...]:
-    """What a text with this term is likely to contain; for a number its digits, and the first character for
-    other notations.
-    """
+    """What a text with this term likely contains: for a number its digits, or its first one in other notations."""
     digits = _DIGITS.match(term)
     if digits is not None:
         return (digits.group(), term[0])

@@ -39,9 +39,7 @@ class Speech:
 
 
 def said_terms(text: str) -> list[str]:
-    """The terms of what was said, with marks for a speaker's name at the beginning (`Mia: …`, 李雷：…) and a
-    question at the end.
-    """
+    """The terms of what was said, marking a speaker's name before it (`Mia: …`, 李雷：…) and a question at its end."""
     found = terms(text)
     prefix = _PREFIX.match(text)
     if prefix and len(prefix[1]) <= _MAX_NAME_CHARS:

@@ -142,9 +142,7 @@ class Archive(Tier):
             await self.purge_due()
 
     async def purge_due(self) -> int:
-        """Purge the texts of pages that are too old or exceed the size limit, of every tenant; returns how
-        many became tombstones.
-        """
+        """Purge texts of all tenants that are too old or exceed the size limit; returns how many became tombstones."""
         now = self._clock.now()
         days, most = self._rules.retention_days, self._rules.max_bytes or None
         before = now - timedelta(days=days) if days else None

@@ -190,9 +190,7 @@ class Tier(ABC):
         return {"extra": share_of(window_tokens, EXTRA_TOKENS)}
 
     async def reconsider(self, occasion: Occasion, window: Window) -> bool:
-        """Whether something was changed because of this window, so that it must be compiled again before it
-        is handed out.
-        """
+        """Whether something changed because of this window, so that it must be compiled again before it goes out."""
         return False
 
     def shown(self, occasion: Occasion, window: Window) -> bool:

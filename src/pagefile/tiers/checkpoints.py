@@ -259,9 +259,7 @@ class Checkpoints:
         )
 
     async def _apply_patiently(self, draft: CheckpointDraft) -> None:
-        """Retry three times if the store fails; then the window continues without a checkpoint, still within
-        its budget.
-        """
+        """Retry three times if the store fails; then continue without a checkpoint, still within the budget."""
         for pause in (*RETRY_S, None):
             try:
                 await self._apply(draft)

@@ -197,9 +197,7 @@ class Derivation:
     # ------------------------------------------------------------------------------------------------------
 
     async def rebuild(self, progress: Progress, *, tenant: str | None, anew: bool) -> dict[str, int]:
-        """Compute what is missing for every turn with the current embedder and vector store, then remove what
-        others made.
-        """
+        """Compute what is missing with the current embedder and vector store, then remove what others made."""
         if self.vectors is not None:
             await self.vectors.prepare(beside=True)
         todo: list[Derived] = [self._terms] if self.vectors is None else [self._terms, self.vectors]

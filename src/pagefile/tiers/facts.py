@@ -112,9 +112,7 @@ class Facts(Tier):
         }
 
     async def offer(self, occasion: Occasion) -> Sequence[Candidate]:
-        """The user's facts, those most relevant to the last turns first: as many as the budget may hold, and
-        a few more.
-        """
+        """The user's facts, most relevant to the last turns first: as many as the budget may hold, and a few more."""
         if occasion.scope.user is None or not self._rules.enabled:
             return []
         held = await self.book.held(Scope(occasion.scope.tenant, occasion.scope.user))

@@ -322,9 +322,7 @@ def _check(text: str, quote: str | None) -> None:
 
 
 def refuse_orders(*texts: str) -> None:
-    """Raise `FactRejectedError` for text that instructs a model: a person may state it, but a model or a rule
-    may not store it.
-    """
+    """Raise `FactRejectedError` for text that instructs a model: people may state it, models and rules may not."""
     for text in texts:
         order = order_in(text)
         if order is not None:

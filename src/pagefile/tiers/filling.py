@@ -37,9 +37,7 @@ class Filling:
         return self._may_be_due(scope)
 
     def written(self, scope: Scope, tokens: int) -> bool:
-        """A turn was completed; returns whether a checkpoint may be due, which for an untracked conversation
-        only the log can tell.
-        """
+        """A turn was completed; returns whether a checkpoint may be due, True if only the log can tell."""
         known = self._live.get(_key(scope))
         self._live[_key(scope)] = (known or 0) + tokens
         return known is None or self._may_be_due(scope)

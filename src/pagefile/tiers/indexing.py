@@ -59,9 +59,7 @@ class Derived(ABC):
 
     @abstractmethod
     async def take(self, turns: Sequence[Turn], *, epoch: int) -> None:
-        """Compute and store it for these turns, replacing earlier results; raises `ErasedError` if they were
-        erased since `epoch`.
-        """
+        """Compute and store it for these turns, replacing earlier results; `ErasedError` if erased since `epoch`."""
 
     async def doubt(self, epoch: int) -> None:
         """Results from that epoch may have been erased meanwhile: make sure that external storage does not keep them."""

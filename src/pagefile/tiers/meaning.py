@@ -1,6 +1,4 @@
-"""Recall by meaning as something that may fail: recall by word continues, the failure is reported, and it
-recovers by itself.
-"""
+"""Recall by meaning may fail: recall by word continues, the failure is reported, and it recovers by itself."""
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence

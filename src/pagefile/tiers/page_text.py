@@ -49,9 +49,7 @@ async def excerpt(text: str, query: str, budget_tokens: int, count: Count) -> st
 
 
 def is_quoted(tool: str, result: str) -> bool:
-    """Whether a result is an answer of our own reading tools: if archived, it would be found instead of what
-    it quotes.
-    """
+    """Whether a result is an answer of our own reading tools: archived, it would be found instead of what it quotes."""
     return tool in LOADING_TOOLS or (tool == RECALL_TOOL and _RECALLED.match(result) is not None)
 
 

@@ -1,6 +1,4 @@
-"""The running turn in its own window: what was said is never cut; calls and their results are shown or left
-out together.
-"""
+"""The running turn in its own window: speech is never cut; calls and their results stay or go together."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet

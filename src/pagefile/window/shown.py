@@ -42,9 +42,7 @@ def shown_turn(turn: Turn, form: str, results: Mapping[int, str]) -> ShownTurn:
 
 
 def slim_turn(turn: Turn) -> ShownTurn:
-    """A turn without its tools: only what user and assistant said. Images and files are named, including
-    those of tools.
-    """
+    """A turn without its tools: only what user and assistant said, with images and files named, those of tools too."""
     if turn.layout is None:
         return ShownTurn(turn.id, "slim", turn.user, turn.assistant)
     said = tuple(_said(laid_out(with_media(prepared(turn.layout), named))))

@@ -52,9 +52,7 @@ def is_quoted(quote: str, turn: Turn) -> bool:
 
 
 def broken_chain(facts: Sequence[Fact], revisions: Sequence[Revision]) -> Iterator[tuple[str, str]]:
-    """Facts whose changes do not follow from one another, or do not lead to the current state; each with what
-    is wrong.
-    """
+    """Facts whose changes do not follow from one another or do not lead to the current state, with what is wrong."""
     became: dict[str, Fact] = {}
     told: set[str] = set()
     for revision in revisions:

@@ -17,9 +17,7 @@ class Embeddings(Protocol):
 
 
 class LangChainEmbedder(Embedder):
-    """Uses a LangChain `Embeddings` object. `name` identifies the model: vectors with different names are
-    never compared.
-    """
+    """Uses a LangChain `Embeddings` object. Vectors made under different names are never compared."""
 
     def __init__(self, embeddings: Embeddings, *, name: str, dimension: int = 0, batch: int = 32) -> None:
         self._embeddings = embeddings

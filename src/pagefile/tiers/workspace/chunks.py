@@ -70,9 +70,7 @@ def with_chunk(chunks: Sequence[ContentChunk], new: ContentChunk, capacity: Capa
 
 
 def distinct(chunks: Sequence[ContentChunk]) -> list[ContentChunk]:
-    """The chunks without those contained in another one from the same source, such as a snippet of a page
-    that was read.
-    """
+    """The chunks without those contained in another from the same source, such as a snippet of a page that was read."""
     return [
         chunk
         for place, chunk in enumerate(chunks)
