@@ -120,8 +120,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One exchange: what the user said, what the tools returned, what the assistant answered, as messages in
-    order.
+    """One exchange: what the user said, what the tools returned, what the assistant answered, as messages in order.
 
     `user` is the user's first text (which names images) and `assistant` the assistant's last one; `steps` are
     the tool calls. If the turn consists of exactly these, in this order, `layout` is None and `messages` is

@@ -1,5 +1,4 @@
-"""The base of every JSON shape: which texts, numbers and times are accepted, and how a record becomes JSON
-and back.
+"""The base of every JSON shape: which texts, numbers and times are accepted, and how a record becomes JSON and back.
 
 What a database cannot hold is refused here, with the field's name, before anything is done.
 """

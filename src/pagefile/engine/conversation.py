@@ -182,8 +182,7 @@ class Conversation:
         return changed
 
     async def extend(self, turn: Turn | str, messages: Iterable[object], *, after: int | None = None) -> Turn:
-        """Add messages of a provider's client to an open turn: several calls in one message, results,
-        reasoning, images.
+        """Add messages of a provider's client to an open turn: several calls in one message, results, reasoning, images.
 
         A tool result may answer a call from earlier messages. Pass the turn as the last call returned it, or
         say with `after` how many messages it had, and the same messages sent twice are added once; with a
@@ -236,8 +235,7 @@ class Conversation:
         return changed
 
     async def messages(self, turn: Turn | str, *, shape: Shape | None = None) -> list[dict[str, Any]]:
-        """The messages of a turn as they were recorded, as equal JSON, with every tool result, image and file
-        in full.
+        """The messages of a turn as they were recorded, as equal JSON, with every tool result, image and file in full.
 
         With a `shape` ("openai", "responses" or "anthropic") they are converted to what that provider
         accepts. A result whose page was purged is replaced by its placeholder, and an image or a file whose

@@ -300,8 +300,7 @@ class Engine:
     async def erase(
         self, scope: Scope, *, turn_id: str | None = None, page: str | None = None, scrub: bool = False
     ) -> ErasureReceipt:
-        """Erase a scope, or one turn or page of it, through every tier and the store, and count what was
-        removed.
+        """Erase a scope, or one turn or page of it, through every tier and the store, and count what was removed.
 
         `scrub` rewrites the store's files too.
         """

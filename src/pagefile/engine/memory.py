@@ -519,8 +519,7 @@ class Memory:
         return counts
 
     async def describe(self) -> JsonObject:
-        """What this memory runs on: the store, the tokenizer, the window, page faults, and how often each
-        tier failed.
+        """What this memory runs on: the store, the tokenizer, the window, page faults, and how often each tier failed.
 
         `erasures_owed` names places outside the database that could not be reached when something was erased,
         and the number of scopes they have yet to erase.

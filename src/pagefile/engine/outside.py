@@ -1,5 +1,4 @@
-"""Validates what third-party tiers return: it is not type-checked, and a window must be compiled whatever
-they do.
+"""Validates what third-party tiers return: it is not type-checked, and a window must be compiled whatever they do.
 
 Our own tiers bypass this, so that it adds no cost to a window.
 """

@@ -57,7 +57,7 @@ R = TypeVar("R", Turn, TurnTerms)
 
 
 class PastStore(Store):
-    """The ports as they were then. Verbs that no window needs raise an error."""
+    """The ports as they were then. Only what a window reads is supported."""
 
     def __init__(self, store: Store, scope: Scope, moment: Moment, turn_id: str | None) -> None:
         self._store = store

@@ -1,5 +1,4 @@
-"""A recorded call replayed: exactly as it was, or as it would have been with other settings. Nothing is
-written.
+"""A recorded call replayed: exactly as it was, or as it would have been with other settings. Nothing is written.
 
 The window is built by the same code as any other, over a store that answers as it did at that moment. What
 was chosen then is shown again, unless something that decided it is changed; otherwise it is chosen again from

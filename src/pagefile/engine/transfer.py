@@ -306,8 +306,7 @@ class _Incoming:
 async def import_from(
     store: Store, path: str | PathLike[str], tenant: str, *, clock: Clock, called: str | None = None
 ) -> dict[str, int]:
-    """Read an export line by line; each conversation is written atomically. `called` is the file's name in
-    errors.
+    """Read an export line by line; each conversation is written atomically. `called` is the file's name in errors.
 
     The file is read to its end first: if any line is damaged, nothing is written. An unknown kind of record
     is not damage: it is skipped, and reported at the end.

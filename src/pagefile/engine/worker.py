@@ -174,8 +174,7 @@ class Line:
             await self._end_of(asked)
 
     async def drain(self) -> None:
-        """Finish at the end what was written here. A process that never got that far leaves everything to the
-        next one.
+        """Finish at the end what was written here. A process that never got that far leaves everything to the next one.
 
         A dedicated worker scans once more for what others wrote.
         """

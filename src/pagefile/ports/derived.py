@@ -182,8 +182,8 @@ class VectorHome(ABC):
         """Up to `limit` nearest turns of a scope, nearest first.
 
         A scope with a user gives that user's turns, one with a conversation that conversation's turns, one
-        with both their intersection; never anything of another user or tenant. A conversation without an
-        owner is searched only if named. Vectors need not have unit length; an all-zero vector matches
+        with both their intersection; never anything of another user or tenant. Scopes with a user never
+        match a conversation without an owner. Vectors need not have unit length; an all-zero vector matches
         nothing. An unknown maker has no vectors.
         """
 
@@ -201,8 +201,7 @@ class VectorHome(ABC):
 
     @abstractmethod
     async def erase(self, scope: Scope) -> int:
-        """Remove the vectors of a conversation, a user or a tenant, of every maker, while the log still knows
-        the owner.
+        """Remove the vectors of a conversation, a user or a tenant, of every maker, while the log still knows the owner.
 
         Erasures do not call this: internal vectors are erased with the rows, and an external home gets
         `erase_before`.

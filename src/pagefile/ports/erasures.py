@@ -42,7 +42,7 @@ class Erasures(ABC):
 
     @abstractmethod
     async def redo(self, place: str, epoch: int) -> None:
-        """Data from this epoch was written there after an erasure: later erasures are owed again."""
+        """Data from this epoch was put there after an erasure: erasures since the epoch are owed again."""
 
     @abstractmethod
     async def places(self) -> Mapping[str, int]:

@@ -67,8 +67,7 @@ class KeptItem:
 
 
 class ItemStore(ABC):
-    """Items of a scope's tenant and user; items without a user form a set of their own. The scope names no
-    conversation.
+    """Items of a scope's tenant and user; items without a user form a set of their own. The scope names no conversation.
 
     * An expired item does not exist: no verb returns it, and putting it again creates a new one.
     * A prefix consists of whole labels: `("a",)` is a prefix of `("a", "b")` and not of `("ab",)`.

@@ -23,8 +23,7 @@ class KeyStore(ABC):
 
     @abstractmethod
     async def rotate(self, key_id: str, successor: ApiKey, until: datetime) -> ApiKey:
-        """Write a key's successor, and let the old key work until `until` or its own expiry. Returns the old
-        one.
+        """Write a key's successor, and let the old key work until `until` or its own expiry. Returns the old one.
 
         Atomic. Raises `ConflictError` if the old key is no longer usable or the successor's id is taken,
         `NotFoundError` if the old key is unknown.

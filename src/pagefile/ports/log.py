@@ -302,8 +302,7 @@ class LogReader(ABC):
 
     @abstractmethod
     async def owner(self, scope: Scope) -> Scope | None:
-        """The conversation named by a scope, with its owner, regardless of the scope's user; None while
-        unused.
+        """The conversation named by a scope, with its owner, regardless of the scope's user; None while unused.
 
         For code that administers a whole tenant: every other verb refuses a conversation that is not the
         scope's.

@@ -31,13 +31,12 @@ class PageStore(ABC):
 
     @abstractmethod
     async def put(self, draft: PageDraft) -> Page:
-        """Archive a result; equal text is stored once. `stored_bytes` of the returned page is the size of the
-        text on disk.
+        """Archive a result; equal text is stored once. The returned page's `stored_bytes` is its size on disk.
 
         The same page again returns the stored one; its uuid with a different text or user raises
-        `ConflictError`. A page with the content hash of a tombstone replaces the tombstone. A page marked as
-        purged is stored as a tombstone. If one of its scopes was erased since the draft's epoch,
-        `ErasedError` is raised.
+        `ConflictError`. Putting a purged page again, with the same content hash, replaces its tombstone. A
+        page marked as purged is stored as a tombstone. If one of its scopes was erased since the draft's
+        epoch, `ErasedError` is raised.
         """
 
     @abstractmethod
@@ -145,8 +144,7 @@ class PageIndex(ABC):
 
     @abstractmethod
     async def write(self, scope: Scope, uuid: str, terms: Sequence[str]) -> None:
-        """Store the terms of a page's passages, replacing earlier ones; a page that no longer exists is
-        ignored.
+        """Store the terms of a page's passages, replacing earlier ones; a page that no longer exists is ignored.
 
         One text per passage: any other number raises `InvalidTurnError`.
         """

@@ -105,8 +105,7 @@ class CallLog(ABC):
 
     @abstractmethod
     async def restore(self, calls: Sequence[Call]) -> int:
-        """Write all calls of a conversation as they were, oldest first (for imports); returns how many were
-        new.
+        """Write all calls of a conversation as they were, oldest first (for imports); returns how many were new.
 
         A conversation that has calls keeps them and gets no others: later calls must not appear older. A call
         whose id exists is skipped.
@@ -159,8 +158,7 @@ class SessionCache(ABC):
 
     @abstractmethod
     async def put(self, scope: Scope, value: JsonObject, *, version: int) -> bool:
-        """Store a value atomically, unless this version or a newer one is cached; returns whether it was
-        stored.
+        """Store a value atomically, unless this version or a newer one is cached; returns whether it was stored.
 
         So the newest of any number of writers wins, however late an older one arrives. A damaged cached value
         counts as absent. A value that is not JSON or a version out of range raises `InvalidTurnError`.
@@ -172,8 +170,7 @@ class SessionCache(ABC):
 
     @abstractmethod
     async def erase(self, scope: Scope, *, version: int) -> bool:
-        """Drop the value and, for one lifetime of a value, refuse any up to this version; returns whether it
-        was done.
+        """Drop the value and, for one lifetime of a value, refuse any up to this version; returns whether it was done.
 
         A reader that fetched the value before the erasure may try to put it back afterwards: this is what is
         refused.

@@ -53,8 +53,7 @@ class Store(ABC):
     audit: Auditor | None = None
 
     def vectors(self, *, cache_bytes: int | None = None) -> VectorHome | None:
-        """Vector storage in this database, None if it is not supported. Opens nothing; close it before the
-        store.
+        """Vector storage in this database, None if it is not supported. Opens nothing; close it before the store.
 
         `cache_bytes` bounds its in-memory cache, if it has one.
         """
@@ -62,8 +61,7 @@ class Store(ABC):
 
     @abstractmethod
     async def erase(self, scope: Scope, part: Part | None = None) -> ErasureReceipt:
-        """Remove everything of a conversation, a user (all conversations, facts, pages) or a tenant, in one
-        transaction.
+        """Remove everything of a conversation, a user (all conversations, facts, pages) or a tenant, in one transaction.
 
         A conversation of another user raises `ConflictError`. From then on, a write that names an epoch
         before the erasure raises `ErasedError`.

@@ -1,5 +1,4 @@
-"""Messages in an order that providers accept: every call is answered once and right after it, and nothing is
-empty.
+"""Messages in an order that providers accept: every call is answered once and right after it, and nothing is empty.
 
 A turn is stored as it happened: it may have ended between a call and its result, or the user may have spoken
 in between. What cannot be sent as it is, is sent in the closest order that can.
@@ -13,8 +12,7 @@ from pagefile.shapes.media import note
 
 
 def prepared(messages: Iterable[Message]) -> tuple[Message, ...]:
-    """The messages as they can be sent: each run of assistant messages, directly followed by the results of
-    its calls.
+    """The messages as they can be sent: each run of assistant messages, directly followed by the results of its calls.
 
     A call that was never answered is left out, a result without a call gets one, and duplicates are dropped.
     Blank texts are left out; an image that is not the user's is named.

@@ -67,8 +67,7 @@ def _can_be_sent(messages: Sequence[Message], steps: Sequence[Step], shape: Shap
 def rendered(
     messages: Sequence[Message], steps: Sequence[Step], blobs: Blobs, shape: Shape
 ) -> list[Rendered]:
-    """The messages as a provider accepts them: each call followed by its result, roles in a valid order,
-    nothing empty.
+    """The messages as a provider accepts them: each call followed by its result, roles in a valid order, nothing empty.
 
     They are rendered from their parts, whatever shape they came in. Images and files whose bytes are not in
     `blobs` are named instead of shown.

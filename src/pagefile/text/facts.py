@@ -1,5 +1,4 @@
-"""Which of a user's facts matter now: TF-IDF cosine similarity to the conversation, and the confidence of
-each fact.
+"""Which of a user's facts matter now: TF-IDF cosine similarity to the conversation, and the confidence of each fact.
 
 `FactIndex` gives the same result as refitting a vectorizer over all facts and the question, without
 refitting. The weight of a feature is `L + 1 - ln(1 + df)`, where `L` depends only on the number of facts; so

@@ -1,5 +1,4 @@
-"""What a model must not store as a fact: an instruction to a model that reads it later, in Chinese and
-English.
+"""What a model must not store as a fact: an instruction to a model that reads it later, in Chinese and English.
 
 What people want from their assistant ("answer in French", "以后用中文回答") is a fact about them. An instruction is
 one that overrides a model's instructions, extracts them, or gives it a different identity.

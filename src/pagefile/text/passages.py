@@ -75,8 +75,7 @@ def split(text: str, *, target_chars: int = 1200, max_chars: int = 4000) -> list
 def select(
     passages: Sequence[Passage], query: str, *, budget: int, cost: Callable[[str], int]
 ) -> list[Passage]:
-    """The passages that answer the query, best first until the budget is used, returned in the order of the
-    text.
+    """The passages that answer the query, best first until the budget is used, returned in the order of the text.
 
     If none does, the first passages that fit. What `render_excerpt` writes around a passage is counted. The
     best one is clipped if it alone exceeds the budget; if it contains something that must not be cut, the

@@ -50,8 +50,7 @@ _JSON_TEXTS = ("text", "content", "output", "result")
 
 
 def sources(text: str) -> list[str]:
-    """The sources that a tool's result names, as `name (address)` or either alone, in order, without
-    duplicates.
+    """The sources that a tool's result names, as `name (address)` or either alone, in order, without duplicates.
 
     A reference list comes first, if there is one. At most 50, each with at most 200 characters.
     """

@@ -1,5 +1,4 @@
-"""How something is said: by whom, and whether it is only a question. Both affect how well it answers, but are
-not words.
+"""How something is said: by whom, and whether it is only a question. Both affect how well it answers, but are not words.
 
 An index keeps nothing of a turn but its terms, so both are stored among them, as marks that cannot be terms
 of a text.

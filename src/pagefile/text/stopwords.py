@@ -1,5 +1,4 @@
-"""Words that say little or nothing about the topic of a text, in English and Chinese. Our own list, short on
-purpose.
+"""Words that say little or nothing about the topic of a text, in English and Chinese. Our own list, short on purpose.
 
 Words that can be the whole point of a question are not in it: "may" is a month, 不 reverses a meaning.
 """

@@ -1,5 +1,4 @@
-"""Which turns answer a question: by their words, their meaning, their neighbours, their session, and the time
-it names.
+"""Which turns answer a question: by their words, their meaning, their neighbours, their session, and the time it names.
 
 Everything is stored per turn, so that the index grows with the conversation; the influence of neighbours is
 computed at query time. The weights were chosen on LoCoMo, LongMemEval and LifeBench (`pagefile bench
@@ -165,8 +164,7 @@ class TurnIndex(Generic[K]):
         meaning: Mapping[K, float] | None = None,
         today: date | None = None,
     ) -> list[Found[K]]:
-        """The turns that answer best, best first, the latest first among equals; of one conversation if it is
-        named.
+        """The turns that answer best, best first, the latest first among equals; of one conversation if it is named.
 
         `meaning` is the similarity of the nearest turns to the question, 1 at best; turns that are not in it
         are not near, and unknown ones are ignored. Times such as "last week" are relative to `today`; without

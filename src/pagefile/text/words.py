@@ -1,5 +1,4 @@
-"""The one segmenter: what an index stores and what a query asks must be split the same way, in Chinese and in
-English.
+"""The one segmenter: what an index stores and what a query asks must be split the same way, in Chinese and in English.
 
 English words are stemmed and stop words left out; a Chinese run gives its dictionary words and its pairs of
 characters (measured: both together find more than either alone). What people look up literally (order

@@ -1,5 +1,4 @@
-"""What a kind of memory is: it absorbs turns, offers candidates for a window, catches up in the background,
-and forgets.
+"""What a kind of memory is: it absorbs turns, offers candidates for a window, catches up in the background, and forgets.
 
 Every verb has a default, so a tier implements only those it needs. The engine knows that there are tiers, but
 not which.

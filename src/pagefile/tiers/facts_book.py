@@ -1,5 +1,4 @@
-"""What is held about users, and how it changes: confirmed by repetition, replaced by contradiction, undone by
-revision.
+"""What is held about users, and how it changes: confirmed by repetition, replaced by contradiction, undone by revision.
 
 The facts of a user are cached and indexed in memory until the store reports a change; changes are then read
 from the journal. So a window costs one small query, and adding one fact to ten thousand costs one fact.

@@ -1,5 +1,4 @@
-"""Brings pages back into a window: what the running turn fetched or loaded, what stays resident, what was
-requested.
+"""Brings pages back into a window: what the running turn fetched or loaded, what stays resident, what was requested.
 
 Which pages those are is decided in `window/`; here they are read, whole or as the passages that answer the
 question.

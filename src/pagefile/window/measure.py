@@ -45,8 +45,7 @@ def layout_tokens(
     *,
     running: bool = False,
 ) -> int:
-    """Messages with parts, as they are sent; `steps` has the tokens of each call and of the text shown for
-    its result.
+    """Messages with parts, as they are sent; `steps` has the tokens of each call and of the text shown for its result.
 
     Parts that only one provider can read are counted in the messages that came from it. Reasoning counts only
     in the running turn: afterwards it is no longer sent.

@@ -1,5 +1,4 @@
-"""The parts of a window in providers' shapes: OpenAI Chat Completions, OpenAI Responses, Anthropic Messages,
-plain text.
+"""The parts of a window in providers' shapes: OpenAI Chat Completions, OpenAI Responses, Anthropic Messages, plain text.
 
 `pagefile.shapes` knows how to write a turn in each shape; here the system text, the memory block and the
 question are added around the turns.

@@ -58,8 +58,7 @@ def running_turn(
     count: Count,
     wording: Wording = ZH,
 ) -> list[Candidate]:
-    """A running turn as candidates of its own window: what was said, and each exchange of calls with their
-    results.
+    """A running turn as candidates of its own window: what was said, and each exchange of calls with their results.
 
     `texts` are those of loaded pages, by index of the step; results of steps in `demoted` give way to newer
     ones.

@@ -1,5 +1,4 @@
-"""Checks a whole database, slice by slice: the log, the archive, facts, items, and everything derived from
-them.
+"""Checks a whole database, slice by slice: the log, the archive, facts, items, and everything derived from them.
 
 Others may write meanwhile: a conversation that changed while it was read is read again.
 """

@@ -76,8 +76,7 @@ def chapters(lines: Sequence[Entry]) -> list[str]:
 
 
 def outline(lines: Sequence[Entry], max_chars: int, more: str, besides: int = 0) -> str:
-    """As many levels as fit, at least the first chapters; `more` says with {count} how many lines are
-    missing.
+    """As many levels as fit, at least the first chapters; `more` says with {count} how many lines are missing.
 
     `besides` are missing already.
     """
