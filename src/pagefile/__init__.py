@@ -1,6 +1,6 @@
-"""Virtual memory for LLM agents: everything stays on disk, every model call gets the window that fits.
+"""Virtual memory for LLM agents: everything stays on disk, and every model call gets the window that fits.
 
-What can be imported from here is listed in `__init__.pyi`, and is imported when it is first used: `import pagefile` is quick.
+The public names are listed in `__init__.pyi` and imported on first use, which keeps `import pagefile` fast.
 """
 
 import lazy_loader as _lazy  # pyright: ignore[reportMissingTypeStubs] - it has none, and `__init__.pyi` says our types

@@ -1,7 +1,7 @@
-"""`BlockingMemory`: the same verbs for callers without an event loop, and no logic of its own.
+"""`BlockingMemory`: the same verbs for callers without an event loop, with no logic of its own.
 
-An event loop runs in a thread of its own; every call hops there and waits. Names, parameters and docstrings are those of
-`Memory` and `Conversation`, and a test says so.
+An event loop runs in a separate thread; every call is sent there and waits. Names, parameters and docstrings
+are those of `Memory` and `Conversation`, which a test enforces.
 """
 
 from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
@@ -29,7 +29,7 @@ Face = TypeVar("Face", bound="Blocking[Any]")
 
 
 class Loop:
-    """The event loop in its own thread, as long as the memory is open."""
+    """An event loop in its own thread, running as long as the memory is open."""
 
     def __init__(self, portal: BlockingPortal) -> None:
         self._portal = portal
@@ -42,7 +42,7 @@ class Loop:
         self.closed = True
 
     def wait(self, verb: Callable[[], Awaitable[R]]) -> R:
-        """Run it there and wait; a caller who is interrupted (Ctrl-C) does not leave it running."""
+        """Run the verb on the loop and wait; if the caller is interrupted (Ctrl-C), the verb is cancelled."""
         if self.closed:
             raise ClosedError
         future = self._portal.start_task_soon(_awaited, verb)
@@ -58,23 +58,23 @@ async def _awaited(verb: Callable[[], Awaitable[R]]) -> R:
 
 
 class Blocking(Generic[Inner]):
-    """Something asynchronous, and the loop it runs in."""
+    """Wraps an asynchronous object together with the loop it runs in."""
 
     def __init__(self, inner: Inner, loop: Loop) -> None:
         self.inner = inner
         self.loop = loop
-        #: How the whole is closed.
+        #: Closes the memory as a whole.
         self.closing: Callable[[], None]
 
 
 def blocking(
     verb: Callable[Concatenate[Any, P], Awaitable[R]],
 ) -> Callable[Concatenate[Blocking[Any], P], R]:
-    """The same verb, waiting for its result."""
+    """The blocking version of a verb."""
 
     @wraps(verb)
     def call(self: Blocking[Any], *args: P.args, **kwargs: P.kwargs) -> R:
-        # By its name: a client has the same verbs.
+        # Looked up by name, because a client has the same verbs.
         return self.loop.wait(partial(getattr(self.inner, verb.__name__), *args, **kwargs))
 
     return call
@@ -106,7 +106,7 @@ class Opening(AbstractContextManager[Face]):
 
 
 def opening(lifetime: Callable[P, Generator[Face]]) -> Callable[P, Opening[Face]]:
-    """Makes a function that yields a memory one that opens it."""
+    """Turns a generator function that yields a memory into one that returns an `Opening`."""
     made = contextmanager(lifetime)
 
     @wraps(lifetime)
@@ -131,7 +131,7 @@ def connecting(
 
 
 def described_as(verb: Callable[..., object]) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Speaks of a verb in the words of the async face."""
+    """Copies the docstring of the async verb."""
 
     def describe(function: Callable[P, R]) -> Callable[P, R]:
         function.__doc__ = verb.__doc__
@@ -150,7 +150,7 @@ class BlockingWorkspace(Blocking[Workspace]):
 
     @property
     def notes(self) -> AgentMemory:
-        """Document 003's state: tables of contents, chapters, chunks, the query."""
+        """The state of the run: tables of contents, chapters, chunks, the query."""
         return self.inner.notes
 
     @described_as(Workspace.rule)
@@ -182,7 +182,7 @@ class BlockingWorkspace(Blocking[Workspace]):
 
 
 class ConversationVerbs(Blocking[Inner]):
-    """The verbs that a conversation has here and at a client."""
+    """The verbs shared by a local conversation and a client's."""
 
     def __repr__(self) -> str:
         return f"Blocking{self.inner!r}"
@@ -248,7 +248,7 @@ class BlockingConversation(ConversationVerbs[Conversation]):
 
 
 class MemoryVerbs(Blocking[Inner]):
-    """The verbs that a memory has here and at a client."""
+    """The verbs shared by a local memory and a client."""
 
     conversations = blocking(Memory.conversations)
     turns = blocking(Memory.turns)

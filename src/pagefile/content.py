@@ -1,7 +1,7 @@
-"""What a message is made of: an ordered list of parts, whichever provider's shape it came in.
+"""What a message is made of: an ordered list of parts, whatever provider's shape it came in.
 
-A turn keeps its messages as they happened. Tool calls and tool results are not repeated in the parts: a part names the step of the turn
-that holds them, so that a result can leave the window, or come back, in one place.
+A turn keeps its messages as they happened. Parts do not repeat tool calls and tool results: they refer to the
+step of the turn that holds them, so that a result can leave the window, or come back, in one place.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -12,7 +12,8 @@ JsonValue: TypeAlias = "bool | int | float | str | Sequence[JsonValue] | Mapping
 JsonObject: TypeAlias = Mapping[str, JsonValue]
 
 Role: TypeAlias = Literal["system", "developer", "user", "assistant", "tool"]
-#: Whose shape a message came in: OpenAI Chat Completions, OpenAI Responses or Anthropic Messages; "plain" for the short form of `record`.
+#: The shape a message came in: OpenAI Chat Completions, OpenAI Responses or Anthropic Messages; "plain" for
+#: the short form of `record`.
 Shape: TypeAlias = Literal["plain", "openai", "responses", "anthropic"]
 
 _NOTHING: JsonObject = {}
@@ -20,14 +21,14 @@ _NOTHING: JsonObject = {}
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Something that was said."""
+    """Text said by either side."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Reasoning:
-    """What a model thought before it answered. Only the provider that signed it can take it back."""
+    """A model's reasoning. Only the provider that signed it accepts it back."""
 
     text: str
     #: The provider's part without its text: signature, id, encrypted content.
@@ -36,43 +37,43 @@ class Reasoning:
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A call of a tool; the step has its name, its input and its call id."""
+    """A tool call; the step has its name, input and call id."""
 
     step: int
 
 
 @dataclass(frozen=True, slots=True)
 class Media:
-    """An image, a sound or a file: its bytes are a blob of the store, or it is only pointed at."""
+    """An image, a sound or a file, stored as a blob or referenced by URL."""
 
     kind: Literal["image", "audio", "file"]
     media_type: str = ""
-    #: SHA-256 of the bytes, when the store has them.
+    #: SHA-256 of the bytes, if they are stored.
     blob: str | None = None
-    #: Where it is, when it was given by address or by a provider's file id.
+    #: Its URL or a provider's file id, if it was given that way.
     url: str | None = None
     name: str | None = None
     size: int = 0
-    #: What it is taken to cost in a window: providers count pixels and pages, not words.
+    #: Estimated cost in a window: providers count pixels and pages, not words.
     tokens: int = 0
-    #: How closely OpenAI is to look at an image, when that was said: "low" or "high".
+    #: OpenAI's image detail, if given: "low" or "high".
     detail: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What a tool returned; the step has the text. Images and files that came with it stand here."""
+    """A tool result; the step has the text. Attached images and files are here."""
 
     step: int
     media: tuple[Media, ...] = ()
     error: bool = False
-    #: From where to where the text is the JSON of a block that Anthropic takes in a result beside texts.
+    #: Ranges of the text that are JSON of blocks, other than text, that Anthropic accepts in a result.
     blocks: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Other:
-    """A part that is not known here, kept as it came."""
+    """An unknown part, kept as it came."""
 
     value: JsonValue
 
@@ -87,17 +88,18 @@ class Message:
     role: Role
     parts: tuple[Part, ...]
     shape: Shape = "plain"
-    #: The message as it came, with references in the place of what `parts` hold; None when the parts alone give it back.
+    #: The message as it came, with references in place of what `parts` holds; None if the parts alone
+    #: reproduce it.
     given: JsonValue = None
 
     @property
     def text(self) -> str:
-        """What was said in it."""
+        """Its text parts, one per line."""
         return "\n".join(part.text for part in self.parts if isinstance(part, Text) and part.text)
 
 
 def media_in(messages: Iterable[Message]) -> Iterator[Media]:
-    """The images, sounds and files of messages, those that came with tool results too."""
+    """The images, sounds and files of messages, including those attached to tool results."""
     for message in messages:
         for part in message.parts:
             if isinstance(part, Media):
@@ -107,7 +109,7 @@ def media_in(messages: Iterable[Message]) -> Iterator[Media]:
 
 
 def with_media(messages: Iterable[Message], change: Callable[[Media], Media]) -> tuple[Message, ...]:
-    """The messages with each image, sound and file changed."""
+    """The messages with `change` applied to each image, sound and file."""
     return tuple(
         replace(message, parts=tuple(_with_media(part, change) for part in message.parts))
         for message in messages
@@ -141,7 +143,7 @@ def message_json(message: Message) -> JsonObject:
 
 
 def message_from(value: JsonObject) -> Message:
-    """What `message_json` wrote."""
+    """The inverse of `message_json`."""
     given = cast("Mapping[str, Any]", value)
     return Message(
         given["role"],
@@ -152,7 +154,7 @@ def message_from(value: JsonObject) -> Message:
 
 
 def part_json(part: Part) -> JsonObject:
-    """A part by its type; what is empty is left out."""
+    """A part with its type; empty fields are left out."""
     match part:
         case Text(text):
             return {"type": "text", "text": text}
@@ -172,7 +174,7 @@ def part_json(part: Part) -> JsonObject:
 
 
 def part_from(value: JsonObject) -> Part:
-    """What `part_json` wrote."""
+    """The inverse of `part_json`."""
     given = {name: inner for name, inner in cast("Mapping[str, Any]", value).items() if name != "type"}
     if value["type"] == "tool_result":
         given["media"] = tuple(part_from(one) for one in given.get("media", ()))

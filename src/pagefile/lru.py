@@ -1,4 +1,4 @@
-"""What is kept at hand, and let go of again when it was not used for long."""
+"""A cache that evicts what was least recently used."""
 
 from collections import OrderedDict
 from collections.abc import Callable
@@ -10,11 +10,11 @@ D = TypeVar("D")
 
 
 class Lru(OrderedDict[K, V]):
-    """A mapping that lets go of what was used longest ago, once it holds more than `most`.
+    """A mapping that evicts the least recently used values once it holds more than `most`.
 
-    cachetools weighs a value when it is put and refuses one that is too heavy. Ours grow while they are held, and the one in use
-    stays, however heavy: to make it again for every use would cost as much, and time as well.
-    Threads that share one need a lock.
+    cachetools weighs a value when it is put and refuses one that is too heavy. Ours grow while they are held,
+    and the one in use stays, however heavy: rebuilding it for every use would need as much memory, and time
+    as well. Not thread-safe: threads that share one need a lock.
     """
 
     def __init__(self, most: float, weight: Callable[[V], float] | None = None) -> None:
@@ -40,7 +40,7 @@ class Lru(OrderedDict[K, V]):
         return self[key] if key in self else default  # noqa: SIM401 - this is it
 
     def trim(self) -> None:
-        """Let go of what is too much; for whoever made a value heavier."""
+        """Evict what exceeds the limit; call it after making a value heavier."""
         if self._weight is None:
             while len(self) > max(1, self._most):
                 self.popitem(last=False)

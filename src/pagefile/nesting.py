@@ -1,4 +1,4 @@
-"""How deep JSON may be nested: deeper, it can be written here, and then neither exported nor sent; every reader has its own limit."""
+"""The limit on JSON nesting: deeper JSON could be stored, but not exported or sent, since readers have limits."""
 
 from collections.abc import Iterable
 from typing import cast
@@ -7,7 +7,7 @@ MAX_JSON_DEPTH = 100
 
 
 def is_shallow(value: object) -> bool:
-    """Whether no list or mapping in it is nested deeper than that."""
+    """Whether lists and mappings are nested at most `MAX_JSON_DEPTH` deep."""
     level: list[object] = [value]
     for _ in range(MAX_JSON_DEPTH + 1):
         level = [inner for outer in level for inner in _parts(outer)]

@@ -1,4 +1,4 @@
-"""Anything of ours as plain JSON: for `--json`, and for the JSON twin of every page of the inspector."""
+"""Records as plain JSON: for `--json`, and for the JSON version of every inspector page."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
@@ -10,7 +10,7 @@ from pagefile.content import JsonValue
 
 
 def plain(value: object) -> JsonValue:
-    """Records, times and listings as plain JSON; a number that JSON does not have is null."""
+    """Records, times and listings as plain JSON; NaN and infinity become null."""
     if is_dataclass(value) and not isinstance(value, type):
         return {known.name: plain(getattr(value, known.name)) for known in fields(value)}
     if isinstance(value, datetime):

@@ -1,6 +1,6 @@
-"""The nouns of Pagefile: frozen records that every room understands.
+"""The nouns of Pagefile: frozen records shared by all packages.
 
-A record checks itself at birth, so that no other room has to ask whether a time is aware or a text
+A record validates itself on creation, so that no other package has to check whether a time is aware or a text
 can be stored.
 """
 
@@ -13,36 +13,36 @@ from pagefile.content import JsonObject, JsonValue, Message, Text, ToolCall, Too
 from pagefile.errors import InvalidTurnError
 
 Status = Literal["open", "done", "aborted"]
-#: What became of a fact: new; said before, so now surer; or new in the place of one it contradicts.
+#: What became of a fact: new; already known, so its confidence rises; or new, replacing one it contradicts.
 Outcome = Literal["stored", "duplicate", "superseded"]
 
 DEFAULT_TENANT = "default"
 MAX_ID_CHARS = 255
-#: The largest whole number that every database and every JSON reader keeps exactly.
+#: The largest integer that every database and every JSON reader keeps exactly.
 MAX_INT = 2**53 - 1
-#: The `query` of a checkpoint's row in `ai_message`, as document 001 has it.
+#: The `query` column of a checkpoint's row in `ai_message`.
 CHECKPOINT_QUERY = "[MEMORY_CHECKPOINT]"
-#: The `query` of a reset's row.
+#: The `query` column of a reset's row.
 RESET_QUERY = "[MEMORY_RESET]"
 
-#: What stands where something was erased alone: the `query` of a turn's row, or the result of a tool.
+#: Replaces something erased on its own: the `query` of a turn's row, or the result of a tool.
 ERASED = "[MEMORY_ERASED]"
 
-#: Both times of a conversation that nobody wrote to.
+#: Both times of a conversation that was never written to.
 NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 
 _NOTHING: JsonObject = {}
 
 
 def utc(moment: datetime) -> datetime:
-    """The same moment in UTC; a time without a zone is taken as UTC."""
+    """The same moment in UTC; a naive time is taken as UTC."""
     if moment.tzinfo is UTC:
         return moment
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
 
 def checked_id(value: object, name: str) -> str:
-    """An id that every store can hold, or an error that says what is wrong with it."""
+    """An id that every store can hold, or an error that explains what is wrong with it."""
     if not isinstance(value, str):
         raise InvalidTurnError(f"{name} must be text, not {type(value).__name__}: pass str(…).")
     if not value.strip():
@@ -53,7 +53,7 @@ def checked_id(value: object, name: str) -> str:
 
 
 def checked_text(value: object, name: str) -> str:
-    """Text that every store can hold, byte for byte, or an error that says where it breaks."""
+    """Text that every store can hold, byte for byte, or an error with the position of the problem."""
     if not isinstance(value, str):
         raise InvalidTurnError(f"{name} must be text, not {type(value).__name__}.")
     nul = value.find("\0")
@@ -74,7 +74,7 @@ def checked_text(value: object, name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Whose memory: a tenant, perhaps one user of it, perhaps one conversation."""
+    """Whose memory: a tenant, optionally one of its users, optionally one conversation."""
 
     tenant: str = DEFAULT_TENANT
     user: str | None = None
@@ -88,7 +88,7 @@ class Scope:
             checked_id(self.conversation, "conversation id")
 
     def within(self, scope: "Scope") -> bool:
-        """Whether what is kept in this scope belongs to the other."""
+        """Whether data kept in this scope belongs to the other."""
         return (
             self.tenant == scope.tenant
             and scope.user in (None, self.user)
@@ -98,7 +98,7 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One tool call of a turn and what it returned."""
+    """One tool call of a turn and its result."""
 
     tool: str
     input: JsonValue
@@ -107,27 +107,28 @@ class Step:
     #: Tokens of the call (name and arguments) and of the result, without message overhead.
     call_tokens: int = 0
     result_tokens: int = 0
-    #: The archived page that holds the whole result.
+    #: The archived page that holds the full result.
     page: str | None = None
-    #: False when `result` is only the placeholder of `page`.
+    #: False if `result` is only the placeholder of `page`.
     whole: bool = True
     #: Tokens and characters of the page.
     page_tokens: int = 0
     page_chars: int = 0
-    #: Characters that are gone because the archive could not be written.
+    #: Characters lost because the archive could not be written.
     lost_chars: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One exchange: what the user said, what the tools returned, what the assistant answered, as messages in their order.
+    """One exchange: what the user said, what the tools returned, what the assistant answered, as messages in order.
 
-    `user` is the first text of the user (images are named in it) and `assistant` the last one of the assistant, as document 001
-    reads them; `steps` are
-    the tool calls. Of a turn that is nothing more than these, in this order, `layout` is None and `messages` follows from them.
+    `user` is the user's first text (which names images) and `assistant` the assistant's last one; `steps` are
+    the tool calls. If the turn consists of exactly these, in this order, `layout` is None and `messages` is
+    derived from them.
 
-    `seq` is the turn's place in its conversation. It is given when the turn ends (done or aborted), so it has no
-    gaps and nothing ever appears behind a reader who has read up to some `seq`; an open turn has none yet.
+    `seq` is the turn's position in its conversation. It is assigned when the turn ends (done or aborted), so
+    it has no gaps, and nothing ever appears behind a reader that has read up to some `seq`; an open turn has
+    none yet.
     """
 
     id: str
@@ -139,21 +140,21 @@ class Turn:
     steps: tuple[Step, ...]
     #: When it was said, as given; may repeat or go backwards.
     at: datetime
-    #: When it was written; strictly increasing with `seq` in a conversation.
+    #: When it was written; strictly increases with `seq` in a conversation.
     created: datetime
     user_tokens: int
     assistant_tokens: int
-    #: Tokens of the whole turn as it stands in a window, message overhead included.
+    #: Tokens of the whole turn as shown in a window, message overhead included.
     tokens: int
-    #: The tokenizer that made these counts.
+    #: The tokenizer that produced these counts.
     counter: str
     metadata: JsonObject = field(default_factory=lambda: _NOTHING)
-    #: The messages as they happened, where they are more than `user`, `steps` and `assistant` tell.
+    #: The messages as they happened, if they are more than `user`, `steps` and `assistant`.
     layout: tuple[Message, ...] | None = None
 
     @property
     def messages(self) -> tuple[Message, ...]:
-        """What happened, in order; calls and results name their step."""
+        """What happened, in order; calls and results refer to their step."""
         return (
             plain_layout(self.user, range(len(self.steps)), self.assistant)
             if self.layout is None
@@ -162,7 +163,7 @@ class Turn:
 
     @property
     def erased(self) -> bool:
-        """Whether this is only the place of something that was erased from the log."""
+        """Whether this only marks the position of an erased turn."""
         return self.status == "aborted" and self.user == ERASED and not self.counter
 
     @property
@@ -198,16 +199,16 @@ def plain_layout(user: str | None, steps: Iterable[int], assistant: str | None) 
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """A summary of the older turns, and up to which turn it stands."""
+    """A summary of the older turns, and the turn up to which it speaks."""
 
     id: str
     scope: Scope
-    #: Place of the checkpoint's own row in the log.
+    #: Position of the checkpoint's own row in the log.
     seq: int
-    #: 1 for the first checkpoint of a conversation, then one more each time.
+    #: Counts the checkpoints of a conversation, from 1.
     version: int
     summary: str
-    #: The last turn the summary speaks for; everything after it stays verbatim.
+    #: The last turn the summary covers; everything after it stays verbatim.
     covered_through_seq: int
     covered_turns: int
     created: datetime
@@ -219,7 +220,7 @@ class Checkpoint:
 
 @dataclass(frozen=True, slots=True)
 class Reset:
-    """The point from which a conversation began anew; what came before stays in the log."""
+    """The point at which a conversation started over; what came before stays in the log."""
 
     id: str
     scope: Scope
@@ -238,22 +239,22 @@ class Head:
     agent: str | None
     created: datetime
     updated: datetime
-    #: The newest place taken in the log (turns, checkpoints and resets).
+    #: The last position taken in the log (turns, checkpoints and resets).
     last_seq: int
-    #: Everything up to here was reset away from the window.
+    #: Everything up to here left the window with a reset.
     reset_seq: int
-    #: Everything up to here is spoken for by the newest checkpoint.
+    #: Everything up to here is covered by the newest checkpoint.
     covered_through_seq: int
     #: Done turns since the reset.
     turns: int
     #: Done turns not yet covered by a checkpoint, and their tokens.
     live_turns: int
     live_tokens: int
-    #: What the conversation belongs to, the language its user reads and where they are.
+    #: The conversation's project, and its user's language and time zone.
     project: str | None = None
     language: str | None = None
     timezone: str | None = None
-    #: The erasures there had been when this was read; what is written later on the strength of it names the number.
+    #: The number of erasures when this was read; later writes based on it name this number.
     epoch: int = field(default=0, compare=False)
 
     @property
@@ -264,7 +265,7 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """An archived tool result (document 000): all but the full text, which `load` brings."""
+    """An archived tool result, without the full text, which `load` returns."""
 
     uuid: str
     scope: Scope
@@ -278,28 +279,28 @@ class Page:
     tokens: int
     counter: str
     content_hash: str
-    #: Hash of tool and input: equal calls have equal ones.
+    #: Hash of tool and input, the same for equal calls.
     call_hash: str = ""
-    #: Document 000's optional thread.
+    #: An optional thread id.
     thread: str | None = None
     #: A pinned page is never purged, and stays in the window.
     pinned: bool = False
     #: How often it was loaded, and when last.
     loads: int = 0
     last_load: datetime | None = None
-    #: When its text was purged; what is left is a tombstone.
+    #: When its text was purged; what remains is a tombstone.
     purged: datetime | None = None
-    #: What its text takes on disk, compressed; of a tombstone, what it took.
+    #: Compressed size of its text on disk; for a tombstone, the size it had.
     stored_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class PageHit:
-    """An archived page that answers a query."""
+    """An archived page that matches a query."""
 
     page: Page
     score: float
-    #: The best passage, and where it stands in the page.
+    #: The best passage, and its offset in the page.
     passage: str
     start: int
 
@@ -321,50 +322,50 @@ class Fact:
     source_quote: str | None
     tokens: int
     counter: str
-    #: What it speaks of: a fact with the same subject and attribute takes its place.
+    #: What it is about: a new fact with the same subject and attribute replaces it.
     subject: str | None = None
     attribute: str | None = None
-    #: The fact whose place it took.
+    #: The fact it replaced.
     supersedes: str | None = None
-    #: Where it belongs and which agent learned it; None: to the user, wherever they are.
+    #: The project it belongs to and the agent that learned it; None: it applies everywhere.
     project: str | None = None
     agent: str | None = None
-    #: What became of it when it was given to `remember()`; not kept.
+    #: What became of it when it was passed to `remember()`; not stored.
     outcome: Outcome | None = field(default=None, compare=False)
 
     def held_at(self, moment: datetime) -> bool:
-        """Whether it was known and true at a moment."""
+        """Whether it was known and valid at a moment."""
         known = self.recorded <= moment and (self.retracted is None or moment < self.retracted)
         return known and self.valid_from <= moment and (self.valid_to is None or moment < self.valid_to)
 
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """One change of what is held about a user. Numbers rise, and are never given twice."""
+    """One change to what is held about a user. Numbers rise and are never reused."""
 
     number: int
     scope: Scope
     at: datetime
-    #: Such as "stored", "superseded", "duplicate", "retracted", "imported", "undone".
+    #: For example "stored", "superseded", "duplicate", "retracted", "imported", "undone".
     action: str
-    #: The facts as they were, None for a new one, and as they are since, in the same order.
+    #: The facts before the change (None for a new one) and after it, in the same order.
     before: tuple[Fact | None, ...]
     after: tuple[Fact, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A past turn that answers a query, with the reasons for its rank."""
+    """A past turn that matches a query, with the reasons for its rank."""
 
     id: str
     conversation_id: str
     text: str
     score: float
-    #: What the score is made of.
+    #: The components of the score.
     parts: Mapping[str, float]
     at: datetime
     metadata: JsonObject
-    #: The turns next to it in its conversation.
+    #: The neighbouring turns in its conversation.
     before: Turn | None
     after: Turn | None
 
@@ -378,7 +379,7 @@ class Call:
     at: datetime
     turn_id: str | None
     query: str | None
-    #: The arguments of `context()`, and under "moment" what is needed to make the window again.
+    #: The arguments of `context()`, and under "moment" what is needed to rebuild the window.
     options: JsonObject
     tokens: int
     ratio: float
@@ -389,19 +390,19 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class ApiKey:
-    """Who may use the service: for which tenant, perhaps for one user of it only. The secret itself is kept nowhere."""
+    """Who may use the service: a tenant, optionally only one of its users. The secret itself is not stored."""
 
     id: str
-    #: What people call it.
+    #: A human-readable name.
     name: str
-    #: The tenant and perhaps the user that it is bound to.
+    #: The tenant, and optionally the user, it is bound to.
     scope: Scope
     #: A hash of the secret.
     digest: str = field(repr=False)
     created: datetime
     expires: datetime | None = None
     revoked: datetime | None = None
-    #: Kept coarsely: it may lag behind by an hour.
+    #: Approximate: it may lag by an hour.
     last_used: datetime | None = None
 
     def __post_init__(self) -> None:
@@ -409,7 +410,7 @@ class ApiKey:
         checked_id(self.name, "name")
 
     def usable_at(self, moment: datetime) -> bool:
-        """Whether it opens anything at a moment."""
+        """Whether it grants access at a moment."""
         return self.revoked is None and (self.expires is None or moment < self.expires)
 
 
@@ -420,14 +421,15 @@ class ErasureReceipt:
     scope: Scope
     at: datetime
     counts: Mapping[str, int]
-    #: What is still to be erased elsewhere, and until when; empty when everything is gone.
+    #: What remains to be erased elsewhere, and until when; empty if everything is gone.
     pending: tuple[str, ...] = ()
-    #: The turn or the page, where one was erased alone.
+    #: The turn or the page, if only one was erased.
     turn_id: str | None = None
     page: str | None = None
-    #: The conversations it stood in, forks with copies too, each with the turn's place in the log; 0 for an open turn, and for a page.
+    #: The conversations that contained it, forks with copies included, each with the turn's `seq`; 0 for an
+    #: open turn, and for a page.
     places: tuple[tuple[str, int], ...] = ()
-    #: The conversations that went, for whoever holds something of them elsewhere.
+    #: The erased conversations, for components that hold data about them elsewhere.
     conversations: tuple[str, ...] = field(default=(), repr=False, compare=False)
 
     @property
@@ -440,7 +442,7 @@ T = TypeVar("T")
 
 
 class Listing(Sequence[T], Generic[T]):
-    """One slice of a longer list; `next` is where the following slice begins, None at the end."""
+    """One slice of a longer list; `next` is where the following slice starts, None at the end."""
 
     __slots__ = ("_items", "next")
 

@@ -1,4 +1,4 @@
-"""The base of every JSON shape: which texts, numbers and times may come in, and how a record becomes JSON and back.
+"""The base of every JSON shape: which texts, numbers and times are accepted, and how a record becomes JSON and back.
 
 What a database cannot hold is refused here, with the field's name, before anything is done.
 """
@@ -22,14 +22,14 @@ def _storable(value: str) -> str:
 
 
 def visible(value: str) -> str:
-    """An id that can be seen."""
+    """An id with at least one visible character."""
     if not value.strip():
         raise ValueError("an id needs at least one visible character")
     return value
 
 
 def moment_from(value: object) -> datetime:
-    """A time that was given as text."""
+    """A time given as text."""
     if not isinstance(value, str):
         raise ValueError("give the time as text in ISO 8601, for instance 2026-01-31T09:30:00Z")  # noqa: TRY004 - pydantic reports ValueError only
     try:
@@ -69,7 +69,7 @@ class Answer(BaseModel):
 
 
 class Mirror(Answer, Generic[R]):
-    """JSON with the fields of a record. One that the record calls differently has that name as its alias."""
+    """JSON with the fields of a record. A field that the record names differently has that name as its alias."""
 
     model_config = ConfigDict(from_attributes=True, validate_by_name=True, validate_by_alias=True)
 
@@ -78,11 +78,11 @@ class Mirror(Answer, Generic[R]):
         return cls.model_validate(record)
 
     def record(self, **beside: object) -> R:
-        """The record; `beside` has what the JSON does not say."""
+        """The record; `beside` supplies what the JSON does not contain."""
         return cast("R", _record_type(type(self))(**self.values(), **beside))
 
     def values(self) -> dict[str, Any]:
-        """What the record is made of."""
+        """The record's fields."""
         names = {
             info.validation_alias: name
             for name, info in type(self).model_fields.items()
@@ -100,7 +100,7 @@ class OfUser(Mirror[R]):
 
     @property
     def scope(self) -> Scope:
-        """Whose it is."""
+        """The user's scope."""
         return Scope(self.tenant, self.user_id)
 
 
@@ -113,7 +113,7 @@ class OfScope(Mirror[R]):
 
     @property
     def scope(self) -> Scope:
-        """Whose it is."""
+        """The scope it belongs to."""
         return Scope(self.tenant, self.user_id, self.conversation_id)
 
 

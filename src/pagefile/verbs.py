@@ -1,7 +1,7 @@
-"""Every verb of a memory, once: its method, its route, what is asked and what is answered.
+"""The table of verbs: each with its method, its route, its request and its answer.
 
-The routes of the service, the client and its blocking face are made from these rows. A verb that is added here and to `Memory` or
-`Conversation` is there for all of them.
+The service's routes, the client and its blocking version are generated from these rows. A verb added here and
+to `Memory` or `Conversation` is available in all of them.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -95,12 +95,12 @@ from pagefile.wire.windows import WindowOut
 P = ParamSpec("P")
 R = TypeVar("R")
 
-#: Fields that are not called as the parameter is.
+#: Request fields whose name differs from the parameter's.
 _FIELDS = {"turn": "turn_id", "older_than": "older_than_s", "source": "memory"}
 
 
 class Out(Protocol):
-    """An answer: made from what a method returns, and turned back into it."""
+    """An answer: built from what a method returns, and convertible back."""
 
     @classmethod
     def of(cls, record: Any, /) -> Self: ...
@@ -128,9 +128,9 @@ class Verb(Generic[P, R]):
         self.request = request
         self.answer = answer
         self.status = status
-        #: Whether it may be carried out only once: the client sends an Idempotency-Key with it.
+        #: Whether repeating it would have an effect: the client sends an Idempotency-Key with it.
         self.changes = changes
-        #: The operation's id: what generated clients call it.
+        #: The operation id, used by generated clients.
         self.name = name or method.__name__
         self._about = about
         self._remark = remark
@@ -138,7 +138,7 @@ class Verb(Generic[P, R]):
         self.of_conversation = getattr(Conversation, method.__name__, None) is method
         self.signature = signature(method)
         _, *parameters = self.signature.parameters
-        #: The field of the request for each parameter that has one.
+        #: The request field for each parameter that has one.
         self.fields: Mapping[str, str] = {
             name: field
             for name in parameters
@@ -147,25 +147,25 @@ class Verb(Generic[P, R]):
 
     @property
     def in_query(self) -> bool:
-        """Whether it is asked by a query string."""
+        """Whether its arguments are sent as a query string."""
         return issubclass(self.request, Params)
 
     @property
     def description(self) -> str:
-        """What it does, for readers of the HTTP reference: the method's first sentence, unless that speaks of Python."""
+        """What it does, for the HTTP reference: the method's first paragraph, unless `about` replaces it."""
         summary = self._about or " ".join((self.method.__doc__ or "").split("\n\n")[0].split())
         return f"{summary}\n\n{self._remark}" if self._remark else summary
 
     def arguments(self, asked: BaseModel) -> dict[str, Any]:
-        """What the method is given for a request."""
+        """The method's arguments for a request."""
         return {name: _given(field, getattr(asked, field)) for name, field in self.fields.items()}
 
     def answered(self, returned: R) -> BaseModel:
-        """What is said of what the method returned."""
+        """The response for the method's return value."""
         return cast("BaseModel", cast("type[Out]", self.answer).of(returned))
 
     def returned(self, answer: BaseModel) -> R:
-        """What the method would have returned."""
+        """The method's return value, restored from a response."""
         return cast("Out", answer).record()
 
 

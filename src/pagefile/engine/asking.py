@@ -1,4 +1,4 @@
-"""The arguments of a call, checked once: what cannot be used gets an error that says what to give instead."""
+"""The arguments of a call, checked once: each error says what to pass instead."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +16,7 @@ from pagefile.window.models import UNPUBLISHED, model_limits
 from pagefile.window.render import Placement
 
 _MAX_DIGITS = 20
-#: The shapes that messages can be given in.
+#: The supported shapes of messages.
 SHAPES: tuple[Shape, ...] = ("openai", "responses", "anthropic")
 
 
@@ -34,9 +34,9 @@ class Request:
     placement: Placement
     #: The run whose workspace is shown; empty for the conversation's own.
     run: str = ""
-    #: The model whose window it is, where it was named.
+    #: The model the window is for, if named.
     window_for: str | None = None
-    #: What the request holds beside its messages.
+    #: What the request contains besides its messages.
     tools_tokens: int = 0
     answer_tokens: int = 0
 
@@ -58,7 +58,7 @@ class Request:
         tools_tokens: int = 0,
         answer_tokens: int | None = None,
     ) -> "Request":
-        """The request with the settings' defaults filled in."""
+        """The request, with defaults from the settings."""
         model = _or(window_for, settings.window_for)
         return cls(
             query=checked_message(query, "query", settings.max_message_chars),
@@ -77,7 +77,7 @@ class Request:
 
     @property
     def reserved(self) -> dict[Beside, int]:
-        """What of the window is not for messages."""
+        """The part of the window that is not for messages."""
         percent = 100 if self.window_for is None else model_limits(self.window_for).percent
         lines: dict[Beside, int] = {
             "tools": self.tools_tokens,
@@ -92,7 +92,7 @@ class Request:
         return self.window_tokens - sum(self.reserved.values())
 
     def doubts(self, counter: str) -> list[str]:
-        """What is uncertain about its counts."""
+        """What is uncertain about its token counts."""
         limits = None if self.window_for is None else model_limits(self.window_for)
         if limits is None or limits.tokenizer == counter:
             return []
@@ -104,7 +104,7 @@ class Request:
         ]
 
     def options(self) -> JsonObject:
-        """What a recorded call remembers of it."""
+        """What a recorded call stores about it."""
         return {
             "window_tokens": self.window_tokens,
             "threshold": self.threshold,
@@ -116,12 +116,12 @@ class Request:
         }
 
 
-#: Options that a recorded call has only where they were given.
+#: Options that a recorded call has only if they were given.
 BESIDE = ("window_for", "tools_tokens", "answer_tokens")
 
 
 def _window(settings: Settings, given: int | None, model: str | None) -> int:
-    """What was given, at most what the model takes; the setting where nothing was said of either."""
+    """The given size, capped by the model's limit; the setting if neither is given."""
     if model is None:
         return at_least(1, _or(given, settings.window_tokens), "window_tokens")
     most = model_limits(model).window_tokens
@@ -129,14 +129,14 @@ def _window(settings: Settings, given: int | None, model: str | None) -> int:
 
 
 def sized(settings: Settings) -> Settings:
-    """The settings with the context size of the model that they name; `SettingsError` for one that is not known."""
+    """The settings with the context size of the model they name; `SettingsError` if it is unknown."""
     if settings.window_for is None:
         return settings
     return replace(settings, window_tokens=model_limits(settings.window_for).window_tokens)
 
 
 def pages_to_load(load: Sequence[str]) -> tuple[str, ...]:
-    """The uuids of pages that a window shows in full."""
+    """The uuids of pages to show in full."""
     if isinstance(load, str):
         raise InvalidTurnError("load must be a list of uuids, not one text: write load=[uuid].")
     if isinstance(load, Mapping) or not isinstance(cast("object", load), Iterable):
@@ -145,18 +145,18 @@ def pages_to_load(load: Sequence[str]) -> tuple[str, ...]:
 
 
 def run_name(run: str | None) -> str:
-    """A run by its name; without one it is the conversation's own."""
+    """A run's name; empty for the conversation's own."""
     return "" if run is None else checked_id(run, "run")
 
 
 def turn_id_of(turn: Turn | str) -> str:
-    """The id of a turn, however it is named."""
+    """The id of a turn, given as a turn or as an id."""
     return turn.id if isinstance(turn, Turn) else checked_id(turn, "turn id")
 
 
 def checked_shape(shape: object) -> Shape | None:
-    """A shape that messages can be given in, None for the one they came in."""
-    # A tuple, because what is given may be nothing that a set can look for.
+    """A supported shape; None keeps the original one."""
+    # A tuple, because the value may be unhashable.
     if shape not in (None, *SHAPES):
         raise InvalidTurnError(f"shape is {shape!r}: it must be one of {', '.join(map(repr, SHAPES))}.")
     return shape
@@ -184,7 +184,7 @@ def check_erased(
     turn_id: str | None,
     page: str | None,
 ) -> str | None:
-    """Whoever erases says what: nothing is guessed. Gives the uuid of the page as it is written."""
+    """Require an explicit target for an erasure: nothing is guessed. Returns the page's uuid in normal form."""
     if turn_id is not None and page is not None:
         raise InvalidTurnError("forget() erases one turn or one page alone, not both: call it twice.")
     if turn_id is not None:
@@ -201,7 +201,7 @@ def check_erased(
 
 
 def at_least(least: int, value: object, name: str) -> int:
-    """A whole number that is large enough."""
+    """A whole number within bounds."""
     if not isinstance(value, int) or isinstance(value, bool):
         raise SettingsError(f"{name} must be a whole number, not {repr(value)[:80]}.")
     if value < least:
@@ -212,19 +212,19 @@ def at_least(least: int, value: object, name: str) -> int:
 
 
 def place(after: object) -> int:
-    """A place in the log, as a number or as the text that `next` of a listing is."""
+    """A position in the log, as a number or as the text of a listing's `next`."""
     if isinstance(after, str) and after.isdecimal() and len(after) <= _MAX_DIGITS:
         return at_least(0, int(after), "after")
     return at_least(0, after, "after")
 
 
 def cursor(after: object) -> str | None:
-    """Where a listing goes on: `next` of the one before it, None for its beginning."""
+    """Where a listing continues: `next` of the previous one, None for the beginning."""
     return None if after is None else checked_id(after, "after")
 
 
 def _shown(value: int) -> str:
-    """A number for a message; Python writes none of thousands of digits."""
+    """A number for a message; Python refuses to print thousands of digits."""
     return str(value) if abs(value) < 10**_MAX_DIGITS else f"a number of {value.bit_length()} bits"
 
 
@@ -236,7 +236,7 @@ def _or(value: T | None, default: T) -> T:
 
 
 def share(value: object) -> float:
-    """A part of the window."""
+    """A share of the window."""
     if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 < value <= 1:
         raise SettingsError(
             f"threshold is {value!r}: give a share of the window between 0 and 1, for instance 0.75."
@@ -245,8 +245,8 @@ def share(value: object) -> float:
 
 
 def checked_placement(value: object) -> Placement:
-    """Where memory is shown."""
-    # A tuple, because what is given may be nothing that a set can look for.
+    """Where memory is placed."""
+    # A tuple, because the value may be unhashable.
     if value not in ("tail", "head"):
         raise SettingsError(f"placement is {value!r}: it must be 'tail' or 'head'.")
     return value

@@ -1,4 +1,4 @@
-"""A process that does nothing but background work: it looks for what others wrote, and catches up with it."""
+"""A process that only does background work: it looks for what others wrote, and catches up with it."""
 
 import signal
 from collections.abc import Callable
@@ -11,12 +11,12 @@ from pagefile.errors import SettingsError
 from pagefile.ports import Meter
 from pagefile.settings import Settings
 
-#: Databases that live in one process: no other could look after them.
+#: Databases that live in one process, so that no other process could work on them.
 _PRIVATE = frozenset({"memory:", "sqlite:", "sqlite:///:memory:"})
 
 
 def check_shared(settings: Settings, unshared: str) -> None:
-    """Refuse what several processes cannot share: a database that lives in one of them, saying `unshared`, and a Milvus file."""
+    """Refuse what processes cannot share: an in-process database (saying `unshared`) or a Milvus file."""
     if settings.url.partition("?")[0].rstrip("/") in _PRIVATE:
         raise SettingsError(unshared)
     if (settings.vectors or "").startswith("milvus:///"):
@@ -26,7 +26,7 @@ def check_shared(settings: Settings, unshared: str) -> None:
 
 
 def dedicated(settings: Settings) -> Settings:
-    """The settings of a process that only does background work; refuses a database that others cannot share."""
+    """Settings for a process that only does background work; refuses a database that cannot be shared."""
     check_shared(
         settings,
         f"{settings.url!r} lives in the process that opened it, so a worker beside it would find nothing: name a database file or a server.",
@@ -35,7 +35,7 @@ def dedicated(settings: Settings) -> Settings:
 
 
 async def look_after(settings: Settings, ready: Callable[[], None], meter: Meter | None = None) -> None:
-    """Do background work until SIGINT or SIGTERM; `ready` is called when it has begun."""
+    """Do background work until SIGINT or SIGTERM; `ready` is called once it has started."""
     with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
         async with Memory.open(settings=dedicated(settings), meter=meter):
             ready()

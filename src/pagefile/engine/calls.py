@@ -1,4 +1,4 @@
-"""Writes down the windows that were handed out, in batches and off the read path."""
+"""Records the windows that were handed out, in batches and off the read path."""
 
 import logging
 from collections import OrderedDict, deque
@@ -15,42 +15,42 @@ from pagefile.tiers.base import Backlog, Pace, Report, unreported
 
 logger = logging.getLogger("pagefile")
 
-#: Windows waiting to be written; beyond that the oldest are dropped, and the log says so.
+#: Windows waiting to be written; beyond this the oldest are dropped, with a warning in the log.
 MAX_WAITING = 1000
 
 MakeCall = Callable[[], Call]
 
 
 class CallRecorder:
-    """Background work like that of a tier, but always of this process: what it writes is in its memory only."""
+    """Background work like a tier's, but always done by this process: pending calls exist only in its memory."""
 
     name = "calls"
-    #: Calls of half a second are written together: of a conversation that asks again and again, only the newest are made at all.
+    #: Half a second of calls is written together, so that a busy conversation only builds the newest ones.
     pace = Pace(quiet_s=0.5, longest_wait_s=0.5, together=True)
     drains = True
 
     def __init__(self, calls: CallLog, *, keep: int) -> None:
         self._calls = calls
         self._keep = keep
-        #: By conversation, no more than are kept of it.
+        #: Pending calls by conversation, at most as many as are kept of each.
         self._waiting: OrderedDict[Scope, deque[tuple[int, int, MakeCall]]] = OrderedDict()
         self._added = 0
         self._done = 0
         self.dropped = 0
         self._told = False
         self.report: Report = unreported
-        #: Has what waits written soon.
+        #: Schedules the pending calls to be written.
         self.wake: Callable[[Scope], None] = _unheard
 
     def add(self, scope: Scope, make: MakeCall, *, epoch: int = 0) -> None:
-        """Have a call of a conversation written soon, unless its scope is erased before. The call is built then, not now."""
+        """Schedule a call to be written, unless its scope is erased first. The call is built at that time."""
         if self._keep < 1:
             return
         if self._added - self._done >= MAX_WAITING:
             self._drop_one()
         waiting = self._waiting.setdefault(scope, deque())
         if len(waiting) >= self._keep:
-            # It would be gone again with the writing of the others.
+            # Writing the others would remove it again.
             waiting.popleft()
             self._done += 1
         self._added += 1
@@ -59,7 +59,7 @@ class CallRecorder:
 
     @property
     def waiting(self) -> bool:
-        """Whether a call is not written yet."""
+        """Whether any call has not been written yet."""
         return self._done < self._added
 
     async def maintain(self, scope: Scope) -> None:
@@ -72,12 +72,12 @@ class CallRecorder:
         return ()
 
     async def flush(self) -> None:
-        """Write what is waiting now."""
-        # In the order in which they were handed out, whosever they are.
+        """Write what is pending now."""
+        # In the order in which they were handed out, across conversations.
         waiting = sorted(chain.from_iterable(self._waiting.values()), key=itemgetter(0))
         self._waiting.clear()
         batch = [(epoch, call) for _, epoch, make in waiting if (call := self._made(make)) is not None]
-        # They wait nowhere any more: whoever was stopped here, as when a memory is closed, would lose them.
+        # They are no longer queued: a cancellation here, as when a memory is closed, would lose them.
         with anyio.CancelScope(shield=True):
             for epoch, calls in groupby(batch, key=itemgetter(0)):
                 await self._write([call for _, call in calls], epoch)
@@ -87,7 +87,7 @@ class CallRecorder:
         try:
             return make()
         except Exception:
-            # As in `_write`; tried again it would fail again, and nothing would be written any more.
+            # As in `_write`; retrying would fail again and block all further writes.
             self.dropped += 1
             logger.exception("could not record a window")
             return None
@@ -95,7 +95,7 @@ class CallRecorder:
     def _drop_one(self) -> None:
         scope, waiting = next(iter(self._waiting.items()), (None, None))
         if scope is None or waiting is None:
-            # All of them are being written now.
+            # All of them are being written already.
             return
         waiting.popleft()
         if not waiting:
@@ -108,18 +108,18 @@ class CallRecorder:
         try:
             await self._calls.add(batch, keep=self._keep, epoch=epoch)
         except ErasedError:
-            # One of them was erased, and takes the whole batch with it: the others are written one by one.
+            # One of them was erased, which fails the whole batch: write the others one by one.
             for call in batch if len(batch) > 1 else ():
                 await self._write([call], epoch)
         except PagefileError as error:
-            # A database that may only be read, or is away: once is enough to know.
+            # The database is read-only or unreachable: one warning is enough.
             self.dropped += len(batch)
             logger.log(
                 logging.DEBUG if self._told else logging.WARNING, "could not record windows: %s", error
             )
             self._told = True
         except Exception:
-            # No caller waits for this, and the memory must go on without it.
+            # No caller waits for this, and the memory must keep working without it.
             self.dropped += len(batch)
             logger.exception("could not record %d windows", len(batch))
         else:
@@ -127,4 +127,4 @@ class CallRecorder:
 
 
 def _unheard(_: Scope) -> None:
-    """A recorder without a worker is flushed by hand."""
+    """A recorder without a worker is flushed explicitly."""

@@ -65,7 +65,7 @@ from pagefile.window.measure import step_tokens
 from pagefile.window.receipt import Window
 from pagefile.window.render import Placement
 
-#: A turn that meets so many erasures on its way is written once more, and then refused.
+#: After this many erasures during one write, the write is retried once more and then fails.
 _ERASURES_MET = 3
 
 
@@ -110,10 +110,10 @@ class Conversation:
     ) -> Turn:
         """Write one done turn; when this returns, it is on disk.
 
-        Either side may be missing, not both. Instead of the two sides and the steps, `messages` takes the turn as a provider's
-        client has it: messages of OpenAI Chat, OpenAI Responses or Anthropic, from the user's to the last answer, which
-        `messages()` gives back as equal JSON. The same id with the same text returns the stored turn, with another text it raises
-        `ConflictError`.
+        Either side may be missing, not both. Instead of the two sides and the steps, `messages` takes the
+        turn as a provider's client has it: messages of OpenAI Chat, OpenAI Responses or Anthropic, from the
+        user's to the last answer, which `messages()` gives back as equal JSON. The same id with the same text
+        returns the stored turn; with a different text it raises `ConflictError`.
         """
         given = None if messages is None else listed(messages)
         steps = tuple(steps) if steps else ()
@@ -138,11 +138,11 @@ class Conversation:
         at: datetime | None = None,
         metadata: JsonObject | None = None,
     ) -> Turn:
-        """Write the user's message before the answer is there; the turn stays open until `complete` or `abort`.
+        """Write the user's message before the answer exists; the turn stays open until `complete` or `abort`.
 
-        `messages` takes what there is so far as a provider's client has it; `extend` adds what comes. The same id with the same
-        message returns the stored turn as it is, with its steps and perhaps its answer; with another message it raises
-        `ConflictError`.
+        `messages` takes what exists so far as a provider's client has it; `extend` adds the rest. The same id
+        with the same message returns the stored turn as it is, with its steps and possibly its answer; with a
+        different message it raises `ConflictError`.
         """
         given = None if messages is None else listed(messages)
 
@@ -165,7 +165,7 @@ class Conversation:
         result: object = None,
         call_id: str | None = None,
     ) -> Turn:
-        """Add a tool call and its result to an open turn; a bulky result is archived on the way."""
+        """Add a tool call and its result to an open turn; a large result is archived on the way."""
         self._engine.check_open()
         turn_id = turn_id_of(turn)
         number = len(turn.steps) if isinstance(turn, Turn) else uuid4().int % 1_000_000_000
@@ -182,11 +182,11 @@ class Conversation:
         return changed
 
     async def extend(self, turn: Turn | str, messages: Iterable[object], *, after: int | None = None) -> Turn:
-        """Add messages of a provider's client to an open turn: several calls in one of them, results, thoughts, images.
+        """Add messages of a provider's client to an open turn: several calls in one message, results, reasoning, images.
 
-        A tool result may answer a call that came with earlier messages. Give the turn as the last call returned it, or say with
-        `after` how many messages it had, and the same messages sent twice are added once; with another result of a call they raise
-        `ConflictError`. No messages add nothing.
+        A tool result may answer a call from earlier messages. Pass the turn as the last call returned it, or
+        say with `after` how many messages it had, and the same messages sent twice are added once; with a
+        different result of a call they raise `ConflictError`. An empty list adds nothing.
         """
         self._engine.check_open()
         given = listed(messages)
@@ -197,7 +197,8 @@ class Conversation:
         try:
             changed = await self._extended(given, known)
         except ConflictError:
-            # Somebody added to it since it was read: what comes now comes behind that, or came already.
+            # The turn has grown since it was read: these messages follow the new ones, or are already among
+            # them.
             now = await self._desk.found(known.id)
             changed = await self._extended(given, self._desk.since(given, now, len(known.messages)))
         self._remember_open(changed)
@@ -206,7 +207,8 @@ class Conversation:
     async def complete(self, turn: Turn | str, assistant: str | None = None) -> Turn:
         """Write the answer: the turn is done and takes its place in the log.
 
-        Of a turn made of messages the answer is in them: without `assistant` it is the last thing the assistant said there.
+        For a turn made of messages, `assistant` may be omitted: the answer is then the last thing the
+        assistant said in them.
         """
         self._engine.check_open()
         text = checked_message(assistant, "assistant", self._engine.settings.max_message_chars)
@@ -214,16 +216,16 @@ class Conversation:
         try:
             changed = await self._engine.store.log.advance(await self._desk.ending(text, known))
         except ConflictError:
-            # Somebody added to it since it was read: the answer may be in that.
+            # The turn has grown since it was read: the answer may be in the new messages.
             known = await self._desk.found(known.id)
             changed = await self._engine.store.log.advance(await self._desk.ending(text, known))
         self._remember_open(changed)
         return await self._absorbed(changed)
 
     async def abort(self, turn: Turn | str) -> Turn:
-        """Give a turn up: it stays in the log and enters no window, summary or index.
+        """Give up on a turn: it stays in the log but enters no window, summary or index.
 
-        Works where the caller is being cancelled too, for a few seconds.
+        Also works, for a few seconds, while the caller is being cancelled.
         """
         self._engine.check_open()
         change = Abort(self._scope, turn_id_of(turn))
@@ -233,11 +235,12 @@ class Conversation:
         return changed
 
     async def messages(self, turn: Turn | str, *, shape: Shape | None = None) -> list[dict[str, Any]]:
-        """The messages of a turn as they were recorded, equal JSON, with the whole of every tool result, image and file.
+        """The messages of a turn as they were recorded, as equal JSON, with every tool result, image and file in full.
 
-        With a `shape` ("openai", "responses" or "anthropic") they are in that one, as its provider takes them. A result whose page
-        was purged comes as its placeholder, and an image or a file whose bytes are gone is named. What was loaded from a page is
-        made again from it; where that gives another text than was recorded, the note that was kept of it comes instead.
+        With a `shape` ("openai", "responses" or "anthropic") they are converted to what that provider
+        accepts. A result whose page was purged is replaced by its placeholder, and an image or a file whose
+        bytes are gone by its name. What was loaded from a page is read from it again; if that gives a
+        different text than was recorded, the stored note is returned instead.
         """
         await self._check_opens()
         found = turn if isinstance(turn, Turn) else await self._desk.found(turn_id_of(turn))
@@ -250,11 +253,12 @@ class Conversation:
         id: str | None = None,  # noqa: A002 - the word users write
         before: bool = False,
     ) -> "Conversation":
-        """A new conversation that goes on from a turn of this one, which stays as it is.
+        """A new conversation that continues from a turn of this one, which stays as it is.
 
-        It holds a copy of the log up to the turn, and with `before` up to the one before it, to ask again or to ask something
-        else. Turns keep their ids, and recall finds each of them once. Archived pages are copied with it, so that forgetting one
-        conversation leaves the other whole. An `id` that is taken raises `ConflictError`.
+        It holds a copy of the log up to and including the turn, or up to the one before it with `before`, to
+        ask again or to ask something else. Turns keep their ids, and recall finds each of them once. Archived
+        pages are copied too, so that forgetting one conversation leaves the other intact. An `id` that is
+        taken raises `ConflictError`.
         """
         self._engine.check_open()
         scope = await forked(self._engine, self._desk, self._scope, turn_id_of(turn), name=id, before=before)
@@ -280,13 +284,15 @@ class Conversation:
     ) -> Window:
         """The messages to send to the model, within one exact token budget, with the receipt.
 
-        `query` is the user's message if it is not written yet. For a turn that was begun, leave it out: the turn this
-        handle began last (or the one named by `turn`) is the current message, with its tool results behind it.
-        `load` names archived pages to show in full for this one window. `run` is the run whose workspace is shown.
+        `query` is the user's message if it is not written yet. For a turn that was begun, leave it out: the
+        turn this handle began last (or the one named by `turn`) is the current message, followed by its tool
+        results. `load` names archived pages to show in full in this window only. `run` is the run whose
+        workspace is shown.
 
-        `window_for` names the model, whose context size is the budget then, and the most that `window_tokens` can be. What the
-        request holds beside its messages is taken from the budget: the schemas of `tools`, as OpenAI, Anthropic or MCP shape
-        them (mappings or the vendors' objects), and `answer_tokens`, the room for the answer.
+        `window_for` names the model, whose context size becomes the budget and the upper limit of
+        `window_tokens`. What the request contains besides its messages is taken from the budget: the schemas
+        of `tools`, as OpenAI, Anthropic or MCP shape them (mappings or the vendors' objects), and
+        `answer_tokens`, the room for the answer.
         """
         self._engine.check_open()
         request = Request.checked(
@@ -309,7 +315,7 @@ class Conversation:
     async def recall(self, query: str, limit: int = 10, *, at: datetime | None = None) -> list[Hit]:
         """Past turns of this conversation that answer the query, best first, each with its neighbours.
 
-        `at` is when it is asked, now unless said otherwise: "last week" is seen from there.
+        `at` is the time of the question, by default now: "last week" is relative to it.
         """
         await self._check_opens()
         text = checked_text(query, "query")
@@ -317,10 +323,11 @@ class Conversation:
         return await self._engine.tier(Episodes).recall(self._scope, text, at_least(1, limit, "limit"), asked)
 
     def workspace(self, run: str | None = None, *, rules: Iterable[ToolRule] = ()) -> Workspace:
-        """What a run has at hand of its tools' results (document 003): ask it before a tool is called, tell it after.
+        """The workspace of a run, with the tool results it has at hand: query it before calling a tool,
+        update it afterwards.
 
-        It lives in this process only. Without a name it is the conversation's own, which `step` and `record` fill; `rules`
-        say what is remembered of tools of your own.
+        It lives in this process only. Without a name it is the conversation's own, which `step` and `record`
+        fill; `rules` say what to remember of your own tools' results.
         """
         self._engine.check_open()
         workspace = self._engine.tier(Workspaces).of(self._scope, run_name(run))
@@ -334,15 +341,15 @@ class Conversation:
     ) -> str:
         """Page in an archived tool result: whole, or the passages that answer `query`, or a part.
 
-        A part begins at `offset` and has at most `limit` characters; it ends before an image, a table, a code block or a value
-        that would be cut, so reading on from `offset + len(part)` tiles the text exactly. With a `query`, `limit` bounds the
-        tokens of the passages.
+        A part starts at `offset` and has at most `limit` characters; it ends before an image, a table, a code
+        block or a value that would be cut, so reading on from `offset + len(part)` tiles the text exactly.
+        With a `query`, `limit` bounds the tokens of the passages.
         """
         await self._check_opens()
         return await load_text(self._engine, self._scope, uuid, query=query, offset=offset, limit=limit)
 
     async def page(self, uuid: str) -> Page:
-        """What is known of an archived page without its text."""
+        """What is known about an archived page, without its text."""
         await self._check_opens()
         return await self._engine.tier(Archive).page(self._scope, uuid)
 
@@ -354,7 +361,7 @@ class Conversation:
         return Listing(found[:count], found[count - 1].uuid if len(found) > count else None)
 
     async def search_tool_history(self, query: str, limit: int = 5, *, here: bool = False) -> list[PageHit]:
-        """Archived pages of this user (of this conversation, when nobody is named, or with `here`) that answer a query, best first."""
+        """Archived pages that answer a query, best first: of this user, or with `here` or no user, of this conversation."""
         await self._check_opens()
         scope = self._scope
         home = scope if here or scope.user is None else Scope(scope.tenant, scope.user)
@@ -362,7 +369,7 @@ class Conversation:
         return await self._engine.tier(Archive).search(home, text, at_least(1, limit, "limit"))
 
     async def fetched(self, tool: str, input: object = None) -> Page | None:  # noqa: A002 - the word users write
-        """The page of an equal call of the same user that is fresh enough, when the setting `archive.reuse_s` allows it."""
+        """The page of an equal call by the same user, if recent enough for the setting `archive.reuse_s`."""
         await self._check_opens()
         value = checked_json(input, "input")
         return await self._engine.tier(Archive).equal_call(self._scope, checked_text(tool, "tool"), value)
@@ -375,9 +382,9 @@ class Conversation:
     async def call_tool(self, name: str, arguments: Mapping[str, object], *, turn: Turn | None = None) -> str:
         """Answer a model's call of `load_tool_history` or `search_tool_history`.
 
-        Always gives text that a model can read: an unknown, foreign, malformed or purged uuid is explained, not raised. A page
-        that is too long for the window comes as the passages that answer the question. `turn` is the open turn that asks, unless it
-        is the one this handle began last.
+        Always returns text for the model: an unknown, foreign, malformed or purged uuid is explained, not
+        raised. A page that is too long for the window is reduced to the passages that answer the question.
+        `turn` is the open turn that asks, by default the one this handle began last.
         """
         await self._check_opens()
         return await call_tool(self._engine, self._scope, turn or self._open_turn, name, arguments)
@@ -385,7 +392,7 @@ class Conversation:
     # -- checkpoints and listings -----------------------------------------------------------------------------------
 
     async def checkpoint(self, summary: str | None = None, *, recent_turns: int | None = None) -> Checkpoint:
-        """Let a summary speak for all but the last `recent_turns` turns; without one, it is extracted from them."""
+        """Let a summary, given or generated, replace all but the last `recent_turns` turns in windows."""
         self._engine.check_open()
         keep = self._engine.settings.recent_turns if recent_turns is None else recent_turns
         return await self._engine.tier(History).make_checkpoint(
@@ -393,13 +400,13 @@ class Conversation:
         )
 
     async def reset(self) -> Reset:
-        """Begin anew: what came before leaves the window and stays in the log and in recall."""
+        """Start over: what came before leaves the window, and stays in the log and in recall."""
         self._engine.check_open()
         self._engine.tier(Workspaces).reset(self._scope)
         return await self._engine.tier(History).reset(self._scope)
 
     async def turns(self, *, after: int | str = 0, limit: int = 100, newest: bool = False) -> Listing[Turn]:
-        """Turns in order, open and aborted ones too; `next` of the result continues as `after`."""
+        """Turns in order, including open and aborted ones; pass `next` of the result as `after` to continue."""
         self._engine.check_open()
         count = at_least(1, limit, "limit")
         query = EntryQuery(self._scope, after_seq=place(after), limit=count + 1, newest=newest)
@@ -413,7 +420,8 @@ class Conversation:
     ) -> Listing[Turn | Checkpoint | Reset]:
         """Turns, checkpoints and resets in the order in which they were written, or those of one `kind`.
 
-        `next` of the result continues as `after`; of one kind, there may turn out to be nothing behind it. Open turns stand last.
+        Pass `next` of the result as `after` to continue; with a `kind`, the next slice may turn out empty.
+        Open turns come last.
         """
         self._engine.check_open()
         return await log_of(
@@ -426,12 +434,12 @@ class Conversation:
         )
 
     async def head(self) -> Head:
-        """This conversation in one row; raises `NotFoundError` when nobody used it, or it is somebody else's."""
+        """This conversation in one row; raises `NotFoundError` if it was never used or belongs to another user."""
         self._engine.check_open()
         return await head_of(self._engine, self._scope)
 
     async def session(self) -> JsonObject | None:
-        """The session value of this conversation (document 001), or None; raises `NotFoundError` as `head` does."""
+        """The session value of this conversation, or None; raises `NotFoundError` as `head` does."""
         self._engine.check_open()
         return await session_of(self._engine, self._scope)
 
@@ -443,7 +451,7 @@ class Conversation:
         return Listing([entry for entry in found if isinstance(entry, Checkpoint)])
 
     async def calls(self, *, limit: int = 50, after: str | None = None) -> Listing[Call]:
-        """The windows handed out lately, newest first."""
+        """The most recent windows handed out, newest first."""
         await self._check_opens()
         count = at_least(1, limit, "limit")
         await self._engine.catch_up_calls()
@@ -451,10 +459,11 @@ class Conversation:
         return Listing(found[:count], found[count - 1].id if len(found) > count else None)
 
     async def explain(self, call_id: str) -> Explanation:
-        """What the model saw in a recorded call, and why: the bill, every verdict, and the messages, made again from the log.
+        """What the model saw in a recorded call, and why: the bill, every verdict, and the messages, rebuilt
+        from the log.
 
-        `exact` says that they are what was handed out, byte for byte; `why` says what is different if they are not. Nothing
-        is written.
+        `exact` says whether they are byte for byte what was handed out; if not, `why` says what differs.
+        Nothing is written.
         """
         self._engine.check_open()
         call = await found_call(self._engine, self._scope, checked_id(call_id, "call id"))
@@ -463,9 +472,9 @@ class Conversation:
     async def replay(self, call_id: str, /, **changes: JsonValue) -> Replay:
         """A recorded call as it would have been with other settings, beside what it was. Nothing is written.
 
-        `changes` are arguments of `context()` (`window_tokens=4000`), `tokenizer`, and settings that decide what stands in a
-        window, by their names with two underscores for a dot (`archive__threshold=50_000`). Turns, facts and checkpoints are
-        those of that moment.
+        `changes` are arguments of `context()` (`window_tokens=4000`), `tokenizer`, and settings that decide
+        what a window contains, with two underscores for a dot (`archive__threshold=50_000`). Turns, facts and
+        checkpoints are those of that moment.
         """
         self._engine.check_open()
         call = await found_call(self._engine, self._scope, checked_id(call_id, "call id"))
@@ -481,7 +490,7 @@ class Conversation:
     # -- inside -------------------------------------------------------------------------------------------------------
 
     async def _check_opens(self) -> None:
-        """For verbs that read what lies beside the log; those of the log look at its owner themselves."""
+        """For verbs that read what is stored beside the log; the log's own verbs check the owner themselves."""
         self._engine.check_open()
         await check_opens(self._engine.store.reader, self._scope)
 
@@ -495,7 +504,7 @@ class Conversation:
         *,
         done: bool,
     ) -> tuple[str, Content]:
-        """The turn's id and what it says, whichever way it was given."""
+        """The turn's id and content, whichever way it was given."""
         self._engine.check_open()
         turn_id = str(uuid4()) if turn_id is None else checked_id(turn_id, "turn id")
         if messages is None:
@@ -536,21 +545,21 @@ class Conversation:
         )
 
     async def _behind_erasures(self, write: Callable[[], Awaitable[Turn]]) -> Turn:
-        """What is written; a turn whose pages were erased on the way is written again with new ones, behind the erasure."""
+        """Run a write; if the turn's pages are erased meanwhile, write it again with new pages, after the erasure."""
         for _ in range(_ERASURES_MET):
             with suppress(ErasedError):
                 return await write()
         return await write()
 
     async def _known(self, turn: Turn | str) -> Turn:
-        """A turn as far as this handle knows it; read only when it knows nothing of it."""
+        """A turn as this handle last saw it; read from the log only if it is unknown here."""
         mine = self._open_turn
         if mine is not None and mine.id == turn_id_of(turn):
             return mine
         return turn if isinstance(turn, Turn) else await self._desk.found(turn)
 
     async def _kept(self, step: Step, turn_id: str, is_open: bool) -> tuple[Step, int | None]:
-        """A step as it is stored, and the epoch of its page if it has one."""
+        """A step as it is stored, and the epoch of its page, if any."""
         epochs: list[int] = []
 
         async def admit() -> int:
@@ -561,12 +570,12 @@ class Conversation:
         return kept, epochs[-1] if epochs else None
 
     async def _admitted(self, turn_id: str | None) -> int:
-        """The epoch in which a turn is written to, or a new one written; raises where the log would refuse it."""
+        """The epoch for writing to a turn, or for a new one; raises what the log would raise."""
         request = ViewRequest(self._scope, budget_tokens=0, min_turns=0, open_turn=turn_id)
         try:
             view = await self._engine.store.reader.view(request)
         except NotFoundError:
-            # Of a turn that has ended the same may be said again; of one that is not there, nothing.
+            # A turn that has ended accepts repeats of what it has; for one that does not exist, this raises.
             await self._desk.found(cast("str", turn_id))
             view = await self._engine.store.reader.view(replace(request, open_turn=None))
         return view.head.epoch
@@ -577,7 +586,7 @@ class Conversation:
         return await self._written(known.id, steps, self._engine.store.log.advance(change))
 
     async def _written(self, turn_id: str, steps: Sequence[Step], write: Awaitable[Turn]) -> Turn:
-        """What the log makes of it; what it refuses leaves nothing behind but what it has accepted before."""
+        """The result of a write; if the log refuses it, pages are withdrawn unless the log accepted them earlier."""
         try:
             return await write
         except (ConflictError, NotFoundError):
@@ -588,7 +597,7 @@ class Conversation:
             raise
 
     async def _absorbed(self, turn: Turn) -> Turn:
-        """A turn is in the log: the tiers hear of it."""
+        """Pass a turn that is in the log to the tiers."""
         self._engine.meter.count("pagefile_turns_total", status=turn.status)
         await self._engine.absorb(turn)
         return turn

@@ -1,4 +1,4 @@
-"""From what a caller gives to what a store can hold, checked once and in one place."""
+"""From what a caller passes to what a store can hold, checked once and in one place."""
 
 import base64
 import hashlib
@@ -15,14 +15,14 @@ from pagefile.records import JsonObject, JsonValue, Step, checked_id, checked_te
 from pagefile.shapes import MAX_TOOL_CHARS
 from pagefile.tiers.workspace.results import plain
 
-#: A step as callers may give it.
+#: A step as callers may pass it.
 StepLike: TypeAlias = "Step | Mapping[str, object]"
 
 _NOT_ALL = "[结果未能完整写成 JSON / not all of this result could be written as JSON]\n"
 _STEP_KEYS = frozenset({"tool", "input", "result", "call_id"})
 
 
-#: "auto": the language the user writes.
+#: "auto" is the language the user writes in.
 LANGUAGES = ("auto", "zh", "en")
 
 
@@ -40,7 +40,7 @@ def checked_message(text: object, name: str, max_chars: int) -> str | None:
 
 
 def checked_metadata(value: object) -> JsonObject:
-    """Metadata that survives a round trip through JSON."""
+    """Metadata that survives a JSON round trip."""
     if value is None:
         return {}
     if not isinstance(value, Mapping):
@@ -49,7 +49,7 @@ def checked_metadata(value: object) -> JsonObject:
 
 
 def checked_labels(*, project: object = None, language: object = None, timezone: object = None) -> Labels:
-    """What a conversation belongs to, and the language and the place of its user."""
+    """A conversation's project, and its user's language and time zone."""
     if project is language is timezone is None:
         return NO_LABELS
     if language not in (None, *LANGUAGES):
@@ -68,12 +68,12 @@ def _timezones() -> frozenset[object]:
 
 
 def checked_steps(steps: Iterable[StepLike], turn_id: str, max_chars: int) -> tuple[Step, ...]:
-    """The steps of a turn, each with a call id of its own."""
+    """The steps of a turn, each with its own call id."""
     return tuple(checked_step(step, turn_id, number, max_chars) for number, step in enumerate(steps))
 
 
 def checked_step(step: StepLike, turn_id: str, number: int, max_chars: int) -> Step:
-    """One tool call and its result; results that are no text become JSON."""
+    """One tool call and its result; results other than text become JSON."""
     given = _fields(step)
     tool = checked_text(given.get("tool"), "step tool").strip()
     if not 0 < len(tool) <= MAX_TOOL_CHARS:
@@ -96,18 +96,18 @@ def checked_step(step: StepLike, turn_id: str, number: int, max_chars: int) -> S
 
 
 def made_call_id(turn_id: str, number: int) -> str:
-    """A call id that every provider takes, the same for the same step."""
+    """A deterministic call id that every provider accepts."""
     return f"call_{hashlib.sha256(turn_id.encode()).hexdigest()[:12]}_{number}"
 
 
 def result_text(result: object) -> str:
-    """Whatever a tool returned, as text a database can hold."""
+    """A tool's result as text that a database can hold."""
     if result is None:
         return ""
     if isinstance(result, (bytes, bytearray, memoryview)):
         return _bytes_text(bytes(cast("bytes", result)))
     text = result if isinstance(result, str) else _json_text(result)
-    # Tools are not under the caller's control: what no database can hold is replaced, visibly.
+    # Callers do not control what tools return: what no database can hold is replaced visibly.
     return text.replace("\0", "␀").encode("utf-8", "replace").decode()
 
 
@@ -122,7 +122,7 @@ def _json_text(value: object) -> str:
     try:
         return json.dumps(value, ensure_ascii=False, default=str)
     except Exception:
-        # It points to itself, is too deep, has numbers or keys that JSON has not, or raises when it is looked at.
+        # The value is circular, too deep, has numbers or keys that JSON lacks, or raises when inspected.
         return _NOT_ALL + json.dumps(plain(value), ensure_ascii=False)
 
 
@@ -140,7 +140,7 @@ def _fields(step: StepLike) -> Mapping[str, object]:
 
 
 def checked_json(value: object, name: str) -> JsonValue:
-    """The value as JSON would give it back, so that what is returned now is what is returned later."""
+    """The value after a JSON round trip, so that what is returned now equals what is read later."""
     try:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False)
     except RecursionError as error:

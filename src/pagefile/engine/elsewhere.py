@@ -1,8 +1,9 @@
-"""Places outside the database, such as a Milvus, and the erasures that they still have to carry out.
+"""Places outside the database, such as Milvus, and the erasures they have yet to carry out.
 
-A place need not be there when something is erased: the rows go, and what the place owes is remembered in the transaction that removes
-them. It is carried out at once where that is possible, and otherwise by any process that has the place, as soon as it is back.
-Until then nothing of it is found: what comes from a place is checked against the log.
+A place may be unreachable when something is erased: the rows are removed, and the transaction that removes
+them records what the place owes. It is carried out at once if possible, otherwise by any process that uses
+the place, as soon as it is back. Until then nothing of it is found: what a place returns is checked against
+the log.
 """
 
 import logging
@@ -18,7 +19,7 @@ logger = logging.getLogger("pagefile")
 
 
 class Apart(Protocol):
-    """A place outside the database: `VectorHome` says what is asked of it."""
+    """A place outside the database; `VectorHome` documents the requirements."""
 
     @property
     def name(self) -> str: ...
@@ -31,14 +32,14 @@ class Apart(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Erased:
-    """What an erasure removed elsewhere, and what is left there."""
+    """What an erasure removed elsewhere, and what remains there."""
 
     counts: Counts
     pending: tuple[str, ...]
 
 
 class Elsewhere(Tier):
-    """Background work like that of a tier, of every process that has such a place."""
+    """Background work like a tier's, in every process that uses such a place."""
 
     name = "erasures"
     pace = Pace(first_sweep_s=1.0, sweep_every_s=60.0, first_rest_s=2.0, longest_rest_s=60.0, together=True)
@@ -57,12 +58,12 @@ class Elsewhere(Tier):
         return tuple(self._places)
 
     async def begin(self) -> None:
-        """Erasures from now on concern the places that are there: to be said before one."""
+        """Make future erasures concern these places; must be called before an erasure."""
         for name in self._places:
             await self._erasures.begin(name)
 
     async def erase(self) -> Erased:
-        """Carry out what the database has erased, just now and before; says what cannot be done now."""
+        """Carry out the database's erasures, current and earlier; returns what cannot be done now."""
         counts: dict[str, int] = {}
         pending: list[str] = []
         for name, place in self._places.items():
@@ -77,7 +78,7 @@ class Elsewhere(Tier):
         return Erased(counts, (*pending, *await self._unreached()))
 
     async def owed(self) -> dict[str, int]:
-        """The places that have something to erase still, and how many scopes that are."""
+        """The places that have something left to erase, and the number of scopes."""
         return {name: count for name, count in (await self._erasures.places()).items() if count}
 
     async def maintain_all(self, backlog: Backlog) -> None:
@@ -90,7 +91,7 @@ class Elsewhere(Tier):
         return False
 
     async def follow(self, place: Apart) -> int:
-        """Have a place carry out what it owes; returns how many rows went."""
+        """Have a place carry out what it owes; returns the number of rows removed."""
         owed = await self._erasures.owed(place.name)
         if not owed.scopes:
             return 0

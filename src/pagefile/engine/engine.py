@@ -1,4 +1,4 @@
-"""A store, its tiers, and what is done with all of them alike: it knows that there are tiers, and not which."""
+"""A store, its tiers, and what is done with all tiers alike: the engine knows that there are tiers, but not which."""
 
 import logging
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
@@ -36,14 +36,14 @@ logger = logging.getLogger("pagefile")
 R = TypeVar("R")
 T = TypeVar("T", bound=Tier)
 
-#: Without any progress for this long, another process is not waited for.
+#: Stop waiting for another process that has made no progress for this long.
 _STALLED_S = 5.0
 _LOOK_S = 0.05
 #: How long a listing of calls waits for the newest ones to be written.
 _CATCH_UP_S = 1.0
-#: Names that recorded calls and background work have for something else.
+#: Tier names that recorded calls and background work already use for something else.
 _RESERVED = frozenset({CallRecorder.name, Elsewhere.name, Jobs.name, "pinned"})
-#: A process that only does background work looks for more of it this often.
+#: How often a process that only does background work looks for more.
 _POLL_S = 2.0
 
 
@@ -53,21 +53,21 @@ class Engine:
 
     kit: Kit
     tiers: tuple[Tier, ...]
-    #: Those that hear of turns and are asked for windows: all of them, unless nothing may be kept or looked up.
+    #: The tiers that absorb turns and offer candidates: all of them, unless incognito.
     active: tuple[Tier, ...]
-    #: Session values: the store's, or a cache in front of it.
+    #: Session values: the store's, possibly behind a cache.
     sessions: SessionStore
     cache: SessionCache | None
     worker: Worker
     calls: CallRecorder
-    #: Places outside the database that have to follow its erasures.
+    #: Places outside the database that must follow its erasures.
     elsewhere: Elsewhere
     ledger: Ledger
     changes: MemoryChanges
-    #: The names of those that others wrote: what they answer is checked.
+    #: The names of third-party tiers, whose answers are checked.
     outside: frozenset[str] = frozenset()
     closed: bool = False
-    #: Nothing is looked up from elsewhere and no window is written down.
+    #: Nothing is looked up elsewhere and no window is recorded.
     incognito: bool = False
     #: How often each tier failed since opening.
     failures: dict[str, int] = field(default_factory=dict[str, int])
@@ -84,10 +84,10 @@ class Engine:
         incognito: bool = False,
         beside: "Engine | None" = None,
     ) -> "Engine":
-        """The engine over a store: with the tiers that every memory has and `more` of them, or with others.
+        """The engine over a store, with the standard tiers plus `more`, or with exactly `tiers`.
 
-        `outside` names those of `tiers` that others wrote; `more` are theirs anyway. Tiers that it shares with the engine `beside`
-        it go on reporting to that one.
+        `outside` names the third-party ones among `tiers`; `more` always are. Tiers shared with the engine
+        `beside` keep reporting to that one.
         """
         chosen = _checked((*standard_tiers(kit), *more)) if tiers is None else tuple(tiers)
         active = tuple(tier for tier in chosen if tier.incognito or not incognito)
@@ -118,11 +118,12 @@ class Engine:
                 tier.report = partial(engine.failed, tier.name)
         return engine
 
-    # -- what it was made of ------------------------------------------------------------------------------------------
+    # -- what it was built from
+    # -----------------------------------------------------------------------------------------
 
     @property
     def store(self) -> Store:
-        """Where everything is kept."""
+        """Where everything is stored."""
         return self.kit.store
 
     @property
@@ -132,41 +133,38 @@ class Engine:
 
     @property
     def clock(self) -> Clock:
-        """What time it is."""
         return self.kit.clock
 
     @property
     def counter(self) -> Counter:
-        """Counts tokens."""
         return self.kit.counter
 
     @property
     def meter(self) -> Meter:
-        """Takes measurements."""
         return self.kit.meter
 
     def tier(self, kind: type[T]) -> T:
-        """The tier of a kind, for the verbs that are about it alone."""
+        """The tier of a kind, for the verbs that concern it alone."""
         for tier in self.tiers:
             if isinstance(tier, kind):
                 return tier
         raise SettingsError(f"This memory has no {kind.__name__} tier, which this call is about.")
 
     def without(self, kind: type[Tier]) -> "Engine":
-        """The same engine without a tier of that kind: it hears of no turn and offers nothing; its verbs are still there."""
+        """The same engine with tiers of that kind inactive: they absorb and offer nothing, but their verbs still work."""
         return replace(self, active=tuple(tier for tier in self.active if not isinstance(tier, kind)))
 
     def check_open(self) -> None:
-        """Refuse to work for a memory that was closed."""
+        """Raise if the memory was closed."""
         if self.closed:
             raise ClosedError
 
     # -- turns in -----------------------------------------------------------------------------------------------------
 
     async def absorb(self, turn: Turn) -> None:
-        """A turn is in the log: every tier hears of it, and those that want to look after its conversation do so in the background."""
+        """Pass a turn that is in the log to every tier, and schedule background work for those that ask for it."""
         for tier in self.active:
-            # Asked for every turn: those that have no ear for it cost nothing.
+            # This runs for every turn: tiers that do not implement it cost nothing.
             if type(tier).absorb is Tier.absorb:
                 continue
             try:
@@ -178,7 +176,7 @@ class Engine:
                     self.worker.wake(tier.name, turn.scope)
 
     async def absorb_step(self, scope: Scope, raw: Step, turn_id: str, admit: Admit) -> Step:
-        """A tool returned: the step as the tiers want it stored."""
+        """The step of a tool call as the tiers want it stored."""
         kept = raw
         for tier in self.tiers:
             ask = partial(tier.absorb_step, scope, raw, kept, turn_id, admit)
@@ -189,7 +187,7 @@ class Engine:
         return kept
 
     async def withdraw(self, scope: Scope, steps: Sequence[Step]) -> None:
-        """The log refused these steps: nothing of them stays."""
+        """The log refused these steps: remove every trace of them."""
         for tier in self.tiers:
             await self.guarded(tier.name, unnoted, tier.withdraw(scope, steps))
 
@@ -199,7 +197,7 @@ class Engine:
     # -- windows out --------------------------------------------------------------------------------------------------
 
     async def offers(self, occasion: Occasion) -> list[Candidate]:
-        """What all tiers offer. A tier that fails gives less context and says so; it never costs the answer."""
+        """What all tiers offer. A failing tier means less context, noted in the receipt; it never costs the answer."""
         found: list[Candidate] = []
         for tier in self.active:
             theirs = tier.name in self.outside
@@ -214,7 +212,7 @@ class Engine:
         return found
 
     async def _offer_of(self, tier: Tier, occasion: Occasion, found: Sequence[Candidate]) -> list[Candidate]:
-        """What a tier from outside offers, without what cannot stand in a window; its trace is written down too."""
+        """What a third-party tier offers, without invalid candidates; its trace is recorded too."""
         own = replace(occasion, traces={})
         offered = await outside.answered("offer", partial(tier.offer, own), outside.TIMEOUT_S)
         sound, wrong = outside.sound_candidates(offered, _taken(occasion, found))
@@ -225,12 +223,12 @@ class Engine:
         return sound
 
     def _traces(self, tier: Tier, own: Occasion, offered: Sequence[Candidate]) -> JsonObject:
-        """What a tier from outside has written down; what every tier has, when no store could hold that."""
+        """The traces of a third-party tier; the default trace if no store could hold its own."""
         traces = self._asked(tier.name, own.note, partial(outside.sound_traces, tier, own.traces, offered))
         return {tier.name: Tier.trace(tier, offered)} if traces is None else traces
 
     def budget(self, room: int, reserved: Mapping[Beside, int], note: Note) -> Budget:
-        """The room for messages, what each tier may take of it at most, and what the request holds beside them."""
+        """The room for messages, the limit of each tier, and what the request contains besides messages."""
         limits: dict[Block, int] = {}
         for tier in self.tiers:
             theirs = tier.name in self.outside
@@ -238,12 +236,12 @@ class Engine:
         return Budget(room, limits, reserved)
 
     def _limits_of(self, tier: Tier, room: int, note: Note) -> Mapping[Block, int]:
-        """The limits of a tier from outside; those that every tier has, when they are wrong."""
+        """The limits of a third-party tier; the defaults if they are invalid."""
         limits = self._asked(tier.name, note, lambda: outside.sound_limits(tier.limits(room)))
         return Tier.limits(tier, room) if limits is None else limits
 
     async def reconsidered(self, occasion: Occasion, window: Window, note: Note) -> bool:
-        """Whether a tier changed something because of a window, so that it has to be made again."""
+        """Whether a tier changed something because of a window, so that the window must be compiled again."""
         answers = [
             await self.guarded(tier.name, note, self._reconsidered(tier, occasion, window))
             for tier in self.active
@@ -258,7 +256,7 @@ class Engine:
         return outside.decided("reconsider", await outside.answered("reconsider", ask, outside.TIMEOUT_S))
 
     def handed_out(self, occasion: Occasion, window: Window, note: Note) -> None:
-        """A window goes to its caller."""
+        """Tell the tiers that a window is going to its caller."""
         for tier in self.active:
             if type(tier).shown is Tier.shown:
                 continue
@@ -272,10 +270,10 @@ class Engine:
             await self._settled_apart()
 
     async def _settled_apart(self) -> None:
-        """Wait as long as the process that works for this one makes progress with what is written by now."""
+        """Wait for the worker process as long as it makes progress with what is written by now."""
         tiers = [tier for tier in self.active if not self.worker.maintains(tier.name)]
         left = {(tier.name, scope) for tier in tiers for scope in await tier.behind()}
-        # It leaves a conversation alone until it is quiet.
+        # The worker leaves a conversation alone until it is quiet.
         stalled_s = _STALLED_S + max([tier.pace.quiet_s for tier in tiers], default=0.0)
         since = monotonic()
         while left:
@@ -288,12 +286,12 @@ class Engine:
             await anyio.sleep(_LOOK_S)
 
     async def write_calls(self) -> None:
-        """Wait until every window handed out so far is written down."""
+        """Wait until every window handed out so far is recorded."""
         if self.calls.waiting:
             await self.worker.line(self.calls.name).settle()
 
     async def catch_up_calls(self) -> None:
-        """The same for listings: they do not wait long for a store that is slow."""
+        """The same with a time limit, so that listings do not wait long for a slow store."""
         with anyio.move_on_after(_CATCH_UP_S):
             await self.write_calls()
 
@@ -302,19 +300,19 @@ class Engine:
     async def erase(
         self, scope: Scope, *, turn_id: str | None = None, page: str | None = None, scrub: bool = False
     ) -> ErasureReceipt:
-        """Erase a scope, or one turn or page of it, through every tier and the store, and count what went.
+        """Erase a scope, or one turn or page of it, through every tier and the store, and count what was removed.
 
-        `scrub` rewrites the files of the store too.
+        `scrub` rewrites the store's files too.
         """
         await self.calls.flush()
         scope = await on_behalf(self.store.reader, scope)
         if turn_id is not None or page is not None:
             return await self._erase_part(scope, turn_id, page, scrub=scrub)
         await self.elsewhere.begin()
-        # What fails now is asked once more: a tier that others wrote does not keep our own rows from being erased.
+        # What fails now is retried below: a third-party tier must not keep our own rows from being erased.
         before = await self._forget(scope, {}, outside.ERASING_S)
         receipt = await self.store.erase(scope)
-        # Work that was asked for in the name of a conversation alone is of its owner too.
+        # Work requested under the conversation alone belongs to its owner too.
         self.worker.drop(scope if scope.conversation is None else replace(scope, user=None))
         await self._erase_sessions(receipt)
         of_store = await self.store.scrub() if scrub else receipt.pending
@@ -344,13 +342,13 @@ class Engine:
         self.ledger.forget()
         self.changes.forget()
         for home in owned:
-            # What was in the making when it was refused is made again, without the turn.
+            # Work that was refused while in progress is done again, without the turn.
             for tier in self.active:
                 self.worker.wake(tier.name, home)
         return replace(receipt, pending=tuple(dict.fromkeys((*of_store, *left))))
 
     async def _forget_part(self, receipt: ErasureReceipt) -> list[str]:
-        """What tiers hold of a turn or a page outside the store; says what is left there."""
+        """Erase what tiers hold of a turn or a page outside the store; returns what remains."""
         left: list[str] = []
         for tier in self.tiers:
             if tier.name in self.outside and type(tier).forget_part is Tier.forget_part:
@@ -370,7 +368,7 @@ class Engine:
     async def _forget(
         self, scope: Scope, failed: dict[str, Exception], timeout_s: float | None = None
     ) -> Counts:
-        """What the tiers hold outside the store. Those of others that fail are written into `failed`."""
+        """Erase what the tiers hold outside the store. Failures of third-party tiers are collected in `failed`."""
         gone: list[Counts] = []
         for tier in self.tiers:
             if tier.name not in self.outside:
@@ -391,7 +389,7 @@ class Engine:
         return self._counts_of(tier, counts)
 
     def _counts_of(self, tier: Tier, counts: Counts) -> Counts:
-        """What a tier from outside says that it erased; it is erased, even if it cannot say how much."""
+        """A third-party tier's counts; invalid ones do not mean that the erasure failed."""
         try:
             return outside.sound_counts(counts)
         except (TypeError, ValueError) as error:
@@ -399,7 +397,7 @@ class Engine:
             return {}
 
     async def _erase_sessions(self, receipt: ErasureReceipt) -> None:
-        """Have the cache refuse what is still on its way to it; what it holds already, `Elsewhere` erases or remembers."""
+        """Have the cache refuse values still on their way to it; `Elsewhere` erases what it already holds."""
         if self.cache is None:
             return
         for name in receipt.conversations:
@@ -410,7 +408,7 @@ class Engine:
     # -- failing ------------------------------------------------------------------------------------------------------
 
     async def guarded(self, tier: str, note: Note, work: Awaitable[R]) -> R | None:
-        """What a tier answers, or None when it fails."""
+        """What a tier returns, or None if it fails."""
         try:
             return await work
         except Exception as error:
@@ -418,7 +416,7 @@ class Engine:
             return None
 
     def _asked(self, tier: str, note: Note, ask: Callable[[], R]) -> R | None:
-        """The same for what is not awaited."""
+        """The same for synchronous calls."""
         try:
             return ask()
         except Exception as error:
@@ -426,14 +424,14 @@ class Engine:
             return None
 
     def _caught(self, tier: str, note: Note, error: Exception) -> None:
-        """The one place for a failing tier: the receipt, the log and the counts say so."""
+        """The one place where a failing tier is handled: it is noted in the receipt, logged and counted."""
         if self.settings.on_tier_error == "raise":
             raise error
         self.failed(tier, error)
         note(f"{tier} failed: {type(error).__name__}: {error}")
 
     def failed(self, tier: str, error: Exception, *, logs: bool = True) -> None:
-        """Count and log a failure that no caller has to handle; `logs` False only counts one like those before it."""
+        """Count and log a failure that no caller has to handle; `logs=False` only counts, for repeats of a logged one."""
         self.failures[tier] = self.failures.get(tier, 0) + 1
         self.meter.count("pagefile_degraded_total", tier=tier)
         if logs:
@@ -442,7 +440,7 @@ class Engine:
     # -- looking in ---------------------------------------------------------------------------------------------------
 
     async def described(self, known: Collection[str]) -> dict[str, JsonValue]:
-        """What the tiers say of themselves, by key; `known` are keys that are not theirs."""
+        """What the tiers report about themselves, by key; `known` are keys that are already taken."""
         found: dict[str, JsonValue] = {}
         for tier in self.tiers:
             if tier.name in self.outside:
@@ -452,7 +450,7 @@ class Engine:
         return found
 
     async def _description_of(self, tier: Tier, known: Collection[str]) -> JsonObject:
-        """What a tier from outside says of itself, or what was wrong with that."""
+        """What a third-party tier reports about itself, or the error."""
         notes: list[str] = []
         described = await self.guarded(tier.name, notes.append, self._checked_description(tier, known))
         return {tier.name: {"failed": cleaned(notes[0])}} if described is None else described
@@ -464,7 +462,7 @@ class Engine:
     # -- the end ------------------------------------------------------------------------------------------------------
 
     async def close(self) -> None:
-        """Let go of the store, the vectors and the cache."""
+        """Close the store, the vectors and the cache."""
         if self.kit.home is not None:
             await self.kit.home.close()
         await self.store.close()
@@ -473,7 +471,7 @@ class Engine:
 
 
 def _apart(kit: Kit, cache: SessionCache | None) -> Iterator[Apart]:
-    """What is not in the database: a home of vectors, a cache of sessions."""
+    """What lives outside the database: external vectors, a session cache."""
     if kit.home is not None and kit.home.apart:
         yield kit.home
     if cache is not None:
@@ -483,7 +481,7 @@ def _apart(kit: Kit, cache: SessionCache | None) -> Iterator[Apart]:
 def _maintained(
     settings: Settings, active: Sequence[Tier], more: Sequence[Tier], *, incognito: bool
 ) -> Sequence[Tier]:
-    """The tiers whose background work this process does: those from outside always, since no other one has them."""
+    """The tiers whose background work this process does: always third-party ones, since no other process has them."""
     if incognito:
         return ()
     return [tier for tier in active if tier in more] if settings.worker == "apart" else active
@@ -518,7 +516,7 @@ def _is_name(name: object) -> bool:
 
 
 def _taken(occasion: Occasion, found: Sequence[Candidate]) -> Callable[[str], bool]:
-    """Whether a candidate has an id already: of another tier, or of what the caller brings and the running turn."""
+    """Whether an id is taken: by another tier, by what the caller brings, or by the running turn."""
     names = {"instructions", "current", *(candidate.id for candidate in found)}
     running = occasion.view.open_turn
     if running is None:
@@ -536,7 +534,7 @@ def _summed(*counts: Counts) -> dict[str, int]:
 
 
 def _unforgotten(receipt: ErasureReceipt, failed: Mapping[str, Exception]) -> TierError:
-    """Says who still holds something, and what is gone, since the next receipt will not count it again."""
+    """Names the tiers that still hold data and what was erased, since the next receipt will not count it again."""
     who = "; ".join(f"{name} ({type(error).__name__}: {error})" for name, error in failed.items())
     gone = ", ".join(f"{name} {count}" for name, count in receipt.counts.items() if count) or "nothing"
     return TierError(

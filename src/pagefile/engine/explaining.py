@@ -1,4 +1,4 @@
-"""What a model saw and why: one recorded call, with its window made again, beside what it would have cost without Pagefile."""
+"""What a model saw and why: a recorded call, its window rebuilt, and its cost without Pagefile."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -27,26 +27,27 @@ class Explanation:
     receipt: Receipt
     #: The context bill by block, in order of priority; with `receipt.framing` it adds up to the call's tokens.
     blocks: tuple[BlockBill, ...]
-    #: The window made again; None for a call that does not say from what it was made.
+    #: The rebuilt window; None if the call does not record what it was made from.
     window: Window | None
-    #: Whether it is what was handed out, byte for byte; `why` says what is different if not.
+    #: Whether it is byte for byte what was handed out; if not, `why` says what differs.
     exact: bool
     why: tuple[str, ...]
-    #: The call before this one, and how much of the prompt's beginning is the same as there.
+    #: The previous call, and how much of the prompt's beginning both have in common.
     previous: str | None
     shared_messages: int
     shared_tokens: int
-    #: Every turn and every tool result in full, as an agent without Pagefile would send them; None when not known.
+    #: Every turn and every tool result in full, as an agent without Pagefile would send them; None if
+    #: unknown.
     tokens_without: int | None
 
     @property
     def messages(self) -> Sequence[Message]:
-        """What was sent, made again."""
+        """The messages that were sent, rebuilt."""
         return () if self.window is None else self.window.messages
 
     @property
     def saved(self) -> int | None:
-        """Tokens that Pagefile left out; less than nothing while its own part costs more than that."""
+        """Tokens saved by Pagefile; negative while its own part costs more than it saves."""
         return None if self.tokens_without is None else self.tokens_without - self.call.tokens
 
 
@@ -56,7 +57,7 @@ class Cost:
 
     call_id: str
     at: datetime
-    #: The last entry of the log at the time; None for a call that does not tell.
+    #: The last entry of the log at the time; None if the call does not record it.
     seq: int | None
     tokens: int
     budget: int
@@ -65,7 +66,7 @@ class Cost:
 
 
 async def found_call(engine: Engine, scope: Scope, call_id: str) -> Call:
-    """A call by its id; one that was just handed out is written first."""
+    """A call by its id; if it was just handed out, it is written first."""
     try:
         return await engine.store.calls.get(scope, call_id)
     except NotFoundError:
@@ -74,7 +75,7 @@ async def found_call(engine: Engine, scope: Scope, call_id: str) -> Call:
 
 
 async def explained_call(engine: Engine, scope: Scope, call: Call) -> Explanation:
-    """Everything about a call that is known or can be made again."""
+    """Everything about a call that is known or can be rebuilt."""
     receipt = receipt_from(call.receipt)
     again = await rebuilt(engine, call)
     before = await engine.store.calls.list(scope, limit=1, after=call.id)
@@ -127,7 +128,7 @@ async def _without(engine: Engine, scope: Scope, call: Call, moment: Moment, rec
 
 
 async def _own(engine: Engine, scope: Scope, call: Call, moment: Moment, receipt: Receipt) -> int:
-    """Instructions, and the running turn with its results."""
+    """Tokens of the instructions, and of the running turn with its results."""
     given = [verdict.tokens for verdict in receipt if verdict.block == "instructions"]
     running = sum(verdict.tokens for verdict in receipt if verdict.block == "current")
     if call.turn_id is not None and moment.steps:
@@ -137,7 +138,7 @@ async def _own(engine: Engine, scope: Scope, call: Call, moment: Moment, receipt
 
 
 def _running_tokens(turn: Turn, count: Callable[[str], int]) -> int:
-    """A running turn with every result in full, and all that is said and shown beside them."""
+    """A running turn with every result in full, and everything said and shown beside them."""
     answered = {number: turn.steps[number] for number in answered_steps(turn.messages)}
     costs = {number: (step.call_tokens, step.result_tokens) for number, step in answered.items()}
     tokens = layout_tokens(prepared(turn.messages), costs, count, running=True)

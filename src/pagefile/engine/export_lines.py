@@ -1,7 +1,7 @@
-"""The shape of each line of an export: what a line that comes in may be, wherever it comes from.
+"""The schema of each line of an export, for reading one from any source.
 
-An upload is a stranger's and a file may be damaged: every line is checked against its shape before any of it is written.
-What a line may leave out are the fields that came later than the format.
+An upload is untrusted and a file may be damaged: every line is validated before any of it is written. Only
+fields that were added after the first version of the format may be missing.
 """
 
 from base64 import b64decode
@@ -64,19 +64,19 @@ def _decoded(value: object) -> object:
         raise ValueError("it is not base 64") from error
 
 
-#: Any JSON that every store gives back as it was.
+#: Any JSON that every store returns unchanged.
 Json: TypeAlias = Annotated[Any, AfterValidator(_json)]
 JsonMap: TypeAlias = Annotated[dict[str, Any], AfterValidator(_json)]
 Bytes: TypeAlias = Annotated[bytes, BeforeValidator(_decoded)]
-#: A number from 1 on.
+#: A number, at least 1.
 Number: TypeAlias = Annotated[int, Field(ge=1, le=MAX_INT)]
 Share: TypeAlias = Annotated[float, Field(ge=0, le=1)]
-#: What `model_validate` is given has lists where records have tuples.
+#: `model_validate` receives lists where records have tuples.
 AsList = Field(strict=False)
 
 
 class Line(Mirror[R]):
-    """A line, or a part of one: nothing is converted, and nothing is passed over."""
+    """A line, or a part of one: nothing is converted, and unknown fields are refused."""
 
     model_config = Body.model_config
 
@@ -92,13 +92,13 @@ class _OfConversation(Line[R]):
 
 
 class HeaderLine(Body):
-    """The first line: what this is."""
+    """The first line, which identifies the format."""
 
     #: A later version may say more about itself.
     model_config = ConfigDict(extra="ignore")
 
     type: Literal["pagefile-export"]
-    #: A literal 1 would be `true`, too.
+    #: `Literal[1]` would also accept `true`.
     version: Annotated[int, Field(ge=VERSION, le=VERSION)]
 
 
@@ -119,7 +119,7 @@ class ConversationLine(Body):
         return self
 
     def labels(self) -> Labels:
-        """What it belongs to, and the language and the place of its user."""
+        """A conversation's project, and its user's language and time zone."""
         return checked_labels(project=self.project, language=self.language, timezone=self.timezone)
 
 
@@ -143,14 +143,14 @@ class StepLine(Line[Step]):
 
 
 class TextLine(Line[TextPart]):
-    """Something that was said."""
+    """Text said by either side."""
 
     type: Literal["text"]
     text: Text
 
 
 class ReasoningLine(Line[Reasoning]):
-    """What a model thought."""
+    """A model's reasoning."""
 
     type: Literal["reasoning"]
     text: Text
@@ -158,7 +158,7 @@ class ReasoningLine(Line[Reasoning]):
 
 
 class ToolCallLine(Line[ToolCall]):
-    """A call of a tool, by its step."""
+    """A tool call, by its step."""
 
     type: Literal["tool_call"]
     step: Count
@@ -179,7 +179,7 @@ class MediaPartLine(Line[Media]):
 
 
 class ToolResultLine(Line[ToolResult]):
-    """What a tool returned, by its step."""
+    """A tool result, by its step."""
 
     type: Literal["tool_result"]
     step: Count
@@ -189,7 +189,7 @@ class ToolResultLine(Line[ToolResult]):
 
 
 class OtherLine(Line[Other]):
-    """A part that was not known where it came in."""
+    """A part that was unknown to the Pagefile that recorded it."""
 
     type: Literal["other"]
     value: Json
@@ -227,12 +227,12 @@ class TurnLine(_Owned[Turn]):
     tokens: Count
     counter: Text
     metadata: JsonMap = Field(default_factory=dict[str, Any])
-    #: Its messages, where they are more than the short form; they name its steps.
+    #: Its messages, if they are more than the short form; they refer to its steps.
     layout: tuple[MessageLine, ...] | None = None
 
 
 class MediaLine(_Owned[None]):
-    """The bytes of an image or a file of a turn, before the first turn that has it."""
+    """The bytes of an image or a file, before the first turn that has it."""
 
     type: Literal["media"]
     hash: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
@@ -246,7 +246,7 @@ class MediaLine(_Owned[None]):
 
 
 class MissingLine(_Owned[None]):
-    """An image or a file of a turn whose bytes the memory did not have."""
+    """An image or a file of a turn whose bytes were missing at export."""
 
     type: Literal["missing"]
     turn_id: Id
@@ -316,7 +316,7 @@ class SessionLine(_OfConversation[None]):
 
     @model_validator(mode="after")
     def _has_a_readable_snapshot(self) -> Self:
-        # Windows are made of it.
+        # Windows are built from it.
         if not isinstance(self.value.get("user_snapshot"), dict | None):
             raise ValueError("user_snapshot must be an object")  # noqa: TRY004 - pydantic reports ValueError only
         return self
@@ -347,7 +347,7 @@ class VerdictLine(Line[Verdict]):
 
 
 class _Recorded(Body):
-    """What a call wrote down; a later version may write down more."""
+    """What a call recorded; a later version may record more."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -380,7 +380,7 @@ class MomentLine(_Recorded):
     settings: JsonMap
     traces: JsonMap
     messages_hash: Text
-    #: The one field that older exports do not have.
+    #: The only field that older exports lack.
     messages: Count | None = None
 
     @model_validator(mode="after")
@@ -435,10 +435,10 @@ class CallLine(_OfConversation[Call]):
 
     @model_validator(mode="after")
     def _can_be_explained(self) -> Self:
-        """What no window can be explained by, or made again from, is refused; both stay as they came."""
+        """Refuse a call whose window could not be explained or rebuilt; the recorded JSON itself stays as it came."""
         try:
             ReceiptLine.model_validate(self.receipt)
-            # A call that was written before moments were has none.
+            # A call recorded before moments were introduced has none.
             if self.options.get(KEY) is not None:
                 OptionsLine.model_validate(self.options)
         except ValidationError as error:
@@ -451,7 +451,7 @@ class CallLine(_OfConversation[Call]):
 
 
 class FactWithin(Line[Fact]):
-    """A fact within a change, which says whose it is."""
+    """A fact within a change, whose line names the user."""
 
     conversation_id: Id | None
     id: Id
@@ -493,7 +493,7 @@ class ChangeLine(Body):
 
 
 class RevisionLine(Line[Revision]):
-    """A change of a user's facts."""
+    """A change to a user's facts."""
 
     type: Literal["revision"]
     user_id: Id
@@ -503,14 +503,14 @@ class RevisionLine(Line[Revision]):
     facts: Annotated[tuple[ChangeLine, ...], Field(min_length=1)]
 
     def of_user(self, owner: Scope) -> Revision:
-        """The change of what is held about a user."""
+        """The change for this user."""
         before = tuple(one.before and one.before.of_user(owner) for one in self.facts)
         after = tuple(one.after.of_user(owner) for one in self.facts)
         return self.record(scope=owner, before=before, after=after)
 
 
 class ItemLine(Line[StoredItem]):
-    """A value that others keep here by namespace and key, with what it is found by."""
+    """A value of the item store by namespace and key, with the vectors it is searched by."""
 
     type: Literal["item"]
     user_id: Id | None
@@ -523,7 +523,7 @@ class ItemLine(Line[StoredItem]):
     ttl_s: Annotated[float, Field(gt=0)] | None = None
     maker: Text | None = None
     dimension: Number | None = None
-    #: Little-endian floats of four bytes, row after row, in base 64.
+    #: Little-endian 4-byte floats, row by row, in base64.
     vectors: Bytes | None = None
 
     @model_validator(mode="after")
@@ -567,7 +567,7 @@ ExportLine: TypeAlias = Annotated[
 ]
 LINE: TypeAdapter[ExportLine] = TypeAdapter(ExportLine)
 _ID: TypeAdapter[str] = TypeAdapter(Id)
-#: A turn that was recalled: its conversation, its place there, its id and its score.
+#: A recalled turn: its conversation, its `seq`, its id and its score.
 _EPISODE = TypeAdapter(
     Annotated[tuple[Id, Count, Id, Annotated[float, Field(allow_inf_nan=False)]], AsList],
     config=ConfigDict(strict=True),
@@ -575,12 +575,12 @@ _EPISODE = TypeAdapter(
 
 
 def first_fault(error: ValidationError) -> ErrorDetails:
-    """The first thing that is wrong."""
+    """The first validation error."""
     return error.errors(include_url=False)[0]
 
 
 def described(fault: ErrorDetails) -> str:
-    """What is wrong with a line: the field and the kind of the fault, never its value, which is somebody's memory."""
+    """What is wrong with a line: the field and the kind of error, never the value, which is private."""
     if fault["type"] == "union_tag_invalid" and not fault["loc"]:
         return "it has an unknown type; upgrade Pagefile"
     if fault["loc"] == (FORMAT, "version"):

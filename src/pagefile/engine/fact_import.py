@@ -1,4 +1,4 @@
-"""Takes over the facts of another system: deer-flow's `memory.json` (document 004)."""
+"""Imports the facts of another system: deer-flow's `memory.json`."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -13,14 +13,14 @@ from pagefile.records import JsonValue, Scope
 from pagefile.text.facts_data import given_facts, sections
 from pagefile.tiers.facts_book import Draft, FactBook
 
-#: How sure a summary of a profile is: a model wrote it.
+#: Confidence of a profile summary, which a model wrote.
 _PROFILE_CONFIDENCE = 0.8
 
 
 async def import_memory(
     book: FactBook, source: str | PathLike[str] | Mapping[str, JsonValue], scope: Scope
 ) -> dict[str, int]:
-    """Remember every fact and every summary of a memory file; counts what became of them."""
+    """Remember every fact and every summary of a memory file; counts the outcomes."""
     data = source if isinstance(source, Mapping) else await read_memory(source)
     if not isinstance(data.get("facts", []), list | tuple) or not data.keys() & {"facts", "user", "history"}:
         raise TransferError("This is no memory file: it has no list of facts, no user and no history.")
@@ -39,7 +39,7 @@ async def import_memory(
 
 
 async def read_memory(path: str | PathLike[str]) -> Mapping[str, JsonValue]:
-    """What a memory file holds."""
+    """The contents of a memory file."""
     try:
         data: object = json.loads(await anyio.Path(path).read_text(encoding="utf-8-sig"))
     except (OSError, ValueError, RecursionError) as error:

@@ -1,4 +1,4 @@
-"""A conversation that goes on from an earlier turn of another one."""
+"""Forking: a conversation that continues from an earlier turn of another one."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -15,17 +15,17 @@ from pagefile.tiers.archive import Archive
 from pagefile.window.measure import measured_step, step_tokens
 
 _SLICE = 1_000
-#: A fork that meets so many erasures is refused.
+#: A fork that is interrupted by this many erasures fails.
 _MOST_ATTEMPTS = 4
 
 
 async def forked(
     engine: Engine, desk: Desk, scope: Scope, turn_id: str, *, name: str | None, before: bool
 ) -> Scope:
-    """Copies the log up to a turn (or up to the one before it) into a new conversation, and says which."""
+    """Copy the log up to a turn (or up to the one before it) into a new conversation, and return its scope."""
     name = str(uuid4()) if name is None else checked_id(name, "conversation id")
     for _ in range(_MOST_ATTEMPTS):
-        # What is erased while it is copied is not in the copy: it is made again of what is left.
+        # Data erased during the copy must not end up in it: copy again from what is left.
         with suppress(ErasedError):
             return await _forked(engine, desk, scope, turn_id, name=name, before=before)
     raise ErasedError
@@ -65,20 +65,20 @@ async def _blobs(desk: Desk, entries: Sequence[Entry]) -> dict[str, bytes]:
 
 
 async def _check_free(engine: Engine, scope: Scope, name: str) -> None:
-    """Before anything is copied; who writes there meanwhile is noticed when the log is written."""
+    """Checked before anything is copied; a concurrent writer is detected when the log is written."""
     if await engine.store.reader.owner(replace(scope, conversation=name)):
         raise ConflictError(f"There is a conversation {name!r} already: fork into a new one.")
 
 
 async def _marks(engine: Engine, scope: Scope) -> dict[str, int]:
-    """How far the conversation was read by tiers that read each turn once."""
+    """Watermarks of the tiers that read each turn only once."""
     known = engine.store.watermarks.known
     names = [tier.reads_once for tier in engine.tiers if tier.reads_once is not None]
     return {name: (await known(scope, name)).get(scope.conversation or "", 0) for name in names}
 
 
 async def _entries(engine: Engine, scope: Scope, turn_id: str, *, before: bool) -> list[Entry]:
-    """Everything that ended up to the turn; an open turn is the last of all."""
+    """All ended entries up to the turn; an open turn comes last of all."""
     found: list[Entry] = []
     after: int | None = 0
     while after is not None:
@@ -94,7 +94,7 @@ async def _entries(engine: Engine, scope: Scope, turn_id: str, *, before: bool) 
 
 
 async def _shown_pages(reader: LogReader, scope: Scope) -> set[str]:
-    """The pages that the turns of a conversation name."""
+    """The pages that the turns of a conversation refer to."""
     shown: set[str] = set()
     after: int | None = 0
     while after is not None:
@@ -114,14 +114,14 @@ class _Copy:
         self._scope = scope
         self._there = there
         self._epoch = epoch
-        #: The copies of pages, by the uuid they have in the other log.
+        #: The copies of pages, by their uuid in the original log.
         self._pages: dict[str, str] = {}
 
     async def of(self, entries: Sequence[Entry]) -> list[Entry]:
         return [await self._one(entry) for entry in entries]
 
     async def withdraw(self) -> None:
-        """The log refused them: their pages go. Whoever was faster under the same name has the same pages, which stay."""
+        """The log refused the copy: erase its pages, except those that a faster fork under the same name refers to."""
         made = {own for uuid, own in self._pages.items() if own != uuid}
         with suppress(ConflictError):
             made -= await _shown_pages(self._reader, self._there)
@@ -136,7 +136,7 @@ class _Copy:
         return replace(entry, scope=self._there)
 
     async def _with_own_pages(self, turn: Turn) -> Turn:
-        """Pages go with their conversation when it is forgotten, so the copy needs its own."""
+        """Pages are erased with their conversation, so the copy needs its own."""
         steps = tuple([await self._with_own_page(step) for step in turn.steps])
         more = sum(map(step_tokens, steps)) - sum(map(step_tokens, turn.steps))
         return replace(turn, steps=steps, tokens=turn.tokens + more)
@@ -149,7 +149,7 @@ class _Copy:
             return replace(step, page=own)
         result, given = step.result.replace(step.page, own), step.input
         if isinstance(given, Mapping):
-            # A step that loaded it names it there.
+            # A step that loaded the page names it in its input.
             given = {key: own if value == step.page else value for key, value in given.items()}
         return measured_step(replace(step, page=own, result=result, input=given), self._count)
 

@@ -1,4 +1,4 @@
-"""The tiers there are, and what they are made of. Whoever adds a tier writes its file and one line of `standard_tiers`."""
+"""The standard tiers and what they are built from. To add one, write its file and a line in `standard_tiers`."""
 
 from dataclasses import dataclass, field
 
@@ -23,7 +23,7 @@ from pagefile.window.wording import WORDINGS
 
 @dataclass(frozen=True, slots=True)
 class Kit:
-    """What tiers are made of: a store, models, and the settings they work with."""
+    """What tiers are built from: a store, models and settings."""
 
     store: Store
     settings: Settings
@@ -31,17 +31,17 @@ class Kit:
     counter: Counter
     meter: Meter
     summarizer: Summarizer = field(default_factory=ExtractiveSummarizer)
-    #: Writes synopses of archived results; without one they are extracted.
+    #: Writes synopses of archived results; if None, they are extracted.
     describe: Describe | None = None
-    #: Reads facts out of turns; without one none are read.
+    #: Extracts facts from turns; if None, none are extracted.
     extractor: FactExtractor | None = None
     embedder: Embedder | None = None
-    #: Where vectors live, even when no embedder makes any.
+    #: Where vectors are stored, even if no embedder makes any.
     home: VectorHome | None = None
-    #: The vectors of turns, when there are an embedder and a home; made once, also for windows of the past.
+    #: The vectors of turns, if there are an embedder and a home; shared with rebuilt windows.
     vectors: TurnVectors | None = None
     health: Health | None = None
-    #: How far each conversation is known, when a window of the past is made again.
+    #: How far each conversation is visible, when a past window is rebuilt.
     horizon: Horizon | None = None
 
 
@@ -60,7 +60,7 @@ def standard_tiers(kit: Kit) -> tuple[Tier, ...]:
 
 
 def window_rules(settings: Settings) -> WindowRules:
-    """The window that the settings speak of."""
+    """The window that the settings describe."""
     return WindowRules(settings.window_tokens, settings.threshold, settings.recent_turns)
 
 

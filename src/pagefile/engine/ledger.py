@@ -1,4 +1,4 @@
-"""What conversations would have cost without Pagefile: sums over the log, kept at hand, since turns that are done never change."""
+"""What conversations would have cost without Pagefile: sums over the log, cached because done turns never change."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -10,20 +10,20 @@ from pagefile.tiers.page_text import LOADING_TOOLS
 from pagefile.window.measure import step_tokens
 
 _BATCH = 500
-#: Conversations whose sums are kept.
+#: Conversations whose sums are cached.
 _KEPT = 64
 
 
 @dataclass(slots=True)
 class _Sums:
-    #: Tokens of all done turns up to each place of the log, from 0.
+    #: Tokens of all done turns up to each `seq`, from 0.
     by_place: list[int] = field(default_factory=lambda: [0])
-    #: The last turn that is in them, to see that the log is still the same.
+    #: The last turn included, to detect that the log was replaced.
     last: Turn | None = None
 
     def add(self, turn: Turn) -> None:
         seq = turn.seq or 0
-        # Between two turns stand checkpoints, resets and turns that were given up: they cost nothing.
+        # Checkpoints, resets and aborted turns between two turns cost nothing.
         self.by_place += [self.by_place[-1]] * (seq - len(self.by_place))
         self.by_place.append(self.by_place[-1] + full_tokens(turn))
         self.last = turn
@@ -37,7 +37,7 @@ class Ledger:
         self._kept: Lru[tuple[str, str | None], _Sums] = Lru(_KEPT)
 
     async def sums(self, scope: Scope, through: int) -> Sequence[int]:
-        """What the done turns up to each place take in full, by place from 0 to at least `through`."""
+        """Full cost of the done turns up to each `seq`, from 0 to at least `through`."""
         key = scope.tenant, scope.conversation
         sums = self._kept.get(key)
         if sums is None or not await self._still_there(scope, sums):
@@ -47,7 +47,7 @@ class Ledger:
             query = EntryQuery(scope, statuses=frozenset({"done"}), after_seq=after, limit=_BATCH)
             turns = [one for one in await self._reader.entries(query) if isinstance(one, Turn)]
             for turn in turns:
-                # Somebody else may have added it meanwhile.
+                # A concurrent call may have added it already.
                 if turn.seq is not None and turn.seq >= len(sums.by_place):
                     sums.add(turn)
             if len(turns) < _BATCH:
@@ -56,11 +56,11 @@ class Ledger:
         return [*sums.by_place, *[sums.by_place[-1]] * rest] if rest > 0 else sums.by_place
 
     def forget(self) -> None:
-        """Something was erased."""
+        """Something was erased: drop all sums."""
         self._kept.clear()
 
     async def _still_there(self, scope: Scope, sums: _Sums) -> bool:
-        """Another process may have erased the conversation, and somebody may have begun it anew."""
+        """Another process may have erased the conversation, and a new one may have started under its id."""
         if sums.last is None or sums.last.seq is None:
             return True
         query = EntryQuery(scope, after_seq=sums.last.seq - 1, limit=1)
@@ -69,13 +69,13 @@ class Ledger:
 
 
 def full_tokens(turn: Turn) -> int:
-    """A turn with every tool result in full, and without the steps that only brought pages back."""
+    """A turn with every tool result in full, without the steps that only loaded pages."""
     kept = sum(map(step_tokens, turn.steps))
     return turn.tokens - kept + sum(map(full_step_tokens, turn.steps))
 
 
 def full_step_tokens(step: Step) -> int:
-    """A step with its result in full; nothing for one that loaded a page."""
+    """A step with its result in full; 0 if it only loaded a page."""
     if step.tool in LOADING_TOOLS:
         return 0
     away = step.page is not None and not step.whole

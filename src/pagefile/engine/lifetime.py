@@ -1,7 +1,8 @@
 """How long a memory is open: for a `with` block, or from `connect` to `close`.
 
-A task of its own opens a memory and closes it, because background work ends where it began: whoever leaves the block, or calls
-`close`, may be another task than the one that came in (a notebook's cell, a fixture, an exit stack).
+A dedicated task opens and closes the memory, because a task group must be closed by the task that opened it,
+while the block may be left, or `close` called, by a different task (a notebook's cell, a fixture, an exit
+stack).
 """
 
 import asyncio
@@ -21,7 +22,7 @@ Owner = TypeVar("Owner")
 
 
 class Closable(Protocol):
-    """What is opened: it is told how it is closed."""
+    """Something that is opened, and gets a callback that closes it."""
 
     closing: Callable[[], Coroutine[Any, Any, None]]
 
@@ -48,7 +49,7 @@ class Opening(AbstractAsyncContextManager[T], Generic[T]):
             self._keeping.cancel()
             raise
         if not opened.done():
-            # It ended before it was open: what went wrong is raised here.
+            # It ended before it was open: raise what went wrong.
             opened.cancel()
             self._keeping.result()
         return opened.result()
@@ -65,7 +66,7 @@ class Opening(AbstractAsyncContextManager[T], Generic[T]):
         await self.close()
 
     async def close(self) -> None:
-        """Finish what is left, and close; twice is the same as once."""
+        """Finish what is left, and close; idempotent."""
         self._ended.set()
         if self._keeping is None:
             return
@@ -85,7 +86,7 @@ class Opening(AbstractAsyncContextManager[T], Generic[T]):
 
 
 def opening(lifetime: Callable[P, AsyncGenerator[T]]) -> Callable[P, Opening[T]]:
-    """Makes a function that yields a memory one that opens it."""
+    """Turns an async generator function that yields a memory into one that returns an `Opening`."""
     made = asynccontextmanager(lifetime)
 
     @wraps(lifetime)
@@ -112,5 +113,5 @@ def connecting(
 
 
 def plain_function(method: Callable[P, R]) -> Callable[P, R]:
-    """What a class method is inside its class: to a type checker it is this already."""
+    """The function behind a class method; inside its class, a type checker already sees it as one."""
     return cast("Callable[P, R]", getattr(method, "__func__", method))

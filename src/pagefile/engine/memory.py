@@ -1,4 +1,4 @@
-"""`Memory`: one open database, its tiers, and what concerns more than one conversation."""
+"""`Memory`: one open database, its tiers, and everything that concerns more than one conversation."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -79,9 +79,9 @@ class Memory:
     """
 
     def __init__(self, engine: Engine) -> None:
-        #: The store and the tiers, for the packages that build on this one.
+        #: The store and the tiers, for packages that build on this one.
         self.engine = engine
-        #: How it is closed.
+        #: Closes the memory.
         self.closing: Callable[[], Coroutine[Any, Any, None]]
 
     @property
@@ -108,18 +108,15 @@ class Memory:
     ) -> AsyncGenerator["Memory"]:
         """Open a memory for the length of a `with` block.
 
-        Args:
-            url: where everything is kept, `sqlite:///pagefile.db` unless said otherwise.
-            sessions: a cache of session values in front of the database, such as `redis://…`; it may be down, it is only a cache.
-            vectors: where vectors of turns live, such as `milvus://…`; the database itself unless said otherwise, "none" for nowhere.
-            embedder: who makes them: an `Embedder`, or a name as in the setting `embedder.name`.
-            tokenizer: what counts the tokens, `o200k_base` unless said otherwise.
-            model: a chat model that writes summaries; without one they are extracted.
-            summarizer: what writes summaries instead: a `Summarizer`, or a function from the conversation's text to a summary.
-            settings: everything else; nothing is read from the environment here.
-            meter: takes measurements.
-            clock: for tests.
-            tiers: kinds of memory of your own, beside those that every memory has.
+        Args: url: where everything is stored, by default `sqlite:///pagefile.db`. sessions: a cache of
+        session values in front of the database, such as `redis://…`; it may be down, it is only a cache.
+        vectors: where vectors of turns are stored, such as `milvus://…`; by default the database itself,
+        "none" for nowhere. embedder: what makes them: an `Embedder`, or a name as in the setting
+        `embedder.name`. tokenizer: what counts tokens, by default `o200k_base`. model: a chat model that
+        writes summaries; without one they are extracted. summarizer: what writes summaries instead: a
+        `Summarizer`, or a function from the conversation's text to a summary. settings: everything else;
+        nothing is read from the environment here. meter: records metrics. clock: for tests. tiers: your own
+        kinds of memory, in addition to the standard ones.
         """
         settings = sized(settings or Settings())
         counter = CachedCounter(open_counter(tokenizer or settings.tokenizer))
@@ -166,7 +163,7 @@ class Memory:
     connect = classmethod(connecting(open))  # noqa: A003 - the method above
 
     async def close(self) -> None:
-        """Finish the quick part of what is left, and close; from any task, and twice is the same as once."""
+        """Finish the quick part of what is left, and close; from any task, and idempotent."""
         await self.closing()
 
     def conversation(
@@ -183,14 +180,15 @@ class Memory:
     ) -> Conversation:
         """A handle on a conversation; nothing is read or written until it is used.
 
-        Its first use decides for good whose it is: the user's who is named, or nobody's. Everybody else gets `ConflictError`, also who
-        names no user where there is one.
+        Its first use decides its owner for good: the user named, or none. Any other scope gets
+        `ConflictError`, including one that names no user if the conversation has an owner.
 
-        What is named of the agent, the project, the user's language ("auto", "zh" or "en") and their time zone (such as
-        "Asia/Shanghai") is kept with the conversation from the next turn on, until another is named; `head()` shows it.
+        The agent, the project, the user's language ("auto", "zh" or "en") and time zone (such as
+        "Asia/Shanghai") are stored with the conversation from the next turn on, until a different value is
+        given; `head()` shows them.
 
-        An incognito conversation is kept in this handle only: nothing is written to the database, no fact and no past
-        turn is recalled into it, and it is gone with the handle.
+        An incognito conversation is kept in this handle only: nothing is written to the database, no fact and
+        no past turn is recalled into it, and it is gone with the handle.
         """
         self.engine.check_open()
         scope = Scope(_tenant(tenant), user_id, checked_id(id, "conversation id"))
@@ -206,7 +204,7 @@ class Memory:
         limit: int = 100,
         after: str | None = None,
     ) -> Listing[Head]:
-        """Conversations, the most recently used first, also where only a window was asked for; `next` continues as `after`."""
+        """Conversations, most recently used first; asking for a window is a use. Pass `next` as `after` to continue."""
         self.engine.check_open()
         at_least(1, limit, "limit")
         query = HeadQuery(Scope(_tenant(tenant), user_id), limit + 1, cursor(after))
@@ -222,9 +220,10 @@ class Memory:
         limit: int = 100,
         after: str | None = None,
     ) -> Listing[Turn]:
-        """Done turns of a tenant, a user or a conversation, one conversation after the other; `next` of the result continues as `after`.
+        """Done turns of a tenant, a user or a conversation, one conversation after another; pass `next` as
+        `after` to continue.
 
-        Those from before a reset are there too: they left the window, not the memory.
+        Turns from before a reset are included: they left the window, not the memory.
         """
         self.engine.check_open()
         scope = await self._on_behalf(tenant, user_id, conversation_id)
@@ -239,9 +238,9 @@ class Memory:
         limit: int = 10,
         at: datetime | None = None,
     ) -> list[Hit]:
-        """Past turns of a user, in whatever conversation, that answer the query, best first.
+        """Past turns of a user, across conversations, that answer the query, best first.
 
-        `at` is when it is asked, now unless said otherwise: "last week" is seen from there.
+        `at` is the time of the question, by default now: "last week" is relative to it.
         """
         self.engine.check_open()
         scope = Scope(_tenant(tenant), checked_id(user_id, "user_id"))
@@ -264,18 +263,19 @@ class Memory:
         project: str | None = None,
         agent: str | None = None,
     ) -> Fact:
-        """Write down a lasting statement about a user; its `outcome` says what became of it.
+        """Store a lasting statement about a user; its `outcome` says what became of it.
 
-        Said before, it is a "duplicate" and makes the fact surer. With an `attribute` (such as "residence"), it takes the place of
-        what was held about that attribute ("superseded"), which stays on record. A statement that holds a password, a key or a card
-        number raises `FactRejectedError`.
+        A statement that is already known is a "duplicate" and raises the fact's confidence. With an
+        `attribute` (such as "residence"), it replaces what was held about that attribute ("superseded"),
+        which stays on record. A statement that contains a password, a key or a card number raises
+        `FactRejectedError`.
 
         Args:
             source: the turn it came from.
-            attribute: what it speaks of; of one `subject` (the user, unless named) there is one fact for each.
-            valid_from: since when it is true, now unless said otherwise.
-            project: where it belongs, kept with it.
-            agent: who learned it, kept with it.
+            attribute: what it is about; each `subject` (the user, unless named) has one fact per attribute.
+            valid_from: since when it is true, by default now.
+            project: the project it belongs to, stored with it.
+            agent: the agent that learned it, stored with it.
         """
         self.engine.check_open()
         scope = Scope(_tenant(tenant), checked_id(user_id, "user_id"))
@@ -302,8 +302,8 @@ class Memory:
     ) -> list[Fact]:
         """What is held about a user, oldest first.
 
-        `as_of` gives what was held at that moment, as it stood then; `history` gives every fact there ever was, those superseded
-        (they have a `valid_to`) and retracted too.
+        `as_of` gives what was held at that moment, in its state at the time; `history` gives every fact there
+        ever was, including superseded ones (they have a `valid_to`) and retracted ones.
         """
         self.engine.check_open()
         scope = Scope(_tenant(tenant), checked_id(user_id, "user_id"))
@@ -314,7 +314,7 @@ class Memory:
         return [fact for fact in await self.engine.store.facts.list(scope) if fact.valid_to is None]
 
     async def retract(self, fact_id: str, *, user_id: str | None = None, tenant: str | None = None) -> Fact:
-        """No longer hold a fact; it stays on record as retracted. Of a user that is named, only their own."""
+        """Stop holding a fact, which stays on record as retracted; if a user is named, only one of theirs."""
         self.engine.check_open()
         scope = Scope(_tenant(tenant), user_id)
         return await self.engine.tier(Facts).book.retract(scope, checked_id(fact_id, "fact id"))
@@ -322,15 +322,16 @@ class Memory:
     async def fact_revisions(
         self, user_id: str, tenant: str | None = None, *, after: int = 0
     ) -> list[Revision]:
-        """Every change of what is held about a user, oldest first; `after` gives only those behind a revision."""
+        """Every change to what is held about a user, oldest first; `after` gives only those after a revision."""
         self.engine.check_open()
         scope = Scope(_tenant(tenant), checked_id(user_id, "user_id"))
         return list(await self.engine.store.facts.revisions(scope, after=at_least(0, after, "after")))
 
     async def undo(self, user_id: str, revision: int | None = None, *, tenant: str | None = None) -> Revision:
-        """Take back a change of what is held about a user, the newest unless said otherwise.
+        """Undo a change to what is held about a user, by default the newest.
 
-        The undoing is a revision too, and can be undone. A change whose fact was changed again raises `ConflictError`.
+        The undo is itself a revision and can be undone. A change whose fact was changed again raises
+        `ConflictError`.
         """
         self.engine.check_open()
         scope = Scope(_tenant(tenant), checked_id(user_id, "user_id"))
@@ -346,7 +347,7 @@ class Memory:
     ) -> dict[str, int]:
         """Remember the facts and the profile of a deer-flow `memory.json`, given as a path or as data.
 
-        Counts what became of them: stored, duplicate, superseded, rejected (blank, no text, or a secret).
+        Counts the outcomes: stored, duplicate, superseded, rejected (blank, not text, or a secret).
         """
         self.engine.check_open()
         scope = Scope(_tenant(tenant), checked_id(user_id, "user_id"))
@@ -366,14 +367,16 @@ class Memory:
         turn_id: str | None = None,
         page: str | None = None,
     ) -> ErasureReceipt:
-        """Erase a conversation, a user or a whole tenant through every tier, and count what went; or one turn or one page alone.
+        """Erase a conversation, a user or a whole tenant through every tier, and count what was removed; or
+        only one turn or one page.
 
-        Raises `TierError` when a tier of your own could not erase what it holds; everything else is erased then. A turn or a page that
-        was never there is a `NotFoundError`; erasing one twice is the same as once.
+        Raises `TierError` if one of your own tiers could not erase what it holds; everything else is erased
+        by then. A turn or a page that never existed raises `NotFoundError`; erasing one twice is the same as
+        once.
 
-        Args:
-            turn_id: only this turn of the conversation, and what was made of it: its pages, facts, summaries, recorded windows, copies in forks.
-            page: only this archived page, by its uuid; turns that showed it keep a note.
+        Args: turn_id: only this turn of the conversation, and what was derived from it: its pages, facts,
+        summaries, recorded windows, copies in forks. page: only this archived page, by its uuid; turns that
+        showed it keep a note.
         """
         self.engine.check_open()
         uuid = check_erased(user_id, conversation_id, tenant, turn_id=turn_id, page=page)
@@ -381,7 +384,7 @@ class Memory:
         return await self.engine.erase(scope, turn_id=turn_id, page=uuid)
 
     async def call(self, call_id: str, *, user_id: str | None = None, tenant: str | None = None) -> Call:
-        """A recorded call of whatever conversation of the tenant, or of one of its users; `call.scope` says which."""
+        """A recorded call of any conversation of the tenant, or of one of its users; `call.scope` says which."""
         self.engine.check_open()
         return await found_call(self.engine, Scope(_tenant(tenant), user_id), checked_id(call_id, "call id"))
 
@@ -393,7 +396,7 @@ class Memory:
         limit: int = 100,
         after: str | None = None,
     ) -> Listing[Page]:
-        """Archived tool results, newest first; `next` of the result continues as `after`."""
+        """Archived tool results, newest first; pass `next` of the result as `after` to continue."""
         self.engine.check_open()
         count = at_least(1, limit, "limit")
         scope = Scope(_tenant(tenant), user_id)
@@ -401,9 +404,7 @@ class Memory:
         return Listing(found[:count], found[count - 1].uuid if len(found) > count else None)
 
     async def page(self, uuid: str, *, user_id: str | None = None, tenant: str | None = None) -> Page:
-        """What is known of an archived page of the tenant, or of one of its users, without its text; `page.scope` says of which
-        conversation.
-        """
+        """An archived page of the tenant, or of one of its users, without its text; `page.scope` names its conversation."""
         self.engine.check_open()
         return await self.engine.tier(Archive).page(Scope(_tenant(tenant), user_id), uuid)
 
@@ -417,9 +418,10 @@ class Memory:
         offset: int = 0,
         limit: int | None = None,
     ) -> str:
-        """Look at the text of an archived page of the tenant, or of one of its users: whole, by `query` or by part, as with `load`.
+        """Look at the text of an archived page of the tenant, or of one of its users: whole, by `query` or by
+        part, as with `load`.
 
-        Looking is no page fault: it is not counted, because loads say what the model needed.
+        This is not counted as a page fault, because loads say what the model needed.
         """
         self.engine.check_open()
         scope = Scope(_tenant(tenant), user_id)
@@ -432,7 +434,7 @@ class Memory:
     ) -> list[PageHit]:
         """Archived tool results of a user that answer a query, best first, each with its best passage.
 
-        Nobody named is everybody: with `user_id=None` it searches the whole tenant.
+        With `user_id=None` it searches the whole tenant.
         """
         self.engine.check_open()
         scope = Scope(_tenant(tenant), None if user_id is None else checked_id(user_id, "user_id"))
@@ -452,7 +454,7 @@ class Memory:
     ) -> list[Page]:
         """Remove the texts of archived pages and leave tombstones; returns what was purged.
 
-        Those named, those older than a time, or the oldest beyond a size; never pinned ones.
+        Purges those named, those older than a time, or the oldest beyond a size; never pinned ones.
         """
         self.engine.check_open()
         if uuids is None and older_than is None and max_bytes is None:
@@ -474,13 +476,14 @@ class Memory:
         anew: bool = False,
         progress: Callable[[int, int], None] | None = None,
     ) -> dict[str, int]:
-        """Make what recall needs of every turn that lacks it, with the embedder and in the home of today; then remove the vectors
-        that other embedders made there. Reads go on meanwhile, and what was interrupted is continued by the next call.
+        """Build what recall needs for every turn that lacks it, with the current embedder and vector store;
+        then remove the vectors that other embedders made there. Reads continue meanwhile, and an interrupted
+        rebuild is continued by the next call.
 
         Args:
-            tenant: only this one's turns, else everybody's.
-            anew: make everything again, even what is there.
-            progress: told how many entries of the log were read so far, and of how many.
+            tenant: only this tenant's turns, by default everyone's.
+            anew: rebuild everything, even what exists.
+            progress: called with the number of log entries read so far and the total.
         """
         self.engine.check_open()
         return await self.engine.tier(Episodes).derivation.rebuild(
@@ -506,8 +509,8 @@ class Memory:
         return await export_to(self.engine.store, path, scope, clock=self.engine.clock)
 
     async def import_(self, path: str | PathLike[str], *, tenant: str | None = None) -> dict[str, int]:
-        """Read an export; what is there already is left as it is. Returns how many of each kind were new."""
-        # The shapes of its lines take a fifth of a second to build.
+        """Read an export; existing data is left as it is. Returns how many of each kind were new."""
+        # Imported late: building the schemas of its lines takes a fifth of a second.
         from pagefile.engine.transfer import import_from  # noqa: PLC0415
 
         self.engine.check_open()
@@ -518,8 +521,8 @@ class Memory:
     async def describe(self) -> JsonObject:
         """What this memory runs on: the store, the tokenizer, the window, page faults, and how often each tier failed.
 
-        `erasures_owed` names places outside the database that could not be reached when something was erased, and how many scopes
-        they have still to erase.
+        `erasures_owed` names places outside the database that could not be reached when something was erased,
+        and the number of scopes they have yet to erase.
         """
         self.engine.check_open()
         counter = self.engine.counter
@@ -542,7 +545,7 @@ class Memory:
         return await on_behalf(self.engine.store.reader, Scope(_tenant(tenant), user_id, conversation_id))
 
     def _incognito(self) -> Engine:
-        """An engine of its own, in memory, in which nothing is looked up; only tiers that say so hear of it."""
+        """A separate in-memory engine in which nothing is looked up; only third-party tiers that allow it take part."""
         kit = self.engine.kit
         more = [tier for tier in self.engine.tiers if tier.name in self.engine.outside and tier.incognito]
         alone = Kit(InMemoryStore(kit.clock), kit.settings, kit.clock, kit.counter, NoMeter())
@@ -551,7 +554,7 @@ class Memory:
 
 @asynccontextmanager
 async def _background_work(engine: Engine) -> AsyncGenerator[None]:
-    """The worker, while the block runs; at its end the quick part of what is left is finished."""
+    """Run the worker during the block; at the end, finish the quick part of what is left."""
     failure: Exception | None = None
     async with anyio.create_task_group() as background:
         background.start_soon(engine.worker.run)
@@ -627,7 +630,7 @@ def _cache(given: str | SessionCache | None) -> SessionCache | None:
 
 
 def _nobody(_done: int, _total: int) -> None:
-    """Nobody wants to know."""
+    """Progress is not reported."""
 
 
 def _listed(uuids: Sequence[str]) -> Sequence[str]:

@@ -1,4 +1,4 @@
-"""What a turn says, on its way into the log: in the short form, or as the messages of a provider's client."""
+"""Prepares a turn's content for the log: the short form, or the messages of a provider's client."""
 
 import json
 import logging
@@ -31,19 +31,21 @@ from pagefile.window.placeholder import loaded_chars
 
 logger = logging.getLogger("pagefile")
 
-#: From this many characters on, counting tokens would hold up the event loop.
+#: From this many characters on, counting tokens would block the event loop for too long.
 _THREAD_FROM_CHARS = 50_000
-#: Turns read at a time when one is looked for by its id.
+#: Turns read at a time when looking for one by its id.
 _NEWEST, _SLICE = 20, 500
 
-#: Takes a result through the archive; the last says whether its turn is in the log already. Gives the epoch of its page, too.
+#: Archives a step's result if necessary; the last argument says whether its turn is already in the log. Also
+#: returns the epoch of its page.
 Keep = Callable[[Step, str, bool], Awaitable[tuple[Step, int | None]]]
 
 
-# Every turn that is recorded has one for a moment; frozen, it would take three times as long to make.
+# Not frozen: one is created for every recorded turn, and a frozen dataclass takes three times as long to
+# create.
 @dataclass(slots=True)
 class Content:
-    """What a turn says, counted: the fields of a draft."""
+    """The content of a turn, with token counts: the fields of a draft."""
 
     user: str | None
     assistant: str | None
@@ -57,7 +59,7 @@ class Content:
 
 
 class Desk:
-    """Makes what callers give into what a log can hold, for one conversation."""
+    """Converts what callers pass into what a log can hold, for one conversation."""
 
     def __init__(self, engine: Engine, scope: Scope, keep: Keep) -> None:
         self._engine = engine
@@ -107,7 +109,7 @@ class Desk:
         )
 
     async def addition(self, messages: Iterable[object], turn: Turn) -> Extend:
-        """Messages to be added to a turn as it is."""
+        """Messages to be added to a turn in its current state."""
         found = self._parsed(messages, turn.id, turn)
         steps, epoch = await self._kept(found, turn.id, turn)
         user = question(found.messages) if turn.user is None else None
@@ -127,21 +129,22 @@ class Desk:
         )
 
     async def ending(self, text: str | None, turn: Turn) -> Complete:
-        """The answer of a turn as it is: the one given, or else what the messages say."""
+        """The answer of a turn in its current state: the one given, or else what the messages say."""
         said = None if turn.layout is None else answer(turn.layout)
         text = said if text is None else text
         tokens = await self.count(text)
         added = side_tokens(text, tokens) if text != said else 0
         if turn.layout is not None:
-            # While it ran it was counted message by message; now it is known which calls are never answered.
+            # While it ran it was counted message by message; only now is it known which calls were never
+            # answered.
             added += await self._cost(prepared(turn.layout), dict(enumerate(turn.steps))) - turn.tokens
         return Complete(self._scope, turn.id, text, tokens, added, after=len(turn.messages))
 
     def since(self, messages: Sequence[object], turn: Turn, after: int) -> Turn:
-        """The turn as it was before these messages came, anywhere behind the first `after`; as it is when they did not."""
+        """The turn before these messages were added, anywhere after the first `after`; unchanged if they were not."""
         said = _said(self._parsed(messages, turn.id, as_of(turn, after)).messages)
         for place in range(after, len(turn.messages)):
-            # Reading them for every place would take long: what is said tells most places apart.
+            # Parsing them for every position would be slow: comparing the texts rules out most positions.
             if said != _said(turn.messages[place : place + len(said)]):
                 continue
             before = as_of(turn, place)
@@ -152,7 +155,6 @@ class Desk:
         return turn
 
     async def count(self, text: str | None) -> int:
-        """The tokens of a text."""
         if not text:
             return 0
         if len(text) < _THREAD_FROM_CHARS:
@@ -168,7 +170,7 @@ class Desk:
             made_id=lambda number: made_call_id(turn_id, number),
             count=self._engine.counter.count,
         )
-        # A turn that is there already may be added an answer that is empty, as a refusal of Anthropic's is.
+        # An existing turn may get an empty answer, such as an Anthropic refusal.
         if turn is None and not any(_says_something(message) for message in found.messages):
             raise InvalidTurnError(
                 "messages must have at least one message with something in it: all are empty."
@@ -180,10 +182,7 @@ class Desk:
     async def _kept(
         self, found: Parsed, turn_id: str, turn: Turn | None
     ) -> tuple[dict[int, Step], int | None]:
-        """The steps that the messages begin or answer, by number, each result in its place: in the turn or in the archive.
-
-        And the epoch of the oldest page among them.
-        """
+        """The steps that the messages start or answer, by index, as stored, and the oldest epoch of their pages."""
         answered, known = answered_steps(found.messages), () if turn is None else turn.steps
         steps = dict(found.results) | dict(enumerate(found.steps, len(known)))
         kept: dict[int, Step] = {}
@@ -216,7 +215,7 @@ class Desk:
         raise no_turn(turn_id)
 
     async def _entries(self) -> AsyncIterator[Entry]:
-        """The turns of the conversation: the newest first, because it is nearly always one of them, then all."""
+        """The turns of the conversation: the newest first, because the turn is nearly always among them, then all."""
         entries, after = self._engine.store.reader.entries, 0
         for entry in await entries(EntryQuery(self._scope, limit=_NEWEST, newest=True)):
             yield entry
@@ -228,12 +227,12 @@ class Desk:
             after = found[-1].seq
 
     async def given_back(self, turn: Turn, shape: Shape | None) -> list[dict[str, Any]]:
-        """The messages of a turn as they came, or in another shape, with the whole of every result that is still there."""
+        """The messages of a turn as they came, or in another shape, with every result that still exists in full."""
         steps = [await self._complete_step(turn, number) for number in range(len(turn.steps))]
         return given_back(turn.messages, steps, await self.blobs(turn), shape)
 
     async def whole_step(self, step: Step) -> Step:
-        """The step with the text of its page; as it is when that was purged, or when it only showed a page."""
+        """The step with the text of its page; unchanged if that was purged, or if the step only showed a page."""
         if step.page is None or step.whole or loaded_chars(step.result) is not None:
             return step
         try:
@@ -243,7 +242,7 @@ class Desk:
         return Step(step.tool, step.input, text, step.call_id, step.call_tokens)
 
     async def _complete_step(self, turn: Turn, number: int) -> Step:
-        """The step with its whole result; for one that showed a page, what it showed of it, made again."""
+        """The step with its whole result; for one that showed a page, what it showed, read again."""
         step = turn.steps[number]
         if step.whole or loaded_chars(step.result) is None:
             return await self.whole_step(step)
@@ -254,7 +253,7 @@ class Desk:
         return step if text is None else replace(step, result=text, whole=True)
 
     async def blobs(self, turn: Turn) -> dict[str, bytes]:
-        """The bytes of its images and files. One whose bytes are gone is left out and logged: messages then only name it."""
+        """The bytes of its images and files. Missing ones are left out and logged: messages then only name them."""
         found: dict[str, bytes] = {}
         for media in {media.blob: media for media in media_in(turn.messages)}.values():
             if media.blob is None:
@@ -262,7 +261,7 @@ class Desk:
             try:
                 found[media.blob] = await self._engine.store.media.load(self._scope, media.blob)
             except NotFoundError:
-                # Its name is what somebody wrote, and whose it is the log does not tell: `pagefile verify` does.
+                # Its name is user content, and the log does not tell whose it is: `pagefile verify` does.
                 logger.warning(
                     "media is only named, because its bytes are gone: %s %s", media.kind, media.blob
                 )
@@ -274,12 +273,12 @@ def _oldest(epochs: Iterable[int | None]) -> int | None:
 
 
 def no_turn(turn_id: str) -> NotFoundError:
-    """The error for a turn that is not there."""
+    """The error for a missing turn."""
     return NotFoundError(f"There is no turn {turn_id!r} in this conversation.")
 
 
 def as_of(turn: Turn, messages: int) -> Turn:
-    """The turn as it was when it had this many messages: results that came later are not there yet."""
+    """The turn as it was when it had this many messages, without later results."""
     before = turn.messages[:messages]
     answered = answered_steps(before)
     named = max(set[int]().union(*map(steps_of, before)), default=-1) + 1
@@ -304,7 +303,7 @@ def _said(messages: Sequence[Message]) -> list[tuple[str, str]]:
 
 
 def _is_plain(messages: Sequence[Message], user: str | None, steps: int, assistant: str | None) -> bool:
-    """Whether the short form says all of it."""
+    """Whether the short form captures all of it."""
     plain = [(message.role, message.parts) for message in plain_layout(user, range(steps), assistant)]
     return plain == [(message.role, message.parts) for message in messages] and all(
         message.given is None and message.shape in {"openai", "plain"} for message in messages

@@ -1,4 +1,4 @@
-"""What is measured: every metric by name, and the meter for those who want none."""
+"""The metrics, and a meter that ignores them."""
 
 from dataclasses import dataclass
 from time import perf_counter
@@ -13,7 +13,7 @@ from pagefile.window.receipt import Receipt
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One metric: its name, what kind it is, what it tells, its labels."""
+    """One metric: its name, kind, description and labels."""
 
     name: str
     kind: Literal["counter", "histogram", "gauge"]
@@ -22,12 +22,12 @@ class Metric:
     buckets: tuple[float, ...] = ()
 
 
-#: So many conversations are remembered with what their last window showed.
+#: Conversations whose last window is remembered.
 _MOST_CONVERSATIONS = 10_000
 _SECONDS = (0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 _TOKENS = (100, 300, 1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
 
-#: Every metric there is. The first five are those that document 001 asks for.
+#: Every metric there is.
 METRICS: tuple[Metric, ...] = (
     Metric("pagefile_checkpoints_total", "counter", "Checkpoints that took effect."),
     Metric(
@@ -77,7 +77,7 @@ METRICS: tuple[Metric, ...] = (
 
 
 class NoMeter(Meter):
-    """Takes measurements and forgets them."""
+    """Ignores all measurements."""
 
     def count(self, name: str, amount: float = 1.0, **labels: str) -> None:
         pass
@@ -87,7 +87,7 @@ class NoMeter(Meter):
 
 
 class MeteredSessions(SessionStore):
-    """Session values whose reading is timed."""
+    """Session values with timed reads."""
 
     def __init__(self, sessions: SessionStore, meter: Meter, cache: SessionCache | None) -> None:
         self._sessions = sessions
@@ -110,19 +110,19 @@ class MeteredSessions(SessionStore):
 
 
 class MemoryChanges:
-    """Counts how often a conversation's windows show other memories than before: that part of a prompt no cache can serve."""
+    """Counts how often a conversation's windows show different memories, which no prompt cache can serve."""
 
     def __init__(self, meter: Meter) -> None:
         self._meter = meter
         self._shown: Lru[Scope, int] = Lru(_MOST_CONVERSATIONS)
 
     def note(self, scope: Scope, receipt: Receipt) -> None:
-        """A window was handed out. The first one that is seen of a conversation changes nothing."""
+        """A window was handed out. The first one seen of a conversation is not a change."""
         shown = hash(frozenset([(v.id, v.form) for v in receipt.verdicts if v.block in MEMORY and v.kept]))
         if self._shown.get(scope, shown) != shown:
             self._meter.count("pagefile_memory_changes_total")
         self._shown[scope] = shown
 
     def forget(self) -> None:
-        """Know of no conversation."""
+        """Forget all conversations."""
         self._shown.clear()

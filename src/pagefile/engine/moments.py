@@ -1,7 +1,8 @@
-"""The moment of a window: what is written down with a call, so that its window can be made again from the log.
+"""The moment of a window: what is recorded with a call so that its window can be rebuilt from the log.
 
-The messages themselves are not kept: the log has every turn, every page and every change of a fact. A moment says how far each
-of them went, and holds the little that no log tells: what was chosen by likeness, pinned, or at hand in the process.
+The messages themselves are not stored: the log has every turn, every page and every change of a fact. A
+moment says how far each of them went, and holds the little that no log has: what was chosen by similarity,
+pinned, or at hand in the process.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,7 +17,7 @@ from pagefile.records import Call, JsonObject, JsonValue
 from pagefile.settings import Settings
 from pagefile.window.wording import ZH
 
-#: Settings that decide what stands in a window; the rest is in the arguments of `context()`.
+#: Settings that decide what a window contains; the rest is in the arguments of `context()`.
 DECIDING = (
     "language",
     "recall",
@@ -33,7 +34,7 @@ DECIDING = (
     "workspace.enabled",
     "workspace.max_tokens",
 )
-#: The key of a call's options under which its moment stands.
+#: The key of the moment in a call's options.
 KEY = "moment"
 
 
@@ -42,29 +43,30 @@ class Moment:
     """When and from what a window was made."""
 
     at: datetime
-    #: Whose conversation it was.
+    #: The owner of the conversation.
     owner: str | None
-    #: The log as it was: its last entry, the last reset, what the checkpoint in force covers, and that checkpoint's own place.
+    #: The state of the log: its last entry, the last reset, what the current checkpoint covers, and that
+    #: checkpoint's `seq`.
     last_seq: int
     reset_seq: int
     covered_through_seq: int
     checkpoint_seq: int | None
     live_turns: int
     live_tokens: int
-    #: How many steps the open turn had.
+    #: The number of steps of the open turn.
     steps: int
-    #: Safety data of the session: it has no history.
+    #: Safety data of the session, which has no history to read it from.
     profile: JsonObject | None
     settings: Mapping[str, JsonValue]
-    #: What the tiers wrote down.
+    #: What the tiers recorded.
     traces: Mapping[str, JsonValue]
-    #: Of all the messages.
+    #: Hash of all messages.
     messages_hash: str
-    #: How many messages the open turn had; None for a call that was written before this was.
+    #: The number of messages of the open turn; None for calls recorded before this field existed.
     messages: int | None = None
 
     def to_json(self) -> JsonObject:
-        """As it stands in the options of a call."""
+        """As stored in the options of a call."""
         return {
             "at": self.at.isoformat(),
             "owner": self.owner,
@@ -86,7 +88,7 @@ class Moment:
 def moment_of(
     view: LogView, settings: Settings, traces: Mapping[str, JsonValue], at: datetime, messages_hash: str
 ) -> Moment:
-    """The moment of a window that was made of this view."""
+    """The moment of a window made from this view."""
     head = view.head
     return Moment(
         at=at,
@@ -108,13 +110,13 @@ def moment_of(
 
 @lru_cache(maxsize=16)
 def _deciding(settings: Settings) -> Mapping[str, JsonValue]:
-    """The settings that decide what stands in a window: the same for every window of a memory."""
+    """The settings that decide what a window contains: the same for every window of a memory."""
     values = flat(settings)
     return {name: values[name] for name in DECIDING}
 
 
 def recorded_moment(call: Call) -> Moment | None:
-    """The moment of a call; None for one that was written before moments were."""
+    """The moment of a call; None for calls recorded before moments were introduced."""
     value = cast("Mapping[str, Any] | None", call.options.get(KEY))
     if value is None:
         return None
@@ -133,7 +135,7 @@ def flat(section: Any, prefix: str = "") -> dict[str, JsonValue]:
 
 
 def with_settings(settings: Settings, values: Mapping[str, JsonValue]) -> Settings:
-    """The settings with other values, by dotted name; `SettingsError` says what is wrong with one."""
+    """The settings with these values replaced, by dotted name; raises `SettingsError` for a wrong one."""
     own = {name: value for name, value in values.items() if "." not in name}
     sections: dict[str, dict[str, JsonValue]] = {}
     for name, value in values.items():
@@ -151,5 +153,5 @@ def with_settings(settings: Settings, values: Mapping[str, JsonValue]) -> Settin
 
 
 def listed(value: JsonValue) -> Sequence[Any]:
-    """A trace that is a list; empty for any other."""
+    """A trace that is a list; empty for anything else."""
     return value if isinstance(value, Sequence) and not isinstance(value, str) else ()

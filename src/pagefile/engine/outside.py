@@ -1,6 +1,6 @@
-"""What tiers from outside answer, checked before it is used: nothing type-checks them, and a window has to go out whatever they do.
+"""Validates what third-party tiers return: it is not type-checked, and a window must be compiled whatever they do.
 
-Our own tiers do not pass through here, so that a window costs what it did.
+Our own tiers bypass this, so that it adds no cost to a window.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
@@ -20,18 +20,19 @@ from pagefile.window.receipt import Window
 
 R = TypeVar("R")
 
-#: How long a window waits for a tier from outside. The embedder has its own limit, `embedder.patience_s`.
+#: How long a window waits for a third-party tier. The embedder has its own limit, `embedder.patience_s`.
 TIMEOUT_S = 2.0
-#: How long our own rows wait to be erased for a tier that erases first.
+#: How long erasing our own rows waits for a third-party tier.
 ERASING_S = 30.0
-#: Blocks of texts that may be cut. Turns are the log's, and what is never cut could leave no room for the question.
+#: Blocks whose texts may be cut. Turns belong to the log, and what is never cut could leave no room for the
+#: question.
 BLOCKS: tuple[Block, ...] = tuple(block for block in (*SYSTEM, *MEMORY) if block not in REQUIRED)
-#: Wrong candidates that a note names.
+#: How many invalid candidates a note names.
 _NAMED = 3
 
 
 async def answered(verb: str, ask: Callable[[], Awaitable[R]], timeout_s: float | None = None) -> R:
-    """What a verb answers, within the time there is."""
+    """What a verb returns, within the time limit."""
     with anyio.move_on_after(timeout_s):
         asked = ask()
         if not isawaitable(asked):
@@ -41,7 +42,7 @@ async def answered(verb: str, ask: Callable[[], Awaitable[R]], timeout_s: float 
 
 
 def decided(verb: str, answer: object) -> bool:
-    """A yes or no; a function without a `return` says no."""
+    """A yes or no; a function without a `return` means no."""
     if answer is None or isinstance(answer, bool):
         return bool(answer)
     raise TypeError(f"{verb}() returned {shortened(answer)}: return True or False")
@@ -53,8 +54,8 @@ def decided(verb: str, answer: object) -> bool:
 def sound_candidates(
     offered: object, taken: Callable[[str], bool]
 ) -> tuple[list[Candidate], ValueError | None]:
-    """Those that can stand in a window, and one error about all the others."""
-    # A candidate is a sequence itself, and not one of candidates.
+    """The valid candidates, and one error about all the others."""
+    # A candidate is itself a sequence, but not a sequence of candidates.
     if not isinstance(offered, Sequence) or isinstance(offered, str | bytes | Candidate):
         raise TypeError(f"offer() returned {shortened(offered)}: return a list of candidates")
     sound: dict[str, Candidate] = {}
@@ -125,17 +126,18 @@ def _check_score(score: object) -> None:
 def sound_traces(
     tier: Tier, own: Mapping[str, JsonValue], offered: Sequence[Candidate]
 ) -> dict[str, JsonValue]:
-    """What the tier has written down itself and what its `trace` says, as JSON that a store can hold, or an error."""
+    """What the tier recorded itself plus its `trace`, as JSON that a store can hold, or an error."""
     trace = tier.trace(offered)
     traces = own if trace is None else {**own, tier.name: trace}
     return cast("dict[str, JsonValue]", checked_json(traces, "what trace() returned"))
 
 
-# -- the other answers --------------------------------------------------------------------------------------------
+# -- other return values
+# ------------------------------------------------------------------------------------------
 
 
 def shown_by(tier: Tier, occasion: Occasion, window: Window) -> bool:
-    """What the tier says to a window that is handed out, or an error."""
+    """The tier's reaction to a window that is handed out, or an error."""
     return decided("shown", tier.shown(occasion, window))
 
 
@@ -169,7 +171,7 @@ def sound_counts(given: object) -> Counts:
 
 
 def sound_description(given: object, known: Collection[str]) -> JsonObject:
-    """The description, or an error; `known` are the keys that stand there already."""
+    """The description, or an error; `known` are the keys already taken."""
     if not isinstance(given, Mapping):
         raise TypeError(f"describe() returned {shortened(given)}: return a dict with texts as keys")
     found = dict(cast("Mapping[object, JsonValue]", given))
@@ -183,7 +185,7 @@ def sound_description(given: object, known: Collection[str]) -> JsonObject:
 
 
 async def replayed_by(tier: Tier, past: PastWindow) -> Tier:
-    """The tier as it was, or an error."""
+    """The tier as it was then, or an error."""
     then = cast("object", await answered("replay", lambda: tier.replay(past), TIMEOUT_S))
     if not isinstance(then, Tier):
         raise TypeError(f"replay() returned {shortened(then)}: return a Tier")

@@ -1,4 +1,4 @@
-"""Whose a conversation is: who may open it, and on whose behalf those look who look after all of a tenant."""
+"""Ownership of conversations: who may open one, and how an operator of a whole tenant gets access."""
 
 from typing import TYPE_CHECKING
 
@@ -11,17 +11,17 @@ if TYPE_CHECKING:
 
 
 async def check_opens(reader: LogReader, scope: Scope) -> None:
-    """Refuse a conversation that is another user's, or a user's where none is named; one that nobody used yet is open to all."""
+    """Refuse a conversation of another user, or an owned one if no user is named; an unused one is open to all."""
     owned = await reader.owner(scope)
     if owned is not None:
         check_owner(scope, owned.user)
 
 
 async def on_behalf(reader: LogReader, scope: Scope) -> Scope:
-    """The scope with the user whose conversation it names, for an operator who names none.
+    """The scope with the conversation's owner filled in, for an operator who names no user.
 
-    The one way around `check_opens`: for the inspector, the command line, exports, erasures and lists, which are about all of a tenant,
-    and for the documents' verbs, which know conversations and no users.
+    The only way around `check_opens`: for the inspector, the command line, exports, erasures and lists, which
+    concern a whole tenant, and for the verbs of `standalone`, which know conversations but no users.
     """
     if scope.user is not None or scope.conversation is None:
         return scope
@@ -29,5 +29,5 @@ async def on_behalf(reader: LogReader, scope: Scope) -> Scope:
 
 
 async def looked_up(memory: "Memory", scope: Scope) -> Scope:
-    """The same for whoever has a memory and looks at all of a tenant."""
+    """The same, given a memory instead of a reader."""
     return await on_behalf(memory.engine.store.reader, scope)

@@ -1,4 +1,4 @@
-"""Archived pages for callers and for models: loading whole, by question or by part, and the two tools a model may call."""
+"""Archived pages for callers and models: loading whole, by question or by part, and the two tools for models."""
 
 import logging
 from collections.abc import Mapping
@@ -33,7 +33,7 @@ async def load_text(
     limit: int | None,
     counted: bool = True,
 ) -> str:
-    """A page: whole, the passages that answer a query, or a part. Unless it is counted, it is looked at and not loaded."""
+    """A page: whole, the passages that answer a query, or a part. With `counted=False` it does not count as a load."""
     start = at_least(0, offset, "offset")
     most = None if limit is None else at_least(1, limit, "limit")
     if query is not None and start:
@@ -51,7 +51,7 @@ async def load_text(
 async def call_tool(
     engine: Engine, scope: Scope, open_turn: Turn | None, name: str, arguments: Mapping[str, object]
 ) -> str:
-    """What the model reads as the result of its call; never an exception."""
+    """The text the model reads as the result of its call; never an exception."""
     if name not in {LOAD_TOOL, SEARCH_TOOL}:
         return f"[未知工具 / unknown tool] {name!r}: use {LOAD_TOOL} or {SEARCH_TOOL}."
     work = _load if name == LOAD_TOOL else _search
@@ -79,7 +79,7 @@ async def _load(engine: Engine, scope: Scope, open_turn: Turn | None, arguments:
 async def _answer(
     engine: Engine, found: tuple[Page, str], arguments: Mapping[str, object], asked: str | None, room: int
 ) -> str:
-    """The part of a page that the arguments ask for, within so many tokens."""
+    """The part of a page that the arguments ask for, within `room` tokens."""
     page, text = found
     offset, limit = arguments.get("offset"), arguments.get("limit")
     if isinstance(offset, int) or isinstance(limit, int):
@@ -96,7 +96,7 @@ async def _answer(
 
 
 async def loaded_again(engine: Engine, scope: Scope, turn: Turn, number: int) -> str | None:
-    """What a step of a turn loaded, made again from its page; None when that does not give as many characters as it had."""
+    """What a step of a turn loaded, read from its page again; None if the length differs from what was recorded."""
     step = turn.steps[number]
     if step.page is None:
         return None
@@ -105,7 +105,7 @@ async def loaded_again(engine: Engine, scope: Scope, turn: Turn, number: int) ->
     room, before = engine.settings.window_tokens // 2, replace(turn, steps=turn.steps[:number])
     answers = [
         *await _by_hand(engine, scope, step.page, asked),
-        # The turn was written down afterwards, or it was open when the tool was called.
+        # Either the turn was recorded afterwards, or it was open when the tool was called.
         await _answer(engine, found, asked, None, room),
         await _answer(engine, found, asked, turn.user, room - _loaded_tokens(before)),
     ]
@@ -114,7 +114,7 @@ async def loaded_again(engine: Engine, scope: Scope, turn: Turn, number: int) ->
 
 
 async def _by_hand(engine: Engine, scope: Scope, uuid: str, asked: Mapping[str, Any]) -> list[str]:
-    """What `load` answers, unless it takes no such arguments."""
+    """What `load` returns for these arguments, unless it rejects them."""
     query, offset, limit = asked.get("query"), asked.get("offset") or 0, asked.get("limit")
     try:
         return [await load_text(engine, scope, uuid, query=query, offset=offset, limit=limit, counted=False)]
@@ -123,7 +123,7 @@ async def _by_hand(engine: Engine, scope: Scope, uuid: str, asked: Mapping[str, 
 
 
 def _more(page: Page, read_to: int) -> str:
-    """How to read on: a model pages only if it is told how."""
+    """How to read on: a model continues only if it is told how."""
     if read_to >= page.length:
         return ""
     call = f'load_tool_history(uuid="{page.uuid}", offset={read_to}, limit=4000)'
@@ -148,19 +148,19 @@ async def _search(
 
 
 def _loaded_tokens(open_turn: Turn | None) -> int:
-    """What this turn loaded so far."""
+    """Tokens this turn has loaded so far."""
     if open_turn is None:
         return 0
     return sum(step.page_tokens for step in open_turn.steps if step.tool == LOAD_TOOL)
 
 
 def _around_match(passage: str, query: str) -> str:
-    """The part of a passage that the query is about, when the passage is too long to show."""
+    """The part of a passage that the query is about, if the passage is too long to show."""
     if len(passage) <= _PASSAGE_SHOWN:
         return passage
     folded = passage.casefold()
     found = [term for term in terms(query) if term in folded]
-    # What is said least often tells best what the passage was found for.
+    # The rarest term best indicates why the passage was found.
     telling = min(found, key=lambda term: (folded.count(term), -len(term)), default="")
     start = max(0, min(len(passage) - _PASSAGE_SHOWN, folded.find(telling) - _PASSAGE_SHOWN // 2))
     return passage[start : start + _PASSAGE_SHOWN]

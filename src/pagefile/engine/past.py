@@ -1,7 +1,7 @@
-"""A store as it was at a moment, for making a window again. It answers what a window asks, and cannot be written to.
+"""A read-only view of a store at a past moment, for rebuilding a window.
 
-Turns, checkpoints and changes of facts are never changed once they are written, so the past is read from the same tables: up to
-the place in the log, and up to the revision, that the moment names.
+Turns, checkpoints and changes of facts are immutable once written, so the past is read from the same tables:
+up to the `seq` in the log, and up to the revision, that the moment names.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -46,7 +46,7 @@ from pagefile.records import (
     Turn,
 )
 
-#: Entries read at a time, and conversations.
+#: Entries, and conversations, read at a time.
 _BATCH = 200
 _HEADS = 500
 #: Beyond the last turn of any conversation.
@@ -57,23 +57,25 @@ R = TypeVar("R", Turn, TurnTerms)
 
 
 class PastStore(Store):
-    """What the ports said then. A verb that no window needs is not there."""
+    """The ports as they were then. Only what a window reads is supported."""
 
     def __init__(self, store: Store, scope: Scope, moment: Moment, turn_id: str | None) -> None:
         self._store = store
-        #: The conversation, and whose it was.
+        #: The conversation, with its owner at the time.
         self.scope = Scope(scope.tenant, moment.owner, scope.conversation)
         self._moment = moment
         self._turn_id = turn_id
         self._ends: dict[str, int] | None = None
-        #: What is done to a turn before a window sees it: nothing, unless other settings would have stored it otherwise.
+        #: Applied to a turn before a window sees it: the identity, unless other settings would have stored
+        #: the turn differently.
         self.rewrite: Rewrite = _as_it_is
         self.reader = _PastReader(self, store)
         self.source = _PastSource(self, store)
         self.terms = _PastTerms(self)
         self.facts = _PastFacts(self, store)
         self.page_keeper = _PastPages(self, store)
-        # What a window reads of these never changes; nothing writes, since no turn is absorbed and no worker runs.
+        # What a window reads of these never changes; nothing is written, since no turn is absorbed and no
+        # worker runs.
         self.pages = store.pages
         self.page_index = store.page_index
         self.log = store.log
@@ -93,7 +95,7 @@ class PastStore(Store):
         return await self._store.describe()
 
     async def close(self) -> None:
-        """The store behind stays open."""
+        """The underlying store stays open."""
 
     # -- the log ------------------------------------------------------------------------------------------------------
 
@@ -131,7 +133,7 @@ class PastStore(Store):
         )
 
     async def _live(self) -> AsyncIterator[Turn]:
-        """The done turns that were live then, newest first. Places in the log have no gaps, so a slice of it is counted off."""
+        """The done turns that were live then, newest first. `seq` has no gaps, so a slice can be computed by counting."""
         least = max(self._moment.reset_seq, self._moment.covered_through_seq)
         end = self._moment.last_seq
         while end > least:
@@ -155,7 +157,7 @@ class PastStore(Store):
         return next((one for one in found if isinstance(one, Checkpoint) and one.seq == seq), None)
 
     async def _open_turn(self, turn_id: str) -> Turn:
-        """The turn that was open then, as it was."""
+        """The turn that was open then, in its state at the time."""
         found = await turn_then(self._store.reader, self.scope, turn_id, self._moment)
         if found is None:
             raise NotFoundError(f"Turn {turn_id!r}, for which this window was made, is gone.")
@@ -164,13 +166,13 @@ class PastStore(Store):
     # -- facts and pages ----------------------------------------------------------------------------------------------
 
     async def facts_then(self, scope: Scope, *, retracted: bool = False) -> list[Fact]:
-        """The facts as they stood: what is there now, with every later change taken back."""
+        """The facts as they were: the current ones, with every later change undone."""
         facts = {fact.id: fact for fact in await self._store.facts.list(scope, retracted=True)}
         number = self._moment.traces.get("facts")
         known = number if isinstance(number, int) else None
         for revision in reversed(await self._store.facts.revisions(scope, after=known or 0)):
             if known is None and revision.at <= self._moment.at:
-                break  # facts were not read then, so no revision was written down: the time must do
+                break  # facts were not read then, so no revision was recorded: go by the time
             for before, after in zip(revision.before, revision.after, strict=True):
                 if before is None:
                     facts.pop(after.id, None)
@@ -191,7 +193,7 @@ class PastStore(Store):
     # -- recall -------------------------------------------------------------------------------------------------------
 
     async def ends(self) -> Mapping[str, int]:
-        """How far each conversation of the user went; what was written later is not known yet."""
+        """The last `seq` of each of the user's conversations at that time; later entries are invisible."""
         if self._ends is None:
             self._ends = await self._found_ends()
         return self._ends
@@ -213,7 +215,7 @@ class PastStore(Store):
         read: Callable[[SinceRequest], Awaitable[list[R]]],
         place: Callable[[R], tuple[str, int]],
     ) -> list[R]:
-        """As many as are asked for, as long as there are any that were there."""
+        """Up to the requested number of rows, skipping those that did not exist then."""
         ends, known = await self.ends(), dict(request.known)
         found: list[R] = []
         while len(found) < request.limit:
@@ -242,7 +244,7 @@ class PastStore(Store):
             after = heads[-1].scope.conversation
 
     async def _end(self, head: Head) -> int:
-        """The last entry of a conversation that was there then; entries are written in the order of their times."""
+        """The last entry of a conversation that existed then, by binary search: entries are written in order of time."""
         if head.scope.conversation == self.scope.conversation:
             return self._moment.last_seq
         if head.updated <= self._moment.at:
@@ -372,7 +374,7 @@ def _read_only() -> StoreError:
 
 
 async def turn_then(reader: LogReader, scope: Scope, turn_id: str, moment: Moment) -> Turn | None:
-    """The turn for which a window was made, with the messages and the steps it had; None when it is gone."""
+    """The turn a window was made for, with the messages and steps it had; None if it is gone."""
     found = await _turn_behind(reader, scope, turn_id, moment.last_seq)
     if found is None:
         return None
@@ -383,14 +385,14 @@ async def turn_then(reader: LogReader, scope: Scope, turn_id: str, moment: Momen
 
 
 def _likely(layout: Sequence[Message], steps: int) -> int:
-    """How many messages a turn of so many steps had, where nobody wrote it down: models are asked when results are there."""
+    """A guess at an unrecorded number of messages, from `steps`: models are called once results are in."""
     named = (place for place, one in enumerate(layout, 1) if min(steps_of(one), default=steps) < steps)
     known = max(named, default=0)
     return known + sum(1 for _ in takewhile(lambda one: one.role != "assistant", layout[known:]))
 
 
 async def _turn_behind(reader: LogReader, scope: Scope, turn_id: str, seq: int) -> Turn | None:
-    """A turn that was open when the log went up to `seq`: it ended behind that place, or is still open."""
+    """A turn that was open when the log ended at `seq`: it ended after that, or is still open."""
     while True:
         query = EntryQuery(scope, after_seq=seq, limit=_BATCH)
         entries = [one for one in await reader.entries(query) if isinstance(one, Turn)]

@@ -1,4 +1,4 @@
-"""The log and what stands beside it, for whoever looks into a memory: nothing here makes a window, and nothing is written."""
+"""Read access to the log and what is stored beside it, for inspection: nothing here builds a window or writes."""
 
 from typing import Literal, TypeAlias
 
@@ -7,7 +7,7 @@ from pagefile.errors import ConflictError, InvalidTurnError, NotFoundError
 from pagefile.ports import EntryQuery, HeadQuery, SinceRequest
 from pagefile.records import Checkpoint, Head, JsonObject, Listing, Reset, Scope, Turn, checked_text
 
-#: What a log is made of.
+#: The kinds of log entries.
 Kind: TypeAlias = Literal["turn", "checkpoint", "reset"]
 KINDS: tuple[Kind, ...] = ("turn", "checkpoint", "reset")
 
@@ -24,11 +24,11 @@ async def head_of(engine: Engine, scope: Scope) -> Head:
 
 
 async def session_of(engine: Engine, scope: Scope) -> JsonObject | None:
-    """A conversation's session value as the database has it, past the cache."""
+    """A conversation's session value from the database, bypassing the cache."""
     try:
         value = await engine.store.sessions.get(scope)
     except ConflictError as error:
-        # Whether it is somebody else's is nobody's business.
+        # Do not reveal that it belongs to another user.
         raise _nowhere() from error
     if value is None:
         await head_of(engine, scope)
@@ -43,8 +43,8 @@ def _nowhere() -> NotFoundError:
 
 
 def checked_kind(kind: object) -> Kind | None:
-    """One of the kinds there are, None for all of them."""
-    # A tuple, because what is given may be nothing that a set can look for.
+    """A kind of entry, or None for all of them."""
+    # A tuple, because the value may be unhashable.
     if kind not in (None, *KINDS):
         raise InvalidTurnError(f"kind is {kind!r}: it must be one of {', '.join(map(repr, KINDS))}.")
     return kind
@@ -53,8 +53,9 @@ def checked_kind(kind: object) -> Kind | None:
 async def log_of(
     engine: Engine, scope: Scope, kind: Kind | None, *, after: int, limit: int, newest: bool
 ) -> Listing[Turn | Checkpoint | Reset]:
-    """A slice of a log; no more of it is read than stands in the slice, and between its ends."""
-    # One more tells whether there is more. Of one kind it may stand far behind, and nobody asked for what is between.
+    """A slice of a log, reading nothing beyond it."""
+    # Reading one more entry tells whether there is more. With a kind, the next match may be far away, so it
+    # is not read.
     ahead = 1 if kind is None and not newest else 0
     kinds = frozenset(KINDS if kind is None else (kind,))
     query = EntryQuery(scope, kinds, after_seq=after, limit=limit + ahead, newest=newest)
@@ -68,7 +69,7 @@ async def log_of(
 
 
 async def done_turns(engine: Engine, scope: Scope, *, after: str | None, limit: int) -> Listing[Turn]:
-    """Done turns of a scope by conversation id, then by their place in it."""
+    """Done turns of a scope by conversation id, then by `seq`."""
     known = {} if after is None else await _known(engine, scope, *_place(after))
     found = await engine.store.source.since(SinceRequest(scope, known, limit + 1))
     turns = found[:limit]
@@ -77,7 +78,7 @@ async def done_turns(engine: Engine, scope: Scope, *, after: str | None, limit: 
 
 
 def _place(after: str) -> tuple[str, int]:
-    """The conversation and the place in it at which a slice ended."""
+    """The conversation and the `seq` at which a slice ended."""
     seq, _, conversation = checked_text(after, "after").partition(" ")
     if not (seq.isascii() and seq.isdecimal() and len(seq) <= _MAX_DIGITS and conversation):
         raise InvalidTurnError(f"after is {after[:80]!r}: give `next` of the slice before, as it is.")
@@ -85,7 +86,7 @@ def _place(after: str) -> tuple[str, int]:
 
 
 async def _known(engine: Engine, scope: Scope, conversation: str, seq: int) -> dict[str, int]:
-    """How far each conversation was read when a slice ended: those before its last one to their end."""
+    """How far each conversation was read when a slice ended: those before its last one completely."""
     known = {conversation: seq}
     after: str | None = None
     while True:

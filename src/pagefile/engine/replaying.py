@@ -1,7 +1,8 @@
-"""A recorded call made again: exactly as it was, or as it would have been with other settings. Nothing is written.
+"""A recorded call replayed: exactly as it was, or as it would have been with other settings. Nothing is written.
 
-The window is made by the same code as any other, over a store that answers as it did at that moment. What was chosen then is
-shown again, as long as nothing that decided it is changed; otherwise it is chosen anew among what was known then.
+The window is built by the same code as any other, over a store that answers as it did at that moment. What
+was chosen then is shown again, unless something that decided it is changed; otherwise it is chosen again from
+what was known then.
 """
 
 from collections.abc import Mapping, Sequence
@@ -51,7 +52,7 @@ _ARGUMENTS = (
 #: Everything that can be changed.
 CHANGEABLE = (*_ARGUMENTS, "tokenizer", *DECIDING)
 
-#: Why a call cannot be made again.
+#: Why a call cannot be replayed.
 OLDER = (
     "this call was recorded by an older version of Pagefile, which did not write down what is needed to make its "
     "window again; calls recorded since then can be"
@@ -65,7 +66,7 @@ _CHANGED = (
     "every candidate is as it was, but the text of one is not: either a text was changed, or another version of "
     "Pagefile made this window"
 )
-#: What may have become of a block that is no longer what it was.
+#: What may have happened to a block that differs.
 _SINCE: Mapping[Block, str] = {
     "steps": "their pages were purged or erased since",
     "recent": "turns or their pages were purged, erased or changed since",
@@ -80,15 +81,15 @@ _SINCE: Mapping[Block, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """A recorded window and what it would have been: side by side, with the difference."""
+    """A recorded window beside what it would have been, with the difference."""
 
     call: Call
     #: What was changed, by name.
     changes: JsonObject
-    #: The window as it was, made again, and the other one.
+    #: The window as it was, rebuilt, and the changed one.
     before: Window
     after: Window
-    #: Whether `before` is what was handed out, byte for byte; `why` says what is different if not.
+    #: Whether `before` is byte for byte what was handed out; if not, `why` says what differs.
     exact: bool
     why: tuple[str, ...]
     comparison: Comparison
@@ -96,7 +97,7 @@ class Replay:
 
 @dataclass(frozen=True, slots=True)
 class Rebuilt:
-    """A recorded window, made again."""
+    """A recorded window, rebuilt."""
 
     made: Made
     exact: bool
@@ -104,12 +105,11 @@ class Rebuilt:
 
     @property
     def window(self) -> Window:
-        """The window itself."""
         return self.made.window
 
 
 async def rebuilt(engine: Engine, call: Call) -> Rebuilt | None:
-    """The window of a call, made again; None when the call does not say from what."""
+    """The window of a call, rebuilt; None if the call does not record what it was made from."""
     moment = recorded_moment(call)
     if moment is None:
         return None
@@ -142,7 +142,7 @@ async def replayed(engine: Engine, call: Call, changes: Mapping[str, JsonValue])
 
 
 def checked_changes(call: Call, changes: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """The changes by their dotted names; `SettingsError` for one that cannot be made."""
+    """The changes by their dotted names; raises `SettingsError` for one that is not possible."""
     named = {name.replace("__", "."): value for name, value in changes.items()}
     if len(named) < len(changes):
         raise SettingsError("A change is named twice, with a dot and with two underscores: name it once.")
@@ -160,7 +160,7 @@ def checked_changes(call: Call, changes: Mapping[str, JsonValue]) -> dict[str, J
 
 
 def checked_from_afar(changes: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
-    """The changes that somebody at another machine wants: they may have no file of this one opened, nor learn which are there."""
+    """Changes requested by a remote client, which must not make the service open local files or reveal which exist."""
     if str(changes.get("tokenizer")).startswith("file:"):
         raise SettingsError(
             "A service opens no tokenizer from a file for a replay: name one of its own, such as 'o200k_base'."
@@ -169,7 +169,7 @@ def checked_from_afar(changes: Mapping[str, JsonValue]) -> Mapping[str, JsonValu
 
 
 def change_of(name: str, text: str) -> JsonValue:
-    """The value that a text means for something that can be changed, as command lines and forms give it."""
+    """Parses the value of a change from text, as command lines and forms give it."""
     key = name.replace("__", ".")
     if key == "load":
         return [uuid for uuid in text.replace(",", " ").split() if uuid]
@@ -178,7 +178,8 @@ def change_of(name: str, text: str) -> JsonValue:
     return cast("JsonValue", parsed(key, text))
 
 
-# -- the engine as it was -------------------------------------------------------------------------------------------------
+# -- the engine as it was
+# ------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +201,7 @@ class _Then:
         was: Made | None = None,
         changes: Mapping[str, JsonValue] | None = None,
     ) -> "_Then":
-        """`was` is the window as it was, when this one has `changes`."""
+        """`was` is the window as it was, if this one has `changes`."""
         changes = changes or {}
         past = PastStore(now.store, call.scope, moment, call.turn_id)
         if "archive.threshold" in changes or "language" in changes:
@@ -218,13 +219,12 @@ class _Then:
         )
         before = None if was is None else Before(was.view.turns, was.asked)
         window = PastWindow(past.scope, moment.traces, receipt_from(call.receipt), changes, before)
-        # Tiers from outside have no past of their own: they offer what was written down.
+        # Third-party tiers have no past of their own: they offer what was recorded.
         own = standard_tiers(kit)
         tiers = [await _replayed(now, tier, window) for tier in (*own, *now.tiers[len(own) :])]
         return cls(Engine.build(kit, tiers=tiers, outside=now.outside, beside=now), call.scope)
 
     async def made(self, request: Request) -> Made:
-        """The window."""
         return await assembled(self.engine, self.scope, request)
 
 
@@ -237,7 +237,7 @@ async def _replayed(now: Engine, tier: Tier, past: PastWindow) -> Tier:
 
 
 class _Stopped(Clock):
-    """A clock that shows one moment."""
+    """A clock stopped at one moment."""
 
     def __init__(self, at: datetime) -> None:
         self._at = at
@@ -246,11 +246,12 @@ class _Stopped(Clock):
         return self._at
 
 
-# -- settings and texts of then ------------------------------------------------------------------------------------------
+# -- settings and texts of then
+# ------------------------------------------------------------------------------------
 
 
 def _settings(now: Settings, moment: Moment, changes: Mapping[str, JsonValue]) -> Settings:
-    """The settings of then, with what is changed; nothing is recorded, nothing is done in the background."""
+    """The settings of then, with the changes; recording and background work are off."""
     known = {name: value for name, value in moment.settings.items() if name in DECIDING}
     changed = {name: value for name, value in changes.items() if name in DECIDING}
     quiet: dict[str, JsonValue] = {
@@ -283,7 +284,7 @@ def _request(settings: Settings, call: Call, changes: Mapping[str, JsonValue]) -
 
 
 async def _counter(own: Counter, name: str, *, must: bool = False) -> tuple[Counter, Sequence[str]]:
-    """The counter of then; our own, and a complaint, where it cannot be had."""
+    """The counter of then; the current one, with a complaint, if it is not available."""
     if name == own.name:
         return own, ()
     try:
@@ -295,7 +296,7 @@ async def _counter(own: Counter, name: str, *, must: bool = False) -> tuple[Coun
 
 
 class _Rewriter:
-    """Turns as they would have been stored with another threshold or in another language."""
+    """Turns as they would have been stored with a different threshold or language."""
 
     def __init__(
         self,
@@ -338,7 +339,7 @@ class _Rewriter:
                 shown = placeholder(page, self._counter.count, self._wording)
                 return self._measured(step, shown, whole=False)
         except HandleNotFoundError:
-            # Purged or erased since: what the turn has of it is all there is.
+            # Purged or erased since: the turn has nothing more of it.
             return step
         return step
 
@@ -349,12 +350,12 @@ class _Rewriter:
 
 
 def _guessed(turn: Turn | None, moment: Moment) -> Sequence[str]:
-    """The complaint that nobody knows which messages a turn had."""
+    """A complaint if it is unknown how many messages the turn had."""
     return (UNNOTED,) if turn is not None and turn.layout is not None and moment.messages is None else ()
 
 
 def _reasons(was: Receipt, now: Receipt) -> list[str]:
-    """Why a window is not what it was, block by block."""
+    """Why a window differs from the original, block by block."""
     found = [note for note in now.degraded if note not in was.degraded]
     before, after = _by_id(was), _by_id(now)
     for block in PRIORITY:

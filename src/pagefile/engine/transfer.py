@@ -1,7 +1,8 @@
-"""Export and import: a memory as JSON lines, one record a line, readable without Pagefile.
+"""Export and import: a memory as JSON lines, one record per line, readable without Pagefile.
 
-The first line says what the file is. Lines of one conversation stand together, in order, and so do those of one user. An import
-keeps ids, order, times, checkpoints, sessions, recorded calls and the history of facts; what is there already is left as it is.
+The first line identifies the format. The lines of a conversation are consecutive and in order, and so are
+those of a user. An import keeps ids, order, times, checkpoints, sessions, recorded calls and the history of
+facts; existing data is left as it is.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
@@ -75,9 +76,9 @@ from pagefile.tiers.facts_learning import TIER
 _BATCH = 500
 #: More calls than are kept of any conversation.
 _ALL = 1_000_000
-#: How often the facts of a user are read again who learns something meanwhile.
+#: How often a user's facts are read again because they changed meanwhile.
 _MOST_ATTEMPTS = 16
-#: Editors put a mark before the first line.
+#: Some editors put a byte order mark before the first line.
 _ENCODING = "utf-8-sig"
 _KINDS: frozenset[Literal["turn", "checkpoint", "reset"]] = frozenset({"turn", "checkpoint", "reset"})
 
@@ -86,7 +87,7 @@ _KINDS: frozenset[Literal["turn", "checkpoint", "reset"]] = frozenset({"turn", "
 
 
 async def export_to(store: Store, path: str | PathLike[str], scope: Scope, *, clock: Clock) -> dict[str, int]:
-    """Write everything of a scope beside the target first, then move it into place: a broken export leaves no half file."""
+    """Write a scope to a temporary file, then move it into place: a failed export leaves no partial file."""
     target = Path(path)
     partial = target.with_name(target.name + ".partial")
     counts: dict[str, int] = {}
@@ -106,9 +107,10 @@ async def export_to(store: Store, path: str | PathLike[str], scope: Scope, *, cl
 
 
 async def export_lines(store: Store, scope: Scope, *, clock: Clock) -> AsyncGenerator[tuple[str, str]]:
-    """The lines of an export, each with the kind of its record; the first says what it is.
+    """The lines of an export, each with the kind of its record; the first identifies the format.
 
-    A new kind does not change the version: whoever does not know it reads what they know, and then says that they must upgrade.
+    A new kind does not change the version: an older reader imports what it knows, and then asks for an
+    upgrade.
     """
     yield FORMAT, line_of({"type": FORMAT, "version": VERSION})
     async for record in _records(store, scope, clock):
@@ -137,7 +139,7 @@ async def _records(store: Store, scope: Scope, clock: Clock) -> AsyncIterator[di
 async def _conversation_records(
     store: Store, head: Head, *, alone: bool
 ) -> AsyncIterator[dict[str, JsonValue]]:
-    """All lines of a conversation; `alone` says that the facts that were read in it are not exported."""
+    """All lines of a conversation; with `alone`, the facts read in it are not exported."""
     scope = head.scope
     yield dumped_conversation(head)
     session, calls = await _beside(store, scope)
@@ -154,24 +156,24 @@ async def _conversation_records(
         yield dumped("call", replace(call, scope=scope))
     read = (await store.watermarks.known(scope, TIER)).get(scope.conversation or "", 0)
     if read and not alone:
-        # Where facts were read before, they are not read again: one that was retracted would come back.
+        # Facts must not be extracted from the same turns again: a retracted one would come back.
         yield dumped_mark(scope, read)
 
 
 async def _media(store: Store, entry: Entry, shown: set[str]) -> AsyncIterator[dict[str, JsonValue]]:
-    """The images and files of a turn that no turn before it had; those whose bytes are not here are named."""
+    """The images and files that first appear in this turn; those whose bytes are missing are named."""
     for media in media_in(entry.messages) if isinstance(entry, Turn) else ():
         if media.blob is not None and media.blob not in shown:
             shown.add(media.blob)
             try:
                 yield dumped_media(entry.scope, media, await store.media.load(entry.scope, media.blob))
             except NotFoundError:
-                # A turn may have been imported without them: what it says is not held back for that.
+                # A turn may have been imported without them, which is no reason to withhold its text.
                 yield dumped_missing(entry.scope, entry.id, media)
 
 
 async def _beside(store: Store, scope: Scope) -> tuple[JsonObject | None, Sequence[Call]]:
-    """What lies beside a log: its session, and its calls, oldest first. What others asked under the same id is not its owner's."""
+    """What is stored beside a log: its session, and its owner's calls, oldest first."""
     try:
         calls = await store.calls.list(scope, limit=_ALL)
         return await store.sessions.get(scope), calls[::-1]
@@ -195,7 +197,7 @@ async def _entries(store: Store, scope: Scope) -> AsyncIterator[Entry]:
 
 
 async def _facts(store: Store, scope: Scope) -> AsyncIterator[dict[str, JsonValue]]:
-    """The facts of a user or of everybody in the tenant, each user's with the journal that led to them."""
+    """The facts of a user, or of everyone in the tenant, each user's with their journal."""
     for owner in await store.facts.owners(scope.tenant):
         if scope.user in (None, owner.user):
             facts, revisions = await _held(store, owner)
@@ -206,7 +208,7 @@ async def _facts(store: Store, scope: Scope) -> AsyncIterator[dict[str, JsonValu
 
 
 async def _held(store: Store, owner: Scope) -> tuple[Sequence[Fact], Sequence[Revision]]:
-    """What is held about a user, and how it came to be, as of one moment."""
+    """What is held about a user and its journal, read consistently."""
     facts: Sequence[Fact] = ()
     revisions: Sequence[Revision] = ()
     for _ in range(_MOST_ATTEMPTS):
@@ -219,7 +221,7 @@ async def _held(store: Store, owner: Scope) -> tuple[Sequence[Fact], Sequence[Re
 
 
 async def _items(store: Store, scope: Scope, clock: Clock) -> AsyncIterator[dict[str, JsonValue]]:
-    """What others keep here, of a user or of everybody in the tenant, with what it is found by."""
+    """Items of a user, or of everyone in the tenant, with the vectors they are searched by."""
     for owner in await store.items.owners(scope.tenant):
         if scope.user not in (None, owner.user):
             continue
@@ -231,7 +233,7 @@ async def _items(store: Store, scope: Scope, clock: Clock) -> AsyncIterator[dict
 
 
 async def _loose_calls(store: Store, scope: Scope) -> AsyncIterator[dict[str, JsonValue]]:
-    """Windows of conversations that nobody owns: asked for before asking made somebody the owner."""
+    """Windows of conversations without an owner: they date from before asking for a window claimed the conversation."""
     for place in await store.calls.loose(scope.tenant):
         if place.within(scope):
             for call in reversed(await store.calls.list(place, limit=_ALL)):
@@ -239,7 +241,7 @@ async def _loose_calls(store: Store, scope: Scope) -> AsyncIterator[dict[str, Js
 
 
 async def _pages(store: Store, scope: Scope) -> AsyncIterator[tuple[Page, str]]:
-    """The pages of a conversation; a purged one has no text, and says when that went."""
+    """The pages of a conversation; a purged one has no text, only the time of its purge."""
     after: str | None = None
     while True:
         pages = await store.pages.list(scope, limit=_BATCH, after=after)
@@ -278,25 +280,25 @@ class _Person:
 
 @dataclass(slots=True)
 class _Incoming:
-    """What was read and is not written yet."""
+    """What was read but not written yet."""
 
     store: Store
     clock: Clock
     counts: dict[str, int] = field(default_factory=dict[str, int])
     chat: _Chat | None = None
     people: dict[Scope, _Person] = field(default_factory=dict[Scope, _Person])
-    #: Items, and whose they are.
+    #: Items and their owner.
     owner: Scope | None = None
     items: list[KeptItem] = field(default_factory=list[KeptItem])
-    #: Calls of one conversation that nobody owned.
+    #: Calls of one conversation that had no owner.
     loose: list[Call] = field(default_factory=list[Call])
-    #: How far conversations were read for facts: told when the facts are there.
+    #: How far conversations were read for facts; written once the facts are.
     marks: list[tuple[Scope, int]] = field(default_factory=list[tuple[Scope, int]])
-    #: The first line that could not be understood.
+    #: The first line of an unknown kind.
     unknown: Unknown | None = None
 
     def count(self, kind: str, new: int) -> None:
-        """So many were new; a kind of which nothing is new is not spoken of."""
+        """Add to the count of new records; kinds without new ones are omitted."""
         if new:
             self.counts[kind] = self.counts.get(kind, 0) + new
 
@@ -304,10 +306,10 @@ class _Incoming:
 async def import_from(
     store: Store, path: str | PathLike[str], tenant: str, *, clock: Clock, called: str | None = None
 ) -> dict[str, int]:
-    """Read an export line by line; each conversation is written in one piece. `called` is what errors call the file.
+    """Read an export line by line; each conversation is written atomically. `called` is the file's name in errors.
 
-    It is read to its end first: nothing of a file is written that has a damaged line. A kind of record that is not known yet
-    is no damage: it is passed over, and told in the end.
+    The file is read to its end first: if any line is damaged, nothing is written. An unknown kind of record
+    is not damage: it is skipped, and reported at the end.
     """
     name = repr(str(path)) if called is None else called
     await anyio.to_thread.run_sync(_check, path, tenant, name)
@@ -339,12 +341,12 @@ def _check(path: str | PathLike[str], tenant: str, name: str) -> None:
 
 @dataclass(slots=True)
 class _Seen:
-    """What must fit together in a file, of each conversation and each user while their lines are read."""
+    """Checks consistency within a file, for each conversation and each user, while their lines are read."""
 
     name: str
     entries: list[Entry] = field(default_factory=list[Entry])
     journals: dict[Scope, list[Revision]] = field(default_factory=dict[Scope, list[Revision]])
-    #: Whose each fact is.
+    #: The owner of each fact.
     owners: dict[str, str | None] = field(default_factory=dict[str, str | None])
 
     def take(self, record: Record | None, number: int) -> None:
@@ -389,7 +391,7 @@ def _check_whole(entries: Sequence[Entry], name: str) -> None:
 
 
 def _check_journals(journals: dict[Scope, list[Revision]], name: str) -> None:
-    """Changes of a user's facts that can be told apart; what was looked at is let go."""
+    """A user's revisions are consistent; checked journals are discarded."""
     for owner, revisions in journals.items():
         try:
             restored(owner, (), revisions)
@@ -409,7 +411,7 @@ async def _take(record: Record | None, incoming: _Incoming) -> None:
             await _write_chat(incoming)
             incoming.chat = _Chat(scope, agent, labels)
         case Fact() | Revision():
-            # A fact comes behind the turn it was read in: one that is refused must not leave the fact behind.
+            # A fact follows the turn it was read in: if the turn is refused, the fact must not remain.
             await _write_chat(incoming)
             await _take_fact(record, incoming)
         case Owned():
@@ -422,7 +424,7 @@ async def _take(record: Record | None, incoming: _Incoming) -> None:
         case Call() if chat is None or record.scope.conversation != chat.scope.conversation:
             await _take_loose(record, incoming)
         case _:
-            assert chat is not None  # the reader refuses what stands outside its conversation
+            assert chat is not None  # the reader refuses lines outside their conversation
             _add(record, chat)
 
 
@@ -502,7 +504,7 @@ async def _write_items(incoming: _Incoming) -> None:
 
 
 async def _write_loose(incoming: _Incoming) -> None:
-    """Windows of a conversation that nobody owned: here somebody may, and then only they may have more of it."""
+    """Windows of a conversation that had no owner: if it has one here, only that owner's are imported."""
     if incoming.loose:
         owned = await incoming.store.reader.owner(incoming.loose[0].scope)
         theirs = [call for call in incoming.loose if owned in (None, call.scope)]
@@ -513,7 +515,7 @@ async def _write_loose(incoming: _Incoming) -> None:
 
 
 async def _write_chat(incoming: _Incoming) -> None:
-    """A conversation: its log and its session, then what speaks of places in that log."""
+    """A conversation: its log and its session, then what refers to positions in that log."""
     chat, incoming.chat = incoming.chat, None
     if chat is None:
         return
@@ -530,7 +532,7 @@ async def _write_chat(incoming: _Incoming) -> None:
         counts["conversation"] = counts.get("conversation", 0) + 1
         await store.sessions.put(chat.scope, session)
     else:
-        # Somebody asked there and nothing was said: whose it is counts all the same.
+        # A window was asked for but nothing was said: its owner still counts.
         await store.log.claim(chat.scope)
         incoming.count("conversation", not there)
     incoming.count("session", session is not None)
@@ -544,7 +546,7 @@ def _last(chat: _Chat) -> int:
 
 
 def _fitting(chat: _Chat) -> list[Call]:
-    """The calls whose windows were made of what is in the file: whoever went on while it was written left others behind it."""
+    """The calls built from what is in the file; later ones may have been added while it was written."""
     ids, last = {entry.id for entry in chat.entries}, _last(chat)
     return [
         replace(call, scope=chat.scope)
@@ -556,7 +558,7 @@ def _fitting(chat: _Chat) -> list[Call]:
 
 
 async def _is_same_log(store: Store, chat: _Chat) -> bool:
-    """Whether every entry has here the place that it has in the file: where it was added to others, calls would lead astray."""
+    """Whether every entry has the `seq` it has in the file: in a merged log, calls would point to wrong entries."""
     places = {entry.seq: entry.id for entry in chat.entries if entry.seq is not None}
     async for entry in _entries(store, chat.scope):
         if entry.seq is None or not places:

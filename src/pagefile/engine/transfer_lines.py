@@ -1,6 +1,6 @@
-"""The lines of an export: how records become JSON, and how lines become records again.
+"""The lines of an export: converting records to JSON and back.
 
-A line that cannot be read is named by its number. The shape of each line is in `export_lines`.
+A line that cannot be read is reported by its number. The schema of each line is in `export_lines`.
 """
 
 import json
@@ -43,7 +43,7 @@ from pagefile.shapes import Filling, note
 from pagefile.shapes.skeleton import filled
 from pagefile.tiers.facts_learning import TIER
 
-#: Fields that came after the first exports: where they are empty they are left out, so that earlier versions read the line.
+#: Fields added after the first exports: omitted if empty, so that earlier versions can read the line.
 _LATER = frozenset({"project", "agent"})
 
 
@@ -57,14 +57,14 @@ def dumped(kind: str, record: Entry | Fact | Page | Call) -> dict[str, JsonValue
     if layout is not None and isinstance(record, Turn) and record.layout is not None:
         given["layout"] = [message_json(message) for message in record.layout]
     scope = cast("dict[str, str | None]", given.pop("scope"))
-    given.pop("outcome", None)  # of the call that wrote a fact, not of the fact
+    given.pop("outcome", None)  # belongs to the call that wrote the fact, not to the fact
     given = {name: value for name, value in given.items() if value is not None or name not in _LATER}
     given = {"type": kind, "user_id": scope["user"], "conversation_id": scope["conversation"]} | given
     return {key: _plain(value) for key, value in given.items()}
 
 
 def dumped_conversation(head: Head) -> dict[str, JsonValue]:
-    """A conversation begins."""
+    """The line that starts a conversation."""
     labels = asdict(labels_of(head))
     return {
         "type": "conversation",
@@ -76,12 +76,12 @@ def dumped_conversation(head: Head) -> dict[str, JsonValue]:
 
 
 def dumped_media(scope: Scope, media: Media, data: bytes) -> dict[str, JsonValue]:
-    """The bytes of an image or a file that a turn of a conversation brought."""
+    """The bytes of an image or a file attached to a turn of a conversation."""
     return _beside("media", scope, hash=media.blob, data=b64encode(data).decode())
 
 
 def dumped_missing(scope: Scope, turn_id: str, media: Media) -> dict[str, JsonValue]:
-    """An image or a file of a turn whose bytes the memory does not have."""
+    """An image or a file of a turn whose bytes are missing."""
     return _beside("missing", scope, turn_id=turn_id, hash=media.blob, what=note(media))
 
 
@@ -100,7 +100,7 @@ def _beside(kind: str, scope: Scope, **more: JsonValue) -> dict[str, JsonValue]:
 
 
 def dumped_revision(revision: Revision) -> dict[str, JsonValue]:
-    """A change of a user's facts: each as it was, None for a new one, and as it became."""
+    """A change to a user's facts: each before (None for a new one) and after."""
     pairs = zip(revision.before, revision.after, strict=True)
     return {
         "type": "revision",
@@ -118,7 +118,7 @@ def _told(fact: Fact) -> dict[str, JsonValue]:
 
 
 def dumped_item(kept: KeptItem, owner: Scope) -> dict[str, JsonValue]:
-    """An item, with what it is found by."""
+    """An item with the vectors it is searched by."""
     rows = kept.vectors
     return {
         "type": "item",
@@ -144,7 +144,7 @@ def line_of(record: Mapping[str, JsonValue]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """A conversation begins: the lines up to the next one are its own."""
+    """The start of a conversation: the lines up to the next one belong to it."""
 
     scope: Scope
     agent: str | None
@@ -153,7 +153,7 @@ class Begun:
 
 @dataclass(frozen=True, slots=True)
 class Owned:
-    """An item of somebody's."""
+    """An item and its owner."""
 
     owner: Scope
     item: KeptItem
@@ -161,30 +161,30 @@ class Owned:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """A record of a kind that came later than this reader."""
+    """A record of a kind that is newer than this reader."""
 
     what: str
 
 
-#: Records of a conversation beside its log.
+#: Records of a conversation besides its log.
 Beside: TypeAlias = SessionLine | WatermarkLine | MediaLine
-#: What a line holds: the beginning of a conversation, something of it, or something of a user.
+#: The content of a line: the start of a conversation, something in it, or something of a user.
 Record: TypeAlias = Begun | Beside | Entry | Call | Fact | Revision | Owned | Unknown | tuple[Page, str]
 
 
 class Reader:
-    """From lines to records; a line that cannot be read is named."""
+    """Turns lines into records; a line that cannot be read is reported by its number."""
 
     def __init__(self, tenant: str, name: str) -> None:
         self._tenant = tenant
         self._name = name
         self._scope: Scope | None = None
-        #: Images and files of the conversation that has begun.
+        #: Images and files of the current conversation.
         self._blobs: dict[str, bytes] = {}
         self.number = 0
 
     def read(self, line: str) -> Record | None:
-        """What a line says; None for one that only informs: the first, and what the file does not have."""
+        """The content of a line; None for informational ones: the header, and notes about missing bytes."""
         self.number += 1
         if self.number == 1:
             return _check_header(line)
@@ -214,7 +214,7 @@ class Reader:
             case PageLine():
                 return line.record(scope=self._of(line)), line.text
             case FactLine() | RevisionLine() | ItemLine():
-                self._scope = None  # the conversations are over
+                self._scope = None  # no more conversations follow
                 return self._owned(line)
             case CallLine():
                 return self._placed(line.record(scope=self._of(line)))
@@ -231,7 +231,7 @@ class Reader:
         return Scope(self._tenant, line.user_id, line.conversation_id)
 
     def _owned(self, line: FactLine | RevisionLine | ItemLine) -> Fact | Revision | Owned:
-        """What belongs to a user, and to no conversation alone."""
+        """What belongs to a user rather than to a single conversation."""
         owner = Scope(self._tenant, line.user_id)
         return Owned(owner, line.kept()) if isinstance(line, ItemLine) else line.of_user(owner)
 
@@ -257,14 +257,14 @@ class Reader:
         return line
 
     def _placed(self, call: Call) -> Call:
-        """A call follows its conversation, unless it needs nothing of it: that conversation may not have been written to."""
+        """A call must follow its conversation, unless it refers to nothing in it: that conversation may be unwritten."""
         here = None if self._scope is None else self._scope.conversation
         if call.scope.conversation != here and (call.turn_id is not None or last_place(call)):
             raise self._astray("call")
         return call
 
     def _unknown(self, error: ValidationError) -> Unknown:
-        """A record of a later version; the error for anything else that has not the shape of a line."""
+        """A record of a later version; raises for anything else that is not a valid line."""
         fault = first_fault(error)
         if fault["type"] == "json_invalid":
             raise _not_json(self.number, fault["msg"]) from error
@@ -310,7 +310,7 @@ def _not_json(number: int, why: str) -> TransferError:
 
 
 def last_place(call: Call) -> int:
-    """The last place of the log that the window of a call was made of; 0 where it does not tell."""
+    """The last `seq` that the window of a call was built from; 0 if it does not say."""
     moment = cast("Mapping[str, Any] | None", call.options.get(KEY))
     return 0 if moment is None else moment["last_seq"]
 
@@ -319,8 +319,9 @@ def last_place(call: Call) -> int:
 
 
 def _check_layout(messages: Sequence[Message], steps: Sequence[Step], blobs: Mapping[str, bytes]) -> None:
-    """Every reference in the messages of a turn leads somewhere."""
-    # An archived result is on the line of its page: a reference into it is followed as far as its placeholder goes.
+    """Every reference in the messages of a turn resolves."""
+    # An archived result is on the line of its page: a reference into it is checked only as far as its
+    # placeholder goes.
     whole = [replace(step, whole=True, lost_chars=0) for step in steps]
     for message in messages:
         for part in message.parts:
@@ -331,12 +332,12 @@ def _check_layout(messages: Sequence[Message], steps: Sequence[Step], blobs: Map
 
 
 def _own(message: Message, blobs: Mapping[str, bytes]) -> dict[str, bytes]:
-    """The bytes of a message's images and files; those that are not in the file are no damage: they may be gone."""
+    """The bytes of a message's images and files; missing ones are not damage: they may be gone."""
     return {media.blob: blobs.get(media.blob, b"") for media in media_in([message]) if media.blob}
 
 
 def _check_given(message: Message, filling: Filling, *, archived: bool) -> None:
-    """Follow every reference of a message once: one that leads nowhere would be found when the message is given back."""
+    """Resolve every reference of a message once: a broken one would otherwise surface only when the message is read."""
 
     def follow(reference: str, value: object) -> object:
         try:

@@ -1,4 +1,4 @@
-"""From a question to a window: read the log, let the tiers offer, compile, and write down what was handed out."""
+"""From a question to a window: read the log, let the tiers offer, compile, and record what was handed out."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -28,14 +28,15 @@ from pagefile.window.render import messages_hash
 
 FULL_HISTORY = "FULL_HISTORY"
 SUMMARY_N = "SUMMARY_N"
-#: Bytes of images and files in one window. In base64 they take a third more, and Anthropic's requests end at 32 MB.
+#: Limit on the bytes of images and files in one window. Base64 adds a third, and Anthropic limits requests to
+#: 32 MB.
 MOST_MEDIA_BYTES = 20_000_000
-#: Turns read at a time behind one that would have been too much.
+#: Turns read at a time beyond one that did not fit.
 _FURTHER_TURNS = 8
 
 
 async def make_window(engine: Engine, scope: Scope, request: Request) -> Window:
-    """The window for a request. What fails on the way is noted in the receipt; the question itself always gets through."""
+    """The window for a request. Failures on the way are noted in the receipt; the question itself always gets through."""
     at = engine.clock.now()
     made = await assembled(engine, scope, request)
     notes: list[str] = []
@@ -51,13 +52,13 @@ async def make_window(engine: Engine, scope: Scope, request: Request) -> Window:
 
 
 async def _claimed(engine: Engine, head: Head, notes: list[str]) -> None:
-    """Asking is a use: who asks first in a conversation owns it, even before anything is written there."""
+    """Asking is a use: the first to ask in a conversation owns it, even before anything is written there."""
     if head.exists or engine.incognito:
         return
     try:
         await engine.store.log.claim(head.scope, epoch=head.epoch)
     except ErasedError:
-        # Whoever was erased while they asked leaves nothing behind, not even a name.
+        # A user who was erased while asking leaves nothing behind, not even a name.
         return
     except ConflictError:
         raise
@@ -69,12 +70,12 @@ async def _claimed(engine: Engine, head: Head, notes: list[str]) -> None:
 
 
 def _tell(engine: Engine, scope: Scope, request: Request, made: "Made", at: datetime) -> None:
-    """Whoever wants to know of a window that is handed out."""
+    """Record metrics and the call for a window that is handed out."""
     engine.meter.observe("pagefile_window_tokens", made.window.tokens)
     engine.meter.observe("pagefile_token_ratio", made.window.ratio)
     engine.changes.note(scope, made.window.receipt)
     if not engine.incognito and engine.settings.calls_kept:
-        # Now, because the messages are the caller's from here on.
+        # Computed now, because the caller may change the messages afterwards.
         digest = hash_of(made.window)
         make = partial(_call, engine, scope, made, request, at, digest)
         engine.calls.add(scope, make, epoch=made.view.head.epoch)
@@ -98,24 +99,25 @@ class Made:
         return self.occasion.query
 
     def with_notes(self, notes: Sequence[str]) -> "Made":
-        """The same window, whose receipt says what went wrong after it was made."""
+        """The same window, with notes in its receipt about what went wrong afterwards."""
         receipt = self.window.receipt
         receipt = replace(receipt, degraded=(*receipt.degraded, *_clean(notes)))
         return replace(self, window=replace(self.window, receipt=receipt))
 
 
 def hash_of(window: Window) -> str:
-    """Equal for windows whose messages are equal."""
+    """The same for windows with equal messages."""
     return messages_hash(window.messages, window.prefix_hash, window.prefix_messages)
 
 
 async def assembled(engine: Engine, scope: Scope, request: Request) -> Made:
-    """The window, and nothing else: nobody is told of it."""
+    """The window, without side effects: nothing is recorded."""
     notes = request.doubts(engine.counter.name)
     budget = engine.budget(request.room, request.reserved, notes.append)
     view = await _read(engine, scope, request, notes)
     asked = view.open_turn.user if view.open_turn is not None else request.query
-    # The scope that asks, unless a call of before decision 0033 is made again: it may name nobody.
+    # The owner's scope. It differs from the asking scope only for replays of calls recorded before decision
+    # 0033, which may name no user.
     owned = view.head.scope
     occasion = Occasion(
         owned,
@@ -137,7 +139,7 @@ async def assembled(engine: Engine, scope: Scope, request: Request) -> Made:
 
 
 async def _read(engine: Engine, scope: Scope, request: Request, notes: list[str]) -> LogView:
-    """The conversation; nothing of it when the store is down, since an answer without history beats no answer."""
+    """The conversation; empty if the store is down, since an answer without history beats no answer."""
     ask = ViewRequest(scope, request.room, min_turns=1, open_turn=request.turn_id)
     began = perf_counter()
     try:
@@ -155,9 +157,10 @@ async def _read(engine: Engine, scope: Scope, request: Request, notes: list[str]
 
 
 async def _view(engine: Engine, ask: ViewRequest) -> LogView:
-    """The turns that may fit. Reading stops at one that is too large, and with its images only named it may not be.
+    """The turns that may fit. Reading stops at a turn that is too large, which may fit after all with its
+    images only named.
 
-    Where it stopped with little room left, that would gain little and is not worth reading on for.
+    If reading stopped with little room left, reading on would gain little.
     """
     view = await engine.store.reader.view(ask)
     while 0 < len(view.turns) < view.head.live_turns and _has_room(view, ask.budget_tokens):
@@ -176,7 +179,7 @@ def _has_room(view: LogView, budget_tokens: int) -> bool:
 
 
 def _fitting(turns: Sequence[Turn], room: int, count: Count) -> int:
-    """How many of the newest turns fit, with their images where there is room for them."""
+    """How many of the newest turns fit, with their images if there is room for them."""
     for number, turn in enumerate(reversed(turns)):
         room -= turn.tokens if turn.tokens <= room else _least(turn, count)
         if room < 0:
@@ -185,14 +188,14 @@ def _fitting(turns: Sequence[Turn], room: int, count: Count) -> int:
 
 
 def _least(turn: Turn, count: Count) -> int:
-    """What a turn with images or files costs at least; one without them is read only where it fits as it is."""
+    """The minimum cost of a turn with images or files; one without them was read only if it fits as it is."""
     if turn.layout is None or not any(media_in(turn.layout)):
         return turn.tokens
     return min(form.tokens for form in turn_forms(turn, {}, frozenset(), count))
 
 
 def _given(engine: Engine, request: Request, occasion: Occasion) -> list[Candidate]:
-    """What the caller brought: instructions and the current message."""
+    """What the caller passed: instructions and the current message."""
     given: list[Candidate] = []
     if request.instructions:
         form = Form(engine.counter.count(request.instructions), text=request.instructions)
@@ -213,7 +216,7 @@ async def _compiled(
     layout: Layout,
     notes: list[str],
 ) -> Compiled:
-    """The window with its images and files. What cannot be shown is named, and counted so: then it is compiled again."""
+    """The window with its images and files; if some cannot be shown, they are named and it is compiled again."""
     loaded: dict[str, bytes] = {}
     while True:
         compiled = compile_window(candidates, budget, engine.counter.count, layout)
@@ -227,7 +230,7 @@ async def _compiled(
 
 
 def _kept_elsewhere(shown: Iterable[Media]) -> list[str]:
-    """What only one provider can be shown: it was given by the id of a file there."""
+    """Notes on files that only one provider can show, because they were given by its file id."""
     files = {note(media): who for media in shown if (who := keeper(media)) is not None}
     return [
         f"{name} is a file at {who}: other providers are only told its name" for name, who in files.items()
@@ -241,7 +244,7 @@ def _without(candidate: Candidate, absent: set[str], count: Count) -> Candidate:
 async def _load_media(
     engine: Engine, scope: Scope, shown: Iterable[Media], loaded: dict[str, bytes], notes: list[str]
 ) -> set[str]:
-    """Load the bytes of what is shown, as many of the newest as a request can carry; returns those that are not to be had."""
+    """Load the bytes of what is shown, newest first, as many as a request can carry; returns those unavailable."""
     left = MOST_MEDIA_BYTES
     absent: set[str] = set()
     for blob, media in {media.blob: media for media in shown if media.blob is not None}.items():
@@ -258,7 +261,7 @@ async def _load_media(
 
 
 async def _load(engine: Engine, scope: Scope, blob: str, loaded: dict[str, bytes]) -> str | None:
-    """Load the bytes; returns why they are not to be had."""
+    """Load the bytes; returns why they are unavailable, if they are."""
     try:
         loaded[blob] = await engine.store.media.load(scope, blob)
     except NotFoundError:
@@ -300,7 +303,7 @@ def _finished(
 
 
 def _clean(notes: Sequence[str]) -> tuple[str, ...]:
-    """Notes that a store can hold: they quote errors, and tiers from outside write some themselves."""
+    """Notes that a store can hold: they quote errors, and third-party tiers write some themselves."""
     return tuple([cleaned(str(said)) for said in notes])
 
 

@@ -1,7 +1,8 @@
-"""All background work, of every tier: when it begins, how much of it at once, what happens when it fails.
+"""Background work for all tiers: when it starts, how much runs at once, and what happens when it fails.
 
-A tier says that a conversation wants looking after; its line decides when, and calls it. What raises is logged, counted and tried again
-after a rest that doubles. What is left when the process ends, or dies, the next one finds behind its watermark.
+A tier asks for work on a conversation; its line decides when to do it. Exceptions are logged and counted, and
+the work is retried with exponential backoff. What is left when the process ends or dies is found by the next
+one from the watermarks.
 """
 
 import logging
@@ -22,14 +23,14 @@ from pagefile.tiers.base import Backlog, Pace, Report, RetryLater, Tier
 logger = logging.getLogger("pagefile")
 
 _LOOKING = "look for what others wrote"
-#: What work is about: a conversation, or None for the whole log, in which others may have left something.
+#: What a task concerns: a conversation, or None for a scan of the whole log for other processes' writes.
 _Key = Scope | None
 P = ParamSpec("P")
 Job = Callable[[Scope], Awaitable[object]]
 
 
 class Chore(Protocol):
-    """Something that has background work: every tier does."""
+    """Anything with background work, such as every tier."""
 
     name: str
     pace: Pace
@@ -46,7 +47,7 @@ class Chore(Protocol):
 
 
 class Jobs(Tier):
-    """Work that is no tier's: whoever asks for it brings it along, so it is always done by this process."""
+    """Work that belongs to no tier: the caller brings the function, so it is always done by this process."""
 
     name = "jobs"
     pace = Pace(at_once=4)
@@ -56,24 +57,24 @@ class Jobs(Tier):
 class _Task:
     """Something that wants to be worked on."""
 
-    #: When it begins, and when at the latest, however much is written meanwhile.
+    #: When to start, and the deadline that further writes do not move.
     due: float
     latest: float
     jobs: dict[Job, None]
-    #: It is left alone until then; infinite: until the line has rested.
+    #: Not retried before this time; infinite: until the line's backoff has elapsed.
     rests_until: float = 0.0
-    #: Its last trial failed: when the next one works, so may others that failed.
+    #: Its last attempt failed: once it succeeds, other failed tasks are worth retrying.
     failed: bool = False
-    #: A look at the log that nobody asked for.
+    #: A scheduled scan of the log that no caller asked for.
     routine: bool = False
 
     def hurry(self) -> None:
-        """Begin as soon as somebody has time for it."""
+        """Start as soon as a worker is free."""
         self.due = self.latest = self.rests_until = 0.0
 
 
 class _Signal:
-    """An event that can be set again and again."""
+    """An event that can be set repeatedly."""
 
     def __init__(self) -> None:
         self._event = anyio.Event()
@@ -85,7 +86,7 @@ class _Signal:
         self._event.set()
 
     def clear(self) -> None:
-        # One that is not set may be waited for: replaced, it would never wake its waiters.
+        # An event that is not set may have waiters: replacing it would leave them waiting forever.
         if self._event.is_set():
             self._event = anyio.Event()
 
@@ -93,26 +94,26 @@ class _Signal:
         await self._event.wait()
 
     def pulse(self) -> None:
-        """Wake all who wait now."""
+        """Wake everyone waiting now."""
         self._event.set()
         self._event = anyio.Event()
 
 
 class Line:
-    """The background work of one tier: tasks wait, run, and wait again when they fail."""
+    """The background work of one tier: tasks wait, run, and wait again if they fail."""
 
     def __init__(self, chore: Chore, meter: Meter, *, poll_s: float | None = None) -> None:
         self.chore = chore
         self._meter = meter
         self._pace = chore.pace
         self._together = self._pace.together
-        #: How often a process that works for others asks what they wrote.
+        #: How often a dedicated worker checks what other processes wrote.
         self._poll_s = poll_s
         self._waiting: dict[_Key, _Task] = {}
         self._running: dict[_Key, _Task] = {}
         self._backoff = Backoff(first_s=self._pace.first_rest_s, longest_s=self._pace.longest_rest_s)
         self._last_write = -inf
-        #: Until when each who has nothing to do sleeps.
+        #: The wake-up time of each idle worker.
         self._naps: list[float] = []
         self._wake = _Signal()
         self._progress = _Signal()
@@ -122,7 +123,8 @@ class Line:
         if poll_s is not None and not self._together:
             first_s, self._every_s = 0.0, poll_s
         self._looks = first_s is not None
-        #: Rounds begin with the first look at the log: a process that ends before it leaves them to the next one.
+        #: Rounds start with the first scan of the log: a process that ends before it leaves them to the next
+        #: one.
         self._opens_at = 0.0
         if first_s is not None:
             self._opens_at = monotonic() + first_s
@@ -131,27 +133,28 @@ class Line:
     # -- asking for work ----------------------------------------------------------------------------------------------
 
     def wake(self, scope: Scope, job: Job | None = None) -> None:
-        """Have a conversation looked after, or a job of one's own done; asked for twice, it is done once."""
+        """Request work on a conversation, or a specific job; repeated requests are merged."""
         now = self._last_write = monotonic()
         task = self._waiting.get(scope)
         if task is None:
             task = self._waiting[scope] = _Task(now, now + self._pace.longest_wait_s, {})
         elif task.rests_until == inf:
-            # It failed; with more to work on it has another chance.
+            # It failed; with more to work on it gets another chance.
             task.rests_until = 0.0
         task.jobs[job or self.chore.maintain] = None
         task.due = min(now + self._pace.quiet_s, task.latest)
-        # Who wakes by then anyway need not be woken for every turn; who is at work looks around afterwards.
+        # A worker that wakes by then anyway need not be woken for every turn; a busy one checks when it is
+        # done.
         if task.due < min(self._naps, default=-inf):
             self._wake.set()
 
     def look(self) -> None:
-        """Much was written, by whomever: look for all of it."""
+        """A lot was written, possibly by others: scan for all of it."""
         if self._looks:
             self._look_at(0.0)
 
     def drop(self, scope: Scope) -> None:
-        """Forget the work on conversations that were erased."""
+        """Drop the work on erased conversations."""
         for key in [key for key in self._waiting if key is not None and key.within(scope)]:
             del self._waiting[key]
         for key, task in self._running.items():
@@ -160,12 +163,12 @@ class Line:
         self._progress.pulse()
 
     async def settle(self) -> None:
-        """Wait until what is written by now was looked after; what fails is tried again later, without waiting."""
+        """Wait until what is written by now has been processed; failures are retried later, without waiting for them."""
         with self._hurrying():
             asked = self._hurry_up(resting=True)
             looks = [(key, task) for key, task in asked if key is None]
             if looks:
-                # What they find is wanted too.
+                # Include what the scans find.
                 await self._end_of(looks)
                 asked += self._hurry_up()
             await self._end_of(asked)
@@ -173,7 +176,7 @@ class Line:
     async def drain(self) -> None:
         """Finish at the end what was written here. A process that never got that far leaves everything to the next one.
 
-        One that works for others looks once more for what they wrote.
+        A dedicated worker scans once more for what others wrote.
         """
         if not self.chore.drains:
             return
@@ -199,7 +202,7 @@ class Line:
                 self._hurry.clear()
 
     def _hurry_up(self, *, resting: bool = False) -> list[tuple[_Key, _Task]]:
-        """Have what waits begin now, even what rests; gives that and what runs."""
+        """Start all waiting tasks now, with `resting` even those in backoff; returns them and the running ones."""
         now = monotonic()
         waiting = [
             (key, task)
@@ -213,7 +216,7 @@ class Line:
         return [*self._running.items(), *waiting]
 
     async def _end_of(self, asked: Iterable[tuple[_Key, _Task]]) -> None:
-        """Wait for the end of tasks; one that failed, or was asked for again, is another one by then."""
+        """Wait for tasks to end; one that fails or is requested again is replaced by a new task."""
         for key, task in asked:
             while self._waiting.get(key) is task or self._running.get(key) is task:
                 await self._progress.wait()
@@ -237,7 +240,7 @@ class Line:
             self._meter.observe("pagefile_background_waiting", len(self._waiting))
             batch = {key: self._waiting.pop(key) for key in keys}
             if self._waiting:
-                # Others may have counted on this one to wake up in time.
+                # Others may have relied on this worker waking up in time.
                 self._wake.set()
             self._running |= batch
             try:
@@ -265,10 +268,10 @@ class Line:
             self._ended(key, task, rest_s)
 
     async def _do_jobs(self, scope: Scope, task: _Task) -> float | None:
-        """Leaves those that failed; one does not keep the others from being done."""
+        """Keeps the jobs that failed; a failure does not stop the others."""
         rests: list[float] = []
         for job in [*task.jobs]:
-            # Unless the conversation was erased meanwhile.
+            # Skipped if the conversation was erased meanwhile.
             if job in task.jobs:
                 rest_s = await self._try(_caring(scope), job, scope)
                 if rest_s is None:
@@ -283,7 +286,7 @@ class Line:
 
         async def attempt(scope: Scope) -> None:
             if scope in self._waiting and scope not in batch:
-                # Found in the log, and it has a time of its own.
+                # Found in the log, but it has its own schedule.
                 return
             rest_s = await self._try(_caring(scope), self.chore.maintain, scope)
             if rest_s is not None:
@@ -301,13 +304,14 @@ class Line:
     async def _try(
         self, what: str, work: Callable[P, Awaitable[object]], *args: P.args, **kwargs: P.kwargs
     ) -> float | None:
-        """None when it goes well, else for how long it is left alone: infinite until the line has rested."""
+        """None on success, else how long to wait before a retry: infinite until the line's backoff has elapsed."""
         try:
             await work(*args, **kwargs)
         except RetryLater as later:
             return later.seconds
         except Exception as error:
-            # No caller waits for this: it is tried again after a rest, with the next turn or at the next opening.
+            # No caller waits for this: it is retried after the backoff, with the next turn or when the memory
+            # is next opened.
             logger.exception("the %s tier could not %s", self.chore.name, what)
             self.chore.report(error, logs=False)
             self._backoff.failed()
@@ -324,7 +328,7 @@ class Line:
             self._look_at(monotonic() + self._every_s, routine=True)
 
     def _put_back(self, key: _Key, task: _Task, rest_s: float) -> None:
-        """Try again later, together with what came meanwhile; nothing if it was erased."""
+        """Retry later, merged with new requests; dropped if it was erased."""
         if key is not None and not task.jobs:
             return
         again = self._waiting.pop(key, None)
@@ -333,7 +337,7 @@ class Line:
         self._waiting[key] = _Task(now, now, jobs, now + rest_s, task.failed or rest_s == inf)
 
     def _recovered(self) -> None:
-        """What had failed works again: everything that failed is worth a trial."""
+        """A failed task succeeded: everything that failed is worth a retry."""
         self._backoff.succeeded()
         for task in self._waiting.values():
             if task.rests_until == inf:
@@ -343,20 +347,20 @@ class Line:
     # -- when ---------------------------------------------------------------------------------------------------------
 
     def _one_ready(self) -> tuple[list[_Key], float]:
-        """A task that nobody works on and whose time has come; if there is none, when there will be one."""
+        """A task that is due and not running; if there is none, when the next one is due."""
         now, moment = monotonic(), inf
         rested = now + self._backoff.left_s
         for key, task in self._waiting.items():
             if key not in self._running:
                 begins = max(task.due, _rests_until(task, rested))
                 if begins <= now:
-                    # Of those that failed, one finds out whether things go well again.
+                    # One of the failed tasks is retried first, to find out whether things work again.
                     return [key], now
                 moment = min(moment, begins)
         return [], moment
 
     def _round_ready(self) -> tuple[list[_Key], float]:
-        """All tasks, when it is quiet or the first has waited long enough; else when that will be."""
+        """All tasks, once it is quiet or the first has waited long enough; else when that will be."""
         now, moment = monotonic(), inf
         rested = now + self._backoff.left_s
         ready: dict[_Key, _Task] = {}
@@ -377,7 +381,7 @@ class Line:
         return ([*ready], now) if moment <= now else ([], moment)
 
     async def _pause(self, seconds: float) -> None:
-        """Wait, unless somebody is in a hurry."""
+        """Wait, unless someone is waiting for the work to finish."""
         with anyio.move_on_after(seconds):
             await self._hurry.wait()
 
@@ -391,7 +395,7 @@ class Line:
         self._wake.set()
 
     async def _look(self) -> None:
-        """Find out what others wrote. They may still be writing: it is done when it would be if they wrote here."""
+        """Find out what others wrote. They may still be writing, so the same quiet period applies as for writes here."""
         behind = [scope for scope in await self.chore.behind() if scope not in self._waiting]
         due = monotonic() + self._pace.quiet_s
         if self._together:
@@ -404,7 +408,7 @@ class Line:
         self._wake.set()
 
     async def _poll(self, every_s: float) -> None:
-        """Rounds about the whole log may cost more than a look: they begin when there is something to do."""
+        """A round over the whole log may cost more than a scan, so it starts only if there is something to do."""
         while True:
             await self._try(_LOOKING, self._look)
             await anyio.sleep(every_s)
@@ -419,36 +423,35 @@ def _rests_until(task: _Task, rested: float) -> float:
 
 
 class Worker:
-    """Runs the lines of all tiers: inside the process that answers, or as a process of its own."""
+    """Runs the lines of all tiers, within the application's process or in a dedicated one."""
 
     def __init__(self, chores: Sequence[Chore], meter: Meter, *, poll_s: float | None = None) -> None:
         self._lines = {chore.name: Line(chore, meter, poll_s=poll_s) for chore in chores}
 
     def maintains(self, name: str) -> bool:
-        """Whether the work of a tier is done by this process."""
+        """Whether this process does a tier's work."""
         return name in self._lines
 
     def line(self, name: str) -> Line:
-        """The line of a tier."""
         return self._lines[name]
 
     def wake(self, name: str, scope: Scope) -> None:
-        """Have a conversation looked after by a tier; one whose work is done by another process has no line here."""
+        """Request work by a tier on a conversation; no effect if another process does that tier's work."""
         line = self._lines.get(name)
         if line is not None:
             line.wake(scope)
 
     def do(self, scope: Scope, job: Job) -> None:
-        """Have a job done that is about a conversation; asked for twice before it begins, it is done once."""
+        """Run a job concerning a conversation; repeated requests before it starts are merged."""
         self._lines[Jobs.name].wake(scope, job)
 
     def look(self) -> None:
-        """Much was written: let every tier look at the whole log."""
+        """A lot was written: have every tier scan the whole log."""
         for line in self._lines.values():
             line.look()
 
     def drop(self, scope: Scope) -> None:
-        """Forget the work on conversations that were erased."""
+        """Drop the work on erased conversations."""
         for line in self._lines.values():
             line.drop(scope)
 
@@ -464,6 +467,6 @@ class Worker:
             await line.settle()
 
     async def drain(self) -> None:
-        """Finish what was begun here, and leave the rest to the next process."""
+        """Finish what was started here, and leave the rest to the next process."""
         for line in self._lines.values():
             await line.drain()

@@ -1,4 +1,4 @@
-"""Models that Pagefile may ask: chat models, summarizers and embedders. None of them is needed to run."""
+"""Models that Pagefile may use: chat models, summarizers and embedders. None of them is required."""
 
 from pagefile.models.chat import OpenAIChat
 from pagefile.models.embedders import LangChainEmbedder, OpenAIEmbedder, UniversalSentenceEncoder

@@ -35,7 +35,7 @@ class OpenAIChat(ChatModel):
                 f"The model {self.model!r} did not answer ({type(error).__name__})."
             ) from error
         except (AttributeError, TypeError, ValueError) as error:
-            # What is not of the protocol breaks the client in ways of its own.
+            # A response outside the protocol breaks the client in unpredictable ways.
             raise ModelOutputError(
                 f"The model {self.model!r} gave an answer that is no chat completion."
             ) from error
@@ -51,7 +51,7 @@ class OpenAIChat(ChatModel):
                 yield piece
 
     async def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         if self._client is not None:
             await self._client.close()
             self._client = None

@@ -1,4 +1,4 @@
-"""Who finds lasting statements in what users say: our own rules, or any chat model."""
+"""What finds lasting statements in what users say: our own rules, or any chat model."""
 
 import json
 import re
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from pagefile.models.fact_schema import FoundFacts
 
 _FENCE = re.compile(r"\A\s*```(?:json)?\s*\n(.*?)\n?```\s*\Z", re.DOTALL)
-#: A model is given the head of a longer message.
+#: How much of a long message a model is given.
 _READ_CHARS = 4_000
 _MAX_TOKENS = 2_000
 
 
 class RuleExtractor(FactExtractor):
-    """Knows a few ways in which people speak of themselves, in Chinese and English; needs no model and never fails."""
+    """Knows a few ways in which people talk about themselves, in Chinese and English; needs no model and never fails."""
 
     async def extract(self, said: Sequence[Said]) -> list[Proposal]:
         return [
@@ -42,7 +42,7 @@ class RuleExtractor(FactExtractor):
 class ChatExtractor(FactExtractor):
     """Asks a chat model, in the language of the user."""
 
-    #: A call costs money: one for a whole sitting is better than one for each turn.
+    #: A call costs money: one per session is better than one per turn.
     quiet_s = 20.0
 
     def __init__(self, model: ChatModel) -> None:

@@ -1,4 +1,4 @@
-"""The form in which a model tells of facts: strict, so that nothing else gets through."""
+"""The format in which a model reports facts: strict, so that nothing else gets through."""
 
 from typing import Annotated
 
@@ -8,7 +8,7 @@ __all__ = ["FoundFact", "FoundFacts", "ValidationError"]
 
 
 class FoundFact(BaseModel):
-    """What a model may say of one statement; anything else is refused."""
+    """What a model may say about one statement; anything else is refused."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 

@@ -1,7 +1,7 @@
 """An answer of an OpenAI-compatible endpoint, piece by piece.
 
-What can go wrong in the middle of a stream is told here in our own errors: the endpoint reports an error between two
-pieces, the connection breaks, a piece is no JSON, or the answer just ends without saying so.
+Whatever goes wrong in the middle of a stream is raised as our own errors: the endpoint reports an error
+between two pieces, the connection breaks, a piece is not JSON, or the answer ends without a finish reason.
 """
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -21,7 +21,7 @@ async def streamed(
     messages: Sequence[Mapping[str, JsonValue]],
     tools: Sequence[Mapping[str, JsonValue]] = (),
 ) -> AsyncGenerator[Spoken]:
-    """What the model says, through an `AsyncOpenAI` client; leaving the generator ends the request."""
+    """The model's answer, through an `AsyncOpenAI` client; closing the generator ends the request."""
     asked = {"tools": [{"type": "function", "function": dict(tool)} for tool in tools]} if tools else {}
     answer = _Answer(model)
     try:
@@ -40,7 +40,7 @@ async def streamed(
 
 @dataclass(slots=True)
 class _Call:
-    """A tool call that comes in pieces."""
+    """A tool call that arrives in pieces."""
 
     id: str = ""
     name: str = ""
@@ -49,7 +49,7 @@ class _Call:
 
 @dataclass(slots=True)
 class _Answer:
-    """What came so far."""
+    """What has arrived so far."""
 
     model: str
     begun: bool = False
@@ -58,9 +58,9 @@ class _Answer:
     calls: dict[int, _Call] = field(default_factory=dict[int, _Call])
 
     def take(self, chunk: Any) -> list[str]:
-        """The texts in a chunk; calls are kept until they are whole."""
+        """The texts in a chunk; calls are collected until they are complete."""
         self.begun = True
-        # The chunk that tells the usage has no choices at all.
+        # The chunk with the usage has no choices at all.
         if not chunk.choices:
             return []
         choice = chunk.choices[0]
@@ -88,7 +88,7 @@ class _Answer:
         return Spoken(calls=whole, finish=self.finish)
 
     def _call(self, piece: Any) -> None:
-        # Some servers leave the index out and send each call in one piece.
+        # Some servers omit the index and send each call in one piece.
         index = len(self.calls) if piece.index is None else piece.index
         call = self.calls.setdefault(index, _Call())
         call.id = piece.id or call.id
@@ -98,7 +98,7 @@ class _Answer:
 
 
 def _errors() -> tuple[type[Exception], ...]:
-    """What the client raises: its own errors, and in the middle of a stream those of what it is made of."""
+    """What the client raises: its own errors and, in the middle of a stream, those of its dependencies."""
     import httpx  # noqa: PLC0415 - the extra openai brings both
     import openai  # noqa: PLC0415 - likewise, and slow to import
 

@@ -1,4 +1,4 @@
-"""Who writes summaries: nobody but our own text room, any chat model, or any function."""
+"""What writes summaries: our own extraction, any chat model, or any function."""
 
 from collections.abc import Awaitable, Callable
 from inspect import isawaitable
@@ -43,7 +43,7 @@ class ChatSummarizer(Summarizer):
             {"role": "system", "content": system},
             {"role": "user", "content": conversation_text(request, tongue)},
         ]
-        # A Chinese character is about a token and an English one a quarter: room for the longer of the two.
+        # A Chinese character is about one token and an English one a quarter: enough room for either.
         return await self._model.complete(messages, max_tokens=2 * request.max_chars)
 
     @property
@@ -74,7 +74,7 @@ class CallableSummarizer(Summarizer):
 
 
 def conversation_text(request: SummaryRequest, tongue: str) -> str:
-    """The summary so far and what was said since, a line each."""
+    """The summary so far and what was said since, one line each."""
     names = _SPEAKERS[tongue]
     lines = [f"{_SO_FAR[tongue]}: {request.previous}"] if request.previous else []
     lines += [f"{names.get(speaker, speaker)}: {text}" for speaker, text in request.said]

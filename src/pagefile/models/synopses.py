@@ -1,11 +1,11 @@
-"""A model that describes bulky tool results, for those who want more than an extract."""
+"""Lets a model describe large tool results, instead of an extract."""
 
 from pagefile.models.prompts import prompt
 from pagefile.ports import ChatModel
 from pagefile.text.clip import clip
 from pagefile.text.scripts import language
 
-#: What a model gets to read of a result: its head and tail.
+#: What a model reads of a result: its head and tail.
 _READ_CHARS = 12_000
 _MAX_CHARS = 400
 

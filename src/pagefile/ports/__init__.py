@@ -1,8 +1,8 @@
-"""What Pagefile asks of the world: small abstract classes that a backend fills.
+"""What Pagefile requires of a backend: small abstract classes to implement.
 
-Each verb is coarse (one hop to the database) and takes one request object, so that a port can grow a field without
-breaking the backends others wrote. What must hold is written here and has a contract test of the same
-name in `pagefile.testing`.
+Each verb is coarse (one round trip to the database) and takes one request object, so that a port can gain a
+field without breaking third-party backends. The docstrings are the contract; each rule has a contract test of
+the same name in `pagefile.testing`.
 """
 
 from pagefile.ports.derived import (

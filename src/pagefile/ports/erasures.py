@@ -1,4 +1,4 @@
-"""Which erasures have reached the places that are not in the database, such as a Milvus."""
+"""Which erasures have reached places outside the database, such as Milvus."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Owed:
-    """Erasures that a place has still to carry out."""
+    """Erasures that a place has yet to carry out."""
 
-    #: The number of the last erasure that it has carried out.
+    #: The number of the last erasure it has carried out.
     since: int
-    #: What was erased behind that, by key (`pagefile.stores.epochs.scope_key`), and the number of its last erasure.
+    #: The scopes erased since, by key (`pagefile.stores.epochs.scope_key`), each with the number of its last
+    #: erasure.
     scopes: Mapping[str, int]
 
     @property
@@ -23,26 +24,26 @@ class Owed:
 class Erasures(ABC):
     """How far places outside the database have followed its erasures.
 
-    An erasure is owed to every known place from the transaction on that erases the rows, whichever process makes it, and stays so
-    until somebody says that it is done there: nothing is forgotten by a process that dies.
+    An erasure is owed to every known place from the transaction that erases the rows, whichever process runs
+    it, until it is reported as done: a process that dies loses nothing.
     """
 
     @abstractmethod
     async def begin(self, place: str) -> None:
-        """A place is used from now on: erasures so far do not concern it. Nothing changes for a place that is known."""
+        """Start tracking a place from now on: earlier erasures do not concern it. Idempotent."""
 
     @abstractmethod
     async def owed(self, place: str) -> Owed:
-        """What a place has still to erase; nothing for one that is unknown."""
+        """What a place has yet to erase; nothing if the place is unknown."""
 
     @abstractmethod
     async def done(self, place: str, owed: Owed) -> None:
-        """The place has erased all of that. Passed over where something else was said of it meanwhile."""
+        """Record that the place has carried out `owed`. Ignored if its state has changed in the meantime."""
 
     @abstractmethod
     async def redo(self, place: str, epoch: int) -> None:
-        """Something made in this epoch was put there behind an erasure: those after it are owed again."""
+        """Data from this epoch was put there after an erasure: erasures since the epoch are owed again."""
 
     @abstractmethod
     async def places(self) -> Mapping[str, int]:
-        """Every known place, and how many scopes it has still to erase, by name."""
+        """Every known place by name, with the number of scopes it has yet to erase."""

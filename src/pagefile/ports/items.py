@@ -1,4 +1,4 @@
-"""Things that others keep here: values by namespace and key, as LangGraph's stores have them."""
+"""Application data by namespace and key, as in LangGraph's stores."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -16,21 +16,20 @@ ItemKey: TypeAlias = tuple[Namespace, str]
 
 @dataclass(frozen=True, slots=True)
 class StoredItem:
-    """A value, and when it was put."""
+    """A value, with the times it was created and updated."""
 
     namespace: Namespace
     key: str
     value: JsonValue
     created: datetime
     updated: datetime
-    #: From then on it is not there any more; None: it stays.
+    #: When it expires; None if it never does.
     expires: datetime | None = None
-    #: How long it lives after it was put, or read where reading keeps it alive, in seconds.
+    #: Time to live in seconds, counted from the last write, or from the last read if reads refresh it.
     ttl_s: float | None = None
 
     @property
     def place(self) -> ItemKey:
-        """Its namespace and key."""
         return self.namespace, self.key
 
 
@@ -43,14 +42,14 @@ class ItemWrite:
     #: None removes it.
     value: JsonValue
     ttl_s: float | None = None
-    #: What it is found by: a row for each of its texts, made by `maker`; None for none.
+    #: Vectors to search it by, one row per text, made by `maker`; None for none.
     vectors: Vector | None = None
     maker: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ItemVectors:
-    """What an item is found by."""
+    """The vectors an item is searched by."""
 
     namespace: Namespace
     key: str
@@ -59,69 +58,70 @@ class ItemVectors:
 
 @dataclass(frozen=True, slots=True)
 class KeptItem:
-    """An item with all that is kept of it."""
+    """An item with everything stored about it."""
 
     item: StoredItem
-    #: What it is found by, and who made that; None for nothing.
+    #: The vectors it is searched by, and what made them; None for none.
     vectors: Vector | None = None
     maker: str | None = None
 
 
 class ItemStore(ABC):
-    """Items of a scope's tenant and user; those of nobody are a user's of their own. The scope names no conversation.
+    """Items of a scope's tenant and user; items without a user form a set of their own. The scope names no conversation.
 
-    * An item that has expired is not there: it is in no answer, and putting it anew makes a new one.
-    * A prefix is one of whole labels: `("a",)` is a prefix of `("a", "b")` and not of `("ab",)`.
+    * An expired item does not exist: no verb returns it, and putting it again creates a new one.
+    * A prefix consists of whole labels: `("a",)` is a prefix of `("a", "b")` and not of `("ab",)`.
     """
 
     @abstractmethod
     async def write(self, scope: Scope, writes: Sequence[ItemWrite], *, now: datetime) -> None:
-        """Put and remove, all of it or nothing; of two writes of one key the last counts.
+        """Put and remove items atomically; if a key is written twice, the last write wins.
 
-        A value that was there is replaced with all that belongs to it, and keeps when it was created.
+        A replaced value loses everything attached to it, but keeps its creation time.
         """
 
     @abstractmethod
     async def get(self, scope: Scope, keys: Sequence[ItemKey], *, now: datetime) -> list[StoredItem | None]:
-        """The items of these keys, in that order."""
+        """The items for these keys, in the same order."""
 
     @abstractmethod
     async def under(
         self, scope: Scope, prefix: Namespace, *, now: datetime, limit: int | None = None, offset: int = 0
     ) -> list[StoredItem]:
-        """Items whose namespace begins with a prefix, the last updated first, those of one moment by namespace and key."""
+        """Items whose namespace starts with a prefix, last updated first, ties by namespace and key."""
 
     @abstractmethod
     async def vectors(
         self, scope: Scope, prefix: Namespace, maker: str, *, now: datetime
     ) -> list[ItemVectors]:
-        """What the items under a prefix are found by, of one maker, ordered as `under` has them."""
+        """The vectors of one maker for the items under a prefix, ordered as in `under`."""
 
     @abstractmethod
     async def namespaces(self, scope: Scope, prefix: Namespace, *, now: datetime) -> list[Namespace]:
-        """Every namespace under a prefix that has an item, each once, in no order to rely on."""
+        """Every distinct namespace under a prefix that has an item, in no particular order."""
 
     @abstractmethod
     async def touch(self, scope: Scope, keys: Sequence[ItemKey], *, now: datetime) -> None:
-        """Begin anew the lives of items that have an end; others are passed over."""
+        """Restart the time to live of these items; items without one are ignored."""
 
     @abstractmethod
     async def sweep(self, scope: Scope, *, now: datetime) -> int:
-        """Remove what has expired, and say how many items that were. Nothing depends on it but space."""
+        """Remove expired items and return their number. Only disk space depends on it."""
 
     @abstractmethod
     async def owners(self, tenant: str | None) -> list[Scope]:
-        """Whose items there are, of one tenant or of all, by tenant and user; those of nobody first."""
+        """The owners of items, of one tenant or of all, by tenant and user; items without a user come first."""
 
     @abstractmethod
     async def kept(
         self, scope: Scope, *, now: datetime, after: ItemKey | None = None, limit: int = 100
     ) -> list[KeptItem]:
-        """Items behind a key with all that is kept of them, by namespace and key, as exports need them."""
+        """Items after a key with everything stored about them, by namespace and key, for exports."""
 
     @abstractmethod
     async def restore(self, scope: Scope, items: Sequence[KeptItem], *, now: datetime) -> int:
-        """Write items exactly as they were, times included, and say how many were new; those that are there stay as they are.
+        """Write items exactly as they were, times included, and return how many were new; existing ones stay
+        as they are.
 
-        What has expired since is passed over.
+        Items that have expired in the meantime are skipped.
         """

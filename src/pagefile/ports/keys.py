@@ -1,4 +1,4 @@
-"""Who may use the service: the keys, of which only hashes are kept."""
+"""Who may use the service: API keys, stored only as hashes."""
 
 from abc import ABC, abstractmethod
 from datetime import datetime
@@ -7,32 +7,32 @@ from pagefile.records import ApiKey
 
 
 class KeyStore(ABC):
-    """API keys by id. They are the operator's, not memory: erasing a user or a tenant leaves them, and exports hold none."""
+    """API keys by id. They belong to the operator: erasures keep them, and exports omit them."""
 
     @abstractmethod
     async def add(self, key: ApiKey) -> None:
-        """Write a new key; an id that is there already raises `ConflictError`."""
+        """Write a new key; an existing id raises `ConflictError`."""
 
     @abstractmethod
     async def get(self, key_id: str) -> ApiKey | None:
-        """One key, revoked and expired ones too; None when there is none."""
+        """One key, revoked and expired ones included; None if unknown."""
 
     @abstractmethod
     async def list(self) -> list[ApiKey]:
-        """Every key, oldest first, those of one moment by id."""
+        """Every key, oldest first, ties by id."""
 
     @abstractmethod
     async def rotate(self, key_id: str, successor: ApiKey, until: datetime) -> ApiKey:
-        """Write the key that takes another's place, and let the old one in until then, or until it ends by itself. Returns the old one.
+        """Write a key's successor, and let the old key work until `until` or its own expiry. Returns the old one.
 
-        All or nothing. `ConflictError` when the old one opens nothing any more or the successor's id is taken; an unknown one raises
-        `NotFoundError`.
+        Atomic. Raises `ConflictError` if the old key is no longer usable or the successor's id is taken,
+        `NotFoundError` if the old key is unknown.
         """
 
     @abstractmethod
     async def revoke(self, key_id: str, at: datetime) -> ApiKey:
-        """No longer let a key in. The first time counts; an unknown one raises `NotFoundError`."""
+        """Stop accepting a key. Only the first revocation counts; an unknown key raises `NotFoundError`."""
 
     @abstractmethod
     async def used(self, key_id: str, at: datetime) -> None:
-        """Note that a key was used. The time only rises; an unknown key is passed over."""
+        """Note that a key was used. The time only rises; an unknown key is ignored."""

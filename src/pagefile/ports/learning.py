@@ -1,4 +1,4 @@
-"""Who reads lasting statements out of what users say."""
+"""Extracting lasting statements from what users say."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from datetime import datetime
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A user's own words in one turn, without what memory, tools or frameworks wrote into them."""
+    """A user's own words in one turn, without text added by memory, tools or frameworks."""
 
     turn_id: str
     text: str
@@ -17,7 +17,7 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A statement that may be worth keeping, and the words it rests on."""
+    """A statement that may be worth keeping, and the quote that supports it."""
 
     turn_id: str
     quote: str
@@ -29,14 +29,14 @@ class Proposal:
 
 
 class FactExtractor(ABC):
-    """Finds what users say about themselves for good."""
+    """Finds lasting statements that users make about themselves."""
 
-    #: How long a conversation should have been quiet before it is read.
+    #: How long a conversation should be idle before it is read.
     quiet_s: float = 0.5
 
     @abstractmethod
     async def extract(self, said: Sequence[Said]) -> list[Proposal]:
-        """What was stated, oldest first. May raise `ModelError`.
+        """The statements found, oldest first. May raise `ModelError`.
 
-        Nothing in it is believed: each quote is looked up in the turn it names.
+        The result is not trusted: each quote is looked up in the turn it names.
         """

@@ -1,4 +1,4 @@
-"""The turn log: writing it, reading it, catching up with it."""
+"""The turn log: writing, reading and catching up with it."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ from pagefile.records import Checkpoint, Entry, Head, JsonObject, JsonValue, Sco
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """What is known of a conversation beside its words; None leaves what is there."""
+    """What is known about a conversation besides its messages; None keeps the stored value."""
 
     project: str | None = None
     language: str | None = None
@@ -23,14 +23,15 @@ NO_LABELS = Labels()
 
 
 def labels_of(head: Head) -> Labels:
-    """The labels that a conversation has."""
+    """A conversation's labels."""
     return Labels(head.project, head.language, head.timezone)
 
 
-# Every turn that is recorded is one for a moment: frozen, it would take four times as long to make.
+# Not frozen: one is created for every recorded turn, and a frozen dataclass takes four times as long to
+# create.
 @dataclass(slots=True)
 class TurnDraft:
-    """A turn about to be written: `open` when the answer is still to come, else `done`."""
+    """A turn about to be written: `open` if the answer is still to come, else `done`."""
 
     scope: Scope
     id: str
@@ -45,12 +46,13 @@ class TurnDraft:
     counter: str
     metadata: JsonObject = field(default_factory=dict[str, JsonValue])
     agent: str | None = None
-    #: The messages in their order, where they are more than the short form; their steps are `steps`.
+    #: The messages in order, if they are more than the short form; `steps` holds their steps.
     layout: tuple[Message, ...] | None = None
-    #: Bytes of images and files that the messages name, by their SHA-256.
+    #: Bytes of the images and files in the messages, by SHA-256.
     blobs: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
     labels: Labels = NO_LABELS
-    #: The epoch in which pages of its steps were written; None: it has none, and is written whatever was erased since.
+    #: The epoch in which pages of its steps were written; None if it has no pages: then erasures do not block
+    #: the write.
     epoch: int | None = None
 
 
@@ -58,8 +60,8 @@ class TurnDraft:
 class Extend:
     """Add messages to an open turn.
 
-    Steps that the messages begin come behind those the turn has, and the messages name them by that number. `results` are steps of the
-    turn that had no result yet, by number, as they are with it.
+    Steps started by these messages are appended to the turn's steps, and the messages refer to them by that
+    index. `results` holds earlier steps of the turn, by index, that now have their result.
     """
 
     scope: Scope
@@ -69,12 +71,12 @@ class Extend:
     steps: tuple[Step, ...] = ()
     results: Mapping[int, Step] = field(default_factory=dict[int, Step])
     blobs: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
-    #: The first text of the user, when the turn had none, and its tokens.
+    #: The user's first text, if the turn had none, and its tokens.
     user: str | None = None
     user_tokens: int = 0
-    #: How many messages the turn had when this was made; None: not known.
+    #: The number of messages the turn had when this was made; None if unknown.
     after: int | None = None
-    #: As in `TurnDraft`.
+    #: See `TurnDraft`.
     epoch: int | None = None
 
 
@@ -86,26 +88,27 @@ class AddStep:
     turn_id: str
     step: Step
     tokens_added: int
-    #: As in `TurnDraft`.
+    #: See `TurnDraft`.
     epoch: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Complete:
-    """The answer is there: the turn is done and takes its place in the log."""
+    """The answer has arrived: the turn is done and takes its place in the log."""
 
     scope: Scope
     turn_id: str
     assistant: str | None
     assistant_tokens: int
     tokens_added: int
-    #: How many messages the turn had when the answer was taken from them; None: it was not.
+    #: The number of messages the turn had when the answer was taken from them; None if it was given
+    #: separately.
     after: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Abort:
-    """The answer will not come: the turn stays in the log and enters no window."""
+    """The answer will not come: the turn stays in the log but enters no window."""
 
     scope: Scope
     turn_id: str
@@ -115,7 +118,7 @@ TurnChange: TypeAlias = AddStep | Extend | Complete | Abort
 
 
 def epoch_of(change: TurnChange) -> int | None:
-    """The epoch that a change names; None for one that brings no pages."""
+    """The epoch of a change; None if it brings no pages."""
     return change.epoch if isinstance(change, AddStep | Extend) else None
 
 
@@ -126,7 +129,7 @@ class CheckpointDraft:
     scope: Scope
     id: str
     summary: str
-    #: The `answer` of the checkpoint's row.
+    #: The `answer` column of the checkpoint's row.
     text: str
     covered_through_seq: int
     expected_version: int
@@ -134,65 +137,65 @@ class CheckpointDraft:
     counter: str
     anchors: tuple[str, ...] = ()
     archive_refs: tuple[str, ...] = ()
-    #: `Head.epoch` of the view it was made from; None: written whatever was erased since.
+    #: `Head.epoch` of the view it was made from; None skips the check for erasures.
     epoch: int | None = None
 
 
 class TurnLog(ABC):
-    """The only truth: every turn in the order in which it ended.
+    """The source of truth: every turn in the order in which it ended.
 
-    * `seq` is 1, 2, 3 … per conversation over turns that ended, checkpoints and resets: no gap, no duplicate, whoever
-      writes from however many processes.
-    * `created` is strictly increasing with `seq`, even when the clock is not.
+    * `seq` counts turns that ended, checkpoints and resets of a conversation from 1, without gaps or
+      duplicates, however many processes write.
+    * `created` strictly increases with `seq`, even if the clock does not.
     * What a call returned is durable.
-    * Whose a conversation is, its first use decides for good: the user who is named then, or nobody when none is. A scope that
-      names another user, or none where there is one, or one where there is none, gets `ConflictError`.
-    * The session value of document 001 is updated in the same transaction as the turn.
+    * The first use of a conversation decides its owner for good: the user named then, or none. A scope that
+      names a different user, omits the owner, or names a user where there is no owner gets `ConflictError`.
+    * The session value is updated in the same transaction as the turn.
     """
 
     @abstractmethod
     async def append(self, draft: TurnDraft) -> Turn:
         """Write a turn.
 
-        The same id with the same user text, assistant text, steps and messages returns what is stored (whatever its status);
-        with others raises `ConflictError` and changes nothing. Of an open turn only the user text is compared: whoever
-        begins it again gets it as far as it is. Blobs are written with the turn; one that is not what its hash says raises
-        `InvalidTurnError`. Labels that are given take the place of the conversation's. A turn whose pages were erased since its
-        epoch raises `ErasedError`, here as in `advance`.
+        The same id with the same user text, assistant text, steps and messages returns the stored turn
+        (whatever its status); with different ones it raises `ConflictError` and changes nothing. For an open
+        turn only the user text is compared: beginning it again returns it in its current state. Blobs are
+        written with the turn; one that does not match its hash raises `InvalidTurnError`. Given labels
+        replace the conversation's. A turn whose pages were erased since its epoch raises `ErasedError`, as in
+        `advance`.
         """
 
     @abstractmethod
     async def advance(self, change: TurnChange) -> Turn:
-        """Move an open turn on.
+        """Change an open turn.
 
-        Completing twice with the same text and aborting twice return the stored turn; any other change of a turn that
-        ended raises `ConflictError`; an unknown turn raises `NotFoundError`.
-
-        Adding a step equal in call id, tool, input and result to one the turn has returns the turn unchanged, whatever its
-        page and its token counts; another result under the same call id is a step of its own.
-
-        Messages that the turn has already, at the place `Extend.after` names or else at its end, return it unchanged. Messages
-        made for a turn that has moved on since (another number of messages, or other steps than they name) raise
-        `ConflictError`: read the turn and make them again. So does an answer whose `Complete.after` is not the number of messages
-        of a turn that is more than the short form.
+        Completing twice with the same text and aborting twice return the stored turn; any other change to a
+        turn that has ended raises `ConflictError`; an unknown turn raises `NotFoundError`. Adding a step that
+        equals an existing one in call id, tool, input and result returns the turn unchanged, whatever its
+        page and token counts; a different result under the same call id is a separate step. Messages that the
+        turn already has, at the position `Extend.after` or else at its end, return it unchanged. Messages
+        made for an earlier state of the turn (a different number of messages, or steps other than they name)
+        raise `ConflictError`: read the turn and make them again. So does an answer whose `Complete.after` is
+        not the number of messages, if the turn has more than the short form.
         """
 
     @abstractmethod
     async def mark(self, marker: "CheckpointDraft | ResetDraft") -> Entry:
         """Write a checkpoint or a reset.
 
-        A checkpoint whose `expected_version` is not the conversation's newest, or which would cover less than that one, or
-        more than there is, or turns from before the last reset only, raises `ConflictError`. A reset forgets the checkpoint too:
-        the next one is made from none (0), while the version goes on counting. The same marker with the same id returns
-        what is stored. One made from a view that was erased since raises `ErasedError`.
+        A checkpoint raises `ConflictError` if its `expected_version` is not the conversation's newest, or if
+        it would cover less than that one, more than exists, or only turns from before the last reset. A reset
+        drops the checkpoint too: the next one is made from none (0), while the version keeps counting. The
+        same marker with the same id returns the stored one. One made from a view that has been erased since
+        raises `ErasedError`.
         """
 
     @abstractmethod
     async def claim(self, scope: Scope, *, epoch: int | None = None) -> None:
-        """A conversation that nobody used yet belongs to this scope's user from now on, or to nobody when it names none.
+        """Assign an unused conversation to this scope's user, or to no owner if the scope names no user.
 
-        One that is used already stays as it is; where it is not this scope's, `ConflictError`. Where the scope was erased since
-        `epoch`, `ErasedError`.
+        A conversation already in use stays as it is; if it is not this scope's, `ConflictError` is raised. If
+        the scope was erased since `epoch`, `ErasedError` is raised.
         """
 
     @abstractmethod
@@ -211,21 +214,21 @@ class TurnLog(ABC):
     ) -> int:
         """Write entries of one conversation exactly as they were (for imports); returns how many were new.
 
-        Into an empty conversation they keep `seq` and `created`; it gets the agent and the labels, and where no session is there,
-        the session value as it is given, else one that follows from the entries. `blobs` are bytes that messages of the entries
-        name, by their SHA-256; each goes with the turns that are written and name it. Into one that has entries, turns whose id is not there yet
-        are appended, and the rest is left out; a turn that is there with another text raises `ConflictError`, and so does whatever
-        is there for who says `expect_empty`. Entries that do not make up one conversation raise `InvalidTurnError`.
-
-        `marks` are watermarks that an empty conversation gets with its entries, by tier: no tier finds the entries without them.
-        Where the scope was erased since the `epoch` in which the entries were read, or the `origin` they are copied from,
-        `ErasedError`.
+        Into an empty conversation they keep `seq` and `created`; it gets the agent, the labels and, unless a
+        session exists, the given session value or else one derived from the entries. `blobs` holds the bytes
+        that messages of the entries refer to, by SHA-256; each is written with the turns that refer to it.
+        Into a conversation with entries, turns with a new id are appended and the rest is left out; an
+        existing turn with a different text raises `ConflictError`, and with `expect_empty` so does any
+        existing entry. Entries that do not make up one conversation raise `InvalidTurnError`. `marks` are
+        watermarks by tier, written together with the entries of an empty conversation, so that no tier sees
+        the entries without them. If the scope, or the `origin` the entries are copied from, was erased since
+        the `epoch` in which they were read, `ErasedError` is raised.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class ResetDraft:
-    """Begin anew: what came before stays in the log and leaves the window."""
+    """Start the conversation over: what came before stays in the log but leaves the window."""
 
     scope: Scope
     id: str
@@ -233,12 +236,12 @@ class ResetDraft:
 
 @dataclass(frozen=True, slots=True)
 class ViewRequest:
-    """What a window needs: the newest live turns, until `budget_tokens` are read, but at least `min_turns`."""
+    """What a window needs: the newest live turns up to `budget_tokens`, but at least `min_turns`."""
 
     scope: Scope
     budget_tokens: int
     min_turns: int
-    #: The open turn whose window this is.
+    #: The open turn the window is for.
     open_turn: str | None = None
 
 
@@ -251,7 +254,7 @@ class LogView:
     #: The newest done turns after reset and checkpoint, oldest first, without gaps.
     turns: tuple[Turn, ...]
     open_turn: Turn | None = None
-    #: `user_snapshot` of the session value (allergies and the like), when there is a session.
+    #: `user_snapshot` of the session value (allergies and the like), if there is a session.
     profile: JsonObject | None = None
 
 
@@ -270,7 +273,7 @@ class EntryQuery:
 
 @dataclass(frozen=True, slots=True)
 class HeadQuery:
-    """Conversations of a scope, the most recently written first; `after` continues behind a conversation id."""
+    """Conversations of a scope, most recently written first; `after` continues after a conversation id."""
 
     scope: Scope
     limit: int = 100
@@ -282,25 +285,27 @@ class LogReader(ABC):
 
     @abstractmethod
     async def epoch(self, scope: Scope | None = None) -> int:
-        """The number of the last erasure in this store, 0 when there was none: what was read before it may hold erased words.
+        """The number of the last erasure in this store, 0 if there was none: data read before it may contain
+        erased text.
 
-        With a scope, of the last one that erased its conversation, its user or its tenant.
+        With a scope, the last erasure of its conversation, its user or its tenant.
         """
 
     @abstractmethod
     async def view(self, request: ViewRequest) -> LogView:
-        """What a window needs, in at most two queries and reading no turn it does not return.
+        """What a window needs, in at most two queries and without reading turns it does not return.
 
-        Reading goes back from the newest done turn and stops before the turn that would exceed `budget_tokens`, once
-        `min_turns` are read. A conversation nobody wrote to gives an empty view. A conversation that is not this scope's raises
-        `ConflictError`; an `open_turn` that is not there raises `NotFoundError`.
+        Reads backwards from the newest done turn and stops before the turn that would exceed `budget_tokens`,
+        once `min_turns` are read. An unused conversation gives an empty view. A conversation that is not this
+        scope's raises `ConflictError`; an unknown `open_turn` raises `NotFoundError`.
         """
 
     @abstractmethod
     async def owner(self, scope: Scope) -> Scope | None:
-        """The conversation that a scope names, with the user it belongs to, whoever asks; None while nobody used it.
+        """The conversation named by a scope, with its owner, regardless of the scope's user; None while unused.
 
-        For those who look after a whole tenant: every other verb refuses a conversation that is not the scope's.
+        For code that administers a whole tenant: every other verb refuses a conversation that is not the
+        scope's.
         """
 
     @abstractmethod
@@ -311,7 +316,7 @@ class LogReader(ABC):
     async def heads(self, query: HeadQuery) -> list[Head]:
         """The conversations of a tenant, or of one of its users, or the one named, if it is this scope's.
 
-        An `after` that is not in the list raises `NotFoundError`, here as in every list.
+        An `after` that is not in the list raises `NotFoundError`, as in every list.
         """
 
 
@@ -327,7 +332,7 @@ class SinceRequest:
 
 @dataclass(frozen=True, slots=True)
 class TurnRef:
-    """Points at a turn."""
+    """A reference to a turn."""
 
     conversation: str
     seq: int
@@ -349,10 +354,10 @@ class TurnSource(ABC):
     async def since(self, request: SinceRequest) -> list[Turn]:
         """Done turns after `known`, ordered by conversation id, then `seq`; at most `limit`.
 
-        A scope with a user gives that user's conversations, one with a conversation only that one, if it is this scope's. Turns before a reset are
-        included: they left the window, not the memory.
+        A scope with a user gives that user's conversations, one with a conversation only that one, if it is
+        this scope's. Turns before a reset are included: they left the window, not the memory.
         """
 
     @abstractmethod
     async def around(self, scope: Scope, refs: Sequence[TurnRef]) -> list[Neighbourhood]:
-        """The turns pointed at, in that order, with neighbours; those that are gone are left out."""
+        """The referenced turns with their neighbours, in the same order; missing ones are left out."""

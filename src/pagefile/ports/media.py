@@ -1,4 +1,4 @@
-"""Images and files that came with messages."""
+"""Images and files attached to messages."""
 
 from abc import ABC, abstractmethod
 
@@ -6,12 +6,12 @@ from pagefile.records import Scope
 
 
 class MediaStore(ABC):
-    """The bytes that turns brought with them. They are written with the turn, and go when no turn names them any more."""
+    """The bytes attached to turns. They are written with the turn, and deleted once no turn refers to them."""
 
     @abstractmethod
     async def load(self, scope: Scope, hash: str) -> bytes:  # noqa: A002 - the word of `Media.blob`'s comment
-        """The bytes of this SHA-256 that a turn of the scope brought; `NotFoundError` where none did.
+        """The bytes with this SHA-256 attached to a turn of the scope; `NotFoundError` if there are none.
 
-        A scope with a conversation gives what that one's turns brought, one with only a user what that user's conversations
-        did, one with neither what came with any turn of the tenant.
+        A scope with a conversation covers that conversation's turns, one with only a user all of that user's
+        conversations, one with neither the whole tenant.
         """

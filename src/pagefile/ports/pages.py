@@ -1,4 +1,4 @@
-"""Archived tool results: their texts, their keeping, their index."""
+"""Archived tool results: text, retention and index."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -10,19 +10,19 @@ from pagefile.records import Page, Scope
 
 @dataclass(frozen=True, slots=True)
 class PageDraft:
-    """A tool result about to be archived, with where its passages begin and end."""
+    """A tool result about to be archived, with the offsets of its passages."""
 
     page: Page
     text: str
     spans: tuple[tuple[int, int], ...] = ()
-    #: `Head.epoch` when the tool was called; None: written whatever was erased since.
+    #: `Head.epoch` when the tool was called; None skips the check for erasures.
     epoch: int | None = None
-    #: The conversation that it is copied from: what must not have been erased either.
+    #: The conversation it is copied from, which must not have been erased either.
     origin: Scope | None = None
 
     @property
     def fenced(self) -> list[Scope]:
-        """What must not have been erased since its epoch."""
+        """The scopes that must not have been erased since its epoch."""
         return [self.page.scope, *([] if self.origin is None else [self.origin])]
 
 
@@ -31,28 +31,31 @@ class PageStore(ABC):
 
     @abstractmethod
     async def put(self, draft: PageDraft) -> Page:
-        """Archive a result; equal text is stored once. `stored_bytes` of the page returned is what the text takes.
+        """Archive a result; equal text is stored once. The returned page's `stored_bytes` is its size on disk.
 
-        The same page again returns what is stored; its uuid with another text or user raises `ConflictError`. A purged page
-        with the same content hash takes the place of its tombstone. A page that says it is purged is stored as a tombstone.
-        Where one of its scopes was erased since the draft's epoch, `ErasedError`.
+        The same page again returns the stored one; its uuid with a different text or user raises
+        `ConflictError`. Putting a purged page again, with the same content hash, replaces its tombstone. A
+        page marked as purged is stored as a tombstone. If one of its scopes was erased since the draft's
+        epoch, `ErasedError` is raised.
         """
 
     @abstractmethod
     async def load(self, scope: Scope, uuid: str) -> tuple[Page, str]:
-        """The page and its full text. Unknown, or of another tenant or user: `HandleNotFoundError`; purged: `PagePurgedError`.
+        """The page and its full text. Raises `HandleNotFoundError` if unknown or another tenant's or user's,
+        `PagePurgedError` if purged.
 
-        A scope with a user may load every page of that user, and those that nobody owns in its own conversation; one without
-        a user only those of its own conversation; a scope that names neither any page of its tenant. Whoever may load
-        a page may pin, touch, read and write it too.
+        A scope with a user may load every page of that user, and pages without an owner in its own
+        conversation; one without a user only those of its own conversation; one that names neither, any page
+        of its tenant. The same rule governs pinning, touching, reading and writing a page.
         """
 
     @abstractmethod
     async def list(self, scope: Scope, *, limit: int = 100, after: str | None = None) -> list[Page]:
-        """Pages of a scope and their tombstones, newest first; `after` continues behind a uuid.
+        """Pages of a scope, tombstones included, newest first; `after` continues after a uuid.
 
-        A scope with a conversation shows that one's pages (its user's, and those that nobody owns), one with only a user all
-        of that user's, one with neither all of the tenant's: here as in everything that is said to be of a scope.
+        A scope with a conversation covers that conversation's pages (its user's, and those without an owner),
+        one with only a user all of that user's, one with neither all of the tenant's. "Of a scope" means this
+        throughout.
         """
 
 
@@ -68,7 +71,7 @@ class PurgeRequest:
 
 
 class PageKeeper(ABC):
-    """Looks after pages: pins, uses, equal calls, purging."""
+    """Manages pages: pins, uses, equal calls, purging."""
 
     @abstractmethod
     async def page(self, scope: Scope, uuid: str) -> Page:
@@ -80,9 +83,9 @@ class PageKeeper(ABC):
 
     @abstractmethod
     async def touch(self, scope: Scope, uuids: Sequence[str], at: datetime) -> None:
-        """Count a load of each page; those that are gone, purged or foreign are passed over.
+        """Count a load of each page; missing, purged and foreign pages are ignored.
 
-        A time before the last load leaves the last load as it is.
+        `last_load` never moves backwards.
         """
 
     @abstractmethod
@@ -91,33 +94,34 @@ class PageKeeper(ABC):
 
     @abstractmethod
     async def tenants(self) -> list[str]:
-        """Every tenant that has a page with a text, in order."""
+        """Every tenant that has a page with a text, sorted."""
 
     @abstractmethod
     async def equal_call(self, scope: Scope, call_hash: str, since: datetime) -> Page | None:
-        """The newest page that the scope may load, made by an equal call at or after a time, not purged.
+        """The newest unpurged page the scope may load that was made by an equal call at or after `since`.
 
-        A page without a call hash equals none.
+        A page without a call hash never matches.
         """
 
     @abstractmethod
     async def purge(self, request: PurgeRequest) -> list[Page]:
-        """Remove texts, leave tombstones, and return the pages purged, oldest first.
+        """Remove texts, leave tombstones, and return the purged pages, oldest first.
 
-        With several conditions a page of the scope that meets any of them goes, with none nothing goes. `before` leaves what was
-        created at that time. `max_bytes` bounds what the scope's pages take afterwards, oldest out first; a text counts for
-        every page that holds it, and pinned pages count but stay. A text that another page still holds is not removed
-        for both. A tombstone keeps everything but text and passages, `stored_bytes` too.
+        A page of the scope is purged if it meets any of the given conditions; without conditions nothing is.
+        `before` is exclusive. `max_bytes` bounds the total size of the scope's pages afterwards, oldest
+        purged first; a shared text counts once per page, and pinned pages count but stay. A text that another
+        page still uses is kept for that page. A tombstone keeps everything but text and passages,
+        `stored_bytes` included.
         """
 
     @abstractmethod
     async def erase(self, scope: Scope, uuids: Sequence[str]) -> int:
-        """Erase pages that the scope may load, pinned ones and tombstones too; how many went. Nothing of them is left."""
+        """Erase pages that the scope may load, including pinned ones and tombstones, without a trace; returns how many."""
 
 
 @dataclass(frozen=True, slots=True)
 class PageTerms:
-    """The passages of a page: where each begins and ends, and its terms once it was indexed."""
+    """The passages of a page: their offsets, and their terms once indexed."""
 
     uuid: str
     spans: tuple[tuple[int, int], ...]
@@ -125,22 +129,22 @@ class PageTerms:
 
 
 class PageIndex(ABC):
-    """What searching over pages needs: which there are, and the terms of their passages."""
+    """What searching over pages needs: which pages exist, and the terms of their passages."""
 
     @abstractmethod
     async def uuids(self, scope: Scope) -> list[str]:
-        """Every page of the scope that is not purged, oldest first."""
+        """Every unpurged page of the scope, oldest first."""
 
     @abstractmethod
     async def read(self, scope: Scope, uuids: Sequence[str]) -> list[PageTerms]:
-        """Passages of these pages, in that order; those that are gone, purged or foreign are left out.
+        """Passages of these pages, in the same order; missing, purged and foreign ones are left out.
 
-        A page without passages has nothing to index: its terms are there, and empty.
+        A page without passages has nothing to index: its terms are an empty tuple, not None.
         """
 
     @abstractmethod
     async def write(self, scope: Scope, uuid: str, terms: Sequence[str]) -> None:
-        """Keep the terms of a page's passages, in place of those before; a page that is gone is passed over.
+        """Store the terms of a page's passages, replacing earlier ones; a page that no longer exists is ignored.
 
-        One text for each passage: another number raises `InvalidTurnError`.
+        One text per passage: any other number raises `InvalidTurnError`.
         """

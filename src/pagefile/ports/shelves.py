@@ -1,4 +1,4 @@
-"""What lies beside the log: facts, recorded windows, session values and their cache."""
+"""What is stored beside the log: facts, recorded windows, session values and their cache."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -9,13 +9,13 @@ from pagefile.records import Call, Fact, JsonObject, Revision, Scope
 
 
 class FactStore(ABC):
-    """Lasting statements about users, and every change of them."""
+    """Lasting statements about users, and the journal of their changes."""
 
     @abstractmethod
     async def list(self, scope: Scope, *, retracted: bool = False) -> list[Fact]:
-        """Facts of a scope's user (of the whole tenant when it names none), oldest first.
+        """Facts of a scope's user (of the whole tenant if it names none), oldest first.
 
-        Those that no longer hold are among them; retracted ones only when asked for.
+        Facts that are no longer valid are included; retracted ones only on request.
         """
 
     @abstractmethod
@@ -24,7 +24,7 @@ class FactStore(ABC):
 
     @abstractmethod
     async def changed(self, scope: Scope) -> tuple[int, int]:
-        """The number of the user's newest revision, 0 for none, and how many rows tell of all of them.
+        """The number of the user's newest revision (0 for none), and the number of rows in the journal.
 
         The pair differs whenever anything about the user's facts changed, erasure included.
         """
@@ -40,33 +40,33 @@ class FactStore(ABC):
         epoch: int | None,
         expected: int | None = None,
     ) -> Revision:
-        """Write facts of one user, each in place of the one with its id, and note the change: all of it or nothing.
+        """Write facts of one user, each replacing the one with its id, and journal the change, atomically.
 
-        `expected` is the newest revision the caller knows of: if there is a newer one, `ConflictError` is raised. So is it for
-        an id that is another user's. The scope must name a user; a fact of another user raises `InvalidTurnError`. `epoch`: what
-        was erased since, of the user or of a conversation that a fact names, raises `ErasedError`; None, for facts that were not
-        read before, is not checked.
+        `expected` is the newest revision known to the caller: if there is a newer one, `ConflictError` is
+        raised, as it is for an id that is another user's. The scope must name a user; a fact of another user
+        raises `InvalidTurnError`. If the user, or a conversation that a fact names, was erased since `epoch`,
+        `ErasedError` is raised; None, for facts not based on earlier reads, skips the check.
         """
 
     @abstractmethod
     async def revisions(self, scope: Scope, *, after: int = 0) -> Sequence[Revision]:
-        """The changes of a user's facts behind a revision, oldest first."""
+        """The changes to a user's facts after a revision, oldest first."""
 
     @abstractmethod
     async def owners(self, tenant: str) -> Sequence[Scope]:
-        """Users of a tenant who have facts, retracted ones too, by id."""
+        """Users of a tenant who have facts, retracted ones included, by id."""
 
     @abstractmethod
     async def restore(
         self, scope: Scope, facts: Sequence[Fact], revisions: Sequence[Revision]
     ) -> tuple[int, int]:
-        """Write a user's facts and the journal that led to them as they were (for imports): all of it or nothing.
+        """Write a user's facts and their journal as they were (for imports), atomically.
 
-        Returns how many facts and how many revisions were new. A user of whom nothing is held gets both, and the revisions keep
-        their numbers, which the next ones are higher than; a fact that only the journal tells of is as that left it. Of a user of
-        whom something is held, or who comes without a journal, facts whose id is not there yet are written as new ones, and
-        nothing else. The scope must name a user; what is another user's, and a revision that cannot be one, raises
-        `InvalidTurnError`, an id that another user has `ConflictError`.
+        Returns how many facts and how many revisions were new. A user without stored facts gets both, and the
+        revisions keep their numbers, below those of later ones; a fact that appears only in the journal ends
+        as the journal left it. For a user with stored facts, or an import without a journal, only facts with
+        a new id are written, as new ones. The scope must name a user; another user's data or an impossible
+        revision raises `InvalidTurnError`, an id taken by another user `ConflictError`.
         """
 
     async def put(self, fact: Fact) -> Fact:
@@ -77,112 +77,114 @@ class FactStore(ABC):
 
 
 class CallLog(ABC):
-    """The windows that were handed out, for a while."""
+    """Recently compiled windows."""
 
     @abstractmethod
     async def add(self, calls: Sequence[Call], *, keep: int, epoch: int | None = None) -> None:
         """Write calls, and keep only the newest `keep` of each conversation they belong to.
 
-        Newest is what was added last; an id that is there already is left as it is. `epoch`: where the scope of one of them was
-        erased since, `ErasedError` is raised and none is written.
+        Newest means added last; an existing id is left as it is. If the scope of any of them was erased since
+        `epoch`, `ErasedError` is raised and none is written.
         """
 
     @abstractmethod
     async def list(self, scope: Scope, *, limit: int = 100, after: str | None = None) -> list[Call]:
-        """Calls of a tenant, a user, or a conversation that were made for this scope, newest first; `after` continues behind a call id."""
+        """Calls made for this scope (tenant, user or conversation), newest first; `after` continues after a call id."""
 
     @abstractmethod
     async def get(self, scope: Scope, call_id: str) -> Call:
-        """One call of a scope; unknown, no longer kept or foreign raises `NotFoundError`."""
+        """One call of a scope; unknown, expired or foreign raises `NotFoundError`."""
 
     @abstractmethod
     async def loose(self, tenant: str | None) -> Sequence[Scope]:
-        """Conversations of a tenant, or of all, that have calls and that nobody owns, by tenant and id, with whose calls they are.
+        """Conversations without an owner (of a tenant, or of all) that have calls, by tenant and id, each
+        with the calls' user.
 
-        There are such from before asking made somebody the owner.
+        They date from before asking for a window claimed the conversation.
         """
 
     @abstractmethod
     async def restore(self, calls: Sequence[Call]) -> int:
-        """Write calls as they were, all of a conversation together, oldest first (for imports); returns how many were new.
+        """Write all calls of a conversation as they were, oldest first (for imports); returns how many were new.
 
-        A conversation that has calls keeps those, and gets no others: what came later must not seem older. Nor is a call written
-        whose id is there.
+        A conversation that has calls keeps them and gets no others: later calls must not appear older. A call
+        whose id exists is skipped.
         """
 
 
 class SessionStore(ABC):
-    """Document 001's `SessionValue`, as JSON."""
+    """Session values (`SessionValue`), as JSON."""
 
     @abstractmethod
     async def get(self, scope: Scope) -> JsonObject | None:
-        """The session value of a conversation, or None when there is none.
+        """The session value of a conversation, or None.
 
-        That of another user raises `ConflictError`.
+        Another user's raises `ConflictError`.
         """
 
     @abstractmethod
     async def put(self, scope: Scope, value: JsonObject, *, epoch: int | None = None) -> None:
-        """Replace the session value of a conversation, which begins with it if nobody wrote to it yet.
+        """Replace the session value of a conversation, creating the conversation if it is unused.
 
-        `epoch`: a conversation that was erased since raises `ErasedError`.
+        A conversation that was erased since `epoch` raises `ErasedError`.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class CachedSession:
-    """A session value, and the change of the conversation after which it was read."""
+    """A session value, and the version of the session it was read at."""
 
     value: JsonObject
     version: int
 
 
 class SessionCache(ABC):
-    """Document 001's `SessionValue` close at hand for half an hour: only a cache, which may lose anything at any time.
+    """Session values close at hand for half an hour: only a cache, which may lose anything at any time.
 
-    * A version is a whole number from 0 to 2^53 - 1 that the database knows and that rises with every change of the session.
-      Whoever reads compares it with the database's: a value of another version is no better than none.
+    * A version is an integer from 0 to 2^53 - 1, known to the database, that rises with every change of the
+      session. Readers compare it with the database's: a value with a different version is a miss.
     * A value lives for 1800 s after it was put.
-    * A cache that is down, slow, full or read-only raises nothing: to read is a miss, to write is `False`.
+    * A cache that is down, slow, full or read-only raises nothing: a read is a miss, a write returns `False`.
     """
 
-    #: Reads that found a value, reads that did not, and calls that the cache failed to answer.
+    #: Reads that found a value, reads that did not, and calls that failed.
     hits: int = 0
     misses: int = 0
     errors: int = 0
 
     @abstractmethod
     async def get(self, scope: Scope) -> CachedSession | None:
-        """The value of a conversation, exactly as it was put, or None. Whose it is was not checked."""
+        """The value of a conversation, exactly as it was put, or None. Ownership is not checked."""
 
     @abstractmethod
     async def put(self, scope: Scope, value: JsonObject, *, version: int) -> bool:
-        """Keep a value, whole or not at all, unless one of this version or a newer one is kept; tell whether it was.
+        """Store a value atomically, unless this version or a newer one is cached; returns whether it was stored.
 
-        So of any number of writers the newest wins, however late an older one comes. What is kept but damaged counts as nothing.
-        A value that is not JSON and a version out of range raise `InvalidTurnError`.
+        So the newest of any number of writers wins, however late an older one arrives. A damaged cached value
+        counts as absent. A value that is not JSON or a version out of range raises `InvalidTurnError`.
         """
 
     @abstractmethod
     async def drop(self, scope: Scope) -> None:
-        """Forget the value of a conversation; one that is not there is passed over. What was erased stays refused."""
+        """Drop the value of a conversation, if there is one. Versions refused by `erase` stay refused."""
 
     @abstractmethod
     async def erase(self, scope: Scope, *, version: int) -> bool:
-        """Forget the value and, for as long as one lives, refuse any up to this version; tell whether it was done.
+        """Drop the value and, for one lifetime of a value, refuse any up to this version; returns whether it was done.
 
-        Whoever read the value before the conversation was erased may put it back afterwards: that is what is refused.
+        A reader that fetched the value before the erasure may try to put it back afterwards: this is what is
+        refused.
         """
 
     @property
     @abstractmethod
     def name(self) -> str:
-        """What it is called in a receipt, and where erasures note what it has carried out; without a password."""
+        """Its name in receipts and in the record of erasures; without a password."""
 
     @abstractmethod
     async def kept(self) -> list[Scope]:
-        """The conversations of which there is a value; raises `StoreUnavailableError` when it cannot say."""
+        """The conversations that have a cached value; raises `StoreUnavailableError` if it cannot tell."""
 
     @abstractmethod
     async def close(self) -> None:
-        """Let go; from then on nothing is found or kept. Twice is the same as once."""
+        """Release all resources; afterwards nothing is found or stored. Idempotent."""

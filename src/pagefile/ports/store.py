@@ -18,16 +18,16 @@ from pagefile.records import ErasureReceipt, JsonObject, Scope
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One turn of a conversation, or one page, to be erased alone."""
+    """A single turn of a conversation, or a single page, to be erased."""
 
     turn_id: str | None = None
     page: str | None = None
-    #: Tokens of the note that stands in the place of a tool result.
+    #: Tokens of the note that replaces a tool result.
     note_tokens: int = 0
-    #: Tools that only bring pages back: theirs are of other turns.
+    #: Tools that only load pages: those pages belong to other turns.
     loading_tools: frozenset[str] = frozenset()
-    #: Places outside the database that erase by conversation: what was made there of its other turns is made again, so that the
-    #: watermarks that name one of them go.
+    #: Places outside the database that erase by whole conversation. Watermarks that name one of them are
+    #: deleted, so that what was stored there for the other turns is rebuilt.
     places: tuple[str, ...] = ()
 
 
@@ -49,13 +49,13 @@ class Store(ABC):
     keys: KeyStore
     items: ItemStore
     erasures: Erasures
-    #: Looks at what is stored as it lies there; None where a store has nobody who can.
+    #: Reads stored rows as they are; None if the store does not support it.
     audit: Auditor | None = None
 
     def vectors(self, *, cache_bytes: int | None = None) -> VectorHome | None:
-        """The home of vectors in this database, None where it can have none. It opens nothing; close it before the store.
+        """Vector storage in this database, None if it is not supported. Opens nothing; close it before the store.
 
-        `cache_bytes` bounds what it keeps in memory, where it keeps anything there.
+        `cache_bytes` bounds its in-memory cache, if it has one.
         """
         return None
 
@@ -63,27 +63,29 @@ class Store(ABC):
     async def erase(self, scope: Scope, part: Part | None = None) -> ErasureReceipt:
         """Remove everything of a conversation, a user (all conversations, facts, pages) or a tenant, in one transaction.
 
-        A conversation of another user raises `ConflictError`. What was read before and is written later, naming the epoch it was
-        read in, raises `ErasedError` from then on.
+        A conversation of another user raises `ConflictError`. From then on, a write that names an epoch
+        before the erasure raises `ErasedError`.
 
-        With a `part`, only that turn of the scope's conversation or that page. A turn that ended leaves its place in the log, with
-        `ERASED` for its words and the status `aborted`, and so do the checkpoints that cover it: the turns before them are live
-        again. With it go what it attached, its terms, facts whose source it is, recorded windows that name it, its pages that no
-        other turn made too, and its copies in forks. A page goes with its passages and its copies in forks; steps that showed it
-        have `ERASED` for their result. One that was never there raises `NotFoundError`; one that is erased already, nothing.
+        With a `part`, only that turn of the scope's conversation or that page. A turn that ended keeps its
+        place in the log, with `ERASED` as its text and the status `aborted`, and so do the checkpoints that
+        cover it: the turns before them are live again. Its attachments, its terms, facts sourced from it,
+        recorded windows that name it, pages made by no other turn, and its copies in forks are erased with
+        it. A page is erased with its passages and its copies in forks; steps that showed it get `ERASED` as
+        their result. A part that never existed raises `NotFoundError`; one already erased is a no-op.
         """
 
     async def scrub(self) -> Sequence[str]:
-        """Rewrite the files so that nothing of what was erased is left in them; says what holds it all the same.
+        """Rewrite the files so that no erased data is left in them; returns what still holds some.
 
-        Takes a while and holds up others: an erasure alone leaves nothing that can be read through the store.
+        Slow, and blocks other work. An erasure alone already leaves nothing that can be read through the
+        store.
         """
         return ()
 
     @abstractmethod
     async def describe(self) -> JsonObject:
-        """What this store is (backend, version, place, size), read from the store itself: fails when it cannot be reached."""
+        """What this store is (backend, version, place, size), as it reports itself: fails if it cannot be reached."""
 
     @abstractmethod
     async def close(self) -> None:
-        """Finish what was accepted and let go. Twice is the same as once."""
+        """Finish accepted work and release all resources; idempotent."""

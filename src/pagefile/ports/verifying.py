@@ -1,7 +1,7 @@
-"""Looking at what is stored as it lies there, damage included, and mending what is derived from the log.
+"""Reading stored rows as they are, damage included, and repairing what is derived from the log.
 
-The other ports answer as if all were well: a row that cannot be read raises, and what belongs to nothing is never met. Whoever
-wants to prove that nothing is lost must see both.
+The other ports assume intact data: an unreadable row raises, and orphans are never returned. A check that
+nothing is lost must see both.
 """
 
 from abc import ABC, abstractmethod
@@ -12,13 +12,13 @@ from typing import Literal, TypeAlias
 
 from pagefile.records import Checkpoint, Entry, Page, Scope
 
-#: What raises when a stored value is not what was once written there.
+#: The exceptions that reading a corrupt stored value can raise.
 UNREADABLE = (ValueError, KeyError, TypeError)
 
 
 @dataclass(frozen=True, slots=True)
 class Counters:
-    """What a conversation's row says of its log; all of it can be counted again."""
+    """What a conversation's row says about its log; all of it can be recounted."""
 
     last_seq: int = 0
     reset_seq: int = 0
@@ -30,23 +30,23 @@ class Counters:
     checkpoint_version: int = 0
     #: When the newest entry was written.
     last_created: datetime | None = None
-    #: Tokens of all done turns; None where no store keeps them.
+    #: Tokens of all done turns; None if the store does not keep them.
     done_tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class KeptConversation:
-    """A conversation as it is stored."""
+    """A conversation as stored."""
 
     #: With its owner.
     scope: Scope
     counters: Counters
-    #: How far each tier has read.
+    #: The watermark of each tier.
     marks: Mapping[str, int]
-    #: The summary in force as it is kept beside the log; `trouble` says why it cannot be read.
+    #: The current summary as stored beside the log; `trouble` says why it cannot be read.
     summary: Checkpoint | None = None
     trouble: str | None = None
-    #: False: there are entries of it, and no row that tells of them.
+    #: False if there are entries but no row for the conversation.
     there: bool = True
 
 
@@ -59,26 +59,26 @@ class KeptEntry:
     kind: str
     entry: Entry | None
     trouble: str | None = None
-    #: Who wrote it, as the row says.
+    #: The writer, according to the row.
     writer: str | None = None
-    #: Tokens of the done turns before it, where the store keeps them.
+    #: Tokens of the done turns before it, if the store keeps them.
     tokens_before: int | None = None
-    #: Whether a turn says something else than its digest was made of.
+    #: Whether the turn no longer matches its digest.
     altered: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class KeptPage:
-    """A row of the archive: what it says, or why it cannot be read."""
+    """A row of the archive: its contents, or why it cannot be read."""
 
     tenant: str
     uuid: str
     page: Page | None
     trouble: str | None = None
-    #: The key of its text and how many bytes lie there; None for no such text.
+    #: The key of its text and the number of bytes stored; None if there is no such text.
     blob: str | None = None
     blob_bytes: int | None = None
-    #: Whether the row says something else than its digest was made of.
+    #: Whether the row no longer matches its digest.
     altered: bool = False
 
 
@@ -87,34 +87,34 @@ StrayKind: TypeAlias = Literal["terms", "vector", "watermark", "summary", "passa
 
 @dataclass(frozen=True, slots=True)
 class Stray:
-    """Something that belongs to what is not there."""
+    """An orphan: something whose owner does not exist."""
 
     kind: StrayKind
     tenant: str | None
     conversation: str | None = None
     seq: int | None = None
-    #: The tier of a watermark, the maker of a vector, the uuid of a passage's page, the key of a text.
+    #: The tier of a watermark, the maker of a vector, the uuid of a passage's page, or the key of a text.
     name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Recount:
-    """A conversation's row as it was seen, and as it should be."""
+    """A conversation's row as it was read, and as it should be."""
 
     seen: KeptConversation
     counters: Counters
-    #: The checkpoint in force, and what its row counts: the messages it speaks for.
+    #: The current checkpoint, and the number of messages it covers.
     checkpoint: Checkpoint | None = None
     covered_messages: int = 0
-    #: Whose it is; of a row that is there the owner stays.
+    #: The owner; an existing row keeps its own.
     owner: str | None = None
-    #: When the first and the last entry were written, for a row that must be made.
+    #: When the first and the last entry were written, for a row that must be created.
     times: tuple[datetime, datetime] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Lengths:
-    """How long a page is, and when its text was purged."""
+    """The length of a page, and when its text was purged."""
 
     length: int
     purged: datetime | None = None
@@ -122,44 +122,44 @@ class Lengths:
 
 @dataclass(frozen=True, slots=True)
 class After:
-    """A place in a list that is ordered by tenant and name: what follows it, at most `limit` of it."""
+    """A position in a list ordered by tenant and name, and how many of the following rows to read."""
 
     tenant: str = ""
     name: str = ""
-    #: Only this tenant's.
+    #: Restrict to this tenant.
     only: str | None = None
     limit: int = 200
 
 
 class Auditor(ABC):
-    """Reads rows as they are, in slices that fit in memory, and mends what can be made again from the log."""
+    """Reads rows as they are, in slices that fit in memory, and repairs what can be rebuilt from the log."""
 
-    #: Whether a done turn knows the tokens of those before it.
+    #: Whether done turns store the tokens of the turns before them.
     keeps_sums: bool = False
 
     @abstractmethod
     async def complaints(self, *, full: bool) -> list[str]:
-        """What the database itself finds wrong with its files and indexes; `full` takes longer and sees more."""
+        """Errors the database itself finds in its files and indexes; `full` takes longer and finds more."""
 
     @abstractmethod
     async def size(self, tenant: str | None) -> int:
-        """About how many rows there are to look at."""
+        """Roughly how many rows there are to check."""
 
     @abstractmethod
     async def conversations(self, after: After) -> list[KeptConversation]:
-        """Conversations by tenant and id, each with what is kept beside its log."""
+        """Conversations by tenant and id, each with what is stored beside its log."""
 
     @abstractmethod
     async def conversation(self, scope: Scope) -> KeptConversation | None:
-        """One of them, as it is now."""
+        """One conversation in its current state."""
 
     @abstractmethod
     async def lost(self, tenant: str | None) -> list[Scope]:
-        """Conversations that have entries, and no row that tells of them."""
+        """Conversations that have entries but no row."""
 
     @abstractmethod
     async def entries(self, scope: Scope, *, after_seq: int, limit: int) -> list[KeptEntry]:
-        """Entries of one conversation by `seq`; those that have none come behind the last, all of them."""
+        """Entries of one conversation by `seq`; after the last of them, all entries without one."""
 
     @abstractmethod
     async def entry(self, scope: Scope, entry_id: str) -> KeptEntry | None:
@@ -171,7 +171,7 @@ class Auditor(ABC):
 
     @abstractmethod
     async def lengths(self, tenant: str, uuids: Sequence[str]) -> dict[str, Lengths]:
-        """Those of these pages that are there, tombstones too."""
+        """The lengths of those pages that exist, tombstones included."""
 
     @abstractmethod
     async def users(self, after: After) -> list[Scope]:
@@ -179,33 +179,35 @@ class Auditor(ABC):
 
     @abstractmethod
     async def altered_facts(self, owner: Scope) -> list[str]:
-        """Facts of a user that say something else than their digest was made of, by id; what cannot be read is left out."""
+        """Ids of a user's facts that no longer match their digest; unreadable ones are left out."""
 
     @abstractmethod
     async def strays(self, tenant: str | None, *, limit: int) -> list[Stray]:
-        """What belongs to a conversation, turn or page that is not there, at most `limit` of each kind."""
+        """Orphans of missing conversations, turns and pages, at most `limit` of each kind."""
 
-    # -- mending ------------------------------------------------------------------------------------------------------
+    # -- repair
+    # ----------------------------------------------------------------------------------------------------------
 
     @abstractmethod
     async def recount(self, recount: Recount) -> bool:
-        """Write what a conversation's row counts and the summary in force; False when the row is no longer as it was seen.
+        """Write the counters of a conversation's row and its current summary; False if the row has changed
+        since it was read.
 
-        Where a turn knows the tokens of those before it, those are counted anew too.
+        If turns store the tokens of the turns before them, those are recounted too.
         """
 
     @abstractmethod
     async def set_mark(self, scope: Scope, tier: str, seq: int) -> None:
-        """Put a watermark where it belongs, be it lower."""
+        """Set a watermark, even to a lower value."""
 
     @abstractmethod
     async def set_spans(self, tenant: str, uuid: str, spans: Sequence[tuple[int, int]]) -> None:
-        """Put other passages in the place of a page's, without terms; a page that is gone or purged is passed over."""
+        """Replace a page's passages, without terms; a missing or purged page is ignored."""
 
     @abstractmethod
     async def set_bytes(self, tenant: str, uuid: str) -> None:
-        """Let a page say what its text takes on disk."""
+        """Update the stored size of a page's text."""
 
     @abstractmethod
     async def drop(self, strays: Sequence[Stray]) -> int:
-        """Remove strays that can be made again (terms, vectors, watermarks, summaries, passages) if they still are some."""
+        """Remove orphans that can be rebuilt (terms, vectors, watermarks, summaries, passages), if they still are."""

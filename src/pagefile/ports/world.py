@@ -1,4 +1,4 @@
-"""What is not a store: the clock, measurements, models."""
+"""Everything that is not a store: the clock, metrics, models."""
 
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -17,20 +17,20 @@ class Clock(Protocol):
 
 
 class Meter(ABC):
-    """Takes measurements; must be quick, and never raises."""
+    """Records metrics; must be fast, and never raises."""
 
     @abstractmethod
     def count(self, name: str, amount: float = 1.0, **labels: str) -> None:
-        """Something happened."""
+        """Increment a counter."""
 
     @abstractmethod
     def observe(self, name: str, value: float, **labels: str) -> None:
-        """Something had this size or took this long."""
+        """Record a size or a duration."""
 
 
 @dataclass(frozen=True, slots=True)
 class SummaryRequest:
-    """What a summary is to be made of: the summary so far, and what was said since."""
+    """The input of a summary: the previous summary, and what was said since."""
 
     previous: str | None
     #: Speaker ("user", "assistant") and text, oldest first.
@@ -39,34 +39,34 @@ class SummaryRequest:
 
 
 class Summarizer(ABC):
-    """Condenses what was said."""
+    """Summarizes what was said."""
 
     @abstractmethod
     async def summarize(self, request: SummaryRequest) -> str:
-        """One text that speaks for `previous` and `said` together. May raise `ModelError`."""
+        """One text that summarizes `previous` and `said` together. May raise `ModelError`."""
 
     @property
     def max_input_chars(self) -> int:
-        """How much it reads at once; more is given in parts, each with the summary so far."""
+        """How much it reads at once; longer input is split, each part with the summary so far."""
         return 24_000
 
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """What a model wants a tool to do."""
+    """A tool call requested by a model."""
 
     id: str
     name: str
-    #: As the model wrote them: JSON, if it did well.
+    #: As the model wrote them: normally JSON, but not validated.
     arguments: str
 
 
 @dataclass(frozen=True, slots=True)
 class Spoken:
-    """A piece of an answer."""
+    """A piece of a streamed answer."""
 
     text: str = ""
-    #: Each of them whole; they come with the last piece.
+    #: Complete calls; they come with the last piece.
     calls: tuple[ToolCall, ...] = ()
     #: Why the answer ends with this piece ("stop", "length", "tool_calls" …); None for all but the last.
     finish: str | None = None
@@ -81,46 +81,48 @@ class ChatModel(ABC):
 
     @abstractmethod
     async def complete(self, messages: Sequence[Mapping[str, JsonValue]], *, max_tokens: int) -> str:
-        """The answer. Raises `ModelUnavailableError` when it cannot be reached, `ModelOutputError` for no answer."""
+        """The answer. Raises `ModelUnavailableError` if the model is unreachable, `ModelOutputError` if it says nothing."""
 
     async def stream(
         self, messages: Sequence[Mapping[str, JsonValue]], *, tools: Sequence[Mapping[str, JsonValue]] = ()
     ) -> AsyncGenerator[Spoken]:
-        """The answer piece by piece; the last one says why it ends. Whoever stops before that must close the generator.
+        """The answer piece by piece; the last piece says why it ends. A caller that stops earlier must close
+        the generator.
 
-        `tools` are JSON schemas with `name`, `description` and `parameters`. A model that cannot stream answers in one piece and
-        calls none of them. Raises as `complete` does, also in the middle of an answer.
+        `tools` are JSON schemas with `name`, `description` and `parameters`. A model that cannot stream
+        answers in one piece and calls no tools. Raises like `complete`, also in the middle of an answer.
         """
         yield Spoken(await self.complete(messages, max_tokens=UNSTREAMED_TOKENS), finish="stop")
 
 
 class Embedder(ABC):
-    """Turns texts into vectors: texts of like meaning lie near each other."""
+    """Turns texts into vectors: texts with similar meaning are close to each other."""
 
-    #: Its name; vectors of another name cannot be compared with its own.
+    #: Vectors made under different names cannot be compared.
     name: str
-    #: Its version, where it has one that can change under the same name; nor can vectors of another version.
+    #: A version that can change under the same name, if there is one; different versions cannot be compared
+    #: either.
     version: str = ""
-    #: How many numbers a vector has; may be known only after the first text (0 until then).
+    #: Length of a vector; may be known only after the first text (0 until then).
     dimension: int
-    #: How many texts are best given at once.
+    #: Preferred batch size.
     batch: int = 32
 
     @property
     def maker(self) -> Maker:
-        """What its vectors are known by."""
+        """Identifies its vectors."""
         return Maker(self.name, self.dimension, self.version)
 
     @abstractmethod
     async def embed(self, texts: Sequence[str]) -> Vector:
-        """One row for each text, in that order, of unit length; a text that says nothing gives zeros.
+        """One unit-length row per text, in the same order; a text without content gives zeros.
 
-        Never blocks the event loop. Raises `ModelUnavailableError` when it cannot work now.
+        Never blocks the event loop. Raises `ModelUnavailableError` if it cannot work now.
         """
 
     async def ready(self) -> None:
-        """Load what must be loaded and learn the dimension; raises `ModelUnavailableError` when that fails."""
+        """Load what must be loaded and determine the dimension; raises `ModelUnavailableError` if that fails."""
         await self.embed(["ready"])
 
     async def close(self) -> None:
-        """Let go. Twice is the same as once."""
+        """Release all resources; idempotent."""

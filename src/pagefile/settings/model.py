@@ -1,8 +1,8 @@
 """The settings themselves: plain frozen dataclasses, so that importing Pagefile costs nothing.
 
-The same names stand in `pagefile.toml`, in YAML, in the environment (`PAGEFILE_WINDOW_TOKENS`,
-`PAGEFILE_MEMORY__ENABLED`) and, where it makes sense, on the command line. Whoever makes a `Settings`, a value that
-cannot work is refused at birth.
+The same names are used in `pagefile.toml`, in YAML, in the environment (`PAGEFILE_WINDOW_TOKENS`,
+`PAGEFILE_MEMORY__ENABLED`) and, where it makes sense, on the command line. However a `Settings` is created,
+invalid values are refused at once.
 """
 
 import math
@@ -14,15 +14,15 @@ from pagefile.errors import SettingsError
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """The numbers a setting may have."""
+    """The range of a numeric setting."""
 
     least: float = 0
     most: float = math.inf
-    #: True: `least` itself is too little.
+    #: Whether `least` itself is excluded.
     above: bool = False
 
     def problem(self, value: float) -> str | None:
-        """What is wrong with a value, None when nothing is."""
+        """What is wrong with a value; None if it is valid."""
         if self.above and value <= self.least:
             return f"must be more than {self.least:g}, not {value!r}"
         if value < self.least:
@@ -44,16 +44,16 @@ class MemorySettings:
     enabled: bool = True
     #: Facts never take more than this many tokens of a window.
     max_injection_tokens: Count = 2000
-    #: How many of the latest turns say what the conversation is about.
+    #: How many of the latest turns determine what the conversation is about.
     max_context_turns: Count = 3
-    #: What a fact's likeness to the conversation counts for in its rank.
+    #: The weight of a fact's similarity to the conversation in its rank.
     similarity_weight: Weight = 0.6
-    #: What its confidence counts for.
+    #: The weight of its confidence.
     confidence_weight: Weight = 0.4
-    #: True: facts are compared with the conversation by meaning as well, with the embedder.
+    #: True: facts are also compared with the conversation by meaning, using the embedder.
     embeddings: bool = False
-    #: Who reads facts out of completed turns: nobody, our own rules, or the chat model. Off until somebody decides that
-    #: statements about their users are kept.
+    #: What extracts facts from completed turns: nothing, our own rules, or the chat model. Off by default,
+    #: because keeping statements about users should be a deliberate decision.
     extract: Literal["off", "rules", "model"] = "off"
 
     def __post_init__(self) -> None:
@@ -64,22 +64,25 @@ class MemorySettings:
 class ArchiveSettings:
     """When a tool result becomes a page (document 000)."""
 
-    #: Results of more characters than this leave the window as soon as their turn is over.
+    #: Results with more characters than this leave the window as soon as their turn is over.
     threshold: Count = 10_000
-    #: Results of more characters than this have a page too, so that the oldest can leave when many pile up.
+    #: Results with more characters than this get a page too, so that the oldest can leave when many
+    #: accumulate.
     page_from: Count = 2_000
-    #: Who says in the placeholder what a page is about: an extract by type, or the chat model.
+    #: What describes a page in its placeholder: an extract by type, or the chat model.
     synopsis: Literal["extract", "model"] = "extract"
-    #: Results of the running turn take at most so many tokens in full, the oldest leave first: for agents that call dozens of
-    #: tools in one turn. 0: as many as fit into the window.
+    #: Results of the running turn take at most this many tokens in full, the oldest leave first: for agents
+    #: that call dozens of tools in one turn. 0: as many as fit into the window.
     running_tokens: Count = 0
-    #: Who decides that a page comes back: the model by calling `load_tool_history`, words that point back, likeness, or both.
+    #: What decides that a page comes back: the model by calling `load_tool_history`, words that refer back,
+    #: similarity, or both.
     strategy: Literal["model", "keyword", "similarity", "hybrid"] = "model"
-    #: `chat.fetched()` finds the page of an equal call that is at most so many seconds old; 0 never does.
+    #: `chat.fetched()` finds the page of an equal call that is at most this many seconds old; 0 never does.
     reuse_s: Weight = 0.0
-    #: Texts of pages are purged after so many days; 0 keeps them for good.
+    #: Texts of pages are purged after this many days; 0 keeps them forever.
     retention_days: Weight = 0.0
-    #: Texts of a tenant's pages take at most so many bytes on disk, the oldest are purged first; 0 is no limit.
+    #: Texts of a tenant's pages take at most this many bytes on disk, the oldest are purged first; 0 is no
+    #: limit.
     max_bytes: Count = 0
 
     def __post_init__(self) -> None:
@@ -90,11 +93,12 @@ class ArchiveSettings:
 class WorkspaceSettings:
     """What a run keeps of its tools' results (document 003, which calls the first three `memory_enabled` and so on)."""
 
-    #: 是否启用 Agent 记忆系统: whether a run remembers anything. False: nothing is remembered, no equal call is answered from before, no hint is shown.
+    #: 是否启用 Agent 记忆系统: whether a run remembers anything. False: nothing is remembered, no call is answered
+    #: from an earlier result, no hint is shown.
     enabled: bool = True
     #: 最大记忆内容片段数: how many chunks a run keeps.
     max_chunks: Count = 10
-    #: 最小相关性阈值（低于此值的内容不记忆）: results of less relevance than this are not remembered.
+    #: 最小相关性阈值（低于此值的内容不记忆）: results with less relevance than this are not remembered.
     min_relevance: Share = 0.5
     #: How many chunks a window shows.
     max_injected: Count = 5
@@ -102,17 +106,20 @@ class WorkspaceSettings:
     search_chars: Positive = 300
     #: Characters kept of a page that was read.
     page_chars: Positive = 500
-    #: Pages that were read all count the same: beyond this share of the room they give way to search results.
+    #: Pages that were read all have the same relevance: beyond this share of the capacity they give way to
+    #: search results.
     page_share: Share = 0.5
-    #: Characters of a table of contents in the hint that it is at hand; 0 names the documents only.
+    #: Characters of a table of contents in the hint that it is available; 0 names the documents only.
     outline_chars: Count = 1_200
     #: Hint and chunks never take more than this many tokens of a window.
     max_tokens: Count = 1_500
-    #: An equal call of a cacheable tool is answered from before for so many seconds; 0 is as long as the run lasts.
+    #: How many seconds an equal call of a cacheable tool is answered from an earlier result; 0 is as long as
+    #: the run lasts.
     cache_s: Weight = 0.0
-    #: How many runs are kept at once; the one used longest ago is let go.
+    #: How many runs are kept at once; the least recently used is evicted.
     max_runs: Positive = 256
-    #: Rules for tools of your own, before those of the document: "list_*=toc+cache, grep=search, read_file=page".
+    #: Rules for your own tools, applied before the built-in ones: "list_*=toc+cache, grep=search,
+    #: read_file=page".
     rules: str | None = None
 
     def __post_init__(self) -> None:
@@ -125,7 +132,7 @@ class ModelSettings:
 
     #: The model's name; without one, summaries are extracted.
     name: str | None = None
-    #: Where the endpoint is, such as "http://127.0.0.1:11434/v1"; else the one of OpenAI.
+    #: The endpoint, such as "http://127.0.0.1:11434/v1"; by default OpenAI's.
     base_url: str | None = None
     #: Never printed and never logged.
     api_key: str | None = None
@@ -140,19 +147,20 @@ class ModelSettings:
 class EmbedderSettings:
     """Who turns texts into vectors, so that turns are found by what they mean."""
 
-    #: "use-multilingual" comes with Pagefile and works offline, "none" leaves recall to words; anything else is a model behind an
-    #: OpenAI-compatible endpoint.
+    #: "use-multilingual" is bundled with Pagefile and works offline, "none" leaves recall to words; anything
+    #: else is a model behind an OpenAI-compatible endpoint.
     name: str = "use-multilingual"
-    #: Where the endpoint of that model is; else the one of OpenAI.
+    #: The endpoint of that model; by default OpenAI's.
     base_url: str | None = None
     #: Never printed and never logged.
     api_key: str | None = None
-    #: How long to wait for vectors, in seconds; recall then goes by words.
+    #: How long to wait for vectors, in seconds; after that, recall uses words only.
     timeout_s: Annotated[float, Limit(above=True)] = 10.0
-    #: How long a window waits for the vector of its question, in seconds; it then holds what was found by words, and its receipt
-    #: says so. More of it suits an embedder that is far away. Commands and the demo wait up to 30 seconds unless this is set.
+    #: How long a window waits for the vector of its question, in seconds; after that it contains what was
+    #: found by words, and its receipt says so. Raise it for a remote embedder. Commands and the demo wait up
+    #: to 30 seconds unless this is set.
     patience_s: Annotated[float, Limit(above=True)] = 1.0
-    #: Asks the model for vectors of so many numbers; 0: as it makes them.
+    #: Requests vectors of this length from the model; 0: the model's default.
     dimension: Count = 0
 
     def __post_init__(self) -> None:
@@ -163,28 +171,30 @@ class EmbedderSettings:
 class ServiceSettings:
     """The HTTP service."""
 
-    #: Where to listen; beyond this machine only with keys.
+    #: The address to listen on; other machines can only be allowed in with keys.
     host: str = "127.0.0.1"
     #: The port to listen on.
     port: Annotated[int, Limit(least=1, most=65535)] = 8780
     #: The largest request body, in bytes.
     max_body_bytes: Positive = 32_000_000
-    #: The largest export that may be imported, in bytes; it is kept on disk while it comes in.
+    #: The largest export that may be imported, in bytes; it is stored on disk while it is uploaded.
     max_import_bytes: Positive = 1_000_000_000
-    #: A line on stderr for every request and every failure, without what people said: "text" to read, "json" to collect. With
-    #: "none", only warnings and failures are told.
+    #: A line on stderr for every request and every failure, without what people said: "text" for people,
+    #: "json" for log collectors. With "none", only warnings and failures are logged.
     logs: Literal["none", "text", "json"] = "none"
-    #: True: an OpenTelemetry span for every request, for the provider that the process has. Needs the extra otel.
+    #: True: an OpenTelemetry span for every request, for the provider configured in the process. Needs the
+    #: extra otel.
     tracing: bool = False
-    #: Nobody is let in without a key (`pagefile keys add`). Always so where other machines can reach the service.
+    #: True: a key is required (`pagefile keys add`). Always so if other machines can reach the service.
     require_keys: bool = False
-    #: How many requests each key may make in a minute, counted by each worker for itself; 0 is no limit.
+    #: How many requests each key may make per minute, counted by each worker separately; 0 is no limit.
     requests_per_minute: Count = 0
-    #: More names that the service answers to, such as "memory.example.com, 10.0.0.7"; "*" for any, where keys are required.
+    #: More host names that the service answers to, such as "memory.example.com, 10.0.0.7"; "*" for any, if
+    #: keys are required.
     hosts: str | None = None
     #: Web pages that may call the service from a browser, such as "https://app.example.com"; none unless set.
     cors_origins: str | None = None
-    #: How many processes answer; `pagefile serve --workers`.
+    #: The number of server processes; `pagefile serve --workers`.
     workers: Positive = 1
 
     def __post_init__(self) -> None:
@@ -195,56 +205,61 @@ class ServiceSettings:
 class Settings:
     """Everything that can be set; the defaults work offline."""
 
-    #: Where everything is kept.
+    #: Where everything is stored.
     url: str = "sqlite:///pagefile.db"
     #: A cache of session values in front of the database, such as `redis://127.0.0.1:6379`; empty for none.
     sessions: str | None = None
-    #: Which tokenizer counts: "o200k_base", "cl100k_base", "qwen", "deepseek", "file:/path/tokenizer.json", "estimate".
+    #: The tokenizer: "o200k_base", "cl100k_base", "qwen", "deepseek", "file:/path/tokenizer.json",
+    #: "estimate".
     tokenizer: str = "o200k_base"
-    #: How many tokens a window may have; `chat.context()` can be told otherwise, for this and the next five.
+    #: The maximum number of tokens in a window; `chat.context()` can override this and the next five.
     window_tokens: Positive = 16_000
-    #: The model that gets the windows, such as "gpt-5": its context size takes the place of `window_tokens`.
+    #: The model that gets the windows, such as "gpt-5": its context size replaces `window_tokens`.
     window_for: str | None = None
     #: How many tokens of a window are left free for the model's answer.
     answer_tokens: Count = 0
     #: A checkpoint takes effect when the live turns fill this share of the window.
     threshold: Annotated[float, Limit(above=True, most=1)] = 0.75
-    #: How many of the latest turns a checkpoint leaves as they were said.
+    #: How many of the latest turns a checkpoint keeps verbatim.
     recent_turns: Positive = 8
-    #: Where recalled turns and facts stand: "tail", beside the question, so that what comes before stays the same for a prompt
-    #: cache; "head", in the leading system message.
+    #: Where recalled turns and facts are placed: "tail", next to the question, so that what comes before
+    #: stays the same for a prompt cache; "head", in the leading system message.
     placement: Literal["tail", "head"] = "tail"
-    #: The language of placeholders, the guide to them and labels: "zh" is the design documents' own, "en" for English agents.
+    #: The language of placeholders, the guide to them and labels: "zh" is the original wording, "en" is for
+    #: English agents.
     language: Literal["zh", "en"] = "zh"
-    #: Where vectors of turns live: nothing for the database itself, `milvus://…`, or "none" to have none.
+    #: Where vectors of turns are stored: empty for the database itself, `milvus://…`, or "none" for no
+    #: vectors.
     vectors: str | None = None
-    #: "background": what recall needs of new turns is made while nobody waits; "manual": only by `pagefile rebuild` and
-    #: `memory.rebuild()`, for processes beside one that does it, or a nightly job.
+    #: "background": what recall needs of new turns is computed in the background; "manual": only by `pagefile
+    #: rebuild` and `memory.rebuild()`, for processes beside one that does it, or a nightly job.
     indexing: Literal["background", "manual"] = "background"
-    #: "never": windows hold no episodes; "auto": past turns come back when the question touches them; "always": the best few
-    #: that have anything in common with it.
+    #: "never": windows contain no episodes; "auto": past turns come back when the question touches them;
+    #: "always": the best few that have anything in common with it.
     recall: Literal["auto", "always", "never"] = "auto"
     #: How many past turns a window may recall.
     recall_turns: Count = 3
-    #: Upper bound of the word index kept in memory, in postings (about 8 bytes each).
+    #: Upper bound on the in-memory word index, in postings (about 8 bytes each).
     recall_cache_postings: Count = 20_000_000
     #: "full": a recorded turn survives a power cut; "normal": it survives a crash of the process.
     synchronous: Literal["full", "normal"] = "full"
-    #: A message (user or assistant) of more characters is refused.
+    #: A message (user or assistant) with more characters is refused.
     max_message_chars: Positive = 2_000_000
-    #: A tool result of more characters is refused.
+    #: A tool result with more characters is refused.
     max_result_chars: Positive = 64_000_000
-    #: When a window fills: "background" prepares a checkpoint early and lets it take effect without anybody waiting, "sync"
-    #: makes one before the window is handed out, "manual" leaves it to `chat.checkpoint()`.
+    #: When a window fills up: "background" prepares a checkpoint early and applies it without delaying any
+    #: caller, "sync" makes one before the window is handed out, "manual" leaves it to `chat.checkpoint()`.
     checkpoints: Literal["background", "sync", "manual"] = "background"
-    #: Where background work is done (indexes, checkpoints, facts): "inside" this process; "apart", by a `pagefile worker` that runs
-    #: beside it; "dedicated" is that process itself, which looks for what others wrote.
+    #: Where background work is done (indexes, checkpoints, facts): "inside" this process; "apart", by a
+    #: `pagefile worker` that runs beside it; "dedicated" is that process itself, which looks for what others
+    #: wrote.
     worker: Literal["inside", "apart", "dedicated"] = "inside"
     #: How long closing waits for background work, in seconds.
     drain_s: Weight = 5.0
     #: How many windows of each conversation `chat.calls()` remembers; 0 keeps none.
     calls_kept: Count = 50
-    #: What happens when a tier fails while a window is built: "record" writes it into the receipt, "raise" is for tests.
+    #: What happens when a tier fails while a window is built: "record" notes it in the receipt, "raise" is
+    #: for tests.
     on_tier_error: Literal["record", "raise"] = "record"
     memory: MemorySettings = field(default_factory=MemorySettings)
     archive: ArchiveSettings = field(default_factory=ArchiveSettings)
@@ -258,7 +273,7 @@ class Settings:
 
 
 def problem(annotation: Any, value: object) -> str | None:
-    """What is wrong with a value for a setting of this type, None when nothing is."""
+    """What is wrong with a value for a setting of this type; None if it is valid."""
     if get_origin(annotation) is Annotated:
         base, limit = get_args(annotation)
         return problem(base, value) or limit.problem(value)

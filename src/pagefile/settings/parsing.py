@@ -1,4 +1,4 @@
-"""What a text means as the value of a setting: from the environment, a form, or the command line."""
+"""Parses text as the value of a setting: from the environment, a form, or the command line."""
 
 from typing import Annotated, Any, get_args, get_origin
 
@@ -17,7 +17,7 @@ _BOOLEANS = {
 
 
 def parsed_as(kind: Any, text: object) -> object:
-    """What a string in the environment means; as it is when it means nothing, for `problem` to complain about."""
+    """The value of a string from the environment; unchanged if it cannot be parsed, for `problem` to report."""
     kind = get_args(kind)[0] if get_origin(kind) is Annotated else kind
     text = str(text).strip()
     if kind is bool:
@@ -31,5 +31,5 @@ def parsed_as(kind: Any, text: object) -> object:
 
 
 def parsed(name: str, text: str) -> object:
-    """What a text means as the value of the setting of this name."""
+    """The value of a text for the setting of this name."""
     return parsed_as(known_settings()[name], text)

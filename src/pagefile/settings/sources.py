@@ -1,8 +1,8 @@
 """Where settings come from: the only reader of files and of the environment.
 
-Defaults < file < environment < what the caller says (the flags of a command). Every source is broken up into single
-settings with the place they came from, so that a complaint can name the file or the variable, and all complaints come
-together in one error.
+Defaults < file < environment < what the caller passes (the flags of a command). Every source is split into
+single settings with their origin, so that an error can name the file or the variable, and all problems are
+reported in one error.
 """
 
 import os
@@ -24,22 +24,22 @@ from pagefile.settings.parsing import parsed_as
 FILE_NAMES = ("pagefile.toml", "pagefile.yaml", "pagefile.yml")
 PREFIX = "PAGEFILE_"
 CONFIG_VARIABLE = f"{PREFIX}CONFIG"
-#: Names a folder to measure with; no setting, since nothing but the benchmarks looks at it.
+#: A folder with benchmark data; not a setting, since only the benchmarks use it.
 BENCH_DATA_VARIABLE = f"{PREFIX}BENCH_DATA"
 DEFAULT = "default"
 COMMAND_LINE = "command line"
 
-#: What people write when they mean something that is spelled otherwise.
+#: Common names for settings that are called something else.
 _MEANT = {"db": "url", "database": "url", "database_url": "url", "model": "tokenizer", "port": "service.port"}
 _NOTHING: Mapping[str, object] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """The settings in force, and where each came from."""
+    """The effective settings, and where each came from."""
 
     settings: Settings
-    #: The file that was read, None when there is none.
+    #: The file that was read; None if there is none.
     file: Path | None
     #: By dotted name (`memory.enabled`): "default", a file, "$PAGEFILE_…" or "command line".
     origins: Mapping[str, str]
@@ -51,7 +51,7 @@ class Loaded:
 
 @dataclass(frozen=True, slots=True)
 class _Given:
-    """One setting as somebody wrote it."""
+    """One setting as given."""
 
     key: str
     value: object
@@ -64,7 +64,7 @@ def load_settings(
     environ: Mapping[str, str] | None = None,
     overrides: Mapping[str, object] = _NOTHING,
 ) -> Settings:
-    """The settings in force; `SettingsError` names everything that is wrong with them and where it stands."""
+    """The effective settings; `SettingsError` lists everything that is wrong with them, and where."""
     return load(file=file, environ=environ, overrides=overrides).settings
 
 
@@ -74,12 +74,11 @@ def load(
     environ: Mapping[str, str] | None = None,
     overrides: Mapping[str, object] = _NOTHING,
 ) -> Loaded:
-    """The settings in force and where each came from.
+    """The effective settings and where each came from.
 
-    Args:
-        file: the file to read; else `$PAGEFILE_CONFIG`, else a `pagefile.toml`, `.yaml` or `.yml` in the working directory.
-        environ: the environment, that of the process unless given.
-        overrides: what was said for this run only, nested or by dotted name; None means nothing was said.
+    Args: file: the file to read; else `$PAGEFILE_CONFIG`, else a `pagefile.toml`, `.yaml` or `.yml` in the
+    working directory. environ: the environment, by default that of the process. overrides: settings for this
+    run only, nested or by dotted name; None means not given.
     """
     environ = os.environ if environ is None else environ
     path = file or _file_in_force(environ)
@@ -97,13 +96,13 @@ def load(
 
 
 def bench_data(environ: Mapping[str, str] | None = None) -> Path | None:
-    """The folder of data for benchmarks that the environment names, None when it names none."""
+    """The folder with benchmark data named in the environment, None if there is none."""
     named = (os.environ if environ is None else environ).get(BENCH_DATA_VARIABLE)
     return Path(named) if named else None
 
 
 def handed_down(name: str, value: str | None) -> None:
-    """Set a variable for the processes that this one starts, or take it away: some libraries listen to nothing else."""
+    """Set or remove a variable for child processes: some libraries can only be configured this way."""
     if value is None:
         os.environ.pop(name, None)
     else:
@@ -111,7 +110,7 @@ def handed_down(name: str, value: str | None) -> None:
 
 
 def shown(value: object, name: str = "") -> object:
-    """A setting as it may be printed: keys, and passwords inside an address, are left out."""
+    """A setting as it may be printed: keys, and passwords inside a URL, are masked."""
     if not isinstance(value, str):
         return value
     if name.endswith("api_key"):
@@ -124,7 +123,7 @@ def shown(value: object, name: str = "") -> object:
 
 
 def _taken(given: _Given, values: dict[str, object], origins: dict[str, str]) -> str | None:
-    """Take a setting, or say what is wrong with it."""
+    """Apply a setting, or return what is wrong with it."""
     known = known_settings()
     if given.key not in known:
         return f"{given.origin}: {_unknown(given, known)}"
@@ -155,7 +154,7 @@ def _variable(key: str) -> str:
 
 
 def _built(section: Any, values: Mapping[str, object], prefix: str = "") -> object:
-    """The dataclass of a section, with what was given and the defaults for the rest."""
+    """The dataclass of a section, with the given values and the defaults for the rest."""
     arguments: dict[str, object] = {}
     for setting in fields(section):
         name = f"{prefix}{setting.name}"
@@ -186,7 +185,7 @@ def _from_environment(environ: Mapping[str, str]) -> Iterator[_Given]:
 
 
 def _from_table(table: Mapping[str, object], origin: str) -> Iterator[_Given]:
-    """Every setting of a nested table; an empty section says nothing."""
+    """Every setting of a nested table; an empty section is ignored."""
     sections = {name.partition(".")[0] for name in known_settings() if "." in name}
     for key, value in table.items():
         if key in sections and isinstance(value, Mapping):
@@ -244,7 +243,7 @@ def _toml(path: Path, text: str) -> dict[str, object]:
     except (
         ValueError,
         RecursionError,
-    ) as error:  # not only its own: a number of thousands of digits, lists without end
+    ) as error:  # not only its own: a number with thousands of digits, endless nesting
         raise SettingsError(f"{path}: this is not TOML: {error}.") from error
 
 
@@ -253,7 +252,7 @@ def _yaml(path: Path, text: str) -> dict[str, object]:
         table: object = yaml.safe_load(text)
     except yaml.YAMLError as error:
         raise SettingsError(f"{path}: this is not YAML: {_yaml_problem(error)}.") from error
-    except (ValueError, RecursionError) as error:  # a date such as 2024-13-45, lists without end
+    except (ValueError, RecursionError) as error:  # a date such as 2024-13-45, endless nesting
         raise SettingsError(f"{path}: this is not YAML: {error}.") from error
     if table is None:
         return {}

@@ -1,7 +1,7 @@
-"""The shapes in which providers' clients have messages, and the one in which a turn holds them.
+"""The message shapes of providers' clients, and the one used by turns.
 
-`parsed` takes messages of OpenAI Chat, OpenAI Responses or Anthropic as they come; `given_back` returns them as equal JSON, and
-`rendered` makes of them what any of the three providers takes.
+`parsed` takes messages of OpenAI Chat, OpenAI Responses or Anthropic as they come; `given_back` returns them
+as equal JSON, and `rendered` converts them to what any of the three providers accepts.
 """
 
 from pagefile.shapes.answers import answer, question

@@ -1,4 +1,4 @@
-"""What the two columns of document 001 say of a turn: the question and the answer."""
+"""The question and the answer of a turn."""
 
 from collections.abc import Sequence
 
@@ -7,12 +7,12 @@ from pagefile.shapes.media import note
 
 
 def question(messages: Sequence[Message]) -> str | None:
-    """The first thing the user said; what was shown beside it, or instead of it, is named."""
+    """The first thing the user said; anything shown with it, or instead of it, is named."""
     return next((text for message in messages if message.role == "user" and (text := _asked(message))), None)
 
 
 def answer(messages: Sequence[Message]) -> str | None:
-    """The last thing the assistant said, after the last tool result if it said anything then."""
+    """The last thing the assistant said, preferably after the last tool result."""
     last = max((place for place, message in enumerate(messages) if _has_result(message)), default=-1)
     return _last_said(messages[last + 1 :]) or _last_said(messages[: last + 1])
 

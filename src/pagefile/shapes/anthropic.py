@@ -1,4 +1,4 @@
-"""Anthropic's Messages: content in blocks, results in the user's messages, roles that alternate."""
+"""Anthropic's Messages: content in blocks, results in the user's messages, alternating roles."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,21 +12,21 @@ from pagefile.shapes.reading import Reader, content_blocks
 from pagefile.shapes.skeleton import Path, as_object
 
 ROLES: Mapping[str, Role] = {"system": "system", "user": "user", "assistant": "assistant"}
-#: What the user is made to say where the assistant speaks first.
+#: The user message inserted if the assistant speaks first.
 _OPENING = "…"
-#: What an error says where the tool said nothing.
+#: The text of an error if the tool returned none.
 _FAILED = "error"
 _THINKING = frozenset({"thinking", "redacted_thinking"})
 
 
 def read(reader: Reader) -> Message:
-    """One message, taken apart."""
+    """Parse one message."""
     role = ROLES.get(str(reader.raw.get("role")))
     if role is None:
         raise reader.refuse(f"has the role {reader.raw.get('role')!r}: known are {', '.join(ROLES)}.")
     foreign = reader.raw.get("reasoning")
     if isinstance(foreign, str) and foreign:
-        # What another provider's model thought: it is no block, since nobody here sealed it.
+        # Reasoning of another provider's model: it does not become a block, since it lacks a signature.
         reader.reasoning([(foreign, ("reasoning",))], {})
     content_blocks(
         reader, reader.raw.get("content"), ("content",), lambda block, path: _read_block(reader, block, path)
@@ -65,7 +65,7 @@ def _read_thinking(reader: Reader, block: Mapping[str, Any], path: Path) -> None
 
 
 def write(message: Message, filling: Filling) -> list[dict[str, Any]]:
-    """The message that says it; none when nothing is left of it that Anthropic could take."""
+    """The message; none if nothing is left of it that Anthropic accepts."""
     blocks = [block for part in message.parts if (block := _block(part, message, filling)) is not None]
     if not blocks and message.shape != "anthropic":
         return []
@@ -102,7 +102,7 @@ def _call(number: int, filling: Filling) -> dict[str, Any]:
 def _result(part: ToolResult, filling: Filling) -> dict[str, Any]:
     text = filling.result(part.step)
     said = list(_said(text, part.blocks))
-    # An error without a word is refused.
+    # The API refuses an error without text.
     content: Any = text if text.strip() else _FAILED if part.error else ""
     if part.media or len(said) > 1 or any(block["type"] != "text" for block in said):
         content = [*said, *(media_block(media, "anthropic", filling.blobs) for media in part.media)]
@@ -111,7 +111,7 @@ def _result(part: ToolResult, filling: Filling) -> dict[str, Any]:
 
 
 def _said(text: str, spans: Sequence[tuple[int, int]]) -> Iterator[dict[str, Any]]:
-    """The text of a result, with the blocks in it as blocks; it is one text where another one is shown than came."""
+    """The text of a result, with its embedded blocks as blocks; a single text if it is not the original one."""
     found = [_block_at(text, start, end) for start, end in spans]
     blocks = [block for block in found if block is not None]
     if len(blocks) < len(found):
@@ -132,7 +132,7 @@ def _block_at(text: str, start: int, end: int) -> dict[str, Any] | None:
 
 
 def alternating(messages: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The same with roles that alternate."""
+    """Merges messages so that roles alternate."""
     found: list[dict[str, Any]] = []
     for message in messages:
         if found and found[-1]["role"] == message["role"]:
@@ -143,7 +143,7 @@ def alternating(messages: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def beginning_with_user(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The same with a message of the user's at the beginning of the conversation."""
+    """Adds a user message at the beginning if necessary."""
     if messages and messages[0]["role"] != "user":
         return [{"role": "user", "content": [text_block(_OPENING, "anthropic")]}, *messages]
     return messages

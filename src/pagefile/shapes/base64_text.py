@@ -1,4 +1,4 @@
-"""Bytes as base64 text, the way it was given: in one piece, in lines, without the signs that fill it up."""
+"""Bytes as base64 text, preserving how it was written: in one piece, in lines, without padding."""
 
 import base64
 import binascii
@@ -10,7 +10,7 @@ _BREAK = re.compile(r"\s+")
 
 
 def decoded(text: str) -> bytes | None:
-    """The bytes of a base64 text; None for one that is not, or that is empty."""
+    """The bytes of a base64 text; None if it is not base64 or empty."""
     compact = "".join(text.split())
     try:
         return base64.b64decode(compact + "=" * (-len(compact) % 4), validate=True) or None
@@ -19,7 +19,7 @@ def decoded(text: str) -> bytes | None:
 
 
 def encoded(data: bytes, spelling: Mapping[str, Any] | None = None) -> str:
-    """The bytes as text, spelled as `spelling_of` found it."""
+    """The bytes as text, written as `spelling_of` found it."""
     text = base64.b64encode(data).decode()
     if not spelling:
         return text
@@ -30,7 +30,7 @@ def encoded(data: bytes, spelling: Mapping[str, Any] | None = None) -> str:
 
 
 def spelling_of(text: str, data: bytes) -> Mapping[str, Any] | None:
-    """How a text spells the bytes: empty for base64 as everybody writes it, None where only the text itself can say that."""
+    """How a text writes the bytes: empty for standard base64, None if it cannot be reproduced."""
     said = text.rstrip()
     found: dict[str, Any] = {}
     if (gap := _BREAK.search(said)) is not None:
@@ -39,5 +39,5 @@ def spelling_of(text: str, data: bytes) -> Mapping[str, Any] | None:
         found["end"] = text[len(said) :]
     if len(data) % 3 and not said.endswith("="):
         found["bare"] = True
-    # A text that begins with a break has lines of no length.
+    # A text that starts with a break has lines of length zero.
     return found if found.get("every") != 0 and encoded(data, found) == text else None

@@ -1,4 +1,4 @@
-"""Which of the three shapes messages are in, seen from what only one of them has."""
+"""Detects which of the three shapes messages are in, from what only one of them has."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
@@ -22,16 +22,16 @@ _BLOCKS: Mapping[str, Shape] = {
     ),
     **dict.fromkeys(("server_tool_use", "web_search_tool_result", "container_upload"), "anthropic"),
 }
-#: Keys beside role and content that only OpenAI Chat has, or only an answer of Anthropic's.
+#: Keys besides role and content that only OpenAI Chat has, or only an Anthropic answer.
 _CHAT_KEYS = frozenset({"tool_calls", "function_call", "tool_call_id", "reasoning_content", "audio"})
 _ANSWER_KEYS = frozenset({"stop_reason", "stop_sequence"})
 
 
 def shape_of(messages: Sequence[tuple[int, Mapping[str, Any]]], default: Shape | None = None) -> Shape:
-    """The shape of the messages, each with its number; where nothing tells, the default.
+    """The shape of the numbered messages; the default if nothing distinguishes them.
 
-    Without one, messages that are text alone are "plain", since all providers take the same; the rest is OpenAI Chat. Messages in
-    different shapes raise `InvalidTurnError`.
+    Without a default, text-only messages are "plain", since all providers share that format; the rest is
+    OpenAI Chat. Messages in different shapes raise `InvalidTurnError`.
     """
     found: Shape | None = None
     for index, message in messages:
@@ -70,7 +70,7 @@ def _is_text(message: Mapping[str, Any]) -> bool:
 
 
 def block_shape(block: Any) -> Shape | None:
-    """The only shape that has such a block; None for one that is not known, or that several have."""
+    """The only shape that has such a block; None if it is unknown, or several have it."""
     if not isinstance(block, dict):
         return None
     kind = str(cast("dict[str, Any]", block).get("type"))

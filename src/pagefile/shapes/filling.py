@@ -1,4 +1,4 @@
-"""What a rendering puts into messages: the texts of parts, the inputs and results of steps, the bytes of images and files."""
+"""What fills rendered messages: texts of parts, inputs and results of steps, bytes of images and files."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -15,13 +15,13 @@ from pagefile.shapes.steps import ShownStep
 
 @dataclass(frozen=True, slots=True)
 class Filling:
-    """The steps of a turn, as they are or as they are shown, and the bytes that are at hand."""
+    """The steps of a turn, as stored or as shown, and the available bytes."""
 
     steps: Sequence[Step] | Mapping[int, ShownStep]
     blobs: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
 
     def result(self, number: int) -> str:
-        """The text that is shown for a result."""
+        """The text shown for a result."""
         return self.steps[number].result
 
     def arguments(self, number: int) -> str:
@@ -29,7 +29,7 @@ class Filling:
         return compact(self.steps[number].input)
 
     def as_given(self, message: Message) -> Any:
-        """The message as it came; raises `LookupError` when something of it is not at hand."""
+        """The message as it came; raises `LookupError` if part of it is unavailable."""
 
         def resolve(reference: str, value: Any) -> Any:
             return _RESOLVERS[reference](self, message, value)
@@ -37,13 +37,13 @@ class Filling:
         return filled(message.given, resolve)
 
     def is_whole(self, number: int) -> bool:
-        """Whether the text of a result is the one that came."""
+        """Whether the text of a result is the original one."""
         step = self.steps[number]
         return isinstance(step, Step) and step.whole and not step.lost_chars
 
 
 def _reference(value: Any) -> tuple[int, list[Any]]:
-    """The number that a reference begins with, and the rest of it."""
+    """The index that a reference starts with, and the rest of it."""
     number, *rest = value
     return int(number), rest
 

@@ -1,4 +1,4 @@
-"""Images, sounds and files in the three vendors' blocks: what is known of them, and their bytes."""
+"""Images, sounds and files in the three vendors' blocks: their metadata and their bytes."""
 
 import base64
 import hashlib
@@ -17,13 +17,13 @@ Count = Callable[[str], int]
 
 #: Media types by the `format` of OpenAI's sounds.
 _SOUNDS = {"wav": "audio/wav", "mp3": "audio/mpeg"}
-#: Who keeps files that are given by an id, by the head of the address that stands for it.
+#: Who stores files given by an id, by the prefix of the URL that represents it.
 _KEEPERS = {"openai": "OpenAI", "anthropic": "Anthropic"}
 
 
 @dataclass(frozen=True, slots=True)
 class FoundMedia:
-    """A block that is an image, a sound or a file; `holes` say where its bytes were."""
+    """A block that is an image, a sound or a file; `holes` says where its bytes were."""
 
     media: Media
     holes: Mapping[Path, Any]
@@ -31,35 +31,35 @@ class FoundMedia:
 
 
 def read_media(block: Block, count: Count | None = None) -> FoundMedia | None:
-    """What a block shows, whichever vendor's it is; None for one that is not known."""
+    """The media in a block, whichever vendor's it is; None if unknown."""
     kind = str(block.get("type"))
     reader = _READERS.get(kind)
     try:
         return None if reader is None else _estimated(reader(block), _OWNERS.get(kind, "openai"), count)
     except (KeyError, TypeError, AttributeError):
-        # It has the type of one and not its fields: it is kept as it came.
+        # It has the type but not the fields: it is kept as it came.
         return None
 
 
 def note(media: Media) -> str:
-    """What is said where the thing itself cannot be shown."""
+    """The text shown if the media itself cannot be."""
     size = f"{media.size:,} bytes" if media.size else ""
     about = ", ".join(filter(None, (media.name or _file_id(media), media.media_type, size)))
     return f"[{media.kind}: {about}]" if about else f"[{media.kind}]"
 
 
 def named(media: Media) -> Media:
-    """The same where it is to be named and not shown: without its bytes and its address, every provider gets the note of it."""
+    """A version that is named instead of shown: without bytes and URL, every provider gets its note."""
     return replace(media, blob=None, url=None, name=media.name or _file_id(media))
 
 
 def keeper(media: Media) -> str | None:
-    """Who alone can show it, because it was given by the id of a file that this provider keeps."""
+    """The only provider that can show it, because it was given by that provider's file id."""
     return _KEEPERS.get((media.url or "").partition(":")[0])
 
 
 def _file_id(media: Media, provider: str | None = None) -> str | None:
-    """The id under which a provider keeps it: this one, or any."""
+    """Its file id at a provider: this one, or any."""
     head, _, name = (media.url or "").partition(":")
     return name if head in _KEEPERS and head == (provider or head) else None
 
@@ -77,7 +77,7 @@ def _estimated(found: FoundMedia, shape: Shape, count: Count | None) -> FoundMed
 
 
 def _by_url(media: Media, url: str, path: Path) -> FoundMedia:
-    """A `data:` address holds the bytes; any other one points at them."""
+    """A `data:` URL contains the bytes; any other points to them."""
     head, comma, text = url.partition(",")
     form = head.lower()
     if not form.startswith("data:"):
@@ -109,7 +109,7 @@ def _image_url(block: Block) -> FoundMedia:
 
 
 def _detail(block: Block) -> str | None:
-    """How closely to look; "auto" says nothing."""
+    """The level of detail; "auto" counts as none."""
     said = block.get("detail")
     return said if isinstance(said, str) and said != "auto" else None
 
@@ -183,7 +183,7 @@ _READERS = {
     "image": _image,
     "document": _document,
 }
-#: Whose blocks they are, where they are not OpenAI's.
+#: The shape of blocks that are not OpenAI's.
 _OWNERS: Mapping[str, Shape] = {"image": "anthropic", "document": "anthropic"}
 
 
@@ -191,7 +191,7 @@ _OWNERS: Mapping[str, Shape] = {"image": "anthropic", "document": "anthropic"}
 
 
 def media_block(media: Media, shape: Shape, blobs: Mapping[str, bytes]) -> dict[str, Any]:
-    """The block of a vendor that shows it, or a note of it where the vendor cannot be shown it."""
+    """The vendor's block that shows it, or its note if the vendor does not support it."""
     data = blobs.get(media.blob) if media.blob else None
     writer = _WRITERS.get((shape, media.kind))
     block = writer(media, data) if writer else None
@@ -199,14 +199,13 @@ def media_block(media: Media, shape: Shape, blobs: Mapping[str, bytes]) -> dict[
 
 
 def shown_tokens(media: Media, shape: Shape, count: Count) -> int:
-    """What it costs in a vendor's message when its bytes are at hand: its estimate, or the note of it where it cannot be shown."""
+    """Its cost in a vendor's message if its bytes are available; that of its note if it cannot be shown."""
     writer = _WRITERS.get((shape, media.kind))
     block = writer(media, b"" if media.blob else None) if writer else None
     return count(note(media)) if block is None else media.tokens
 
 
 def text_block(text: str, shape: Shape) -> dict[str, Any]:
-    """A text as a block."""
     return {"type": "input_text" if shape == "responses" else "text", "text": text}
 
 
@@ -218,7 +217,7 @@ def _address(media: Media, data: bytes | None) -> str | None:
 
 
 def _told(media: Media, data: bytes) -> str:
-    """A document that is text, for a provider that takes no such files."""
+    """A text document, for a provider that does not accept such files."""
     return f"{note(media)}\n{data.decode('utf-8', 'replace')}"
 
 
@@ -230,7 +229,7 @@ def _openai_image(media: Media, data: bytes | None) -> dict[str, Any] | None:
     return {"type": "image_url", "image_url": image}
 
 
-#: What the chat API takes for `detail`.
+#: The values of `detail` that the chat API accepts.
 _DETAILS = frozenset({"low", "high"})
 
 
@@ -270,7 +269,7 @@ def _responses_file(media: Media, data: bytes | None) -> dict[str, Any] | None:
     return {"type": "input_file", "filename": media.name or "file", "file_data": url}
 
 
-#: What Anthropic takes as bytes.
+#: Types that Anthropic accepts as bytes.
 _ANTHROPIC_IMAGES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
 
 
@@ -286,13 +285,13 @@ def _anthropic_file(media: Media, data: bytes | None) -> dict[str, Any] | None:
     if data is not None and media.media_type == "application/pdf":
         source = _base64_source(media, data)
     elif data is not None and is_text(media):
-        # It takes texts of one type.
+        # Only one text type is accepted.
         source = {"type": "text", "media_type": "text/plain", "data": data.decode("utf-8", "replace")}
     return None if source is None else {"type": "document", "source": source}
 
 
 def _pointing_source(media: Media) -> dict[str, Any] | None:
-    """The source of something that is not given as bytes."""
+    """The source of media that is not given as bytes."""
     if file_id := _file_id(media, "anthropic"):
         return {"type": "file", "file_id": file_id}
     url = _address(media, None)

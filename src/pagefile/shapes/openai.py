@@ -20,18 +20,18 @@ ROLES: Mapping[str, Role] = {
     "tool": "tool",
     "function": "tool",
 }
-#: Fields beside the content in which providers give what their model thought.
+#: Fields in which providers return reasoning, beside the content.
 _REASONING = ("reasoning_content", "reasoning")
 
 
 def read(reader: Reader) -> Message:
-    """One message, taken apart."""
+    """Parse one message."""
     raw = reader.raw
     role = ROLES.get(str(raw.get("role")))
     if role is None:
         raise reader.refuse(f"has the role {raw.get('role')!r}: known are {', '.join(ROLES)}.")
     if role == "tool":
-        # The chat API has no field for errors; those who write it down use the name that Anthropic gave it.
+        # The chat API has no field for errors; clients that record them use Anthropic's name for it.
         error = raw.get("is_error") is True
         call_id, tool = raw.get("tool_call_id"), _named(raw)
         reader.result(raw.get("content"), ("content",), call_id=call_id, tool=tool, error=error)
@@ -95,7 +95,7 @@ def _read_function(reader: Reader, function: Mapping[str, Any], call_id: object,
     if isinstance(arguments, str):
         reader.spelled_call(tool, arguments, call_id, (*path, "arguments"))
     else:
-        # Some local servers give the object itself.
+        # Some local servers return the object itself.
         reader.call(tool, arguments, call_id, (*path, "arguments"))
 
 
@@ -103,9 +103,10 @@ def _read_function(reader: Reader, function: Mapping[str, Any], call_id: object,
 
 
 def laid_out(messages: Iterable[Message]) -> list[Message]:
-    """Prepared messages, each of which the chat API has one for: a result is one, and the images that came with results follow them.
+    """Prepared messages split as the chat API needs them: one message per result, followed by the images
+    attached to results.
 
-    A tool's message takes only text, so that they come in a message of the user's.
+    A tool message accepts only text, so the images go into a user message.
     """
     found: list[Message] = []
     held: list[Media] = []
@@ -124,7 +125,7 @@ def laid_out(messages: Iterable[Message]) -> list[Message]:
 
 
 def short(user: str | None, steps: Iterable[ShownStep], assistant: str | None) -> list[dict[str, Any]]:
-    """A turn in its short form. Most turns are such, and there are hundreds of them in a window."""
+    """A turn in its short form: the common case, with hundreds of them in a window."""
     messages: list[dict[str, Any]] = [{"role": "user", "content": user}] if user else []
     for step in steps:
         messages += ({"role": "assistant", "content": "", "tool_calls": [_called(step)]}, _answered(step))
@@ -134,7 +135,7 @@ def short(user: str | None, steps: Iterable[ShownStep], assistant: str | None) -
 
 
 def write(message: Message, filling: Filling) -> list[dict[str, Any]]:
-    """The messages that say it: a result is a message of its own."""
+    """The messages for it: each result is a separate message."""
     results = [part.step for part in message.parts if isinstance(part, ToolResult)]
     if results:
         return [_answered(filling.steps[step]) for step in results]
@@ -160,7 +161,7 @@ def _spoken(message: Message, filling: Filling) -> list[dict[str, Any]]:
 
 
 def _content(blocks: Sequence[dict[str, Any]], role: str) -> Any:
-    """A text where a text will do: what is not the user's has no pictures in it."""
+    """A plain text if possible: only user messages contain images."""
     if role != "user" or len(blocks) < 2:
         texts = [block.get("text") for block in blocks]
         if all(isinstance(text, str) for text in texts):

@@ -1,7 +1,7 @@
-"""Messages in the order that providers take: every call is answered once and right behind it, and nothing is empty.
+"""Messages in an order that providers accept: every call is answered once and right after it, and nothing is empty.
 
-A turn is kept as it happened: it may have ended between a call and its result, or somebody may have spoken meanwhile. What cannot be
-sent as it is, is sent in the nearest order that can.
+A turn is stored as it happened: it may have ended between a call and its result, or the user may have spoken
+in between. What cannot be sent as it is, is sent in the closest order that can.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,10 +12,10 @@ from pagefile.shapes.media import note
 
 
 def prepared(messages: Iterable[Message]) -> tuple[Message, ...]:
-    """The messages as they can be sent: each run of the assistant's with the results of its calls right behind it.
+    """The messages as they can be sent: each run of assistant messages, directly followed by the results of its calls.
 
-    A call that was never answered is left out, a result whose call is not there gets one, and either comes only once. Blank texts
-    are left out; an image that is not the user's is named.
+    A call that was never answered is left out, a result without a call gets one, and duplicates are dropped.
+    Blank texts are left out; an image that is not the user's is named.
     """
     given = list(_answered_once(map(_cleaned, messages)))
     results = {part.step: part for message in given for part in message.parts if isinstance(part, ToolResult)}
@@ -40,12 +40,12 @@ def answered_steps(messages: Iterable[Message]) -> set[int]:
 
 
 def waiting_steps(messages: Sequence[Message]) -> set[int]:
-    """The steps that were called and have no result."""
+    """The steps that were called but have no result."""
     return {step for message in messages for step in calls_of(message)} - answered_steps(messages)
 
 
 def in_order(messages: Sequence[Message], *, one_by_one: bool) -> bool:
-    """Whether every result follows its call with nothing between them; `one_by_one`: not even a message of the assistant's."""
+    """Whether every result follows its call; with `one_by_one`, without even an assistant message in between."""
     waiting: set[int] = set()
     for message in messages:
         asked = message.role == "assistant"
@@ -63,7 +63,7 @@ def in_order(messages: Sequence[Message], *, one_by_one: bool) -> bool:
 
 
 def _cleaned(message: Message) -> Message:
-    """The message without what no provider takes, and without what it came as."""
+    """The message without what no provider accepts, and without its original JSON."""
     parts: list[Part] = []
     for part in message.parts:
         if isinstance(part, Media) and message.role not in {"user", "tool"}:
@@ -76,7 +76,7 @@ def _cleaned(message: Message) -> Message:
 
 
 def _answered_once(messages: Iterable[Message]) -> Iterator[Message]:
-    """The messages that have something in them, with one result for a step, and with a call before a result that comes without."""
+    """The non-empty messages, with one result per step, and with a call inserted before a result that lacks one."""
     called: set[int] = set()
     answered: set[int] = set()
     for message in messages:
@@ -95,7 +95,7 @@ def _is_result_of(part: Part, steps: set[int]) -> bool:
 
 
 def _asked(run: Sequence[Message], waiting: set[int], results: Mapping[int, ToolResult]) -> Iterator[Message]:
-    """What the assistant said and called in a row, and the results; they are not among those waiting any more."""
+    """What the assistant said and called in a row, and the results, which are removed from `waiting`."""
     calls: list[int] = []
     said: list[Message] = []
     for message in run:
@@ -115,7 +115,7 @@ def _asked(run: Sequence[Message], waiting: set[int], results: Mapping[int, Tool
 
 
 def _without_last_thoughts(said: Sequence[Message]) -> list[Message]:
-    """A thought that leads to nothing is refused by the provider that sealed it."""
+    """Reasoning that leads to nothing is refused by the provider that signed it."""
     found = list(said)
     while found:
         last = found.pop()

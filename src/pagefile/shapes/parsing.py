@@ -1,4 +1,4 @@
-"""From messages as a provider's client has them to those of a turn, whichever of the three shapes they are in."""
+"""Converts messages of a provider's client to those of a turn, whichever of the three shapes they are in."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -27,12 +27,12 @@ _READERS: Mapping[Shape, Callable[[Reader], Message]] = {
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """Messages taken apart."""
+    """Parsed messages."""
 
     messages: tuple[Message, ...]
-    #: Calls that the messages begin, in order, with their results where they have come.
+    #: Calls that the messages start, in order, with their results if they have arrived.
     steps: tuple[Step, ...]
-    #: Steps of the turn that had no result before, by number, as they are with it.
+    #: Steps of the turn that had no result before, by index, now with their result.
     results: Mapping[int, Step] = field(default_factory=dict[int, Step])
     blobs: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
 
@@ -48,8 +48,9 @@ def parsed(
 ) -> Parsed:
     """The messages as a turn holds them; rendered in the same shape they are equal JSON.
 
-    `steps` and `before` are what the turn has already: a result may answer a call made there. `made_id` gives a call its id where the
-    message has none, `count` the tokens of a document that is text. What cannot be read raises `InvalidTurnError`, which names the message.
+    `steps` and `before` are what the turn already has: a result may answer a call made there. `made_id` gives
+    a call its id if the message has none, `count` the tokens of a text document. What cannot be read raises
+    `InvalidTurnError`, which names the message.
     """
     given = [
         (index, results_cleaned(raw))
@@ -81,14 +82,14 @@ def _read(raw: dict[str, Any], shape: Shape, book: Book, index: int) -> Message:
     if same(WRITERS[shape](replace(message, given=None), filling), [raw]):
         message = replace(message, given=None)
     elif not same(filling.as_given(message), raw):
-        # A reader that loses something is a mistake of ours; what came is not the place to pay for it.
+        # A lossy reader is a bug of ours, which must not cost the caller data.
         message = replace(message, given=carved(raw, {}))
     _check_texts(message, steps, index)
     return message
 
 
 def _check_texts(message: Message, steps: Sequence[Step], index: int) -> None:
-    """Every text can be stored; results were cleaned before, so it is the caller's own words that are refused."""
+    """Check that every text can be stored; results were cleaned before, so only the caller's own text can be refused."""
     mine = [steps[part.step] for part in message.parts if isinstance(part, (ToolCall, ToolResult))]
     for text in _texts([message_json(message), [[step.tool, step.input, step.call_id] for step in mine]]):
         try:

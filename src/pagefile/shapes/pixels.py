@@ -1,4 +1,4 @@
-"""What an image or a file is taken to cost: an estimate, because providers count pixels, seconds and pages, each in their own way."""
+"""The estimated cost of an image or a file: providers count pixels, seconds and pages, each in their own way."""
 
 import math
 import struct
@@ -6,21 +6,21 @@ from collections.abc import Callable
 
 from pagefile.content import Media, Shape
 
-#: An image whose size is not known: OpenAI's price of 1024 × 1024 pixels in high detail.
+#: An image of unknown size: OpenAI's price of 1024 × 1024 pixels in high detail.
 IMAGE_TOKENS = 765
-#: A page of a document, and how many bytes are taken for one.
+#: A page of a document, and its assumed size in bytes.
 PAGE_TOKENS = 1_500
 _PAGE_BYTES = 50_000
-#: Bytes of sound for each token: ten tokens a second of 16-bit mono at 24 kHz.
+#: Bytes of sound per token: ten tokens per second of 16-bit mono at 24 kHz.
 _SOUND_BYTES = 4_800
 #: OpenAI's price of an image in low detail, whatever its size.
 _LOW_TOKENS = 85
-#: How much of a long text is counted: so many pieces of so many characters.
+#: How much of a long text is counted: the number of samples, and the characters in each.
 _SAMPLES, _SAMPLE_CHARS = 50, 1_000
 
 
 def estimated_tokens(media: Media, data: bytes | None, shape: Shape) -> int:
-    """The estimate for something given as bytes, or for one that is only pointed at, in the shape it came in."""
+    """The estimate for media given as bytes or by reference, in the shape it came in."""
     if media.kind == "image":
         return _image_tokens(data, shape, low=media.detail == "low")
     if data is not None and is_text(media):
@@ -30,12 +30,12 @@ def estimated_tokens(media: Media, data: bytes | None, shape: Shape) -> int:
 
 
 def is_text(media: Media) -> bool:
-    """Whether it is a document that is sent, and paid for, as its text."""
+    """Whether it is a document that is sent, and billed, as its text."""
     return media.kind == "file" and media.media_type.startswith("text/")
 
 
 def sampled_tokens(text: str, count: Callable[[str], int]) -> int:
-    """The tokens of a text; of a long one those of samples are taken for the whole, since counting it would hold up everybody."""
+    """The tokens of a text; a long one is estimated from samples, since counting it would block the event loop."""
     if len(text) <= _SAMPLES * _SAMPLE_CHARS:
         return count(text)
     stride = len(text) // _SAMPLES
@@ -44,7 +44,7 @@ def sampled_tokens(text: str, count: Callable[[str], int]) -> int:
 
 
 def _rough_tokens(text: str) -> int:
-    """Where no tokenizer is at hand: a token for a Chinese character, or for three letters."""
+    """Without a tokenizer: one token per Chinese character, or per three letters."""
     return math.ceil(len(text.encode()) / 3)
 
 
@@ -58,13 +58,13 @@ def _image_tokens(data: bytes | None, shape: Shape, *, low: bool) -> int:
 
 
 def area_tokens(width: int, height: int) -> int:
-    """Anthropic's published price: fitted into 1568 × 1568, one for each 750 pixels."""
+    """Anthropic's published price: scaled to fit 1568 × 1568, one token per 750 pixels."""
     shrunk = min(1.0, 1568 / max(width, height, 1))
     return max(1, math.ceil(width * shrunk * height * shrunk / 750))
 
 
 def tile_tokens(width: int, height: int) -> int:
-    """OpenAI's published price: fitted into 2048 × 2048, then to a short side of 768, 170 for each tile of 512 and 85 for all."""
+    """OpenAI's published price: scaled to fit 2048 × 2048, then to a short side of 768; 170 per tile of 512, plus 85."""
     shrunk = min(1.0, 2048 / max(width, height, 1))
     shrunk *= min(1.0, 768 / max(1.0, min(width, height) * shrunk))
     tiles = math.ceil(width * shrunk / 512) * math.ceil(height * shrunk / 512)
@@ -72,7 +72,7 @@ def tile_tokens(width: int, height: int) -> int:
 
 
 def pixels(data: bytes) -> tuple[int, int] | None:
-    """Width and height as the head of a PNG, GIF, JPEG or WebP says them; None for anything else."""
+    """Width and height from the header of a PNG, GIF, JPEG or WebP; None for anything else."""
     try:
         if data.startswith(b"\x89PNG\r\n\x1a\n"):
             return struct.unpack(">II", data[16:24])
@@ -87,7 +87,7 @@ def pixels(data: bytes) -> tuple[int, int] | None:
     return None
 
 
-#: Markers of a JPEG frame: all of C0 to CF but the tables C4, C8 and CC.
+#: Markers of a JPEG frame: C0 to CF except the tables C4, C8 and CC.
 _FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 
 

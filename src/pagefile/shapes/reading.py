@@ -1,4 +1,4 @@
-"""How a message of any vendor is taken apart: into parts, into steps of its turn, and into what is left of its JSON."""
+"""How a message of any vendor is parsed: into parts, into steps of its turn, and into what is left of its JSON."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -25,18 +25,18 @@ from pagefile.shapes.media import read_media
 from pagefile.shapes.skeleton import Path, carved
 from pagefile.shapes.spelling import compact, read_arguments
 
-#: A tool's name takes at most this much of a page's row (document 000); the message keeps the whole name.
+#: The maximum length of a tool's name in a page's row; the message keeps the full name.
 MAX_TOOL_CHARS = 100
 #: The tool of a result whose call is not in the turn.
 UNKNOWN_TOOL = "tool"
 _LONG = 10**20
-#: Blocks that Anthropic takes in a result, and that are neither texts nor media.
+#: Blocks that Anthropic accepts in a result besides text and media.
 _RESULT_BLOCKS = frozenset({"search_result", "tool_reference"})
 _TEXT_BLOCKS = frozenset({"text", "input_text", "output_text"})
 
 
 def step_tool(name: str) -> str:
-    """The name of a tool as a step has it."""
+    """The name of a tool as stored in a step."""
     return name.strip()[:MAX_TOOL_CHARS].strip() or UNKNOWN_TOOL
 
 
@@ -47,35 +47,35 @@ def refused(index: int, what: str) -> InvalidTurnError:
 
 @dataclass(slots=True)
 class Book:
-    """The steps of a turn while its messages are read: which calls there are, and which still wait for a result."""
+    """The steps of a turn while its messages are parsed: which calls there are, and which still wait for a result."""
 
     #: The steps the turn had before.
     known: tuple[Step, ...]
-    #: Those of `known` that have no result yet.
+    #: Steps without a result yet.
     waiting: set[int]
     made_id: Callable[[int], str]
-    #: Counts the text of a document; None: it is estimated.
+    #: Counts the text of a document; if None, it is estimated.
     count: Callable[[str], int] | None = None
     steps: list[Step] = field(default_factory=list[Step])
-    #: Steps of `known` that got their result now.
+    #: Steps of `known` that have now got their result.
     results: dict[int, Step] = field(default_factory=dict[int, Step])
     blobs: dict[str, bytes] = field(default_factory=dict[str, bytes])
 
     def all(self) -> list[Step]:
-        """Every step, as it is by now."""
+        """Every step in its current state."""
         return [*(self.results.get(number, step) for number, step in enumerate(self.known)), *self.steps]
 
     def begin(self, tool: str, value: JsonValue, call_id: object) -> int:
-        """A call; its result is still to come."""
+        """Add a call; its result is still to come."""
         number = self._add(tool, value, call_id)
         self.waiting.add(number)
         return number
 
     def answer(self, call_id: object, tool: str | None, text: str) -> int:
-        """A result: of the last call with this id that has none yet; where there are no ids, of the first, of this tool if it is named."""
+        """Add a result to the last pending call with this id; without one, to the first, of this tool if named."""
         number = self._waiting_for(call_id, tool)
         if number is None:
-            # A provider is shown a call before it, and takes no other arguments than an object.
+            # Providers need a call before it, and accept only an object as arguments.
             return self._add(tool or self._tool_of(call_id), {}, call_id, text)
         self.waiting.discard(number)
         if number < len(self.known):
@@ -95,7 +95,7 @@ class Book:
         steps = self.all()
         if call_id:
             return next((n for n in sorted(self.waiting, reverse=True) if steps[n].call_id == call_id), None)
-        # Results come in the order of their calls, unless they say whose they are.
+        # Results come in the order of their calls, unless they name their tool.
         nameless = [
             n for n in sorted(self.waiting) if tool is not None or steps[n].call_id == self.made_id(n)
         ]
@@ -106,7 +106,7 @@ class Book:
 
 
 class Reader:
-    """Takes one message apart. What it finds becomes a part, and a hole where it was."""
+    """Parses one message. Each thing found becomes a part, and leaves a hole in the JSON."""
 
     def __init__(self, raw: Mapping[str, Any], shape: Shape, book: Book, index: int) -> None:
         self.raw = raw
@@ -117,7 +117,7 @@ class Reader:
         self._holes: dict[Path, Any] = {}
 
     def message(self, role: Role) -> Message:
-        """The message, with the skeleton of how it came."""
+        """The message, with the skeleton of its original JSON."""
         return Message(role, tuple(self.parts), self.shape, carved(self.raw, self._holes))
 
     def refuse(self, what: str) -> InvalidTurnError:
@@ -125,15 +125,15 @@ class Reader:
         return refused(self.index, what)
 
     def text(self, text: str, path: Path) -> None:
-        """Something was said."""
+        """Add a text."""
         self._part(Text(text), {path: {"$part": [len(self.parts)]}})
 
     def value(self, value: JsonValue, path: Path) -> None:
-        """A structured answer: what was said is its JSON."""
+        """Add a structured answer, whose text is its JSON."""
         self._part(Text(compact(value)), {path: {"$part_json": len(self.parts)}})
 
     def reasoning(self, texts: Sequence[tuple[str, Path]], sealed: Mapping[str, JsonValue]) -> None:
-        """What was thought, in one or several pieces, and the fields of the message or block at the same place that seal it."""
+        """Add reasoning, in one or more pieces, with the fields that sign it."""
         number, start = len(self.parts), 0
         for text, path in texts:
             whole = len(texts) == 1
@@ -142,16 +142,16 @@ class Reader:
         self.parts.append(Reasoning("\n".join(text for text, _ in texts), sealed))
 
     def sealed(self, key: str, path: Path) -> None:
-        """A field that the reasoning read last holds in `sealed`."""
+        """A field of the last reasoning that is held in its `sealed`."""
         self._holes[path] = {"$sealed": [len(self.parts) - 1, key]}
 
     def call(self, tool: str, value: JsonValue, call_id: object, path: Path) -> None:
-        """A tool was called with a JSON value, which is at `path`."""
+        """Add a tool call with a JSON value, which is at `path`."""
         number = self.book.begin(tool, value, call_id)
         self._part(ToolCall(number), {path: {"$input": number}})
 
     def spelled_call(self, tool: str, arguments: str, call_id: object, path: Path) -> None:
-        """A tool was called with arguments as a text, which is at `path`."""
+        """Add a tool call with its arguments as text, which is at `path`."""
         value, spelling = read_arguments(arguments)
         number = self.book.begin(tool, value, call_id)
         hole = {} if spelling is None else {path: {"$arguments": [number, spelling]}}
@@ -160,7 +160,7 @@ class Reader:
     def result(
         self, content: Any, path: Path, *, call_id: object, tool: str | None = None, error: bool = False
     ) -> None:
-        """What a tool returned: a text, or blocks of texts, images and whatever else."""
+        """Add a tool result: a text, or blocks of texts, images and anything else."""
         if content is None or isinstance(content, str):
             number = self.book.answer(call_id, tool, content or "")
             self._part(ToolResult(number, (), error), {path: {"$result": [number]}} if content else {})
@@ -184,7 +184,7 @@ class Reader:
             pieces.add(compact(block), path, "$result_json", whole=given.get("type") in _RESULT_BLOCKS)
 
     def block(self, block: Any, path: Path) -> None:
-        """A block that is an image, a sound, a file, or one that is not known."""
+        """Add a block that is an image, a sound, a file, or unknown."""
         given = self.mapping(block)
         media = self._media(given, path)
         if media is not None:
@@ -193,7 +193,7 @@ class Reader:
             self.other(block, path)
 
     def other(self, value: JsonValue, path: Path) -> None:
-        """Something that is not known here."""
+        """Add something unknown."""
         self._part(Other(value), {path: {"$other": len(self.parts)}})
 
     def mapping(self, value: Any) -> Mapping[str, Any]:
@@ -220,7 +220,7 @@ class Reader:
 
 @dataclass(slots=True)
 class _Pieces:
-    """A result in several blocks: one text, in which each block has its place."""
+    """A result in several blocks: one text in which each block has its range."""
 
     texts: list[str] = field(default_factory=list[str])
     media: list[Media] = field(default_factory=list[Media])
@@ -239,7 +239,7 @@ class _Pieces:
         }
 
     def spans(self) -> tuple[tuple[int, int], ...]:
-        """Where the blocks are that are sent whole."""
+        """The ranges of blocks that are sent whole."""
         return tuple(
             (start, start + len(text))
             for text, (*_, start, whole) in zip(self.texts, self._places, strict=True)
@@ -248,7 +248,7 @@ class _Pieces:
 
 
 def content_blocks(reader: Reader, content: Any, path: Path, read: Callable[[Any, Path], None]) -> None:
-    """The content of a message: a text, nothing, or blocks that `read` takes one by one."""
+    """The content of a message: a text, nothing, or blocks that `read` processes one by one."""
     if isinstance(content, str):
         if content:
             reader.text(content, path)
@@ -281,7 +281,7 @@ def _dumped(value: object) -> object:
 
 
 def _plain(given: object) -> object:
-    """The value in lists and mappings; whatever iterates in order is written out, as the vendors' clients do it."""
+    """The value in lists and mappings; ordered iterables are expanded, as the vendors' clients do."""
     value = _dumped(given)
     if isinstance(value, (str, bytes, bytearray, memoryview)):
         return cast("object", value)
@@ -295,7 +295,7 @@ def _plain(given: object) -> object:
 
 
 def _key(key: object) -> str:
-    """JSON would make texts of numbers, and what comes back would not be what was given."""
+    """JSON would turn numbers into texts, so that the round trip would not be exact."""
     if not isinstance(key, str):
         raise TypeError(f"the key {key!r} is not a text: give {str(key)!r}")
     return key
@@ -305,6 +305,6 @@ def _kind(value: object) -> str:
     if isinstance(value, bool):
         return repr(value)
     if isinstance(value, (int, float)):
-        # Python writes no number of thousands of digits.
+        # Python refuses to print a number with thousands of digits.
         return f"the number {value!r}" if abs(value) < _LONG else "a number"
     return "a text" if isinstance(value, str) else f"a {type(value).__name__}"

@@ -1,4 +1,4 @@
-"""From the messages of a turn to those of a provider."""
+"""Converts the messages of a turn to a provider's."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -14,12 +14,12 @@ from pagefile.shapes.steps import shown_steps, with_own_call_ids
 from pagefile.shapes.taking import are_taken
 
 Blobs: TypeAlias = Mapping[str, bytes]
-#: A message, or an item, as a provider's client takes it.
+#: A message, or an item, in the format of a provider's client.
 Rendered: TypeAlias = dict[str, Any]
 
-#: Who speaks for the application.
+#: Roles that speak for the application.
 _INSTRUCTING = frozenset({"system", "developer"})
-#: A message from its parts alone, in each shape; the short form is written as OpenAI's.
+#: Writes a message from its parts alone, in each shape; the short form is written as OpenAI's.
 WRITERS: Mapping[Shape, Callable[[Message, Filling], list[Rendered]]] = {
     "plain": openai.write,
     "openai": openai.write,
@@ -31,9 +31,9 @@ WRITERS: Mapping[Shape, Callable[[Message, Filling], list[Rendered]]] = {
 def given_back(
     messages: Sequence[Message], steps: Sequence[Step], blobs: Blobs, shape: Shape | None = None
 ) -> list[Rendered]:
-    """The messages as they came, each in its own shape: equal JSON, whatever it was.
+    """The messages as they came, each in its own shape, as equal JSON.
 
-    For a shape that is named they are such that its provider takes them: as they came where it does, and made anew where not.
+    With a `shape`, they are what its provider accepts: as they came if possible, otherwise rendered again.
     """
     filling, own = Filling(steps, blobs), own_shape(messages)
     if shape is None:
@@ -67,13 +67,14 @@ def _can_be_sent(messages: Sequence[Message], steps: Sequence[Step], shape: Shap
 def rendered(
     messages: Sequence[Message], steps: Sequence[Step], blobs: Blobs, shape: Shape
 ) -> list[Rendered]:
-    """The messages as a provider takes them: each call with its result behind it, roles as they have to be, nothing empty.
+    """The messages as a provider accepts them: each call followed by its result, roles in a valid order, nothing empty.
 
-    They are made from their parts, whichever shape they came in. Images and files whose bytes are not in `blobs` are named, not shown.
+    They are rendered from their parts, whatever shape they came in. Images and files whose bytes are not in
+    `blobs` are named instead of shown.
     """
     own = with_own_call_ids(shown_steps(steps, {}), shape, set())
     if shape == "anthropic":
-        # Its system text is no message: what instructs in between is the user's to say.
+        # Anthropic's system text is not a message: instructions in between become user messages.
         messages = [replace(one, role="user") if one.role in _INSTRUCTING else one for one in messages]
     found = written(prepared(messages), Filling(own, blobs), shape, reasoning=True)
     return anthropic.alternating(found) if shape == "anthropic" else found
@@ -94,7 +95,7 @@ def written(
 
 
 def is_sent(part: Part, message: Message, shape: Shape, *, reasoning: bool) -> bool:
-    """Whether a provider is given a part: what only one of them can read goes to no other."""
+    """Whether a provider is sent a part: what only one provider can read goes to no other."""
     match part:
         case Reasoning():
             return reasoning and shape == message.shape and is_sealed(part, shape)
@@ -106,7 +107,7 @@ def is_sent(part: Part, message: Message, shape: Shape, *, reasoning: bool) -> b
 
 
 def is_sealed(thought: Reasoning, shape: Shape) -> bool:
-    """Whether the provider would know a thought again; the chat API has no place for any, and a stream that broke off seals none."""
+    """Whether the provider would accept it back: the chat API accepts none, and a broken stream leaves it unsigned."""
     sealed = thought.sealed
     if shape == "anthropic":
         return bool(sealed.get("data" if sealed.get("type") == "redacted_thinking" else "signature"))
@@ -125,6 +126,6 @@ def _as_it_came(message: Message, filling: Filling, shape: Shape) -> list[Render
             return [filling.as_given(message)]
         except LookupError:
             pass
-    # Words alone are the same for all providers; a call in the short form is not.
+    # Plain text is the same for all providers; a call in the short form is not.
     words = message.shape == "plain" and all(isinstance(part, Text) for part in message.parts)
     return WRITERS["plain" if words else shape](message, filling)

@@ -15,7 +15,7 @@ _RESULTS = frozenset({"function_call_output", "custom_tool_call_output"})
 
 
 def read(reader: Reader) -> Message:
-    """One item, taken apart."""
+    """Parse one item."""
     raw = reader.raw
     kind = raw.get("type") or ("message" if "role" in raw else "item_reference")
     if kind == "message":
@@ -62,7 +62,7 @@ def _read_block(reader: Reader, block: Any, path: Path) -> None:
 
 
 def _read_reasoning(reader: Reader) -> None:
-    """Its summary and its text are one thought in several pieces; what seals it is the rest of the item."""
+    """Its summary and its text are one piece of reasoning in several parts; the rest of the item signs it."""
     raw = reader.raw
     texts: list[tuple[str, Path]] = []
     for name in ("summary", "content"):
@@ -80,7 +80,7 @@ def _read_reasoning(reader: Reader) -> None:
 
 
 def write(message: Message, filling: Filling) -> list[dict[str, Any]]:
-    """The items that say it: what is said together is one message, each call and each result an item of its own."""
+    """The items for it: consecutive texts are one message, each call and each result a separate item."""
     items: list[dict[str, Any]] = []
     said: list[Part] = []
     for part in message.parts:

@@ -1,20 +1,20 @@
-"""What is left of a message when its parts and steps hold the rest: the JSON as it came, with references in it.
+"""What is left of a message when its parts and steps hold the rest: the original JSON with references in it.
 
-A reference is an object with one key that begins with "$". Keys of the caller that begin with "$" get a second one, so that none of
-them can be mistaken for a reference.
+A reference is an object with a single key that starts with "$". The caller's own keys that start with "$" get
+a second one, so that they cannot be mistaken for references.
 """
 
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias, cast
 
-#: Where a value is in a message: keys of objects, places in lists.
+#: The position of a value in a message: keys of objects, indexes of lists.
 Path: TypeAlias = tuple[str | int, ...]
-#: What takes the place of the values that parts and steps hold.
+#: What replaces the values that parts and steps hold.
 Holes: TypeAlias = Mapping[Path, Any]
 
 
 def carved(value: Any, holes: Holes, path: Path = ()) -> Any:
-    """The value with references in its holes."""
+    """The value with references in place of its holes."""
     if path in holes:
         return holes[path]
     if (fields := as_object(value)) is not None:
@@ -25,7 +25,7 @@ def carved(value: Any, holes: Holes, path: Path = ()) -> Any:
 
 
 def filled(value: Any, resolve: Callable[[str, Any], Any]) -> Any:
-    """The value that was carved; `resolve` gives what a reference stands for."""
+    """The inverse of `carved`; `resolve` returns the value of a reference."""
     if (fields := as_object(value)) is not None:
         only = next(iter(fields)) if len(fields) == 1 else ""
         if _is_reference(only):
@@ -37,7 +37,7 @@ def filled(value: Any, resolve: Callable[[str, Any], Any]) -> Any:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Whether two values are the same JSON: 1, 1.0 and true are three values."""
+    """Whether two values are the same JSON: 1, 1.0 and true are different."""
     mine, theirs = as_object(one), as_object(other)
     if mine is not None and theirs is not None:
         return mine.keys() == theirs.keys() and all(same(mine[key], theirs[key]) for key in mine)

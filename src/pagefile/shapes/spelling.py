@@ -1,4 +1,4 @@
-"""The arguments of a tool call as text and as JSON, each way exactly."""
+"""The arguments of a tool call as text and as JSON, exact in both directions."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -21,7 +21,7 @@ def _spaced(value: JsonValue) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-#: How others spell JSON; "text" is for arguments that are not JSON: the input of the step is the text itself.
+#: How others write JSON; "text" is for arguments that are not JSON: the step's input is the text itself.
 SPELLINGS: Mapping[str, Callable[[Any], str]] = {
     "compact": compact,
     "ascii": _ascii,
@@ -32,9 +32,9 @@ SPELLINGS: Mapping[str, Callable[[Any], str]] = {
 
 
 def read_arguments(text: str) -> tuple[JsonValue, str | None]:
-    """The input that the text spells, and how it spells it; None when only the text itself can say that.
+    """The input that the text represents, and how it is written; None if that cannot be reproduced.
 
-    Nothing at all is what some servers write for no arguments.
+    Some servers send an empty text for no arguments.
     """
     if not text.strip():
         return {}, None
@@ -52,7 +52,7 @@ def _refuse(name: str) -> None:
 
 
 def _storable(value: JsonValue, depth: int = 0) -> bool:
-    """Whether a database can hold it: no NUL, no lone surrogate, no endless number, not too deep."""
+    """Whether a database can hold it: no NUL, no lone surrogate, no NaN or infinity, not too deep."""
     if depth > MAX_JSON_DEPTH:
         return False
     if isinstance(value, str):

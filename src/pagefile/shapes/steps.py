@@ -1,6 +1,7 @@
-"""Tool calls as messages show them: each with a call id of its own, and with the text that is shown for its result.
+"""Tool calls as messages show them: each with a unique call id, and the text shown for its result.
 
-These are named tuples, because a window makes one for every form of every turn, and a frozen dataclass takes four times as long to make.
+These are named tuples, because a window creates one for every form of every turn, and a frozen dataclass
+takes four times as long to create.
 """
 
 import hashlib
@@ -12,25 +13,25 @@ from typing import NamedTuple
 from pagefile.content import JsonValue, Shape
 from pagefile.records import Step
 
-#: What no provider takes in the name of a tool, and only the chat API in a call id.
+#: Characters that no provider accepts in the name of a tool, and only the chat API accepts in a call id.
 _FOREIGN = re.compile(r"[^a-zA-Z0-9_-]")
-#: The longest name of a tool, and the longest call id, by provider.
+#: The maximum length of a tool's name, and of a call id, by provider.
 _MOST_NAME_CHARS: Mapping[Shape, int] = {"plain": 64, "openai": 64, "responses": 64, "anthropic": 128}
 _MOST_ID_CHARS: Mapping[Shape, int] = {"plain": 40, "openai": 40, "responses": 64, "anthropic": 128}
 
 
 class ShownStep(NamedTuple):
-    """A tool call, and the text that is shown for its result."""
+    """A tool call, and the text shown for its result."""
 
     tool: str
     input: JsonValue
-    #: Unique among the steps of its turn: providers refuse a request in which one comes twice.
+    #: Unique among the steps of its turn: providers refuse duplicates in a request.
     call_id: str
     result: str
 
 
 def shown_steps(steps: Sequence[Step], results: Mapping[int, str]) -> dict[int, ShownStep]:
-    """The steps of a turn by number, each with its own call id; `results` has other texts for some of them."""
+    """The steps of a turn by index, each with a unique call id; `results` replaces the texts of some."""
     seen: set[str] = set()
     return {
         number: ShownStep(
@@ -43,9 +44,9 @@ def shown_steps(steps: Sequence[Step], results: Mapping[int, str]) -> dict[int, 
 def with_own_call_ids(
     steps: Mapping[int, ShownStep], shape: Shape, seen: set[str]
 ) -> Mapping[int, ShownStep]:
-    """The steps with names and call ids that the provider takes; no id is among those seen, and all are from now on."""
+    """The steps with names and call ids that the provider accepts; ids avoid those in `seen` and are added to it."""
     if shape == "openai":
-        # The ids of a turn are unique already, and the chat API asks for no more.
+        # The ids of a turn are already unique, and the chat API requires no more.
         seen = set()
     return {
         number: step._replace(
@@ -57,15 +58,16 @@ def with_own_call_ids(
 
 @lru_cache(maxsize=1024)
 def fitted_tool(name: str, shape: Shape) -> str:
-    """The name of a tool as a provider takes it, always the same for the same name."""
+    """The name of a tool as a provider accepts it, always the same for the same name."""
     fitted = _FOREIGN.sub("_", name) or "_"
-    # "f.g" is known again as "f_g"; of a Chinese name, or of a long one, too little would be left to tell it from others.
+    # "f.g" is still recognisable as "f_g"; too little would be left of a Chinese or a long name to tell it
+    # from others.
     return _fitted(name, fitted, _MOST_NAME_CHARS[shape], distinct=not name.isascii())
 
 
 @lru_cache(maxsize=1024)
 def fitted_id(call_id: str, shape: Shape) -> str:
-    """A call id as a provider takes it."""
+    """A call id as a provider accepts it."""
     fitted = call_id if shape in {"openai", "plain"} else _FOREIGN.sub("_", call_id)
     return _fitted(call_id, fitted, _MOST_ID_CHARS[shape])
 

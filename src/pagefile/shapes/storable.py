@@ -1,4 +1,4 @@
-"""Tool results as a database can hold them: tools are not under the caller's control, so what cannot be stored is replaced, visibly."""
+"""Tool results as a database can hold them: callers do not control them, so what cannot be stored is replaced visibly."""
 
 from typing import Any, cast
 
@@ -8,7 +8,7 @@ _BY_TYPE = {"function_call_output": "output", "custom_tool_call_output": "output
 
 
 def results_cleaned(value: Any) -> Any:
-    """The same message; in its tool results NUL and lone surrogates are replaced."""
+    """The message with NUL and lone surrogates replaced in its tool results."""
     if isinstance(value, list):
         return [results_cleaned(inner) for inner in cast("list[Any]", value)]
     if not isinstance(value, dict):
@@ -19,7 +19,7 @@ def results_cleaned(value: Any) -> Any:
 
 
 def cleaned(value: Any) -> Any:
-    """The value with NUL and lone surrogates replaced, wherever it has texts."""
+    """The value with NUL and lone surrogates replaced in all its texts."""
     if isinstance(value, str):
         return value.replace("\0", "␀").encode("utf-8", "replace").decode()
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Whether a provider takes messages just as they came: what it has no field for, it refuses."""
+"""Whether a provider accepts messages just as they came: it refuses unknown fields."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
@@ -14,19 +14,19 @@ _CHAT_KEYS = frozenset(
 _ITEM_KEYS = frozenset({"type", "role", "content", "id", "status", "phase"})
 _CHAT_BLOCKS = frozenset({"text", "refusal", "image_url", "input_audio", "file"})
 _CALL_KEYS = frozenset({"id", "type", "function", "custom"})
-#: The fields of blocks that are words.
+#: The fields of text blocks.
 _WORD_KEYS: Mapping[Shape, frozenset[str]] = {
     "openai": frozenset({"type", "text", "refusal"}),
     "responses": frozenset({"type", "text", "refusal", "annotations", "logprobs"}),
     "anthropic": frozenset({"type", "text", "citations", "cache_control"}),
 }
 _WORDS = frozenset({"text", "refusal", "input_text", "output_text"})
-#: What a chat message may say instead of a content.
+#: What a chat message may have instead of content.
 _INSTEAD = ("tool_calls", "function_call", "refusal", "audio")
 
 
 def are_taken(messages: Sequence[Mapping[str, Any]], shape: Shape) -> bool:
-    """Whether each of the messages has only what the provider knows, and their roles come as it wants them."""
+    """Whether the messages have only what the provider knows, and their roles are in a valid order."""
     if shape == "anthropic" and any(
         one.get("role") == following.get("role") for one, following in pairwise(messages)
     ):
@@ -48,7 +48,7 @@ def _by_chat(message: Mapping[str, Any]) -> bool:
 
 
 def _has_arguments(function: Any) -> bool:
-    """Whether a call of a function has its arguments, and nothing that a client added; other calls have none."""
+    """Whether a function call has its arguments, and nothing that a client added; other calls have none."""
     given = as_object(function) or {"arguments": "{}"}
     return bool(str(given.get("arguments") or "").strip()) and "parsed_arguments" not in given
 
@@ -66,7 +66,7 @@ def _by_anthropic(message: Mapping[str, Any]) -> bool:
 
 
 def _is_whole(block: Mapping[str, Any]) -> bool:
-    """Whether a block of Anthropic's has what it needs."""
+    """Whether an Anthropic block has what it needs."""
     match block.get("type"):
         case "text":
             return bool(str(block.get("text")).strip())

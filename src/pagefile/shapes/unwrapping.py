@@ -1,4 +1,4 @@
-"""What clients return around messages: a whole answer is opened, a piece of one is refused."""
+"""What clients return around messages: a complete response is unwrapped, a fragment is refused."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -9,12 +9,12 @@ from pagefile.shapes.skeleton import as_list, as_object
 
 #: Items of OpenAI Responses that have a text without a role.
 _SPEAKING_ITEMS = frozenset({"reasoning", "configuration_update"})
-#: How the events of a stream of Anthropic's begin; those of OpenAI Responses begin with "response.".
+#: How the events of a stream begin: "response." for OpenAI Responses, the rest for Anthropic.
 _EVENTS = ("response.", "content_block_", "message_start", "message_delta", "message_stop")
 
 
 def unwrapped(message: dict[str, Any], index: int) -> Iterator[dict[str, Any]]:
-    """The messages that something holds: those of a whole answer, or the message itself."""
+    """The messages of a complete response, or the message itself."""
     kind = message.get("object")
     if kind == "chat.completion" and "role" not in message:
         yield _chosen(message, index)
@@ -37,7 +37,7 @@ def _chosen(completion: Mapping[str, Any], index: int) -> dict[str, Any]:
 
 
 def _refuse_pieces(message: Mapping[str, Any], index: int) -> None:
-    """Pieces would be kept as items that nobody knows, and nothing of what they say would be remembered."""
+    """Fragments would be stored as unknown items, and nothing they say would be remembered."""
     kind = str(message.get("type"))
     if message.get("object") == "chat.completion.chunk" or kind.startswith(_EVENTS):
         raise refused(index, "is a piece of a stream: collect the stream, and give the whole message.")

@@ -1,4 +1,4 @@
 """What Pagefile knows about text, as plain functions: tokens, words, ranking and extracts.
 
-Nothing here waits, and nothing here reads more than a vocabulary.
+Nothing here is asynchronous, and nothing reads files other than vocabularies.
 """

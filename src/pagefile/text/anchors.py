@@ -1,4 +1,4 @@
-"""What a summary must not lose: the exact pieces that no paraphrase can bring back."""
+"""What a summary must not lose: exact details that a paraphrase cannot restore."""
 
 import re
 
@@ -8,13 +8,13 @@ _UNITS = (
 )
 _MONTHS = "Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|Sept?(?:ember)?|Oct(?:ober)?|Nov(?:ember)?|Dec(?:ember)?"
 
-#: Where a Latin piece may begin and end: beside Chinese too, where `\b` sees no boundary.
+#: Where a Latin anchor may begin and end, including next to Chinese, where `\b` sees no boundary.
 _START = r"(?<![A-Za-z0-9_])"
 _END = r"(?![A-Za-z0-9_])"
 
-#: In order of precedence: what matches first takes its characters.
+#: In order of precedence: the first match takes the characters.
 _KINDS = (
-    # addresses
+    # URLs and email addresses
     r"(?:https?|ftp)://[^\s<>\"'，。；！？）」】]*[^\s<>\"'，。；！？）」】.,;:!?)]",
     rf"{_START}[A-Za-z0-9][\w.+-]{{0,63}}@[A-Za-z0-9][A-Za-z0-9-]{{0,62}}(?:\.[A-Za-z0-9-]{{1,63}})+",
     # paths
@@ -27,17 +27,17 @@ _KINDS = (
     # money, measures, ratios such as a blood pressure
     r"[$€£¥￥] ?\d[\d,]*(?:\.\d+)?",
     rf"{_START}\d[\d,]*(?:\.\d+)? ?(?:{_UNITS})(?![A-Za-z])|(?<!\d)\d++(?:\.\d++)? ?[%％°]C?|{_START}\d+/\d+{_END}",
-    # ids: letters and digits joined
+    # ids: letters and digits combined
     rf"{_START}(?=[A-Za-z0-9_.-]{{0,63}}\d)(?=[A-Za-z0-9_.-]{{0,63}}[A-Za-z])[A-Za-z0-9]+(?:[-_.][A-Za-z0-9]+)*",
     # titles and quoted names
     r"《[^《》\n]{1,60}》",
     r"“[^“”\n]{1,40}”|「[^「」\n]{1,40}」|\"[^\"\n]{1,40}\"",
-    # names in Latin capitals: Alice Smith, Dr. Li, FastAPI, BMW
+    # capitalised Latin names: Alice Smith, Dr. Li, FastAPI, BMW
     rf"{_START}[A-Z][A-Za-z0-9]*[A-Z][A-Za-z0-9]*",
     rf"{_START}[A-Z][a-z]+(?:[ -](?:[A-Z][a-z]+|[A-Z]{_END}\.?))+|{_START}(?:Dr|Mr|Mrs|Ms|Prof)\. [A-Z][a-z]+",
-    # one capitalised word inside a sentence, where it is not capitalised for standing first
+    # a capitalised word inside a sentence, where the capital is not due to its position
     rf"(?<=[a-z0-9,;] )[A-Z][a-z]+{_END}|(?<=[\u4e00-\u9fff])[A-Z][a-z]+{_END}",
-    # numbers that stand alone
+    # bare numbers
     rf"(?<![A-Za-z0-9_.])\d[\d,]*(?:\.\d+)?{_END}",
 )
 _ANCHOR = re.compile("|".join(f"(?:{kind})" for kind in _KINDS))
@@ -48,7 +48,7 @@ _NO_NAMES = frozenset(
 
 
 def anchors(text: str) -> list[str]:
-    """Numbers with their units, dates, times, money, names, ids, paths, addresses and titles, in order, once each."""
+    """Numbers with units, dates, times, money, names, ids, paths, addresses and titles, in order, once each."""
     found: dict[str, None] = {}
     for match in _ANCHOR.finditer(text):
         anchor = match.group().rstrip(" .,")

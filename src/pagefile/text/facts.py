@@ -1,9 +1,9 @@
-"""Which of a user's facts matter now (document 004): TF-IDF cosine with the conversation, and how sure each fact is.
+"""Which of a user's facts matter now: TF-IDF cosine similarity to the conversation, and the confidence of each fact.
 
-`FactIndex` gives what refitting a vectorizer over all facts and the question would give, without refitting. The weight of a
-feature is `L + 1 - ln(1 + df)`, where `L` depends on the number of facts alone; so the square of a fact's length is
-`(L + 1)² A - 2 (L + 1) B + C` with three sums over its own features, and a new fact touches only the sums of those that
-share a feature with it.
+`FactIndex` gives the same result as refitting a vectorizer over all facts and the question, without
+refitting. The weight of a feature is `L + 1 - ln(1 + df)`, where `L` depends only on the number of facts; so
+the square of a fact's length is `(L + 1)² A - 2 (L + 1) B + C` with three sums over its own features, and a
+new fact affects only the sums of those that share a feature with it.
 """
 
 import math
@@ -24,21 +24,21 @@ Floats = npt.NDArray[np.float64]
 
 SIMILARITY_WEIGHT = 0.6
 CONFIDENCE_WEIGHT = 0.4
-#: Document 004's old rule: so many facts, the surest first.
+#: The size of a selection by confidence alone.
 TOP_BY_CONFIDENCE = 15
-#: Facts that share this much of what they say are the same statement twice.
+#: Facts that share this much of their features are near-duplicates.
 NEAR_DUPLICATE = 0.8
-#: Near-duplicates are looked for among so many: a budget of 2000 tokens holds no more.
+#: Near-duplicates are searched among this many: a budget of 2000 tokens holds no more.
 _DIVERSE_AMONG = 40
-#: Runs of so many Latin letters let `pytest` meet `python` and `test`, which whole words do not.
+#: Lengths of Latin n-grams, which let `pytest` match `python` and `test`, unlike whole words.
 _RUNS = (2, 3, 4)
-#: Beyond this share of new facts the sums are worked out anew, all at once.
+#: Beyond this share of new facts, all sums are recomputed at once.
 _BULK_SHARE = 0.1
 _PACK_AT = 0.25
 
 
 def features(text: str) -> Counter[str]:
-    """Words, pairs of Chinese characters, and runs of Latin letters; runs stand behind a space, so that no run is a word."""
+    """Words, pairs of Chinese characters, and Latin n-grams, which a leading space sets apart from words."""
     words = terms(text)
     found = Counter(words)
     for word in words:
@@ -49,7 +49,7 @@ def features(text: str) -> Counter[str]:
 
 
 class _Posting:
-    """The facts that hold a feature, how often, and how many of them are still there."""
+    """The facts that contain a feature, how often, and how many of them still exist."""
 
     __slots__ = ("counts", "held", "slots")
 
@@ -60,14 +60,14 @@ class _Posting:
 
 
 class FactIndex(Generic[K]):
-    """The facts of one user, which come and go one at a time. Safe to use from several threads."""
+    """The facts of one user, which are added and removed one at a time. Thread-safe."""
 
     def __init__(self) -> None:
         self._postings: dict[str, _Posting] = {}
         self._slot_of: dict[K, int] = {}
         self._keys: list[K] = []
         self._texts: list[str] = []
-        #: A, B and C of the formula above, a column each.
+        #: A, B and C of the formula above, one row each.
         self._sums = np.zeros((3, 16))
         self._lock = threading.Lock()
 
@@ -78,7 +78,7 @@ class FactIndex(Generic[K]):
         return key in self._slot_of
 
     def add(self, items: Iterable[tuple[K, str]]) -> None:
-        """Add facts; a key that is there already takes the new text."""
+        """Add facts; an existing key gets the new text."""
         with self._lock:
             fresh = dict(items)
             self._remove([key for key in fresh if key in self._slot_of])
@@ -89,19 +89,19 @@ class FactIndex(Generic[K]):
                 self._sum_up()
 
     def remove(self, keys: Iterable[K]) -> None:
-        """Take facts out; keys that are not there are passed over."""
+        """Remove facts; unknown keys are ignored."""
         with self._lock:
             self._remove(keys)
 
     def similarities(self, query: str) -> dict[K, float]:
-        """The cosine of each fact that shares a feature with the query, 0 to 1; the others have none."""
+        """The cosine similarity (0 to 1) of each fact that shares a feature with the query; others are omitted."""
         with self._lock:
             slots, values = self._similar(query)
             keys = self._keys
         return {keys[slot]: value for slot, value in zip(slots, values, strict=True)}
 
     def similarity_array(self, query: str, keys: Sequence[K]) -> Floats:
-        """The cosine of each of these facts with the query, in their order."""
+        """The cosine similarity of each of these facts to the query, in the same order."""
         with self._lock:
             slots, values = self._similar(query)
             every = np.zeros(len(self._keys))
@@ -110,7 +110,7 @@ class FactIndex(Generic[K]):
 
     def _similar(self, query: str) -> tuple[list[int], list[float]]:
         asked = features(query)
-        number = len(self._slot_of) + 1  # the query is one of the texts, as in document 004
+        number = len(self._slot_of) + 1  # the query counts as one of the texts
         most = math.log(1 + number) + 1
         slots: list[npt.NDArray[np.int32]] = []
         dots: list[Floats] = []
@@ -170,7 +170,7 @@ class FactIndex(Generic[K]):
             self._pack()
 
     def _held(self, posting: _Posting, now: int) -> None:
-        """One more or one fewer holds a feature: its weight changes for all that hold it."""
+        """One fact more or fewer contains a feature: its weight changes for all that contain it."""
         before, after = math.log(1 + posting.held), math.log(1 + now)
         posting.held = now
         slots = np.frombuffer(posting.slots, dtype=np.int32)
@@ -188,7 +188,7 @@ class FactIndex(Generic[K]):
         return a, b, c
 
     def _sum_up(self) -> None:
-        """All sums, from the postings."""
+        """Recompute all sums from the postings."""
         self._sums[:] = 0
         for posting in self._postings.values():
             slots = np.frombuffer(posting.slots, dtype=np.int32)
@@ -201,7 +201,7 @@ class FactIndex(Generic[K]):
         self._sums[:, : len(gone)][:, gone] = 0
 
     def _pack(self) -> None:
-        """Rewrite everything without what was removed, in the order of insertion; rounding starts afresh as well."""
+        """Rewrite everything without what was removed, in order of insertion; this also resets rounding errors."""
         size = len(self._keys)
         alive = np.zeros(size, dtype=np.bool_)
         alive[list(self._slot_of.values())] = True
@@ -223,7 +223,8 @@ class FactIndex(Generic[K]):
         self._sum_up()
 
 
-# -- from likeness to rank ---------------------------------------------------------------------------------------------
+# -- from similarity to rank
+# ----------------------------------------------------------------------------------------
 
 
 def scores(
@@ -233,10 +234,10 @@ def scores(
     similarity_weight: float = SIMILARITY_WEIGHT,
     confidence_weight: float = CONFIDENCE_WEIGHT,
 ) -> Floats:
-    """Document 004's score of each fact: likeness, relative to the best of them, and confidence.
+    """The score of each fact: similarity, relative to the highest, and confidence.
 
-    Relative, because otherwise the two weights speak of different ranges. Where nothing is alike, and where nothing is asked,
-    only confidence is left.
+    Relative, because otherwise the two weights would apply to different ranges. If nothing is similar, or
+    there is no query, only confidence counts.
     """
     sure = confidence_weight * np.asarray(confidences, dtype=np.float64)
     if similarities is None or not len(similarities):
@@ -247,9 +248,9 @@ def scores(
 
 
 def blended(similarities: Floats, dense: Floats | None) -> Floats:
-    """Likeness by words or by meaning, whichever is stronger, each relative to its best.
+    """Similarity by words or by meaning, whichever is stronger, each relative to its maximum.
 
-    Cosines of embeddings are never near zero: what counts is how far a fact stands above the usual one.
+    Cosines of embeddings are never near zero: what counts is how far a fact is above the median.
     """
     words = _relative(np.maximum(0.0, similarities))
     if dense is None or not len(dense):
@@ -264,7 +265,7 @@ def _relative(values: Floats) -> Floats:
 
 
 def diverse(texts: Sequence[str]) -> list[int]:
-    """The order in which to show ranked texts: one that nearly repeats a better one stands behind all that do not."""
+    """The order in which to show ranked texts: near-duplicates of better ones come last."""
     kept: list[int] = []
     repeated: list[int] = []
     seen: list[frozenset[str]] = []
@@ -279,7 +280,7 @@ def diverse(texts: Sequence[str]) -> list[int]:
 
 
 def _repeats(own: frozenset[str], seen: Sequence[frozenset[str]]) -> bool:
-    """Whether nearly all features of a text and of one before it are shared; sets of unlike size need no look."""
+    """Whether a text shares nearly all features with an earlier one; sets of very different size are skipped."""
     size = len(own)
     least, most = NEAR_DUPLICATE * size, size / NEAR_DUPLICATE
     for other in seen:
@@ -296,7 +297,7 @@ def _said(text: str) -> frozenset[str]:
 
 
 def forget_facts() -> None:
-    """Let go of every text at hand."""
+    """Drop all cached texts."""
     _said.cache_clear()
 
 
@@ -304,12 +305,12 @@ def forget_facts() -> None:
 
 
 def fact_key(text: str) -> str:
-    """Equal for texts that differ in spaces and case alone: the same fact."""
+    """The same for texts that differ only in spaces and case: the same fact."""
     return " ".join(text.split()).casefold()
 
 
 def coerced_confidence(value: object, default: float = 1.0) -> float:
-    """A confidence in [0, 1]; what is no number counts as the default, as it was stated without doubt."""
+    """A confidence in [0, 1]; anything that is not a number gets the default."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return default
     try:
@@ -320,5 +321,5 @@ def coerced_confidence(value: object, default: float = 1.0) -> float:
 
 
 def confirmed_confidence(held: float, again: float) -> float:
-    """How sure a fact is once it was said again: half of the doubt goes, less when the second voice doubts too."""
+    """The confidence of a fact that was stated again: half of the doubt goes, less if the repetition is doubtful."""
     return min(1.0, 1 - (1 - held) * (1 - again / 2))

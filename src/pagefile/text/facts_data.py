@@ -1,7 +1,7 @@
-"""Document 004's memory data (deer-flow's `memory.json`): a profile, a history and facts, whatever state they are in.
+"""deer-flow's `memory.json`: a profile, a history and facts, whatever state they are in.
 
-Files that people and models wrote hold blank facts, numbers for texts and confidences that are none: what cannot be read is left
-out, and nothing here raises.
+Files written by people and models contain blank facts, numbers instead of texts and invalid confidences: what
+cannot be read is left out, and nothing here raises.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,10 +10,10 @@ from typing import cast
 
 from pagefile.text.facts import coerced_confidence, fact_key
 
-#: What a fact without a usable confidence counts, as in deer-flow.
+#: The confidence of a fact without a usable one, as in deer-flow.
 DEFAULT_CONFIDENCE = 0.5
 
-#: Sections of the profile: where they stand, and what they are called when shown.
+#: Sections of the profile: where they are, and their titles when shown.
 SECTIONS: tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...] = (
     (
         "user",
@@ -51,7 +51,7 @@ class Section:
 
 
 def given_facts(data: object) -> list[GivenFact]:
-    """The facts of memory data, each once, the surest of equal ones; blank and unreadable ones are left out."""
+    """The facts of memory data, deduplicated by highest confidence; blank and unreadable ones are left out."""
     found: dict[str, GivenFact] = {}
     for raw in _items(_mapping(data).get("facts")):
         fact = _fact(raw)
@@ -63,7 +63,7 @@ def given_facts(data: object) -> list[GivenFact]:
 
 
 def sections(data: object) -> Iterator[Section]:
-    """The summaries of a profile that say anything, in order."""
+    """The non-empty summaries of a profile, in order."""
     for part, title, names in SECTIONS:
         inside = _mapping(_mapping(data).get(part))
         for name, label in names:

@@ -1,7 +1,7 @@
-"""What a model must not write down as a fact: a command to whatever model reads it later, in Chinese and English.
+"""What a model must not store as a fact: an instruction to a model that reads it later, in Chinese and English.
 
-What people want of their assistant ("answer in French", "以后用中文回答") is a fact about them. A command is what sets aside the
-instructions that a model has, gets them out of it, or makes it somebody else.
+What people want from their assistant ("answer in French", "以后用中文回答") is a fact about them. An instruction is
+one that overrides a model's instructions, extracts them, or gives it a different identity.
 """
 
 import re
@@ -46,12 +46,12 @@ _PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = (
 
 
 def order_in(text: str) -> str | None:
-    """What a text commands a model that reads it, None when it is no such command."""
+    """What a text instructs a model to do; None if it is not such an instruction."""
     plain = " ".join(_unhidden(text).split())
     return next((what for what, pattern in _PATTERNS if pattern.search(plain)), None)
 
 
 def _unhidden(text: str) -> str:
-    """The text as a reader takes it in: without the characters that nobody sees."""
+    """The text as a reader sees it: without invisible characters."""
     folded = unicodedata.normalize("NFKC", text).replace("’", "'")
     return "".join(char for char in folded if unicodedata.category(char) != "Cf")

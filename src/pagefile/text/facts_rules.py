@@ -1,7 +1,7 @@
-"""Lasting statements that people make about themselves in so many words, found without a model.
+"""Lasting statements that people make explicitly about themselves, found without a model.
 
-Few patterns, each anchored at the beginning of a clause: a statement missed costs little, one made up costs trust. Questions,
-conditions, quotations, code and whatever our own memory wrote are passed over.
+Few patterns, each anchored at the beginning of a clause: a missed statement costs little, a made-up one costs
+trust. Questions, conditions, quotations, code and text written by our own memory are skipped.
 """
 
 import re
@@ -11,19 +11,19 @@ from dataclasses import dataclass
 from pagefile.text.facts import fact_key
 from pagefile.text.scripts import HAN
 
-#: The subject of whatever people say about themselves.
+#: The subject of statements that people make about themselves.
 USER = "user"
 
 
 @dataclass(frozen=True, slots=True)
 class Stated:
-    """A statement, and the words that make it."""
+    """A statement, and the words that express it."""
 
     text: str
     quote: str
     category: str
     confidence: float
-    #: What it speaks of: a later statement with the same attribute takes its place.
+    #: What it is about: a later statement with the same attribute replaces it.
     attribute: str | None = None
     subject: str = USER
 
@@ -31,13 +31,13 @@ class Stated:
 @dataclass(frozen=True, slots=True)
 class _Rule:
     pattern: re.Pattern[str]
-    #: What is kept, with the value in it.
+    #: The statement to store, as a template.
     says: str
     category: str
     confidence: float
-    #: `{key}` is the value: of such attributes people have many.
+    #: `{key}` is the value: people have several of such an attribute.
     attribute: str | None = None
-    #: A value that begins like this was not meant.
+    #: Values to reject, by how they begin.
     unless: re.Pattern[str] | None = None
 
 
@@ -71,7 +71,7 @@ def _en(pattern: str) -> re.Pattern[str]:
 
 _ORDERED_OR_BROUGHT = re.compile(r"外卖|快递|代驾|滴滴|救护车|网约车|出租车|什么|啥|[你您他她它人了]")
 _RULES: tuple[_Rule, ...] = (
-    # Corrections stand first: what they correct may look like any other statement.
+    # Corrections come first: what they correct may look like any other statement.
     _Rule(
         _zh(
             rf"(?:不对|不是的?|错了|你[说记搞弄]错了|更正(?:一下)?|纠正(?:一下)?)[，,。：:！! ]*(?:其实|正确的)?(?:应该|应当|其实|准确地说)?(?:是|为|叫){_ZH_VALUE}"
@@ -251,9 +251,9 @@ _RULES: tuple[_Rule, ...] = (
     ),
 )
 
-#: What is not the user's own word: our memory and our placeholders, framework blocks, code, quotations.
-# What is opened and never closed is foreign to the end of its line, a placeholder to the end of the text: looking for an end
-# again from each of many openings would take hours.
+#: What is not the user's own text: our memory and our placeholders, framework blocks, code, quotations.
+# What is opened but never closed extends to the end of its line, a placeholder to the end of the text: searching for
+# an end again from each of many openings would take hours.
 _FOREIGN = re.compile(
     r"<(memory|system-reminder|uploaded_files|current_uploads|tool_result)\b.*?(?:</\1>|\Z)|```.*?(?:```|\Z)|`[^`\n]*`"
     r"|^[ \t]*>.*?$|📎 \[[^\[\]\n]*\][^\n]*"
@@ -278,12 +278,12 @@ _TAIL = re.compile(
 
 
 def own_words(text: str) -> str:
-    """A user's message without what others wrote into it; each piece that went leaves a line break."""
+    """A user's message without text that others wrote into it; each removed piece leaves a line break."""
     return _FOREIGN.sub("\n", text)
 
 
 def stated(text: str) -> list[Stated]:
-    """What a message says about its writer for good, each with its exact quote, in the order of the text."""
+    """The lasting statements a message makes about its author, each with its exact quote, in the order of the text."""
     found: list[Stated] = []
     for sentence in _sentences(own_words(text)):
         found += _in_sentence(sentence)
@@ -314,7 +314,7 @@ def _in_sentence(sentence: str) -> Iterator[Stated]:
             if not value or match.start("quote") < taken or (rule.unless and rule.unless.match(value)):
                 continue
             if rule.category == "correction":
-                # It speaks for the whole sentence, and what it says is nothing else besides.
+                # A correction takes the whole sentence, and nothing else is read from it.
                 quote = sentence[match.start("quote") :].strip()
                 yield _made(rule, value, quote)
                 return

@@ -1,4 +1,4 @@
-"""What must never be kept as a fact: passwords, keys, card and identity numbers, in Chinese and English."""
+"""What must never be stored as a fact: passwords, keys, card and identity numbers, in Chinese and English."""
 
 import re
 import unicodedata
@@ -8,7 +8,7 @@ _IDENTITY = re.compile(r"(?<!\d)\d{17}[\dXx](?![\dXx])")
 _IDENTITY_WEIGHTS = (7, 9, 10, 5, 8, 4, 2, 1, 6, 3, 7, 9, 10, 5, 8, 4, 2)
 _IDENTITY_CHECKS = "10X98765432"
 
-#: What is said, with a value behind it.
+#: Words that introduce a value.
 _SURELY = r"""['"”’]?\s*(?:is|are|was|=|:|：|是|为|改成了?|设(?:置)?[为成])\s*"""
 _STATES = rf"(?:{_SURELY}|\s+(?=\S*\d))"
 _PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = (
@@ -42,14 +42,14 @@ _PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = (
         ),
     ),
 )
-#: Long, mixed and without a word in it: nobody says that about themselves.
+#: Long, mixed and without a word in it: not something people say about themselves.
 _RANDOM = re.compile(
     r"(?<![\w+/.-])(?=[\w+/-]*[a-z])(?=[\w+/-]*[A-Z])(?=[\w+/-]*\d)[A-Za-z0-9+/_-]{32,}={0,2}(?![\w/.-])"
 )
 
 
 def secret_in(text: str) -> str | None:
-    """What of a text must not be kept, in a word or two; None when nothing speaks against it."""
+    """What in a text must not be stored, in a word or two; None if it is safe."""
     plain = unicodedata.normalize("NFKC", text)
     if any(_is_identity(match[0]) for match in _IDENTITY.finditer(plain)):
         return "an identity number"
@@ -62,7 +62,7 @@ def secret_in(text: str) -> str | None:
 
 
 def passes_luhn(number: str) -> bool:
-    """Whether the digits of a number end with the check digit that payment cards have."""
+    """Whether a number ends with the check digit that payment cards have."""
     digits = [int(digit) for digit in number if digit.isdigit()]
     if not 13 <= len(digits) <= 19 or len(set(digits)) == 1:
         return False
@@ -71,7 +71,7 @@ def passes_luhn(number: str) -> bool:
 
 
 def _is_identity(number: str) -> bool:
-    """A Chinese identity number: a date of birth inside, a check character at its end."""
+    """A Chinese identity number: it contains a date of birth, and ends with a check character."""
     if not (
         "1900" <= number[6:10] <= "2100" and "01" <= number[10:12] <= "12" and "01" <= number[12:14] <= "31"
     ):

@@ -1,33 +1,36 @@
-"""Which past turns may enter a window by themselves: those that answer the question, and nothing just to fill up."""
+"""Which past turns may enter a window unasked: those that answer the question, and nothing as mere filler."""
 
 import re
 from collections.abc import Mapping
 from typing import Literal
 
-#: "auto": what passes the bar; "always": the best few that have anything in common with the question; "never": nothing.
+#: "auto": what passes the thresholds; "always": the best few that have anything in common with the question;
+#: "never": nothing.
 Gate = Literal["auto", "always", "never"]
 
-#: How a question asks: of anything, of the one who asks ("where do I live?"), or of something that was said before.
+#: What a question is about: anything, the person asking ("where do I live?"), or something said before.
 Asking = Literal["anything", "self", "back"]
 
-# The bars were measured on questions of LoCoMo, LongMemEval and LifeBench, on those of other users, and on tasks that have nothing
-# to do with memory: of these, 0 to 9 % find something, of a user's own questions 86 to 100 %.
-#: A turn passes that means nearly the same as the question.
+# The thresholds were measured on questions of LoCoMo, LongMemEval and LifeBench, on those of other users, and on
+# tasks unrelated to memory: of the latter two, 0 to 9 % find something, of a user's own questions 86 to 100 %.
+#: A turn passes if it means nearly the same as the question.
 MIN_LIKENESS = 0.45
-#: One passes that holds so much of the question's weight and is at least this near.
+#: A turn passes if it covers this share of the question's weight and is at least this similar.
 MIN_COVERAGE = 0.5
 COVERED_LIKENESS = 0.25
-#: One passes that holds nearly everything the question names, unless it means something else altogether.
+#: A turn passes if it contains nearly everything the question names, unless its meaning is entirely
+#: different.
 WHOLE_COVERAGE = 0.9
 NOT_APART = 0.1
-#: One passes that holds a little of the question and is nearer than chance.
+#: A turn passes if it covers a little of the question and is more similar than chance.
 SOME_COVERAGE = 0.1
 NEARER = 0.35
-#: What a turn must hold of a question about oneself when there are only words to go by.
+#: The coverage required for a question about oneself if there are only words to go by.
 SELF_COVERAGE = 0.25
-#: The bars for a question that points back: who asks for "that one from before" names little of it.
+#: The threshold for a question that refers back: someone asking for "that one from before" names little of
+#: it.
 BACK_LIKENESS = 0.42
-#: Below this, what two texts have in common is that both are texts.
+#: Below this, all that two texts have in common is that both are texts.
 SOME_LIKENESS = 0.3
 
 _BACK = re.compile(
@@ -39,10 +42,11 @@ _BACK = re.compile(
     re.IGNORECASE,
 )
 
-#: The expression below looks on for a while from every place where a question may begin.
+#: The pattern below scans ahead from every possible beginning of a question, so long texts are truncated to
+#: this.
 _READ_CHARS = 500
 
-#: Questions about oneself, and not those for advice: "what should I wear", "how do I", 帮我…, 我该….
+#: Questions about oneself, but not requests for advice: "what should I wear", "how do I", 帮我…, 我该….
 _SELF = re.compile(
     r"(?<![帮给教让请替诉])我(?!想|要|应该|该|可以|能|怎么|需要)[^。！]*?(?:什么|哪|谁|几|多少|多大|吗|是不是|有没有)"
     r"|(?:什么|哪|谁|几|多少)[^。！]*?(?:是|属于)我的"
@@ -54,12 +58,12 @@ _SELF = re.compile(
 
 
 def points_back(question: str) -> bool:
-    """Whether a question speaks of something that was said before."""
+    """Whether a question refers to something said before."""
     return _BACK.search(question) is not None
 
 
 def asking(question: str) -> Asking:
-    """How a question asks; of a long message, how it begins and ends."""
+    """What a question is about; for a long message, judged by its beginning and end."""
     if points_back(question):
         return "back"
     ends = (
@@ -69,9 +73,9 @@ def asking(question: str) -> Asking:
 
 
 def answers(parts: Mapping[str, float]) -> bool:
-    """Whether a turn has anything in common with the question: a word, the time it names, or what is meant.
+    """Whether a turn has anything in common with the question: a word, the time it names, or its meaning.
 
-    A turn that was found for its neighbours' words alone counts as well: it is part of what was said about them.
+    A turn found only through its neighbours' words counts as well: it is part of what was said about them.
     """
     shared = sum(parts.get(name, 0.0) for name in ("words", "neighbours", "sitting", "time"))
     return shared > 0 or parts.get("likeness", 0.0) >= SOME_LIKENESS

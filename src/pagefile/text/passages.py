@@ -1,7 +1,7 @@
-"""A long text as passages: what an archived page is searched, quoted and paged by.
+"""A long text as passages, by which an archived page is searched, quoted and paged.
 
-Splitting is cheap and never segments words, because every page is split and few are ever asked;
-`select` looks at the words, and only when somebody asks.
+Splitting is cheap and never segments words, because every page is split but few are ever queried; only
+`select` looks at words.
 """
 
 import re
@@ -19,13 +19,13 @@ from pagefile.text.synopsis.kinds import kind, rows_kind
 from pagefile.text.units import Units, json_commas, protected, units
 from pagefile.text.words import terms
 
-#: How many passages are segmented for one query (about 150,000 characters); of more, the likeliest.
+#: How many passages are segmented per query (about 150,000 characters); if there are more, the likeliest.
 MOST_SEGMENTED = 120
-#: A passage that answers this much worse than the best one does not answer.
+#: A passage counts as an answer from this share of the best score on.
 ANSWERS = 0.25
-#: What may be shown in part: a head and a tail of it still say something.
+#: Kinds of text that may be shown in part: their head and tail still say something.
 _CLIPPABLE = frozenset({"text", "markdown", "log", "search"})
-#: Below this many characters a part of a passage is no answer.
+#: A shorter part of a passage is useless as an answer.
 _SMALLEST_PART = 80
 
 _HEADINGS = re.compile(r"\n(?=#{1,6} |<h[1-6][ >])")
@@ -36,24 +36,24 @@ _BLOCK_TAGS = re.compile(
     r"</(?:p|div|li|tr|ul|ol|h[1-6]|section|article|table|head|body|script|style)>|<br ?/?>", re.IGNORECASE
 )
 _CLOSING_TAGS = re.compile(r"</[A-Za-z][^<>]*+>")
-#: Begins with one set of characters, which is what makes the search for it fast.
+#: Starts with a single character class, which makes the search fast.
 _SENTENCE_ENDS = re.compile(
     r"[。！？….!?](?:(?<=[。！？…])[。！？…]*[\"'”’」』）)\]】》]*\s*|(?<![.!?]{2})[.!?]*+[\"'”’」』）)\]】》]*+\s+)"
 )
-#: How much of the text around a sentence end tells whether it is one.
+#: How much text around a sentence end is needed to confirm it.
 _AROUND = 80
-#: How many that look like one are asked, nearest first.
+#: How many candidates are checked, nearest first.
 _ASKED = 8
 _SOFT = re.compile(r"[\s，、,;；]")
 _DIGITS = re.compile(r"\d+")
 _HEADING_LINE = re.compile(r"(?:\A|\n)#{1,6} +([^\n]+)")
-#: Joins the character before it to the one behind it, or changes it: no place to cut.
+#: Joins or modifies adjacent characters: not a place to cut.
 _JOINERS = frozenset("\u200d\ufe0e\ufe0f")
 
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A piece of a page, and where in the page it stands, in characters."""
+    """A piece of a page, and its offsets in the page, in characters."""
 
     start: int
     end: int
@@ -63,9 +63,9 @@ class Passage:
 def split(text: str, *, target_chars: int = 1200, max_chars: int = 4000) -> list[Passage]:
     """The passages of a text, about `target_chars` long: joined, they are the text again.
 
-    Cuts fall before headings, at blank lines, line ends, sentence ends, in this order. Images, links, code blocks,
-    tables, tags, JSON values and rows of CSV are never cut; one longer than `max_chars` is a passage of its own.
-    Only text without any boundary is cut at `max_chars`.
+    Cuts fall before headings, at blank lines, line ends, sentence ends, in this order. Images, links, code
+    blocks, tables, tags, JSON values and rows of CSV are never cut; one longer than `max_chars` becomes a
+    passage on its own. Only text without any boundary is cut at `max_chars`.
     """
     target = max(2, target_chars)
     limits = _Limits(target // 2, target, target * 3 // 2, max(max_chars, target))
@@ -75,11 +75,11 @@ def split(text: str, *, target_chars: int = 1200, max_chars: int = 4000) -> list
 def select(
     passages: Sequence[Passage], query: str, *, budget: int, cost: Callable[[str], int]
 ) -> list[Passage]:
-    """The passages that answer the query, best first until the budget is used, in the order of the text.
+    """The passages that answer the query, best first until the budget is used, returned in the order of the text.
 
-    With nothing that answers, the first passages that fit. What `render_excerpt` writes around a passage is counted.
-    The best one is clipped when it alone is over the budget; if it holds something that must not be cut, the next
-    best takes its place. Its offsets then still say where it stands.
+    If none does, the first passages that fit. What `render_excerpt` writes around a passage is counted. The
+    best one is clipped if it alone exceeds the budget; if it contains something that must not be cut, the
+    next best takes its place. Offsets always refer to the full passage.
     """
     if not passages:
         return []
@@ -92,7 +92,7 @@ def select(
 
 
 def render_excerpt(passages: Sequence[Passage], total_chars: int) -> str:
-    """Passages as a model reads them: before each run of neighbours a line says which characters follow."""
+    """Passages as a model reads them: each run of adjacent passages is preceded by a line with its character range."""
     zh = language("".join(passage.text[:2000] for passage in passages[:4])) == "zh"
     out: list[str] = []
     for run in _runs(passages):
@@ -106,11 +106,12 @@ def render_excerpt(passages: Sequence[Passage], total_chars: int) -> str:
 
 
 def page_slice(text: str, offset: int, limit: int) -> tuple[int, int]:
-    """The window to show for `offset` and `limit`: at most `limit` characters, no unit cut that can be whole.
+    """The range to show for `offset` and `limit`: at most `limit` characters, splitting no unit that fits.
 
-    The beginning moves back to the beginning of the unit it falls into, then the end moves back to the beginning of the
-    unit it would cut. A unit that does not fit into `limit`, or that is all there is, is cut where asked. The end is
-    always behind `offset` (unless the text is over or `limit` is 0), so that paging on from it comes to an end.
+    The start moves back to the beginning of the unit it falls into, then the end moves back to the beginning
+    of the unit it would split. A unit that does not fit into `limit`, or that is all there is, is cut where
+    asked. The end is always after `offset` (unless the text has ended or `limit` is 0), so that paging on
+    from it terminates.
     """
     start = min(max(0, offset), len(text))
     end = min(len(text), start + max(0, limit))
@@ -131,7 +132,7 @@ def page_slice(text: str, offset: int, limit: int) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class _Limits:
-    """How long a passage is: at least, at best, at most if it can be, at most."""
+    """The length of a passage: minimum, target, preferred maximum, maximum."""
 
     least: int
     target: int
@@ -147,7 +148,7 @@ def _passages(text: str, cuts: Iterable[int]) -> Iterator[Passage]:
 
 
 def _cuts(found: Units, limits: _Limits) -> Iterator[int]:
-    """Where passages end, the end of the text last."""
+    """Where passages end; the last is the end of the text."""
     choose = {"json": _comma, "rows": _row_end, "text": _boundary}[found.layout]
     jsonl = found.layout == "rows" and rows_kind(found.text) == "jsonl"
     start = 0
@@ -163,7 +164,7 @@ def _cuts(found: Units, limits: _Limits) -> Iterator[int]:
 
 
 def _inside_row(text: str, start: int, end: int, limits: _Limits) -> Iterator[int]:
-    """A row of JSON lines that is too long is cut like JSON, a broken one not at all."""
+    """An overlong row of JSON lines is cut like JSON; a broken one is not cut."""
     row = text[start:end]
     commas, depths = json_commas(row) or ([], [])
     inner = Units(row, "json", [], [], commas, depths)
@@ -171,7 +172,7 @@ def _inside_row(text: str, start: int, end: int, limits: _Limits) -> Iterator[in
 
 
 def _comma(found: Units, start: int, limits: _Limits) -> int:
-    """The shallowest comma in reach, nearest to the target."""
+    """The shallowest comma within reach, nearest to the target."""
     low = bisect_left(found.commas, start + limits.least)
     high = bisect_right(found.commas, start + limits.most)
     if low < high:
@@ -184,7 +185,7 @@ def _comma(found: Units, start: int, limits: _Limits) -> int:
 
 
 def _row_end(found: Units, start: int, limits: _Limits) -> int:
-    """The end of the row nearest to the target; a row that is too long stands alone."""
+    """The end of the row nearest to the target; an overlong row is a passage on its own."""
     best = _legal(found, _LINES, start + limits.least, start + limits.most, start + limits.target)
     best = best or _legal(found, _LINES, start, start + limits.least, start + limits.least)
     place = start + limits.most
@@ -195,7 +196,7 @@ def _row_end(found: Units, start: int, limits: _Limits) -> int:
 
 
 def _boundary(found: Units, start: int, limits: _Limits) -> int:
-    """The best boundary in reach: of the best kind first, of a kind the nearest to the target."""
+    """The best boundary within reach: by kind first, then by distance to the target."""
     ideal, low = start + limits.target, start + limits.least
     near, most = start + limits.near, start + limits.most
     for pattern in (_HEADINGS, _BLANK_LINES, _FINISHED_LINES, _LINES, _BLOCK_TAGS):
@@ -214,20 +215,20 @@ def _boundary(found: Units, start: int, limits: _Limits) -> int:
 
 
 def _legal(found: Units, pattern: re.Pattern[str], low: int, high: int, ideal: int) -> int | None:
-    """The end of a match that lies outside all protected spans, nearest to the ideal place."""
+    """The end of a match outside all protected spans, nearest to the ideal position."""
     places = [match.end() for match in pattern.finditer(found.text, low, high)]
     return next((place for place in _by_distance(places, ideal) if found.span(place) is None), None)
 
 
 def _by_distance(places: Sequence[int], ideal: int) -> Iterator[int]:
-    """Ascending places: those up to the ideal one backwards, then the others."""
+    """Ascending positions: those up to the ideal one backwards, then the others."""
     over = bisect_right(places, ideal)
     yield from reversed(places[:over])
     yield from places[over:]
 
 
 def _sentence_end(found: Units, low: int, high: int, ideal: int) -> int | None:
-    """The sentence end nearest to the ideal place: what looks like one is shown to `sentences` with what is around."""
+    """The sentence end nearest to the ideal position: candidates are confirmed by `sentences` with their context."""
     places = [match.end() for match in _SENTENCE_ENDS.finditer(found.text, low, high)]
     for place in islice(_by_distance(places, ideal), _ASKED):
         start = max(0, place - _AROUND)
@@ -261,7 +262,7 @@ def _is_joined(text: str, place: int) -> bool:
 
 
 class _Shelf:
-    """Takes passages while there is budget."""
+    """Takes passages while there is budget left."""
 
     def __init__(self, passages: Sequence[Passage], budget: int, cost: Callable[[str], int]) -> None:
         self.taken: dict[int, Passage] = {}
@@ -272,7 +273,7 @@ class _Shelf:
         self._zh = language("".join(passage.text[:2000] for passage in passages[:4])) == "zh"
 
     def take(self, at: int) -> bool:
-        """Take a passage, or what can be shown of it if it is the first; False when there is no room."""
+        """Take a passage, or the part that fits if it is the first; False if there is no room."""
         passage: Passage | None = self._passages[at]
         price = self._price(passage)
         if price > self._left:
@@ -291,7 +292,7 @@ class _Shelf:
         return self._cost(_marker(passage.start, passage.end, self._total, zh=self._zh) + passage.text + "\n")
 
     def _clipped(self, passage: Passage, price: int) -> Passage | None:
-        """As much of the head and tail as the budget holds, or None: too little, or not to be cut."""
+        """As much of the head and tail as fits the budget; None if that is too little, or it must not be cut."""
         if kind("".join(near.text for near in self._passages[:3])) not in _CLIPPABLE or protected(
             passage.text
         ):
@@ -307,10 +308,10 @@ class _Shelf:
 
 
 def _answering(passages: Sequence[Passage], query: str) -> list[int]:
-    """Which passages share enough words with the query, best first; of equals, the earlier first."""
+    """Which passages share enough words with the query, best first; ties by position."""
     asked = terms(query)
     headings = _headings_above(passages)
-    # The index takes the latest of equals first, so the passages go in backwards.
+    # The index puts the latest of equals first, so the passages are added in reverse.
     index = WordIndex[int]()
     for at in reversed(_likely(passages, asked)):
         index.add(at, terms(f"{headings[at]}\n{passages[at].text}"))
@@ -319,7 +320,7 @@ def _answering(passages: Sequence[Passage], query: str) -> list[int]:
 
 
 def _headings_above(passages: Sequence[Passage]) -> list[str]:
-    """The heading under which each passage begins; empty for those that begin with their own."""
+    """The heading above each passage; empty for those that start with their own."""
     above: list[str] = []
     heading = ""
     for passage in passages:
@@ -331,7 +332,7 @@ def _headings_above(passages: Sequence[Passage]) -> list[str]:
 
 
 def _likely(passages: Sequence[Passage], asked: Sequence[str]) -> list[int]:
-    """All passages if they are few, else those that hold most of what the asked terms begin with, in order."""
+    """All passages if they are few, else those that best match the stems of the query, in order."""
     if len(passages) <= MOST_SEGMENTED:
         return list(range(len(passages)))
     stems = {stem for term in asked for stem in _stems(term)}
@@ -343,7 +344,7 @@ def _likely(passages: Sequence[Passage], asked: Sequence[str]) -> list[int]:
 
 
 def _stems(term: str) -> tuple[str, ...]:
-    """What a text that has this term is likely to hold; of a number its digits, and the first for those written otherwise."""
+    """What a text with this term likely contains: for a number its digits, or its first one in other notations."""
     digits = _DIGITS.match(term)
     if digits is not None:
         return (digits.group(), term[0])
@@ -354,7 +355,7 @@ def _stems(term: str) -> tuple[str, ...]:
 
 
 def _runs(passages: Iterable[Passage]) -> Iterator[list[Passage]]:
-    """Passages that stand side by side."""
+    """Groups of adjacent passages."""
     run: list[Passage] = []
     for passage in passages:
         if run and passage.start != run[-1].end:

@@ -1,7 +1,7 @@
 """Which texts answer a query, by their words alone.
 
-`WordIndex` is BM25 that grows one document at a time: a conversation gains a turn every few seconds, and refitting
-ten thousand for each is what makes lexical search look slow.
+`WordIndex` is BM25 that grows one document at a time: a conversation gains a turn every few seconds, and
+refitting ten thousand for each is what makes lexical search seem slow.
 """
 
 import math
@@ -18,13 +18,15 @@ import numpy.typing as npt
 
 K = TypeVar("K", bound=Hashable)
 
-#: How fast repetition saturates. Turns are short and repeat a word for emphasis at most, so below the usual 1.5.
+#: How fast repetition saturates. Turns are short and repeat a word for emphasis at most, so below the usual
+#: 1.5.
 K1 = 1.2
-#: How much a long document is discounted: the usual value; turns with their neighbours differ little in length.
+#: How much a long document is discounted: the usual value; turns with their neighbours differ little in
+#: length.
 B = 0.75
-#: What a word that stands aside counts, measured by one that does not.
+#: The weight of secondary (`aside`) words, relative to others.
 ASIDE = 0.3
-#: Dead documents stay in the postings until they are this share of all: then the index is packed.
+#: Removed documents stay in the postings until they are this share of all: then the index is packed.
 PACK_AT = 0.25
 
 
@@ -38,10 +40,10 @@ class Ranked(Generic[K]):
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """The documents that hold one term of a query, by their place in the index, and how often they do."""
+    """The documents that contain one term of a query, by their slot in the index, and how often."""
 
     asked: float
-    #: How much it is asked for, times how rare it is.
+    #: The query weight of the term times its rarity.
     weight: float
     slots: npt.NDArray[np.int32]
     counts: npt.NDArray[np.float32]
@@ -49,7 +51,7 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """What a query meets in an index: enough to score the documents in another way."""
+    """The matches of a query in an index: enough to score the documents differently."""
 
     terms: Sequence[Match]
     lengths: npt.NDArray[np.float32]
@@ -57,7 +59,7 @@ class Matches:
 
 
 class _Posting:
-    """The documents that hold one term, ascending, and how often."""
+    """The documents that contain one term, ascending, and how often."""
 
     __slots__ = ("counts", "slots")
 
@@ -67,10 +69,10 @@ class _Posting:
 
 
 class WordIndex(Generic[K]):
-    """BM25 over documents that come and go. Safe to use from several threads.
+    """BM25 over documents that are added and removed. Thread-safe.
 
     Equal scores are ordered newest first (by insertion), because of two turns that say the same the later one
-    is what still holds.
+    is more likely to be current.
     """
 
     def __init__(self) -> None:
@@ -91,13 +93,13 @@ class WordIndex(Generic[K]):
 
     @property
     def postings(self) -> int:
-        """How many (term, document) pairs are held; each takes 8 bytes, and each term some 300 more."""
+        """The number of (term, document) pairs held; each takes 8 bytes, and each term some 300 more."""
         return self._entries
 
     def add(self, key: K, words: Sequence[str], aside: Sequence[str] = ()) -> float:
-        """Add a document and say how long it is; a key that is already there is left as it is.
+        """Add a document and return its length; an existing key is left as it is.
 
-        Words that stand `aside` count less than the others, and take less room.
+        Words in `aside` count less than the others, and add less to the length.
         """
         length = len(words) + ASIDE * len(aside)
         with self._lock:
@@ -121,7 +123,7 @@ class WordIndex(Generic[K]):
         return length
 
     def remove(self, keys: Iterable[K]) -> None:
-        """Take documents out; keys that are not there are ignored."""
+        """Remove documents; unknown keys are ignored."""
         with self._lock:
             for key in keys:
                 slot = self._slot_of.pop(key, None)
@@ -135,12 +137,12 @@ class WordIndex(Generic[K]):
     def search(
         self, words: Sequence[str], limit: int, allow: Callable[[K], bool] | None = None
     ) -> list[Ranked[K]]:
-        """The best documents that share a term with the query, best first; only those `allow` lets pass."""
+        """The best documents that share a term with the query, best first; only those that `allow` accepts."""
         with self._lock:
             if not self._slot_of or limit <= 0:
                 return []
             scores = self._scores(words)
-            keys = self._keys  # only ever appended to, and packing makes a new list
+            keys = self._keys  # only ever appended to; packing makes a new list
         best: list[Ranked[K]] = []
         for slot in _best_first(scores, limit if allow is None else None):
             if allow is None or allow(keys[slot]):
@@ -150,11 +152,11 @@ class WordIndex(Generic[K]):
         return best
 
     def slot(self, key: K) -> int | None:
-        """The place of a document, as `matches` numbers them; None when it is not there."""
+        """The slot of a document, as used by `matches`; None if it is unknown."""
         return self._slot_of.get(key)
 
     def matches(self, asked: Mapping[str, float]) -> Matches:
-        """The living documents that hold each term, by how much it is asked for; the arrays are the caller's own."""
+        """The current documents that contain each term, with the term's query weight; the arrays are copies."""
         with self._lock:
             number = len(self._slot_of)
             found: list[Match] = []
@@ -168,7 +170,7 @@ class WordIndex(Generic[K]):
             return Matches(found, lengths, self._total / number if self._total else 1.0)
 
     def share(self, key: K, asked: Mapping[str, float]) -> float:
-        """How much of the weight of these terms a document holds, 0 to 1: of how much they are asked for and how rare they are."""
+        """The share (0 to 1) of the terms' weight, by query weight and rarity, that a document contains."""
         with self._lock:
             slot = self._slot_of.get(key)
             if slot is None:
@@ -199,7 +201,7 @@ class WordIndex(Generic[K]):
         return scores
 
     def _living(self, posting: _Posting) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:
-        """A posting without its dead, as arrays that live no longer than this search (they pin the buffers)."""
+        """A posting without removed documents, as arrays valid only during this search (they pin the buffers)."""
         slots = np.frombuffer(posting.slots, dtype=np.int32)
         counts = np.frombuffer(posting.counts, dtype=np.float32)
         if len(self._slot_of) == len(self._keys):
@@ -213,7 +215,7 @@ class WordIndex(Generic[K]):
             self._alive = np.resize(self._alive, 2 * size)
 
     def _pack(self) -> None:
-        """Rewrite the postings without the dead, keeping the order of insertion."""
+        """Rewrite the postings without removed documents, keeping the order of insertion."""
         size = len(self._keys)
         alive = self._alive[:size]
         renumbered = np.cumsum(alive, dtype=np.int32) - np.int32(1)
@@ -234,7 +236,7 @@ class WordIndex(Generic[K]):
 
 
 def rarity(number: int, holders: int) -> float:
-    """Okapi's inverse document frequency with the 1 that keeps it positive, over today's documents."""
+    """Okapi's inverse document frequency over the current documents, plus the 1 that keeps it positive."""
     return math.log(1 + (number - holders + 0.5) / (holders + 0.5))
 
 

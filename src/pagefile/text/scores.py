@@ -1,7 +1,8 @@
-"""Relevance scores of whatever scale, brought to 0–1 (document 003 speaks of 0–1, search engines do not).
+"""Normalises relevance scores of any scale to 0–1.
 
-Cosine likeness is in range already. Reciprocal-rank fusion gives at most 1/61 a list, BM25 gives any number, and
-SQLite's FTS5 gives it a minus sign: such sets are told by their size and measured against their own best.
+Cosine similarity is already in range. Reciprocal-rank fusion gives at most 1/61 per list, BM25 gives any
+number, and SQLite's FTS5 negates it: such sets are recognised by their magnitude and scaled by their own
+maximum.
 """
 
 import math
@@ -10,23 +11,23 @@ from typing import Literal
 
 Scale = Literal["auto", "unit", "best"]
 
-#: A set whose best is no higher holds fused ranks: three lists give at most 3/61.
+#: A set whose maximum is no higher holds fused ranks: three lists give at most 3/61.
 FUSED_MOST = 3 / 61 + 1e-9
-#: What a hit without a score counts: a search engine found it, and nobody says how well it fits.
+#: The score of a hit without one: a search engine found it, but did not say how well it fits.
 UNSCORED = 0.5
 
 
 def normalised(scores: Sequence[object], scale: Scale = "auto") -> list[float]:
-    """One score in [0, 1] for each, in the same order among themselves; what is no number counts `UNSCORED`.
+    """One score in [0, 1] for each, preserving their order; anything that is not a number gets `UNSCORED`.
 
-    "unit" takes them as they are, "best" measures them against the best of the set, "auto" tells the two apart.
-    Doing it twice changes nothing.
+    "unit" takes them as they are, "best" scales them by the best of the set, "auto" decides between the two.
+    Idempotent.
     """
     numbers = [number(score) for score in scores]
     known = [score for score in numbers if score is not None]
     flipped = bool(known) and max(known) <= 0 and min(known) < 0
     if flipped:
-        # FTS5 and distances below zero: the smaller, the better.
+        # FTS5 and negated distances: smaller is better.
         numbers = [None if score is None else -score for score in numbers]
         known = [-score for score in known]
     best = max(known, default=0.0)
@@ -36,7 +37,7 @@ def normalised(scores: Sequence[object], scale: Scale = "auto") -> list[float]:
 
 
 def number(value: object) -> float | None:
-    """A finite number, also one written as text; None for anything else."""
+    """A finite number, including one written as text; None for anything else."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:

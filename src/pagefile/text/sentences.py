@@ -1,10 +1,10 @@
-"""Where sentences end in Chinese and English, without losing a character of the text."""
+"""Splits Chinese and English text into sentences without losing a character."""
 
 import re
 
 from pagefile.text.scripts import CJK
 
-#: Things a sentence never ends inside: fenced and inline code, images and links, addresses.
+#: A sentence never ends inside these: fenced and inline code, images and links, URLs.
 _WHOLE = (
     r"```.*?(?:```|\Z)"
     r"|`[^`\n]*`"
@@ -26,9 +26,10 @@ _ABBREVIATION = re.compile(
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences of a text, each with the space behind it: joined, they are the text again.
+    """The sentences of a text, each with the whitespace after it: joined, they are the text again.
 
-    A line break ends a sentence. Numbers (3.5), abbreviations, list numbers, addresses, code and images are not cut.
+    A line break ends a sentence. Numbers (3.5), abbreviations, list numbers, URLs, code and images are not
+    split.
     """
     found: list[str] = []
     start = 0
@@ -44,7 +45,7 @@ def sentences(text: str) -> list[str]:
 
 
 def _goes_on(text: str, start: int, match: re.Match[str]) -> bool:
-    """Whether a full stop is that of an abbreviation, an initial or a list number, with more to come in the line."""
+    """Whether a full stop belongs to an abbreviation, an initial or a list number, with more text on the line."""
     mark = match.group()
     if not mark.startswith(". ") or match.end() == len(text) or "\n" in mark:
         return False

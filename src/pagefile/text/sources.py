@@ -1,4 +1,4 @@
-"""Where a tool's result comes from: the documents and addresses that it names, for the placeholder and for citing."""
+"""Where a tool's result comes from: the documents and URLs it names, for the placeholder and for citations."""
 
 import json
 import re
@@ -9,19 +9,19 @@ from pagefile.records import JsonValue
 from pagefile.text.clip import cut
 from pagefile.text.synopsis.kinds import references
 
-#: How many are kept: nobody reads more, and a page of links would be nothing but sources.
+#: The maximum number kept: few readers need more, and a page of links would be nothing but sources.
 MOST = 50
-#: How long one may be.
+#: The maximum length of one.
 MAX_CHARS = 200
-#: How much of a text is looked through: result lists stand at its beginning, reference lists at its end.
+#: How much of a text is searched: result lists are at its beginning, reference lists at its end.
 _HEAD_CHARS = 300_000
 _TAIL_CHARS = 200_000
 #: JSON longer than this is not parsed for its sources.
 _MAX_JSON_CHARS = 2_000_000
-#: How many objects of a JSON list are asked for their sources.
+#: How many objects of a JSON list are searched.
 _MOST_OBJECTS = 500
 
-#: A source as it is found: its name and its address, either of which may be empty.
+#: The name and URL of a source, either of which may be empty.
 _Found = tuple[str, str]
 
 _URL = r"(?:https?|ftp)://[^\s<>\"'，。；！？（）「」【】()]+"
@@ -29,7 +29,7 @@ _LEAD = r"[ \t>*+-]*+(?:\[\d{1,4}\]|\d{1,4}[.)、])?+[ \t]*+"
 _LABEL = (
     r"文档标题|文档名称|文档地址|文档来源|标题|来源|出处|链接|网址|地址|document|title|url|link|sources?|href"
 )
-#: A name behind `[1]`, up to its address or the end of the line.
+#: A name after `[1]`, up to its URL or the end of the line.
 _NUMBERED = re.compile(r"\n[ \t]*+[-*+]?+[ \t]*+\[\d{1,4}\][ \t]*+([^\n]{1,600})")
 _ADDRESS = re.compile(rf"[(（][ \t]*({_URL})[ \t]*[)）]|({_URL})")
 _LABELLED = re.compile(rf"\n{_LEAD}\**+({_LABEL})\**+[ \t]*+[:：]\**+[ \t]*+([^\n]{{1,600}})", re.IGNORECASE)
@@ -45,14 +45,14 @@ _HEADING = re.compile(r"\n#{1,6} ")
 
 _JSON_ADDRESSES = ("url", "link", "href")
 _JSON_NAMES = ("title", "name", "source", "document")
-#: Where tools put the text of an answer, when they wrap it in JSON.
+#: Where tools put the text of an answer if they wrap it in JSON.
 _JSON_TEXTS = ("text", "content", "output", "result")
 
 
 def sources(text: str) -> list[str]:
-    """The sources that a tool's result names, `name (address)` or what there is of it, in order, each once.
+    """The sources that a tool's result names, as `name (address)` or either alone, in order, without duplicates.
 
-    A reference list comes first, if there is one. At most 50, each of at most 200 characters.
+    A reference list comes first, if there is one. At most 50, each with at most 200 characters.
     """
     value = _read(text)
     found = _in_text(text) if value is None else _in_json(value)
@@ -97,7 +97,7 @@ def _listed(text: str, start: int) -> Iterator[_Found]:
 
 
 def _numbered(text: str, *, addressed: bool = True) -> Iterator[tuple[int, _Found]]:
-    """`[1] name (address)`; outside a reference list only with an address, where `[1]` may be anything."""
+    """`[1] name (address)`; outside a reference list only with an address, since `[1]` may be anything there."""
     for match in islice(_NUMBERED.finditer(text), MOST * 4):
         entry = match[1]
         if _FIRST_LABEL.match(entry):
@@ -158,7 +158,7 @@ def _tidy(address: str) -> str:
 
 
 def _read(text: str) -> JsonValue:
-    """What the text says if it is JSON of a bearable size, else None."""
+    """The value of a text that is JSON of a reasonable size, else None."""
     if len(text) > _MAX_JSON_CHARS or text[:100].lstrip("\ufeff \t\r\n")[:1] not in ("[", "{"):
         return None
     try:
@@ -168,7 +168,7 @@ def _read(text: str) -> JsonValue:
 
 
 def _in_json(value: JsonValue) -> Iterator[_Found]:
-    """Sources of the objects in lists, at most two levels down; then those of texts that are wrapped in JSON."""
+    """Sources of the objects in lists, at most two levels down; then those of texts wrapped in JSON."""
     objects = list(islice(_objects(value, 2), _MOST_OBJECTS))
     yield from (source for item in objects for source in _of_object(item))
     for text in islice(_texts(objects), 20):
@@ -191,7 +191,7 @@ def _of_object(item: dict[str, JsonValue]) -> Iterator[_Found]:
     name, address = _first(item, _JSON_NAMES), _first(item, _JSON_ADDRESSES)
     if re.match(_URL, name) and not address:
         name, address = "", name
-    # A name alone is a source only where it is that of a document.
+    # A name alone is a source only if it is that of a document.
     if address or _first(item, ("source", "title")):
         yield name, address
 

@@ -1,6 +1,7 @@
-"""How something is said: by whom, and whether it only asks. Both decide how much it answers, and neither is a word of it.
+"""How something is said: by whom, and whether it is only a question. Both affect how well it answers, but are not words.
 
-Terms are all an index keeps of a turn, so both travel among them, as marks that no text can have as a term.
+An index keeps nothing of a turn but its terms, so both are stored among them, as marks that cannot be terms
+of a text.
 """
 
 import re
@@ -10,13 +11,13 @@ from dataclasses import dataclass
 from pagefile.text.scripts import is_cjk
 from pagefile.text.words import terms
 
-#: Ends a turn that asks.
+#: Marks a turn that ends with a question.
 _ASKS = "?"
 _SPEAKER = ":"
 _PREFIX = re.compile(r"\s*([^\W\d_][\w.'-]*(?: [\w.'-]+){0,2})(?::(?=\s)|：)")
 _MAX_NAME_CHARS = 30
 
-# Each run of other characters is tried once, from its beginning: a message may be nothing but dots.
+# Each run of other characters is tried once, from its beginning: a message may consist only of dots.
 _OPENING = re.compile(
     r"(?<!\W)\W*+(?:what|when|where|who|which|why|how(?: (?:many|much|long|often|old|far))?|can you|could you|did|do|does|is|are|was|"
     r"were|has|have|had)\b(?: (?:kind|type|sort)s? of)?(?: (?:did|do|does|is|are|was|were|has|have|had|will|would))?(?=\s)",
@@ -37,7 +38,7 @@ class Speech:
 
 
 def said_terms(text: str) -> list[str]:
-    """The terms of what somebody said, with marks: a speaker's name before it (`Mia: …`, 李雷：…), a question at its end."""
+    """The terms of what was said, marking a speaker's name before it (`Mia: …`, 李雷：…) and a question at its end."""
     found = terms(text)
     prefix = _PREFIX.match(text)
     if prefix and len(prefix[1]) <= _MAX_NAME_CHARS:
@@ -48,7 +49,7 @@ def said_terms(text: str) -> list[str]:
 
 
 def speech(marked: Iterable[str]) -> Speech:
-    """What `said_terms` says; terms without marks are words alone."""
+    """The inverse of `said_terms`; terms without marks are just words."""
     words: list[str] = []
     speaker, asks = None, False
     for term in marked:
@@ -62,15 +63,15 @@ def speech(marked: Iterable[str]) -> Speech:
 
 
 def named(question: str, names: Iterable[str]) -> set[str]:
-    """The names (in lower case) that a question speaks of."""
+    """The names (in lower case) that a question mentions."""
     return {name for name in names if _as_name(name).search(question)}
 
 
 def in_first_person(question: str, names: Collection[str]) -> str:
-    """The question as the named would ask it of themselves.
+    """The question as the people it names would ask it about themselves.
 
-    What they said stands in the first person: "What did Mia paint?" is nearer to everything of Mia's than to "I painted a
-    sunrise", "What did I paint?" is not.
+    What they said is in the first person: "What did Mia paint?" is closer to everything Mia said than to "I
+    painted a sunrise", unlike "What did I paint?".
     """
     for name in sorted(names, key=len, reverse=True):
         own = "我" if is_cjk(name[0]) else "I"
@@ -79,13 +80,13 @@ def in_first_person(question: str, names: Collection[str]) -> str:
 
 
 def as_statement(question: str) -> str:
-    """The question without the words that make it one, or as it is when little else is left."""
+    """The question without its question words, or unchanged if little else is left."""
     rest = _CHINESE_QUESTION.sub("", _OPENING.sub("", question, count=1)).strip(" \t\n?？")
     return rest if len(terms(rest, keep_stop_words_if_empty=False)) > 1 else question
 
 
 def _as_name(name: str) -> re.Pattern[str]:
-    """A name where it is one: Chinese anywhere, others as a word of their own with a capital."""
+    """Matches a name: Chinese anywhere, others as a capitalised word."""
     written = re.escape(name)
     if is_cjk(name[0]):
         return re.compile(f"{written}(?P<own>)")

@@ -1,6 +1,6 @@
-"""Words that say nothing, or little, about what a text is about, in English and Chinese. Ours, short on purpose.
+"""Words that say little or nothing about the topic of a text, in English and Chinese. Our own list, short on purpose.
 
-Words that can be the whole question stay out of the list: "may" is a month, 不 turns a meaning round.
+Words that can be the whole point of a question are not in it: "may" is a month, 不 reverses a meaning.
 """
 
 _ENGLISH = """
@@ -19,7 +19,8 @@ _CHINESE = """
 把 被 让 给 对 对于 关于 从 到 向 于 由 以 为 为了 会 能 要 想 请 请问 来 去 上 下 里 中 个 们 所 等 其 此 某 每 各 该
 """
 
-#: Words that make a question of this kind: a turn may hold them, and hardly ever answers because it does. As terms.
+#: Terms that only make a question of a certain kind: a turn may contain them, but hardly ever answers because
+#: of them.
 _ENGLISH_ASKING = """
 amount current describ differ done kind long mani mention might much number often previous recent remind said say sort
 specif total type

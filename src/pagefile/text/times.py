@@ -1,7 +1,8 @@
-"""Which stretch of time a question speaks of: 上周, "last May", "three weeks ago", 3月中旬, 2025-03-05.
+"""Which period a question refers to: 上周, "last May", "three weeks ago", 3月中旬, 2025-03-05.
 
-Only what can be told without a calendar of feasts and without guessing: a month without a year is the latest one that has
-begun, and "may" is a month only with a capital. What is not understood is left to the words.
+Only what can be determined without a calendar of holidays and without guessing: a month without a year is the
+latest one that has begun, and "may" is a month only if capitalised. What is not understood is left to the
+words.
 """
 
 import re
@@ -35,7 +36,7 @@ _ENGLISH_NUMBERS = {
     for word in words.split()
 }
 _DIGITS = {digit: number for number, digit in enumerate("〇一二三四五六七八九")} | {"两": 2, "几": 3}
-#: The parts of a Chinese month: its first and last day, as far as the month goes.
+#: The parts of a Chinese month: first and last day, limited by the length of the month.
 _PARTS = {
     "初": (1, 10),
     "上旬": (1, 10),
@@ -58,16 +59,17 @@ _WEEKDAY = "(?:mon|tues?|wed(?:nes)?|thu(?:rs?)?|fri|sat(?:ur)?|sun)(?:day)?"
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """From the first day to the last one, both included."""
+    """From the first day to the last, inclusive."""
 
     first: date
     last: date
-    #: Counted back from a day, as people do from memory: "a week ago" is rarely seven days.
+    #: Whether it is counted back from a day, as people do from memory: "a week ago" is rarely exactly seven
+    #: days.
     rough: bool = field(default=False, compare=False)
 
 
 def periods(text: str, today: date) -> tuple[list[Period], str]:
-    """The stretches of time a text names, as seen on a day, and the text without the words that name them."""
+    """The periods a text names, relative to a day, and the text without the words that name them."""
     found: list[Period] = []
 
     def taken(match: re.Match[str], read: Callable[[re.Match[str], date], Period]) -> str:
@@ -98,7 +100,7 @@ def _month_number(word: str) -> int:
 
 
 def _month(year: int, month: int) -> Period:
-    """A month; numbers beyond twelve run on into the next years."""
+    """A month; numbers beyond twelve carry over into the next years."""
     years, month = divmod(month - 1, 12)
     after, next_month = divmod(month + 1, 12)
     return Period(date(year + years, month + 1, 1), date(year + years + after, next_month + 1, 1) - _DAY)
@@ -171,7 +173,7 @@ def _year(match: re.Match[str], today: date) -> Period:
 
 
 def _ago(match: re.Match[str], today: date) -> Period:
-    """So long ago, give or take half of the unit: nobody counts the days of "two months ago"."""
+    """A point in the past, give or take half of the unit: "two months ago" is not meant to the day."""
     count, unit = _number(match["count"]), match["unit"].lower()
     if unit[0] in "d天日":
         there = today - count * _DAY
@@ -225,10 +227,11 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.IGNORECASE)
 
 
-#: What is counted back from today instead of being named.
+#: Readers of periods counted back from today instead of named.
 _ROUGH = frozenset({_ago, _near_day, _week, _weekday, _near_month, _near_year})
 
-#: In order of precedence: what is longer and says more comes first, and what was read is gone for the rest.
+#: In order of precedence: longer, more specific patterns come first, and what was read is removed for the
+#: rest.
 _READERS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], date], Period]], ...] = (
     (
         _compiled(rf"(?<!\d)(?P<year>{_YEAR})([-/.])(?P<month>\d{{1,2}})\2(?P<day>\d{{1,2}})(?!\d)"),

@@ -1,6 +1,6 @@
-"""How many tokens a text costs: every budget in Pagefile is kept in these numbers.
+"""How many tokens a text costs: every budget in Pagefile uses these numbers.
 
-Counts are exact wherever a vocabulary is at hand, and where none is, the counter's name says `estimate`.
+Counts are exact if a vocabulary is available; otherwise the counter's name says `estimate`.
 """
 
 import threading
@@ -21,12 +21,13 @@ __all__ = [
     "open_counter",
 ]
 
-#: What a chat message costs beside its content in OpenAI's published chat format: three tokens of frame, one of role.
+#: The cost of a chat message besides its content in OpenAI's published chat format: three tokens of framing,
+#: one of role.
 MESSAGE_OVERHEAD = 4
-#: What every reply is primed with in the same format.
+#: The tokens that prime every reply in the same format.
 REPLY_OVERHEAD = 3
 
-#: What `open_counter` understands, as a person writes it.
+#: What `open_counter` accepts, for people to read.
 KNOWN_COUNTERS = (*ENCODINGS, "qwen", "qwen:MODEL", "deepseek", "file:/path/tokenizer.json", "estimate")
 
 _opened: dict[tuple[str, str | None], TokenCounter] = {}
@@ -34,17 +35,17 @@ _opening = threading.Lock()
 
 
 def message_tokens(content_tokens: int) -> int:
-    """What a chat message costs whose content has this many tokens."""
+    """The cost of a chat message whose content has this many tokens."""
     return content_tokens + MESSAGE_OVERHEAD
 
 
 def open_counter(name: str = "o200k_base", *, ranks_dir: str | None = None) -> TokenCounter:
     """The counter of that name, opened once per process.
 
-    `cl100k_base` and `o200k_base` come from rs-bpe, else from tiktoken where its rank file is on the disk (in
-    `ranks_dir` as `o200k_base.tiktoken` or under tiktoken's cache name, or in tiktoken's default cache), else they
-    are estimated, and the name ends in `~estimate`. Nothing is ever downloaded.
-    An unknown name raises `SettingsError`, a missing optional package `MissingExtraError`.
+    `cl100k_base` and `o200k_base` come from rs-bpe, else from tiktoken if its rank file is on disk (in
+    `ranks_dir` as `o200k_base.tiktoken` or under tiktoken's cache name, or in tiktoken's default cache), else
+    they are estimated, and the name ends in `~estimate`. Nothing is ever downloaded. An unknown name raises
+    `SettingsError`, a missing optional package `MissingExtraError`.
     """
     with _opening:  # held while a vocabulary loads, so that it loads once
         counter = _opened.get((name, ranks_dir))

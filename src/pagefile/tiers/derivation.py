@@ -1,7 +1,7 @@
-"""Keeps what recall needs up to date with the log, in rounds that the worker begins, and makes it again when asked.
+"""Keeps what recall needs in step with the log, in rounds started by the worker, and rebuilds it on request.
 
-Writing comes first: while turns keep coming in only a small share of the time is taken. What is left when the process ends, or dies,
-the next one finds behind its watermark.
+Writing has priority: while turns keep coming in, only a small share of the time is used. What is left when
+the process ends or dies is found by the next one from the watermarks.
 """
 
 import logging
@@ -21,24 +21,24 @@ from pagefile.tiers.meaning import Health
 
 logger = logging.getLogger("pagefile")
 
-#: While turns keep coming in, this many times the time of a batch is left to them before the next one.
+#: While turns keep coming in, pause between batches for this many times the duration of a batch.
 REST_SHARE = 4.0
-#: Turns of a batch. Whoever erases, and a question's vector, wait for one at most.
+#: Turns per batch. An erasure, or embedding a question, waits for one batch at most.
 BATCH = 32
-#: Conversations looked at together.
+#: Conversations handled together.
 _PAGE = 1000
 _ALL = 10_000_000
-#: A tier that has read nothing.
+#: A tier name without watermarks.
 _NONE = "none"
-#: After a failure of the store the log is looked at again this much later.
+#: How soon the log is read again after a failure of the store.
 _RETRY_S = 30.0
 
-#: Takes how many entries of the log were read, and of how many.
+#: Called with the number of log entries read and the total.
 Progress = Callable[[int, int], None]
 
 
 class Derivation:
-    """Leads terms and vectors through the log."""
+    """Computes terms and vectors for the turns of the log."""
 
     def __init__(
         self,
@@ -52,14 +52,14 @@ class Derivation:
         home: VectorHome | None = None,
     ) -> None:
         self._meter = meter
-        #: Where vectors live, even when no embedder makes any.
+        #: Where vectors are stored, even if no embedder makes any.
         self._home = home
         self.reader = reader
         self.vectors = vectors
         self.health = health
         self._marks = marks
         self._terms = terms
-        #: Vectors were left out of a round, or never looked at.
+        #: Vectors were skipped in a round, or never checked.
         self._owed = True
         #: Vectors were made or found here: the embedder is loaded.
         self.warm = False
@@ -68,18 +68,19 @@ class Derivation:
     # -- a round --------------------------------------------------------------------------------------------------------
 
     async def catch_up(self, backlog: Backlog) -> None:
-        """Make what is missing of the conversations that were written to, or of all."""
+        """Compute what is missing for the conversations that were written to, or for all."""
         waits = [await self._keep_terms(backlog), await self._make_vectors(backlog)]
         due = [seconds for seconds in waits if seconds is not None]
         if due:
             raise RetryLater(min(due))
 
     async def _keep_terms(self, backlog: Backlog) -> float | None:
-        """Gives the seconds until the next trial when this one failed."""
+        """Returns the seconds until the next attempt if this one failed."""
         try:
             await self._follow(self._terms, backlog, sweep=backlog.sweep)
         except Exception as error:
-            # No caller waits for this: the word index works the terms out by itself, and a later round tries again.
+            # No caller waits for this: the word index computes missing terms itself, and a later round
+            # retries.
             self._tell("could not keep the terms of turns", error)
             return _RETRY_S
         self._told = False
@@ -99,7 +100,8 @@ class Derivation:
                 await self.vectors.embedder.ready()
                 self.warm = True
         except Exception as error:
-            # Whatever an embedder or a home raises: no caller waits for this, and a later round tries again.
+            # Whatever an embedder or a vector store raises: no caller waits for this, and a later round
+            # retries.
             self.health.failed(error)
             self._owed = True
             return self.health.rest_s
@@ -111,7 +113,7 @@ class Derivation:
         return None
 
     async def _follow(self, derived: Derived, backlog: Backlog, *, sweep: bool) -> int:
-        """Read on in the conversations that were written to, or in all of them; returns how many turns that were."""
+        """Read on in the conversations that were written to, or in all of them; returns the number of turns."""
         if not sweep and len(backlog.scopes) <= _PAGE:
             plan = await self.reader.plan(partial(self._known, derived, backlog.scopes))
             return await self._read(derived, plan, backlog)
@@ -122,7 +124,7 @@ class Derivation:
             before = behind
             made += await self._read(derived, plan, backlog)
             if len(behind) < _PAGE and self.reader.holds(plan):
-                # That was all; what is written meanwhile is for the next round, or this one might never end.
+                # All done; what is written meanwhile is left to the next round, or this one might never end.
                 break
         return made
 
@@ -141,7 +143,7 @@ class Derivation:
         return made
 
     def _tell(self, what: str, error: Exception) -> None:
-        """Log a failure, the first time of many as a warning."""
+        """Log a failure: as a warning the first time, then at debug level."""
         ours = isinstance(error, PagefileError)
         logger.log(
             logging.DEBUG if self._told else logging.WARNING,
@@ -153,7 +155,7 @@ class Derivation:
         self._told = True
 
     async def describe(self) -> JsonObject:
-        """Who makes vectors, where they are, how many, and what stands in the way; asks no model."""
+        """What makes vectors, where they are, how many there are, and the current problem, if any; calls no model."""
         made = self.vectors
         if made is None:
             return {"by": "words", "trouble": None}
@@ -167,34 +169,35 @@ class Derivation:
             "embedder": made.embedder.maker.key if known else made.embedder.name,
             "home": made.home.name,
             "vectors": {shelf.maker.key: shelf.vectors for shelf in shelves},
-            #: Conversations that are not read to their end, at most a thousand of them.
+            #: Conversations not fully read, at most a thousand.
             "behind": len(await self._marks.behind(made.tier, limit=_PAGE)) if known else None,
             "trouble": trouble,
         }
 
     async def behind(self) -> list[Scope]:
-        """Conversations that are not read to their end; of vectors only where they can be made."""
+        """Conversations not fully read; for vectors, only if they can be made."""
         found = await self._marks.behind(self._terms.tier, limit=_PAGE)
         if self.vectors is not None and self.health.trouble is None and self.vectors.embedder.dimension:
             found += await self._marks.behind(self.vectors.tier, limit=_PAGE)
         return [one.scope for one in found]
 
     async def erased(self) -> None:
-        """Something was erased, vectors too: between two batches, what was planned before is no longer true."""
+        """Something was erased, vectors included: between two batches, discard earlier plans."""
         async with self.reader.lock:
             self.reader.erased()
 
     async def examine(self) -> JsonObject:
-        """The same, after finding out whether the embedder and the home work."""
+        """The same, after checking that the embedder and the vector store work."""
         if self.vectors is not None:
             await self.vectors.embedder.ready()
             await self.vectors.prepare()
         return await self.describe()
 
-    # -- anew -----------------------------------------------------------------------------------------------------------
+    # -- rebuild
+    # ------------------------------------------------------------------------------------------------------
 
     async def rebuild(self, progress: Progress, *, tenant: str | None, anew: bool) -> dict[str, int]:
-        """Make what is missing of every turn with the embedder and in the home of today, then remove what others made."""
+        """Compute what is missing with the current embedder and vector store, then remove what others made."""
         if self.vectors is not None:
             await self.vectors.prepare(beside=True)
         todo: list[Derived] = [self._terms] if self.vectors is None else [self._terms, self.vectors]
@@ -214,12 +217,12 @@ class Derivation:
     async def _planned(self, derived: Derived, tenant: str | None, *, anew: bool) -> Plan:
         if anew and tenant is None:
             await self._marks.drop(derived.tier)
-        # Of one tenant's, the watermarks cannot be dropped: a tier that nobody is known by has read nothing.
+        # The watermarks of a single tenant cannot be dropped: use a tier name that has none.
         tier = _NONE if anew else derived.tier
         return await self.reader.plan(partial(self._marks.behind, tier, limit=_ALL, tenant=tenant))
 
     async def _drop_others(self) -> int:
-        """Remove vectors of other embedders, once those of today's are complete."""
+        """Remove vectors of other embedders, once those of the current one are complete."""
         vectors = self.vectors
         if vectors is None or await self._marks.behind(vectors.tier, limit=1):
             return 0

@@ -1,8 +1,8 @@
-"""The episodes tier: past turns come back when a question touches them (document 002), by word, by meaning and by time.
+"""The episodes tier: past turns come back when a question touches them, by word, by meaning and by time.
 
-The word index of a user lives in memory, is built from the log when first asked for (from kept terms, where there are some),
-catches up before every recall, and is dropped when others need the room: it can always be built again. Vectors may be
-behind: a turn that has none yet is found by its words.
+The word index of a user lives in memory, is built from the log on first use (from stored terms, if there are
+any), catches up before every recall, and is evicted under memory pressure: it can always be rebuilt. Vectors
+may be behind: a turn without one is found by its words.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -41,18 +41,18 @@ from pagefile.window.candidates import Block, Candidate
 from pagefile.window.episodes import episode_forms
 
 _BATCH = 1000
-#: From so many turns on a search takes long enough to be worth a thread.
+#: From this many turns on, a search takes long enough to be worth a thread.
 SEARCH_THREAD_FROM = 20_000
-#: How many turns are asked for by meaning.
+#: How many turns are searched by meaning.
 NEAREST = 1000
-#: How long a recall waits for the vector of its question, at least; a window waits as long as it is told to.
+#: Minimum time a recall waits for the vector of its question; a window has its own limit.
 PATIENCE_S = 10.0
-#: Running turns whose choice is remembered, so that their windows stay the same through a tool loop.
+#: Running turns whose selection is remembered, so that their windows stay the same through a tool loop.
 _CHOICES = 1000
 
 
 class _Key(NamedTuple):
-    """A turn and where it stands; thousands of them are looked up for a question, so it is a plain tuple."""
+    """A turn and its position; a plain tuple, because thousands of them are looked up per question."""
 
     conversation: str
     seq: int
@@ -75,14 +75,14 @@ class _Index:
 
 @dataclass(frozen=True, slots=True)
 class _Ranking:
-    """Turns in the order of a question, and what is to be told about how they were found."""
+    """Turns ranked for a question, and a note on how they were found."""
 
     found: Sequence[Found[_Key]]
     note: str | None = None
 
 
 class Episodes(Tier):
-    """Past turns of a user, found by their words, what they mean, those beside them, and the time a question names."""
+    """Past turns of a user, found by their words, their meaning, their neighbours, and the time a question names."""
 
     name = "episodes"
     pace = Pace(quiet_s=0.2, longest_wait_s=5.0, first_sweep_s=1.0, sweep_every_s=600.0, together=True)
@@ -105,7 +105,7 @@ class Episodes(Tier):
     ) -> None:
         self._source = source
         self._kept = kept
-        #: Makes what recall needs of turns.
+        #: Computes what recall needs.
         self.derivation = derivation
         self._by_itself = by_itself
         self._meaning = Meaning(derivation.vectors, derivation.health, horizon=horizon)
@@ -119,9 +119,9 @@ class Episodes(Tier):
         self._choices: Lru[tuple[Scope, str], _Ranking] = Lru(_CHOICES)
 
     async def recall(self, scope: Scope, query: str, limit: int, at: datetime | None = None) -> list[Hit]:
-        """The turns that answer the query best, best first; in one conversation if the scope names one.
+        """The turns that best answer the query, best first; in one conversation if the scope names one.
 
-        `at` is when it is asked: "last week" is seen from there.
+        `at` is the time of the question: "last week" is relative to it.
         """
         if not terms(query) or limit < 1:
             return []
@@ -137,12 +137,12 @@ class Episodes(Tier):
             if found is not None:
                 pairs = _each_once(zip(found, ranking.found, strict=True))
                 return [_hit(near, one) for near, one in pairs][:limit]
-            # Something was erased or written anew behind our back: build the index again from the log.
+            # Something was erased or rewritten meanwhile: rebuild the index from the log.
             self._indexes.pop(home, None)
         return []
 
     async def offer(self, occasion: Occasion) -> Sequence[Candidate]:
-        """The few past turns that answer the question and do not stand in the window anyway."""
+        """The few past turns that answer the question and are not in the window anyway."""
         if not occasion.query or self._gate == "never" or not terms(occasion.query):
             return []
         scope = _home(occasion.scope)
@@ -177,7 +177,7 @@ class Episodes(Tier):
     async def forget(self, scope: Scope) -> Counts:
         self._let_go(scope)
         await self.derivation.erased()
-        # Whoever asked meanwhile may have read it again.
+        # A concurrent query may have read it again.
         self._let_go(scope)
         return {}
 
@@ -185,7 +185,7 @@ class Episodes(Tier):
         await self.forget(Scope(receipt.scope.tenant))
 
     def _let_go(self, scope: Scope) -> None:
-        """Of everything at hand that may say what was said there."""
+        """Discard everything cached that may contain what was said there."""
         self._drop(scope)
         forget_words()
         if self.derivation.vectors is not None:
@@ -201,17 +201,18 @@ class Episodes(Tier):
     async def describe(self) -> JsonObject:
         return {"recall": await self.derivation.describe()}
 
-    # -- made again -----------------------------------------------------------------------------------------------------
+    # -- replay
+    # -------------------------------------------------------------------------------------------------------
 
     def limits(self, window_tokens: int) -> Mapping[Block, int]:
         return {"episodes": share_of(window_tokens, EPISODES_TOKENS)}
 
     def trace(self, offered: Sequence[Candidate]) -> JsonValue:
-        """Written by `offer`: where each turn stands is enough, the log has its text."""
+        """Recorded by `offer`: positions are enough, since the log has the texts."""
         return None
 
     async def replay(self, past: PastWindow) -> Tier:
-        """The turns that were chosen, as long as the window is made of the same turns."""
+        """The turns that were chosen, as long as the window is built from the same turns."""
         if self.name not in past.traces or past.changed("query", "recall", "recall_turns"):
             return self
         return Remembered(self, await self._replayed(past), lambda occasion: _same_turns(past, occasion))
@@ -251,7 +252,7 @@ class Episodes(Tier):
             # The window holds everything there is.
             return _Ranking(())
         self._meter.count("pagefile_recalls_total")
-        # Turns beside a good one are found too, and do not pass: look at more than are wanted.
+        # Neighbours of a good turn are found too but do not pass the gate: fetch more than needed.
         limit = 3 * self._turns + min(len(seen), 20)
         ranking = await self._ranked(index, scope, query, limit, at, self._patience_s)
         how = asking(query)
@@ -263,7 +264,7 @@ class Episodes(Tier):
     async def _ranked(
         self, index: _Index, scope: Scope, query: str, limit: int, at: datetime | None, patience_s: float
     ) -> _Ranking:
-        # Who tells of themselves says "I": a name would be near to everything that person says.
+        # People refer to themselves as "I": their name would be similar to everything they say.
         meant = in_first_person(query, index.turns.speakers)
         near, note = (
             await self._meaning.near(scope, meant, NEAREST, patience_s) if len(index.turns) else ((), None)
@@ -281,7 +282,7 @@ class Episodes(Tier):
         return _Ranking([one for one in found if answers(one.parts)], note)
 
     async def _read(self, home: Scope, found: Sequence[Found[_Key]]) -> list[Neighbourhood] | None:
-        """The turns themselves; None when one of them is no longer what was ranked."""
+        """The turns themselves; None if one of them is no longer what was ranked."""
         if not found:
             return []
         read = await self._source.around(home, [TurnRef(one.key.conversation, one.key.seq) for one in found])
@@ -292,7 +293,7 @@ class Episodes(Tier):
     async def _caught_up(self, home: Scope) -> _Index:
         index = self._indexes.setdefault(home, _Index())
         async with index.lock:
-            # A process that begins reads kept terms; later, what is new has none yet.
+            # A new process reads stored terms; later, new turns have none yet.
             cold = not index.known
             while True:
                 request = SinceRequest(home, dict(index.known), _BATCH)
@@ -304,7 +305,7 @@ class Episodes(Tier):
         return index
 
     async def _kept_rows(self, request: SinceRequest) -> list[TurnTerms]:
-        """The terms of turns, worked out where none are kept."""
+        """The terms of turns, computed where none are stored."""
         rows = await self._kept.since(request, ANALYZER)
         missing = {(row.conversation, row.seq) for row in rows if row.said is None}
         if not missing:
@@ -323,7 +324,7 @@ class Episodes(Tier):
         return await _off_loop(partial(terms_of, turns), len(turns))
 
     def candidate(self, turn: Turn, score: float, rank: int) -> Candidate:
-        """A past turn as it may stand in a window."""
+        """A past turn as a candidate."""
         forms = episode_forms(turn.at, turn.user, turn.assistant, self._counter.count)
         return Candidate(f"episode:{turn.id}", "episodes", forms, rank, score)
 
@@ -340,7 +341,7 @@ async def _off_loop(work: Callable[[], R], turns: int, least: int = THREAD_FROM)
 
 
 def _home(scope: Scope) -> Scope:
-    """The index that serves a scope: the user's, or the conversation's own when nobody is named."""
+    """The index that serves a scope: the user's, or the conversation's own if there is no user."""
     return scope if scope.user is None else Scope(scope.tenant, scope.user)
 
 
@@ -349,14 +350,14 @@ def _key(near: Near) -> _Key:
 
 
 def _copies(found: Sequence[Found[_Key]]) -> int:
-    """How many may be the same turn once more: a fork of a conversation has its turns under their ids."""
+    """How many may be duplicates: a fork keeps the ids of the turns it copies."""
     return len(found) - len({one.key.turn_id for one in found})
 
 
 def _each_once(
     pairs: Iterable[tuple[Neighbourhood, Found[_Key]]],
 ) -> list[tuple[Neighbourhood, Found[_Key]]]:
-    """Each turn once, where it was found best. Callers choose ids, so turns are the same only if they say the same too."""
+    """Each turn once, at its best rank. Callers choose ids, so turns are equal only if their texts are too."""
     seen: dict[object, tuple[Neighbourhood, Found[_Key]]] = {}
     for near, one in pairs:
         turn = near.turn

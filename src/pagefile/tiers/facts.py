@@ -1,4 +1,4 @@
-"""The facts tier: lasting statements about a user, the relevant ones within their own token budget (document 004)."""
+"""The facts tier: lasting statements about a user, the relevant ones within their own token budget."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -23,32 +23,32 @@ from pagefile.window.budget import CORRECTIONS_TOKENS, share_of
 from pagefile.window.candidates import Block, Candidate, Form
 from pagefile.window.render import escape
 
-#: Facts of this category are corrections: they have a budget of their own.
+#: Facts of this category are corrections, which have their own budget.
 CORRECTION = "correction"
 #: The dash and the line break around a fact in the memory block.
 _LINE_TOKENS = 2
-#: Facts offered beyond what the budget can hold, so that the receipt shows what stood next in line.
+#: Facts offered beyond the budget, so that the receipt shows what would have come next.
 _NEXT_IN_LINE = 10
-#: More of the last turns says no more about their topic.
+#: More text from the last turns adds nothing about their topic.
 _CONTEXT_CHARS = 20_000
-#: Facts embedded for one window; nobody waits for more, and the rest stands in the middle until its turn comes.
+#: Facts embedded per window, to limit the wait; the rest get a median similarity until they are embedded.
 _EMBED_AT_ONCE = 64
-#: How long a model that cannot be reached is left alone: the first time, and at most.
+#: The first and the longest pause after a model could not be reached.
 FIRST_REST_S = 5.0
 LONGEST_REST_S = 300.0
-#: Vectors of facts kept in memory.
+#: Vectors of facts cached in memory.
 _MAX_VECTORS = 50_000
 
 
 @dataclass(frozen=True, slots=True)
 class FactRules:
-    """How facts are chosen: document 004's settings."""
+    """How facts are chosen."""
 
     budget_tokens: int
     context_turns: int
     similarity_weight: float
     confidence_weight: float
-    #: False: facts are kept, and no window shows any.
+    #: If False, facts are kept, but no window shows any.
     enabled: bool = True
 
 
@@ -74,7 +74,7 @@ class Facts(Tier):
         self._counter = counter
         self._rules = rules
         self._embedder = embedder
-        #: By whom a fact is about, where it was learnt, and its text.
+        #: By the fact's scope and text.
         self._vectors: Lru[tuple[Scope, str], Floats] = Lru(_MAX_VECTORS)
         self._erasures = 0
 
@@ -112,7 +112,7 @@ class Facts(Tier):
         }
 
     async def offer(self, occasion: Occasion) -> Sequence[Candidate]:
-        """The user's facts, the most relevant to the last turns first: as many as the budget may hold, and a few more."""
+        """The user's facts, most relevant to the last turns first: as many as the budget may hold, and a few more."""
         if occasion.scope.user is None or not self._rules.enabled:
             return []
         held = await self.book.held(Scope(occasion.scope.tenant, occasion.scope.user))
@@ -122,7 +122,7 @@ class Facts(Tier):
         return self._within(ranked)
 
     async def ranked(self, held: Held, about: str, note: Note) -> list[tuple[Fact, float]]:
-        """Everything held about a user with its score, best first; without a topic, the surest first."""
+        """Everything held about a user with its score, best first; without a topic, by confidence."""
         facts = list(held.facts.values())
         if not facts:
             return []
@@ -150,7 +150,7 @@ class Facts(Tier):
         return blended(words, dense)
 
     async def _dense(self, embedder: Embedder, facts: Sequence[Fact], about: str) -> Floats:
-        """The cosine of each fact with the topic by meaning; a text is embedded once."""
+        """The cosine similarity of each fact to the topic; a text is embedded once."""
         erasures, keys = self._erasures, [(fact.scope, fact.text) for fact in facts]
         missing = sorted({key for key in keys if key not in self._vectors}, key=itemgetter(1))
         missing = missing[:_EMBED_AT_ONCE]
@@ -159,7 +159,7 @@ class Facts(Tier):
             key: np.asarray(vector, dtype=np.float64) for key, vector in zip(missing, vectors, strict=True)
         }
         found = [made[key] if key in made else self._vectors.get(key) for key in keys]
-        # Embedding takes a while: what was erased meanwhile is not kept.
+        # Embedding takes a while: discard the vectors if something was erased meanwhile.
         if erasures == self._erasures:
             self._vectors.update(made)
         known = [float(vector @ asked) for vector in found if vector is not None]
@@ -182,14 +182,15 @@ class Facts(Tier):
             offered.append(_rest(len(ranked) - len(offered), len(ranked)))
         return offered
 
-    # -- made again ---------------------------------------------------------------------------------------------------
+    # -- replay
+    # -------------------------------------------------------------------------------------------------------
 
     def trace(self, offered: Sequence[Candidate]) -> JsonValue:
-        """Written by `offer`: the revision is enough, the journal tells the rest."""
+        """Recorded by `offer`: the revision is enough, since the journal has the rest."""
         return None
 
     async def replay(self, past: PastWindow) -> Tier:
-        """The facts in the order of the receipt, as long as the conversation is about the same."""
+        """The facts in the order of the receipt, as long as the topic is the same."""
         if self.name not in past.traces or past.changed("query", "memory."):
             return self
         return Remembered(self, await self._replayed(past), partial(self._same_topic, past))
@@ -217,7 +218,7 @@ class Facts(Tier):
         )
 
     def candidate(self, fact: Fact, score: float | None, rank: int) -> Candidate:
-        """A fact as it may stand in a window."""
+        """A fact as a candidate."""
         shown = escape(" ".join(fact.text.split()))
         stored = fact.tokens if shown == fact.text and fact.counter == self._counter.name else None
         tokens = _LINE_TOKENS + (self._counter.count(shown) if stored is None else stored)
@@ -226,7 +227,7 @@ class Facts(Tier):
 
 
 def _pace(learner: FactLearner) -> Pace:
-    """A conversation is read once it has been quiet for as long as the extractor asks for: each reading may cost a model call."""
+    """A conversation is read after the quiet period the extractor asks for: each reading may cost a model call."""
     return Pace(
         quiet_s=learner.extractor.quiet_s,
         longest_wait_s=math.inf,
@@ -237,7 +238,7 @@ def _pace(learner: FactLearner) -> Pace:
 
 
 def _rest(number: int, rank: int) -> Candidate:
-    """What stands so far down that the budget cannot reach it: named once, not each."""
+    """Facts too low in rank for the budget: mentioned together, not one by one."""
     return Candidate("facts:rest", "facts", (), rank, note=f"{number} facts of lower rank")
 
 

@@ -1,7 +1,7 @@
-"""What is held about users, and how it changes: confirmed by repetition, replaced by what contradicts it, undone by revision.
+"""What is held about users, and how it changes: confirmed by repetition, replaced by contradiction, undone by revision.
 
-The facts of a user are kept in memory, indexed, as long as the store says that nothing changed; what did change is read from
-the journal. So a window costs one small query, and one new fact among ten thousand costs one new fact.
+The facts of a user are cached and indexed in memory until the store reports a change; changes are then read
+from the journal. So a window costs one small query, and adding one fact to ten thousand costs one fact.
 """
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
@@ -22,20 +22,20 @@ from pagefile.text.facts_secrets import secret_in
 from pagefile.tiers.base import Counter
 
 MAX_FACT_CHARS = 10_000
-#: Facts kept in memory, of all users together; the users seen longest ago leave first.
+#: Facts cached in memory, of all users together; the least recently used users are evicted first.
 MAX_CACHED = 200_000
 _MOST_ATTEMPTS = 64
-#: How often the facts of a user are read again because they, or whatever was erased, changed meanwhile.
+#: How often a user's facts are read again because they changed, or something was erased, meanwhile.
 _MOST_READS = 5
-#: The stamp of facts that were not read at one moment: no store gives it.
+#: The stamp of facts that were not read consistently: no store returns it.
 _UNKNOWN = (-1, -1)
-#: The subject of a fact that names an attribute and no subject.
+#: The subject of a fact that names an attribute but no subject.
 USER = "user"
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A statement about to be written down."""
+    """A statement about to be stored."""
 
     text: str
     category: str | None = None
@@ -46,9 +46,10 @@ class Draft:
     subject: str | None = None
     attribute: str | None = None
     valid_from: datetime | None = None
-    #: Turns that stand after the source in its conversation and may have been read before; None where nobody knows.
+    #: Turns after the source in its conversation that may have been read before it; None if unknown.
     later: frozenset[str] | None = None
-    #: `Head.epoch` when the source was read: what was erased since is not written back. None for what is said now.
+    #: `Head.epoch` when the source was read: what was erased since is not written back. None for a new
+    #: statement.
     epoch: int | None = None
     project: str | None = None
     agent: str | None = None
@@ -67,7 +68,7 @@ class Held:
     )
 
     def take(self, facts: Iterable[Fact]) -> None:
-        """Facts as they are now, in place of what they were."""
+        """Replace facts by their current versions."""
         added: list[tuple[str, str]] = []
         gone: list[str] = []
         for fact in facts:
@@ -88,7 +89,7 @@ class Held:
         return self._newest(self.by_key.get(fact_key(text), ()))
 
     def about(self, subject: str | None, attribute: str) -> Fact | None:
-        """The fact that speaks of the same thing."""
+        """The fact about the same subject and attribute."""
         return self._newest(self.by_attribute.get((subject, attribute), ()))
 
     def _newest(self, ids: Iterable[str]) -> Fact | None:
@@ -123,7 +124,8 @@ class FactBook:
         self._counter = counter
         self._clock = clock
         self._held: Lru[Scope, Held] = Lru(MAX_CACHED, lambda held: len(held.facts))
-        #: Who writes about a user, and how many wait to: here they queue, between processes the revision decides.
+        #: Per user, the lock for writers and how many use it: within a process they queue, between processes
+        #: the revision decides.
         self._writers: dict[Scope, tuple[anyio.Lock, int]] = {}
 
     async def held(self, scope: Scope) -> Held:
@@ -137,9 +139,10 @@ class FactBook:
         return known
 
     async def remember(self, scope: Scope, draft: Draft) -> Fact:
-        """Write a statement down, and say what became of it.
+        """Store a statement, and return the fact with its outcome.
 
-        Whoever else writes at the same time, each decision is made on what the store then holds.
+        However many others write at the same time, each decision is based on what the store holds at that
+        moment.
         """
         owner = Scope(scope.tenant, scope.user)
         async with self._alone(owner):
@@ -148,7 +151,7 @@ class FactBook:
     async def _remember(self, owner: Scope, draft: Draft) -> Fact:
         for _ in range(_MOST_ATTEMPTS):
             fact = self._fact(owner, draft)
-            # Before what is held is read: a fact of it may be written again, in another state.
+            # Read before what is held: one of those facts may be written again in a different state.
             epoch = await self._epoch() if draft.epoch is None else draft.epoch
             held = await self.held(owner)
             seen = held.stamp  # what is held may catch up while we wait
@@ -162,11 +165,11 @@ class FactBook:
             except ErasedError:
                 if draft.epoch is not None:
                     raise
-                # What it would have changed is gone; what is said now is still said.
+                # What it would have changed is gone; the statement itself still holds.
                 continue
             except ConflictError:
                 if await self._store.changed(owner) == seen:
-                    raise  # not because others were faster
+                    raise  # not because another writer was faster
                 continue
             return replace(revision.after[-1], outcome=outcome)
         raise ConflictError(
@@ -174,7 +177,7 @@ class FactBook:
         )
 
     async def retract(self, scope: Scope, fact_id: str) -> Fact:
-        """No longer hold a fact; twice is the same as once."""
+        """Stop holding a fact; idempotent."""
         fact = await self._store.get(scope, fact_id)
         owner = Scope(fact.scope.tenant, fact.scope.user)
         for _ in range(_MOST_ATTEMPTS):
@@ -194,7 +197,7 @@ class FactBook:
         raise ConflictError(f"Fact {fact_id!r} changes faster than it can be retracted: try again.")
 
     async def undo(self, scope: Scope, number: int | None) -> Revision:
-        """Make a change as if it had not been; the undoing is a change too, and can be undone."""
+        """Undo a change; the undo is a change too, and can be undone."""
         owner = Scope(scope.tenant, scope.user)
         epoch, newest = await self._epoch(), (await self._store.changed(owner))[0]
         wanted = newest if number is None else number
@@ -218,7 +221,7 @@ class FactBook:
         )
 
     async def as_of(self, scope: Scope, moment: datetime) -> list[Fact]:
-        """What was held at a moment, exactly as it stood then."""
+        """What was held at a moment, in its state at the time."""
         owner = Scope(scope.tenant, scope.user)
         moment = utc(moment)
         facts = {fact.id: fact for fact in await self._store.list(owner, retracted=True)}
@@ -233,7 +236,7 @@ class FactBook:
         return sorted(held, key=lambda fact: (fact.recorded, fact.id))
 
     def forget(self) -> None:
-        """Drop what is kept in memory."""
+        """Drop what is cached in memory."""
         self._held.clear()
 
     @asynccontextmanager
@@ -255,7 +258,7 @@ class FactBook:
             before = known.stamp
             revisions = await self._store.revisions(owner, after=before[0])
             rows = before[1] + sum(len(revision.after) for revision in revisions)
-            # Others may have caught up with more while we read: what we read must not stand over it.
+            # Another task may have caught up further while we read: do not overwrite that.
             if revisions and (revisions[-1].number, rows) == stamp and known.stamp == before:
                 known.take(fact for revision in revisions for fact in revision.after)
                 known.stamp = stamp
@@ -263,16 +266,17 @@ class FactBook:
         return await self._read(owner)
 
     async def _read(self, owner: Scope) -> Held:
-        """Everything that is held, as it was at one moment.
+        """Everything that is held, read consistently.
 
-        An erasure brings back the stamp of before: a fact that came while the others were read must not stand under it.
+        An erasure restores an earlier stamp: a fact that arrived during the read must not end up under that
+        stamp.
         """
         for _ in range(_MOST_READS):
             epoch, stamp = await self._epoch(), await self._store.changed(owner)
             facts = await self._store.list(owner)
             if (stamp, epoch) == (await self._store.changed(owner), await self._epoch()):
                 return _held(stamp, facts)
-        # They change faster than they can be read: whoever asks next reads them again.
+        # They change faster than they can be read: the next caller reads them again.
         return _held(_UNKNOWN, await self._store.list(owner))
 
     def _fact(self, owner: Scope, draft: Draft) -> Fact:
@@ -317,7 +321,7 @@ def _check(text: str, quote: str | None) -> None:
 
 
 def refuse_orders(*texts: str) -> None:
-    """Raise `FactRejectedError` for what would command a model: a person may state it, a model or a rule may not write it down."""
+    """Raise `FactRejectedError` for text that instructs a model: people may state it, models and rules may not."""
     for text in texts:
         order = order_in(text)
         if order is not None:
@@ -335,11 +339,12 @@ def _same_id(held: Held, fact: Fact) -> str:
 def decided(
     held: Held, fact: Fact, *, dated: bool = False, later: frozenset[str] | None = None
 ) -> tuple[Outcome, Sequence[Fact]]:
-    """What becomes of a new statement, and the facts to write; the one that answers for it comes last.
+    """What becomes of a new statement, and the facts to write, the resulting one last.
 
-    Pure: the same facts and the same statement give the same decision. `dated` says that somebody knows since when it is true;
-    otherwise it is the newest word, whatever the clocks of two machines say. Of two statements in one conversation the place in
-    the log decides: `later` are the turns after this one's, None where nobody knows.
+    Pure: the same facts and the same statement give the same decision. `dated` means that it is known since
+    when the statement is true; otherwise it counts as the newest, whatever the clocks of two machines say.
+    For two statements in one conversation the order in the log decides: `later` are the turns after this
+    one's, None if unknown.
     """
     same = held.equal_to(fact.text)
     if same is not None:
@@ -353,7 +358,7 @@ def decided(
     if later is not None and same_log:
         late = other.source_turn in later
     if late:
-        # Learnt late: it was true until what is already known came to be.
+        # Learnt late: it was true until the fact that is already known took over.
         return "stored", (replace(fact, valid_to=max(fact.valid_from, other.valid_from)),)
     since = max(fact.valid_from, other.valid_from)
     return "superseded", (
@@ -364,7 +369,7 @@ def decided(
 
 def _confirmed(same: Fact, fact: Fact) -> Fact:
     if fact.source_turn is not None and fact.source_turn == same.source_turn:
-        return same  # the same turn read twice is not said twice
+        return same  # the same turn read twice is no confirmation
     return replace(
         same,
         confidence=confirmed_confidence(same.confidence, fact.confidence),

@@ -1,8 +1,8 @@
-"""Reads completed turns once and keeps what users said about themselves for good.
+"""Reads completed turns once and keeps the lasting statements users made about themselves.
 
-Only the user's own words are read: not the assistant's, no tool output, nothing that memory wrote. What an extractor says is
-not believed before its quote was found in the turn. How far a conversation was read is a watermark, so that nothing is lost by
-a crash; a turn read twice changes nothing.
+Only the user's own words are read: not the assistant's, no tool output, nothing that memory wrote. What an
+extractor returns is accepted only if its quote is found in the turn. A watermark records how far a
+conversation was read, so that a crash loses nothing; reading a turn twice changes nothing.
 """
 
 import logging
@@ -29,7 +29,7 @@ logger = logging.getLogger("pagefile")
 TIER = "facts"
 _BATCH = 20
 _MOST = 10_000
-#: Messages that say nothing, alone in a turn.
+#: Messages that say nothing if they are alone in a turn.
 _TRIVIAL = frozenset(
     (
         "嗯",
@@ -64,7 +64,7 @@ _TRIVIAL = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Learnt:
-    """What became of a conversation's new turns."""
+    """The outcome for a conversation's new turns."""
 
     turns: int = 0
     kept: int = 0
@@ -72,7 +72,7 @@ class Learnt:
 
 
 class FactLearner:
-    """Leads an extractor through a conversation's log."""
+    """Runs an extractor over a conversation's log."""
 
     def __init__(
         self,
@@ -88,11 +88,11 @@ class FactLearner:
         self._marks = marks
         self._meter = meter
         self.extractor = extractor
-        #: Asked when the extractor's answer is of no use.
+        #: Used if the extractor's answer is unusable.
         self._instead = instead
 
     async def behind(self) -> list[Scope]:
-        """Conversations that were not read to their end."""
+        """Conversations not fully read."""
         return [one.scope for one in await self._marks.behind(TIER, limit=_MOST)]
 
     async def learn(self, scope: Scope) -> Learnt:

@@ -1,4 +1,4 @@
-"""How full the windows of conversations are: whether a checkpoint may be due is known without reading the log."""
+"""Tracks how full the windows of conversations are, to know without reading the log whether a checkpoint may be due."""
 
 from typing import TypeVar
 
@@ -6,11 +6,11 @@ from pagefile.lru import Lru
 from pagefile.records import Scope
 from pagefile.tiers.checkpoints import PREPARE_AT, WindowRules
 
-#: Conversations whose filling is remembered; for others one look at the log tells.
+#: Conversations tracked; for others the log must be read.
 _REMEMBERED = 10_000
 
 V = TypeVar("V")
-#: A conversation of a tenant, whoever asks.
+#: A conversation of a tenant, whatever its user.
 _Key = tuple[str, str | None]
 
 
@@ -27,27 +27,27 @@ class Filling:
         return self._rules.get(_key(scope), self._default)
 
     def known(self, scope: Scope) -> bool:
-        """Whether this process handed out a window of the conversation lately."""
+        """Whether this process recently handed out a window of the conversation."""
         return _key(scope) in self._rules
 
     def read_with(self, scope: Scope, rules: WindowRules, live_tokens: int) -> bool:
-        """A window was handed out; tells whether a checkpoint may be due."""
+        """A window was handed out; returns whether a checkpoint may be due."""
         self._rules[_key(scope)] = rules
         self._live[_key(scope)] = live_tokens
         return self._may_be_due(scope)
 
     def written(self, scope: Scope, tokens: int) -> bool:
-        """A turn was completed; tells whether a checkpoint may be due: one look at the log tells for an unknown conversation."""
+        """A turn was completed; returns whether a checkpoint may be due, True if only the log can tell."""
         known = self._live.get(_key(scope))
         self._live[_key(scope)] = (known or 0) + tokens
         return known is None or self._may_be_due(scope)
 
     def measured(self, scope: Scope, live_tokens: int) -> None:
-        """The log was looked at."""
+        """Store the tokens read from the log."""
         self._live[_key(scope)] = live_tokens
 
     def forget(self) -> None:
-        """Forget how full conversations are; the log tells again."""
+        """Forget how full conversations are, so that the log is read again."""
         self._live.clear()
 
     def _may_be_due(self, scope: Scope) -> bool:

@@ -1,4 +1,4 @@
-"""The history tier: recent turns verbatim, older ones as a checkpoint's summary (documents 001 and 002)."""
+"""The history tier: recent turns verbatim, older ones as a checkpoint's summary."""
 
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
@@ -26,20 +26,21 @@ from pagefile.window.shown import ShownTurn
 from pagefile.window.summary import ShownSummary, shown_summary
 from pagefile.window.wording import ZH, Wording
 
-#: Full results of earlier turns take at most this share of the window; beyond it the oldest become notes.
+#: Full results of earlier turns take at most the window divided by this; beyond it the oldest become notes.
 RESULTS_SHARE = 4
 _NONE: AbstractSet[int] = frozenset()
-#: Checkpoints whose text for a window is remembered: looking for their anchors again takes almost as long as the query.
+#: Checkpoints whose text for a window is cached: finding their anchors again takes almost as long as the
+#: query.
 _REMEMBERED = 256
 
 
-#: The watermark of a process that looks after the checkpoints of others.
+#: The watermark of a process that maintains checkpoints for others.
 WATERMARK = "checkpoints"
 _MOST_BEHIND = 1000
 
 
 class History(Tier):
-    """Turns and checkpoints of one conversation; checkpoints are made in the background when its window fills."""
+    """Turns and checkpoints of one conversation; checkpoints are made in the background when its window fills up."""
 
     name = "history"
     incognito = True
@@ -66,7 +67,7 @@ class History(Tier):
         self._mode = mode
         self._wording = wording
         self._running_tokens = running_tokens
-        #: Whether this process looks after conversations that others write to.
+        #: Whether this process maintains conversations that others write to.
         self._dedicated = dedicated
         self._shown = lru_cache(_REMEMBERED)(self._shown_text)
 
@@ -90,7 +91,7 @@ class History(Tier):
 
     async def maintain(self, scope: Scope) -> None:
         rules = await self._rules_of(scope)
-        # Turns that others write meanwhile are not looked at: they stay behind the watermark.
+        # Turns that others write meanwhile are not included: they stay beyond the watermark.
         seen = await self.checkpoints.head(scope) if self._dedicated else None
         try:
             self.filling.measured(scope, await self.checkpoints.tend(scope, rules))
@@ -98,7 +99,7 @@ class History(Tier):
             self.filling.forget()
             raise
         if seen is not None:
-            # Erased meanwhile: one that begins again under that id is looked at from its beginning.
+            # Erased meanwhile: a new conversation under that id is read from its beginning.
             with suppress(ErasedError):
                 await self._marks.advance(scope, WATERMARK, seen.last_seq, epoch=seen.epoch)
 
@@ -108,7 +109,7 @@ class History(Tier):
         return [one.scope for one in await self._marks.behind(WATERMARK, limit=_MOST_BEHIND)]
 
     async def make_checkpoint(self, scope: Scope, summary: str | None, recent_turns: int) -> Checkpoint:
-        """By hand: cover all but the last `recent_turns` turns, with the summary given or one that is made."""
+        """On request: cover all but the last `recent_turns` turns, with the given summary or a generated one."""
         rules = await self._rules_of(scope)
         return await self.checkpoints.make(scope, summary, recent_turns, rules.window_tokens)
 
@@ -117,7 +118,7 @@ class History(Tier):
         return await self.checkpoints.reset(scope)
 
     async def _rules_of(self, scope: Scope) -> WindowRules:
-        """The window a conversation was last read with: here, or by another process."""
+        """The window a conversation was last read with, here or by another process."""
         rules = self.filling.rules_of(scope)
         if not self._dedicated or self.filling.known(scope):
             return rules
@@ -141,7 +142,7 @@ class History(Tier):
             await self.forget(home)
 
     def trace(self, offered: Sequence[Candidate]) -> JsonValue:
-        """The log tells everything."""
+        """The log has everything."""
         return None
 
     async def replay(self, past: PastWindow) -> Tier:
@@ -184,7 +185,7 @@ class History(Tier):
         ]
 
     def current(self, turn: Turn, occasion: Occasion) -> list[Candidate]:
-        """The open turn as the current message of its own window, with the tool results it has so far."""
+        """The open turn as the current message of its own window, with its tool results so far."""
         turn = self._counted(turn)
         _note_losses([turn], occasion)
         _note_waiting(turn, occasion)
@@ -197,7 +198,7 @@ class History(Tier):
         return Candidate("current", "current", (message,))
 
     def _guide(self, occasion: Occasion, *, demoted: bool) -> list[Candidate]:
-        """Tells the model how to bring a page back, when a placeholder may stand in this window."""
+        """Tells the model how to load a page, if this window may contain a placeholder."""
         view = occasion.view
         running = view.open_turn.steps if view.open_turn is not None else ()
         away = demoted or any(step.page and not step.whole for turn in view.turns for step in turn.steps)
@@ -209,7 +210,7 @@ class History(Tier):
         return [Candidate("guide", "guide", (Form(self._counter.count(guide), text=guide),))]
 
     def _safety(self, view: LogView) -> list[Candidate]:
-        """Allergies and histories: in every window, never cut."""
+        """Allergies and medical history: in every window, never cut."""
         text = safety_text(view.profile, self._wording)
         return [Candidate("safety", "safety", (Form(self._counter.count(text), text=text),))] if text else []
 
@@ -240,7 +241,7 @@ def _rules(occasion: Occasion) -> WindowRules:
 
 
 def _demoted(turns: Sequence[Turn], limit_tokens: int) -> dict[str, set[int]]:
-    """Which full results of earlier turns give way to their one-line notes, by turn."""
+    """Which full results of earlier turns are replaced by one-line notes, by turn."""
     full = [
         (f"{turn.id}\0{number}", step.result_tokens)
         for turn in turns
@@ -255,7 +256,7 @@ def _demoted(turns: Sequence[Turn], limit_tokens: int) -> dict[str, set[int]]:
 
 
 def _running_demoted(steps: Sequence[Step], limit_tokens: int) -> set[int]:
-    """Which results of the running turn give way, when a limit is set: the oldest that have a page."""
+    """Which results of the running turn are replaced, if a limit is set: the oldest that have a page."""
     if limit_tokens <= 0:
         return set()
     full = [
@@ -276,7 +277,7 @@ def _note_losses(turns: Sequence[Turn], occasion: Occasion) -> None:
 
 
 def _note_waiting(turn: Turn, occasion: Occasion) -> None:
-    """Calls of the running turn that no provider takes yet."""
+    """Note calls of the running turn without a result, which no provider accepts."""
     for number in sorted(waiting_steps(turn.messages)):
         step = turn.steps[number]
         occasion.note(
@@ -296,7 +297,7 @@ def _unread(view: LogView) -> list[Candidate]:
 
 
 def safety_text(profile: JsonObject | None, wording: Wording = ZH) -> str:
-    """The safety data of a snapshot, a line for each kind that has any."""
+    """The safety data of a snapshot, one line per kind."""
     lines: list[str] = []
     for key, word in wording.safety.items():
         values = (profile or {}).get(key)

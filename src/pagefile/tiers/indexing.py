@@ -1,7 +1,7 @@
-"""What recall derives from the log, by watermark: the terms of turns, and their vectors.
+"""What recall derives from the log, tracked by watermarks: the terms of turns, and their vectors.
 
-Whatever is made here can be made again, and making it twice is the same as once: first what was made is kept, then the
-watermark rises, so that a process that dies in between leaves work behind and nothing wrong.
+Everything here can be rebuilt, and building it is idempotent: results are stored first, then the watermark
+rises, so that a process that dies in between leaves work undone but nothing wrong.
 """
 
 from abc import ABC, abstractmethod
@@ -40,47 +40,48 @@ from pagefile.text.meaning import blended, embedded_texts, question_texts
 from pagefile.text.speech import said_terms
 from pagefile.text.words import terms
 
-#: Names the way `said_terms` and `terms` cut a text: it must change whenever theirs of some text do, and a test says when.
+#: Names the way `said_terms` and `terms` split a text: it must change whenever their output does, which a
+#: test detects.
 ANALYZER = "words-2"
-#: Questions whose vectors are remembered: a tool loop asks the same one again and again.
+#: Questions whose vectors are cached: a tool loop asks the same one repeatedly.
 _QUESTIONS = 256
-#: From so many turns on, segmenting them would hold up the event loop.
+#: From this many turns on, segmenting them would block the event loop.
 THREAD_FROM = 20
 
 
 class Derived(ABC):
-    """Something made of every done turn."""
+    """Something computed from every done turn."""
 
     @property
     @abstractmethod
     def tier(self) -> str:
-        """What its watermarks are known by."""
+        """The name of its watermarks."""
 
     @abstractmethod
     async def take(self, turns: Sequence[Turn], *, epoch: int) -> None:
-        """Make it of these turns and keep it, in place of what was kept of them before; `ErasedError` where they were erased since."""
+        """Compute and store it for these turns, replacing earlier results; `ErasedError` if erased since `epoch`."""
 
     async def doubt(self, epoch: int) -> None:
-        """What was made in that epoch may have been erased meanwhile: a home elsewhere must not keep it all the same."""
+        """Results from that epoch may have been erased meanwhile: make sure that external storage does not keep them."""
 
 
 class Reader:
-    """Leads what is derived through the log, a bite at a time."""
+    """Feeds the log to what is derived from it, in batches."""
 
     def __init__(self, source: TurnSource, marks: Watermarks, log: LogReader) -> None:
         self._source = source
         self._marks = marks
         self._log = log
-        #: Held while a bite is taken: whoever erases waits for it, or what is erased would come back.
+        #: Held during a batch: an erasure waits for it, or erased data would come back.
         self.lock = anyio.Lock()
         self._erased = 0
 
     def erased(self) -> None:
-        """Something was erased: what was planned before is no longer true."""
+        """Something was erased: earlier plans are no longer valid."""
         self._erased += 1
 
     async def plan(self, find: Callable[[], Awaitable[Sequence[Behind]]]) -> "Plan":
-        """What is to be read, and the epoch of before that was found out."""
+        """What is to be read, and the epoch before that was determined."""
         erased, epoch = self._erased, await self._log.epoch()
         return Plan(await find(), erased, epoch)
 
@@ -89,12 +90,12 @@ class Reader:
         return plan.erased == self._erased
 
     async def known(self, scope: Scope, derived: Derived) -> Behind:
-        """Where a conversation stands that somebody wrote to."""
+        """The watermark of a conversation that was written to."""
         known = await self._marks.known(scope, derived.tier)
         return Behind(scope, known.get(scope.conversation or "", 0), 0)
 
     async def bite(self, derived: Derived, plan: "Plan", turns: int) -> int:
-        """Read on by about `turns` turns; returns how many it was. The plan is empty when everything is read."""
+        """Process about `turns` more turns; returns the exact number. The plan is empty once everything is read."""
         async with self.lock:
             if not self.holds(plan):
                 plan.clear()
@@ -110,7 +111,7 @@ class Reader:
                 seq = (more[-1].seq or 0) if more else one.seq
                 if len(more) == limit:
                     plan.push(Behind(one.scope, seq, one.last_seq))
-                # Behind the last turn there may be checkpoints, resets and turns that were given up.
+                # Checkpoints, resets and aborted turns may follow the last turn.
                 seq = seq if len(more) == limit else max(seq, one.last_seq)
                 if seq > one.seq:
                     reached[one.scope] = seq
@@ -125,30 +126,30 @@ class Reader:
     async def _keep(
         self, derived: Derived, read: Sequence[Turn], reached: Mapping[Scope, int], epoch: int
     ) -> None:
-        """What was made of the turns, then how far that goes; nothing where one of the conversations was erased since `epoch`."""
+        """Store the results, then the watermarks; nothing if one of the conversations was erased since `epoch`."""
         try:
             if read:
                 await derived.take(read, epoch=epoch)
             for scope, seq in reached.items():
                 await self._marks.advance(scope, derived.tier, seq, epoch=epoch)
         except BaseException:
-            # Refused, cut short or out of reach: nobody comes back to what is made by now.
+            # Refused, cancelled or unreachable: the results stored so far will not be revisited.
             with anyio.CancelScope(shield=True):
                 await derived.doubt(epoch)
             raise
 
     async def _give_up(self, plan: "Plan", begun: Sequence[Behind]) -> None:
-        """Another process erased one of the conversations: what is left of them is read again from the beginning."""
+        """Another process erased one of the conversations: read what is left of them from the beginning."""
         epoch = await self._log.epoch()
         for one in begun:
-            # Somebody else may have begun it again, and it may be shorter.
+            # It may have a new owner, and it may be shorter.
             owner = await self._log.owner(one.scope)
             heads = await self._log.heads(HeadQuery(owner, limit=1)) if owner is not None else ()
             plan.take_back(one, [Behind(head.scope, 0, head.last_seq) for head in heads], epoch)
 
 
 class Plan:
-    """Conversations to read, and how things stood when that was decided."""
+    """Conversations to read, and the state in which that was decided."""
 
     __slots__ = ("_again", "_epoch", "behind", "erased", "left")
 
@@ -158,7 +159,7 @@ class Plan:
         self._epoch = epoch
         #: The epochs of conversations that are read again from their beginning.
         self._again: dict[Scope, int] = {}
-        #: Entries of the log to read, those that are no turns too.
+        #: Log entries to read, including those that are not turns.
         self.left = sum(map(_entries, behind))
 
     def pop(self) -> Behind:
@@ -173,24 +174,24 @@ class Plan:
         self.left += _entries(one)
 
     def epoch_of(self, begun: Sequence[Behind]) -> int:
-        """The epoch in which it was known where all of these stand: what was read of one before an erasure is gone."""
+        """The epoch in which the positions of all these were known: earlier reads may contain erased data."""
         return min((self._again.get(_place(one), self._epoch) for one in begun), default=self._epoch)
 
     def take_back(self, one: Behind, again: Sequence[Behind], epoch: int) -> None:
-        """A conversation has to be read again, if it is still there."""
+        """A conversation must be read again, if it still exists."""
         rest = [other for other in self.behind if _place(other) != _place(one)]
         self.behind = deque([*again, *rest])
         self._again[_place(one)] = epoch
         self.left = sum(map(_entries, self.behind))
 
     def clear(self) -> None:
-        """Give it up."""
+        """Give up the plan."""
         self.behind.clear()
         self.left = 0
 
 
 def _place(one: Behind) -> Scope:
-    """A conversation, whosever it is by now."""
+    """A conversation, regardless of its current owner."""
     return replace(one.scope, user=None)
 
 
@@ -199,7 +200,7 @@ def _entries(one: Behind) -> int:
 
 
 class Terms(Derived):
-    """Terms, kept so that the word index of a process begins with them."""
+    """Terms, stored so that a new process can start its word index from them."""
 
     def __init__(self, store: TermStore) -> None:
         self._store = store
@@ -218,7 +219,7 @@ class Terms(Derived):
 
 
 def terms_of(turns: Sequence[Turn]) -> list[TurnTerms]:
-    """The terms of turns as they are kept."""
+    """The terms of turns as they are stored."""
     return [
         TurnTerms(
             turn.scope.conversation or "",
@@ -237,7 +238,7 @@ class OtherMakerError(PagefileError):
 
 
 class TurnVectors(Derived):
-    """Vectors of turns: made by the embedder, kept in their home, asked when somebody recalls."""
+    """Vectors of turns: made by the embedder, kept in a vector store, and searched by recall."""
 
     def __init__(self, home: VectorHome, embedder: Embedder, marks: Watermarks, erasures: Erasures) -> None:
         self.home = home
@@ -245,7 +246,7 @@ class TurnVectors(Derived):
         self._marks = marks
         self._erasures = erasures
         self.prepared = False
-        #: Whether there is anything to find: until then, no question is worth a vector.
+        #: Whether there is anything to find; if not, embedding a question is pointless.
         self.any = False
         self._questions: Lru[str, Vector] = Lru(_QUESTIONS)
 
@@ -254,17 +255,17 @@ class TurnVectors(Derived):
         return tier_of(self.home, self.embedder.maker)
 
     async def shelves(self) -> tuple[int, list[Shelf]]:
-        """How many vectors of this embedder there are, and whose others."""
+        """The number of this embedder's vectors, and the vectors of others."""
         maker = await self._maker()
         shelves = await self.home.shelves()
         own = sum(shelf.vectors for shelf in shelves if shelf.maker == maker)
         return own, [shelf for shelf in shelves if shelf.maker != maker and shelf.vectors]
 
     async def prepare(self, *, beside: bool = False) -> None:
-        """Make the home ready for this embedder's vectors; again is the same as once.
+        """Prepare the vector store for this embedder; idempotent.
 
-        Where only those of another embedder are, or all are in another home, it raises `OtherMakerError` and makes nothing, unless
-        it may make new ones `beside` them.
+        If it holds only vectors of another embedder, or all vectors are elsewhere, it raises
+        `OtherMakerError` and creates nothing, unless `beside` allows new ones next to them.
         """
         if self.prepared:
             return
@@ -277,14 +278,14 @@ class TurnVectors(Derived):
             await self._erasures.begin(self.home.name)
         await self.home.prepare(self.embedder.maker)
         if self.tier in tiers:
-            # A home that was emptied: what the watermarks say no longer holds.
+            # The vector store was emptied: its watermarks no longer apply.
             await self._marks.drop(self.tier)
         self.any = own > 0
         self.prepared = True
 
     async def doubt(self, epoch: int) -> None:
         if self.home.apart:
-            # It may have followed an erasure already, and may be away now: it is owed once more.
+            # It may already have followed an erasure, and may be unreachable now: the erasure is owed again.
             with suppress(PagefileError):
                 await self._erasures.redo(self.home.name, epoch)
                 await self.home.erase_before((await self._erasures.owed(self.home.name)).scopes)
@@ -299,13 +300,14 @@ class TurnVectors(Derived):
                 rows.append(_row(turn, blended(list(own))))
         if rows:
             if self.home.apart:
-                # What was erased while they were made is owed from before they are put, whoever dies behind that.
+                # Erasures during the computation must be owed before the vectors are put, in case this
+                # process dies afterwards.
                 await self._erasures.redo(self.home.name, epoch)
             await self.home.put(self.embedder.maker, rows, epoch=epoch)
             self.any = True
 
     async def near(self, scope: Scope, question: str, limit: int) -> Sequence[Near]:
-        """The turns nearest to a question in meaning, nearest first."""
+        """The turns closest to a question in meaning, closest first."""
         await self.prepare()
         if not self.any:
             self.any = (await self.shelves())[0] > 0
@@ -321,7 +323,7 @@ class TurnVectors(Derived):
         return np.concatenate([np.zeros((0, self.embedder.dimension), dtype=np.float32), *parts])
 
     def forget(self) -> None:
-        """Let go of every question at hand."""
+        """Drop all cached questions."""
         self._questions.clear()
 
     async def _question(self, question: str) -> Vector:
@@ -336,7 +338,7 @@ class TurnVectors(Derived):
         return self.embedder.maker
 
     def _explained(self, others: Sequence[Shelf], elsewhere: Sequence[str]) -> str:
-        """What happened and what to do: another embedder, or another home."""
+        """What happened and what to do: another embedder, or another vector store."""
         mine = self.embedder.maker.key
         if others:
             there = ", ".join(f"{shelf.maker.key} ({shelf.vectors:,} vectors)" for shelf in others)
@@ -352,7 +354,7 @@ class TurnVectors(Derived):
 
 
 def tier_of(home: VectorHome, maker: Maker) -> str:
-    """What the watermarks of a maker's vectors in a home are known by."""
+    """The name of the watermarks of a maker's vectors in a home."""
     return f"episodes:{home.name}:{maker.key}"
 
 

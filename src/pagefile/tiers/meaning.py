@@ -1,4 +1,4 @@
-"""Recall by meaning as something that may fail: then recall by word goes on, everybody is told, and it comes back by itself."""
+"""Recall by meaning may fail: recall by word continues, the failure is reported, and it recovers by itself."""
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -14,32 +14,32 @@ from pagefile.tiers.indexing import TurnVectors
 
 logger = logging.getLogger("pagefile")
 
-#: How long a failure is left alone before the next trial: the first time, and at most.
+#: The first and the longest pause after a failure.
 FIRST_REST_S = 1.0
 LONGEST_REST_S = 60.0
 
 
 class Health:
-    """Whether vectors can be made and asked now. A failure is told once, counted, and left alone for a while."""
+    """Whether vectors can be made and searched now. A failure is logged once, counted, and followed by a pause."""
 
     def __init__(self, meter: Meter, now: Callable[[], float] = monotonic) -> None:
         self._meter = meter
         self._backoff = Backoff(first_s=FIRST_REST_S, longest_s=LONGEST_REST_S, now=now)
-        #: Why it does not work, None when it does.
+        #: Why it does not work; None if it does.
         self.trouble: str | None = None
 
     @property
     def resting(self) -> bool:
-        """Whether a trial would come too early."""
+        """Whether it is too early for another attempt."""
         return self.trouble is not None and self._backoff.left_s > 0
 
     @property
     def rest_s(self) -> float:
-        """How long until the next trial."""
+        """Seconds until the next attempt."""
         return self._backoff.left_s
 
     def failed(self, error: Exception) -> None:
-        """Something did not work."""
+        """An attempt failed."""
         reason = str(error) if isinstance(error, PagefileError) else f"{type(error).__name__}: {error}"
         self._meter.count("pagefile_degraded_total", tier="meaning")
         if reason != self.trouble:
@@ -49,19 +49,19 @@ class Health:
         self._backoff.failed()
 
     def well(self) -> None:
-        """Something worked."""
+        """An attempt succeeded."""
         if self.trouble is not None:
             logger.info("recall goes by meaning again")
         self.trouble = None
         self._backoff.succeeded()
 
 
-#: How far each conversation is known, when a window of the past is made again.
+#: How far each conversation is visible, when a past window is rebuilt.
 Horizon = Callable[[], Awaitable[Mapping[str, int]]]
 
 
 class Meaning:
-    """Asks for the turns nearest to a question, with patience and without ever failing."""
+    """Finds the turns closest to a question, with a timeout and without ever failing."""
 
     def __init__(
         self, vectors: TurnVectors | None, health: Health, *, horizon: Horizon | None = None
@@ -73,7 +73,7 @@ class Meaning:
     async def near(
         self, scope: Scope, question: str, limit: int, patience_s: float
     ) -> tuple[Sequence[Near], str | None]:
-        """The nearest turns, and what to tell when there is something to tell."""
+        """The closest turns, and a note for the receipt, if any."""
         if self.vectors is None:
             return (), None
         if not self.health.resting:
@@ -85,7 +85,7 @@ class Meaning:
                     TimeoutError(f"the question's vector was not there within {patience_s:g} s")
                 )
             except Exception as error:
-                # Whatever an embedder or a home raises: words are still there.
+                # Whatever an embedder or a vector store raises: recall by word still works.
                 self.health.failed(error)
             else:
                 self.health.well()
@@ -95,7 +95,7 @@ class Meaning:
     async def _near(self, vectors: TurnVectors, scope: Scope, question: str, limit: int) -> Sequence[Near]:
         if self._horizon is None:
             return await vectors.near(scope, question, limit)
-        # Twice as many, since some of them were not there yet.
+        # Twice as many, since some of them did not exist yet.
         found = await vectors.near(scope, question, 2 * limit)
         ends = await self._horizon()
         return [one for one in found if one.seq <= ends.get(one.conversation, 0)][:limit]

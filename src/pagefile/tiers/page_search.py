@@ -1,7 +1,7 @@
 """Search over all of a user's archived pages, by word.
 
-Passages are segmented once, when a search first meets their page, and their terms are kept beside the page, so
-that the index of a user can be built again without reading the texts.
+Passages are segmented once, when a search first meets their page, and their terms are stored beside the page,
+so that the index of a user can be rebuilt without reading the texts.
 """
 
 from collections.abc import Sequence
@@ -56,7 +56,7 @@ class PageSearch:
         self._indexes: Lru[Scope, _Index] = Lru(max_postings, lambda index: index.words.postings)
 
     async def search(self, scope: Scope, query: str, limit: int) -> list[PageHit]:
-        """The pages whose best passage answers the query, best first; one hit a page."""
+        """The pages whose best passage answers the query, best first; one hit per page."""
         wanted = terms(query)
         if not wanted:
             return []
@@ -74,9 +74,9 @@ class PageSearch:
             except HandleNotFoundError:
                 continue
             if is_quoted(page.tool, text):
-                # Earlier versions made pages of what our tools had answered.
+                # Earlier versions archived the answers of our own tools.
                 continue
-            # A fork of a conversation has pages of its own for the same results.
+            # A fork of a conversation has its own pages for the same results.
             result = page.call_hash, page.content_hash, page.created
             if result in results:
                 continue
@@ -87,7 +87,7 @@ class PageSearch:
         return hits
 
     def forget(self) -> None:
-        """Drop every index; the next search builds it again."""
+        """Drop every index; the next search rebuilds it."""
         self._indexes.clear()
 
     async def _caught_up(self, scope: Scope) -> _Index:
@@ -112,5 +112,5 @@ class PageSearch:
 
 
 def segmented(text: str, spans: Sequence[tuple[int, int]]) -> tuple[str, ...]:
-    """The terms of a text's passages as they are kept."""
+    """The terms of a text's passages as they are stored."""
     return tuple(" ".join(terms(text[start:end])) for start, end in spans)

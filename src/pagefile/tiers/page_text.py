@@ -1,4 +1,4 @@
-"""The texts of archived pages: which part of one is shown, and what stands in its place when there is none."""
+"""The texts of archived pages: which part of one is shown, and what replaces it if it is missing."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -14,23 +14,24 @@ from pagefile.window.placeholder import LOAD_TOOL, SEARCH_TOOL
 
 Count = Callable[[str], int]
 
-#: What these tools answer is in pages already: it is never archived again.
+#: What these tools return is already archived: it is never archived again.
 LOADING_TOOLS = frozenset({LOAD_TOOL, SEARCH_TOOL})
-#: The tool by which a model recalls turns, and how our answer to it begins: others may have a tool of that name.
+#: The tool by which a model recalls turns, and how our answer to it begins: others may have a tool of the
+#: same name.
 RECALL_TOOL = "recall"
 _RECALLED = re.compile(r"(?:- )?\[\d{4}-\d\d-\d\d[\] ]")
-#: Stands before the beginning of a page of which nothing answers the question.
+#: Precedes the beginning of a page if none of its passages matches.
 _NOTHING_MATCHED = "[没有匹配的段落，以下是开头 / no passage matches, this is the beginning]\n"
-#: Instead of passages, when the best of them is longer than what was asked for.
+#: Replaces the passages if the best one exceeds the requested length.
 _NOTHING_FITS = (
     "[{tokens} tokens 放不下任何段落，请给更大的 limit / no passage fits into {tokens} tokens, ask for more]"
 )
-#: From this many characters on, working on a text would hold up the event loop.
+#: From this many characters on, processing a text would block the event loop.
 THREAD_FROM_CHARS = 20_000
 
 
 async def excerpt(text: str, query: str, budget_tokens: int, count: Count) -> str:
-    """The passages of a text that answer a query, in order, with where they are, within a budget."""
+    """The passages of a text that answer a query, in order, with their positions, within a budget."""
 
     def choose() -> str:
         passages = split(text)
@@ -48,7 +49,7 @@ async def excerpt(text: str, query: str, budget_tokens: int, count: Count) -> st
 
 
 def is_quoted(tool: str, result: str) -> bool:
-    """Whether a result is an answer of our own reading tools: a page of it would be found instead of what it quotes."""
+    """Whether a result is an answer of our own reading tools: archived, it would be found instead of what it quotes."""
     return tool in LOADING_TOOLS or (tool == RECALL_TOOL and _RECALLED.match(result) is not None)
 
 
@@ -61,7 +62,7 @@ def loaded_uuid(step: Step) -> str | None:
 
 
 def checked_uuid(uuid: object) -> str:
-    """A well-formed uuid, or the error that says where to find one."""
+    """A well-formed uuid, or an error that says where to find one."""
     try:
         return str(UUID(str(uuid).strip()))
     except ValueError as error:
@@ -80,7 +81,7 @@ def explained(error: HandleNotFoundError) -> str:
 def fitting_slice(
     text: str, offset: int, limit: int | None, budget_tokens: int, count: Callable[[str], int]
 ) -> str:
-    """A part as `slice_of` gives it, made shorter until it fits a budget."""
+    """A part as `slice_of` gives it, shortened until it fits a budget."""
     part = slice_of(text, offset, limit)
     while len(part) > 1 and (tokens := count(part)) > budget_tokens:
         part = slice_of(text, offset, max(1, len(part) * budget_tokens // tokens - 1))
@@ -88,7 +89,7 @@ def fitting_slice(
 
 
 def slice_of(text: str, offset: int, limit: int | None) -> str:
-    """From `offset` on, at most `limit` characters, without cutting an image, a table, a code block or a value in two.
+    """At most `limit` characters from `offset`, without splitting an image, a table, a code block or a value.
 
     Reading on from `offset + len(result)` tiles the text exactly.
     """

@@ -1,6 +1,7 @@
-"""Brings pages back into a window: what the running turn fetched or loaded, what stays, what was asked for.
+"""Brings pages back into a window: what the running turn fetched or loaded, what stays resident, what was requested.
 
-Which pages those are is decided in `window/`; here they are read, whole or as the passages that answer the question.
+Which pages those are is decided in `window/`; here they are read, whole or as the passages that answer the
+question.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,9 +20,9 @@ from pagefile.window.render import escape
 from pagefile.window.residency import WORKING_SET_SHARE, Use, resident_pages
 from pagefile.window.strategies import PageHint, Strategy, pages_to_load
 
-#: Texts of pages kept at hand between the calls of one tool loop, in characters.
+#: Texts of pages cached between the calls of a tool loop, in characters.
 CACHE_CHARS = 16_000_000
-#: An excerpt is never shorter than this, or it says nothing.
+#: A shorter excerpt would say nothing.
 LEAST_EXCERPT_TOKENS = 200
 
 
@@ -29,11 +30,11 @@ LEAST_EXCERPT_TOKENS = 200
 class PagesIn:
     """The pages of one window."""
 
-    #: Of earlier turns, by turn and number of the step: they stand where their placeholders stood.
+    #: Of earlier turns, by turn and index of the step whose placeholder they replace.
     earlier: Mapping[tuple[str, int], Sequence[Text]]
-    #: Of the running turn, by the number of the step.
+    #: Of the running turn, by index of the step.
     current: Mapping[int, Sequence[Text]]
-    #: Pages whose turn is not in the window: they stand in the memory block.
+    #: Pages whose turn is not in the window: they go into the memory block.
     elsewhere: Sequence[Candidate]
 
 
@@ -45,7 +46,7 @@ class Paging:
         self._keeper = keeper
         self._counter = counter
         self._strategy: Strategy = strategy
-        # By whoever may read them: a uuid alone opens nothing, and two tenants may hold one.
+        # Keyed by scope as well: a uuid alone grants no access, and two tenants may have the same one.
         self._texts: Lru[tuple[Scope, str], tuple[str, int]] = Lru(CACHE_CHARS, lambda kept: len(kept[0]))
         self._excerpts: Lru[tuple[Scope, str, str, int], tuple[str, int]] = Lru(64)
 
@@ -77,7 +78,7 @@ class Paging:
         return Candidate(f"page:{uuid}", "loaded", forms, rank)
 
     async def _wanted(self, occasion: Occasion) -> list[str]:
-        """Asked for, then picked by the strategy, then resident."""
+        """Requested pages, then those picked by the strategy, then resident ones."""
         view = occasion.view
         uses = list(_uses(view))
         sizes = {step.page: step.page_tokens for turn in view.turns for step in turn.steps if step.page}
@@ -98,7 +99,7 @@ class Paging:
         return list(dict.fromkeys([*occasion.load, *picked, *resident]))
 
     async def _shown(self, occasion: Occasion, uuid: str, step: Step | None, share: int) -> tuple[Text, ...]:
-        """A page as it may stand in this window, from whole to a few passages; nothing when it cannot be read."""
+        """A page as it may appear in this window, from whole to a few passages; empty if it cannot be read."""
         try:
             text, tokens = await self._text(occasion.scope, uuid)
             part = None if step is None else self._asked_part(step, text, occasion.window_tokens // 2)
@@ -106,7 +107,7 @@ class Paging:
                 return (Text("part", part, self._counter.count(part)),)
             query = _asked_query(step) or occasion.query or ""
             forms: list[Text] = []
-            # A page that was asked for by name is answered whole up to half of the window, as `call_tool` does.
+            # A page requested by name is shown whole up to half of the window, as in `call_tool`.
             loading = step is not None and step.tool in LOADING_TOOLS
             most = occasion.window_tokens // 2 if loading else occasion.window_tokens
             if tokens <= most and not _asked_query(step):
@@ -121,7 +122,7 @@ class Paging:
             return ()
 
     def _asked_part(self, step: Step, text: str, budget_tokens: int) -> str | None:
-        """The part a loading step asked for by offset and limit; the same that `call_tool` answers."""
+        """The part a loading step asked for by offset and limit, the same as `call_tool` returns."""
         if step.tool not in LOADING_TOOLS or not isinstance(step.input, Mapping):
             return None
         offset, limit = step.input.get("offset"), step.input.get("limit")
@@ -133,7 +134,7 @@ class Paging:
 
     async def _text(self, scope: Scope, uuid: str) -> tuple[str, int]:
         key = (scope, uuid)
-        # Another process may have purged or erased it since; loading says which.
+        # Another process may have purged or erased it since; loading it says which.
         if key in self._texts and not await self._is_there(scope, uuid):
             self._texts.pop(key)
             self._excerpts.clear()
@@ -157,7 +158,7 @@ class Paging:
         return self._excerpts[key]
 
     def forget(self) -> None:
-        """Let go of every text at hand."""
+        """Drop all cached texts."""
         self._texts.clear()
         self._excerpts.clear()
 
@@ -170,7 +171,7 @@ def _uses(view: LogView) -> Iterator[Use]:
 
 
 def _places(view: LogView) -> dict[str, tuple[str, int]]:
-    """Where each page stands, once: at the step that fetched it, else at the newest that loaded it."""
+    """Where each page is shown, once: at the step that fetched it, else at the newest one that loaded it."""
     fetched: dict[str, tuple[str, int]] = {}
     loaded: dict[str, tuple[str, int]] = {}
     for turn in view.turns:
@@ -191,7 +192,7 @@ def _running(view: LogView) -> Iterator[tuple[int, Step]]:
 
 
 def _hints(view: LogView) -> list[PageHint]:
-    """What is known of the pages in the history, oldest first, from their placeholders."""
+    """What is known about the pages in the history, oldest first, from their placeholders."""
     hints: dict[str, PageHint] = {}
     for turn in view.turns:
         for step in turn.steps:
@@ -206,7 +207,7 @@ def _hints(view: LogView) -> list[PageHint]:
 
 
 def _asked_query(step: Step | None) -> str | None:
-    """The passages a loading step asked for."""
+    """The query of a loading step."""
     if step is None or step.tool not in LOADING_TOOLS or not isinstance(step.input, Mapping):
         return None
     query = step.input.get("query")

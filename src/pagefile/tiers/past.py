@@ -1,4 +1,4 @@
-"""A recorded window that is made again, as the tiers see it."""
+"""A recorded window that is being rebuilt, as the tiers see it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from pagefile.window.receipt import Receipt
 
 @dataclass(frozen=True, slots=True)
 class Before:
-    """The window as it was, when another one is compared with it."""
+    """The original window, if it is compared with a changed one."""
 
     turns: tuple[Turn, ...]
     query: str | None
@@ -21,20 +21,20 @@ class Before:
 
 @dataclass(frozen=True, slots=True)
 class PastWindow:
-    """What was written down with a call, and what is different this time."""
+    """What was recorded with a call, and what is different this time."""
 
-    #: The conversation, and whose it was.
+    #: The conversation, with its owner at the time.
     scope: Scope
-    #: What each tier wrote down, by its name.
+    #: What each tier recorded, by name.
     traces: Mapping[str, JsonValue]
     receipt: Receipt
-    #: Arguments and settings that are not what they were, by their dotted names; none for the window as it was.
+    #: Changed arguments and settings, by dotted name; empty to rebuild the window as it was.
     changes: Mapping[str, JsonValue]
-    #: The window as it was, when this one has changes.
+    #: The original window, if this one has changes.
     before: Before | None = None
 
     def changed(self, *names: str) -> bool:
-        """Whether one of these is not what it was; a name that ends with a dot is a whole section."""
+        """Whether one of these was changed; a name that ends with a dot is a whole section."""
         return any(
             change == name or (name.endswith(".") and change.startswith(name))
             for change in self.changes

@@ -1,7 +1,7 @@
-"""Makes a summary that can be relied on, whoever writes it.
+"""Makes summaries that can be relied on, whatever the summarizer does.
 
-A summarizer may raise, hang, return nothing, return far too much or repeat itself: none of it does harm. Input that is
-longer than it can read is given in parts, each with the summary so far, and nothing is passed over unread.
+A summarizer may raise, hang, return nothing, return far too much or repeat itself without doing harm. Input
+that is longer than it can read is split into parts, each with the summary so far, and nothing is skipped.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,16 +15,16 @@ from pagefile.text.clip import cut
 from pagefile.text.extract import summarize
 from pagefile.text.sentences import sentences
 
-#: A summary has at most this many characters, as document 002's builders settled on.
+#: The maximum length of a summary in characters.
 SUMMARY_CHARS = 1200
-#: And no more than this share of the window, at about a token a character.
+#: And at most the window divided by this, at about one token per character.
 SUMMARY_SHARE = 8
-#: A summarizer that takes longer has hung.
+#: Beyond this, a summarizer is considered hung.
 SUMMARY_TIMEOUT_S = 120.0
 
 
 def summary_chars(window_tokens: int) -> int:
-    """How long a summary may be in a window of this size."""
+    """The maximum length of a summary in a window of this size."""
     return max(60, min(SUMMARY_CHARS, window_tokens // SUMMARY_SHARE))
 
 
@@ -39,7 +39,7 @@ class Summary:
 async def summary_of(
     turns: Sequence[Turn], previous: str | None, summarizer: Summarizer, max_chars: int = SUMMARY_CHARS
 ) -> Summary:
-    """One text for the previous summary and these turns; extracted from them when the summarizer fails."""
+    """One text for the previous summary and these turns; extracted from them if the summarizer fails."""
     said = [
         (speaker, text)
         for turn in turns
@@ -49,7 +49,7 @@ async def summary_of(
     try:
         return Summary(await _in_parts(said, previous, summarizer, max_chars))
     except Exception as error:
-        # Whatever a model or a caller's function raises: the conversation must go on.
+        # Whatever a model or a caller's function raises: the conversation must continue.
         text = summarize(said, max_chars=max_chars, previous=previous)
         return Summary(text, f"{type(error).__name__}: {error}")
 
@@ -66,7 +66,7 @@ async def _in_parts(
 
 
 def parts(said: Sequence[tuple[str, str]], max_chars: int) -> Iterator[list[tuple[str, str]]]:
-    """What was said in pieces of at most `max_chars`; a longer text is cut into several, and nothing is left out."""
+    """What was said, in parts of at most `max_chars`; a longer text is split, and nothing is left out."""
     part: list[tuple[str, str]] = []
     size = 0
     for speaker, text in said:
@@ -82,7 +82,7 @@ def parts(said: Sequence[tuple[str, str]], max_chars: int) -> Iterator[list[tupl
 
 
 def usable(text: str, max_chars: int) -> str:
-    """A summary without repetitions and of bounded length; raises when nothing is left."""
+    """A summary without repetitions and of bounded length; raises if nothing is left."""
     kept = "".join(dict.fromkeys(sentence for sentence in sentences(text.strip())))
     if not kept.strip():
         raise ValueError("the summarizer returned nothing")

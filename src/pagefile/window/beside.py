@@ -1,4 +1,4 @@
-"""What a request holds beside its messages, in tokens: the schemas of the tools, and room for the answer."""
+"""What a request contains besides its messages, in tokens: the schemas of the tools, and room for the answer."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping
@@ -6,14 +6,16 @@ from typing import Literal, cast
 
 from pagefile.errors import SettingsError
 
-#: "tokenizer": how much less of ours fits, because the model may make more tokens of the same text.
+#: "tokenizer": the share kept free because the model may make more tokens of the same text than our
+#: tokenizer.
 Beside = Literal["tools", "answer", "tokenizer"]
-#: What a tool is taken to cost beside its JSON. Providers render schemas in ways of their own, none of which takes more than the JSON.
+#: Estimated cost of a tool besides its JSON. Providers render schemas in their own ways, none of which takes
+#: more than the JSON.
 TOOL_OVERHEAD = 8
 
 
 def tool_texts(tools: object) -> tuple[str, ...]:
-    """Each schema as compact JSON, whichever shape it has; `SettingsError` for what is not a list of objects."""
+    """Each schema as compact JSON, whatever its shape; raises `SettingsError` for anything but a list of objects."""
     single = isinstance(tools, (str, bytes, Mapping))
     if single or not isinstance(tools, Iterable):
         kind = type(cast("object", tools)).__name__
@@ -30,7 +32,7 @@ def _text(tool: object) -> str:
 
 
 def _dumped(value: object) -> object:
-    """A vendor's object as its own JSON; a class is none."""
+    """A vendor's object as its own JSON; a class is refused."""
     dump = getattr(value, "model_dump", None)
     if isinstance(value, type) or not callable(dump):
         kind = type(value).__name__
@@ -42,5 +44,5 @@ def _dumped(value: object) -> object:
 
 
 def tools_tokens(texts: Iterable[str], count: Callable[[str], int]) -> int:
-    """What the schemas cost: their JSON, and a little for each."""
+    """Tokens of the schemas: their JSON, plus an overhead for each."""
     return sum(TOOL_OVERHEAD + count(text) for text in texts)

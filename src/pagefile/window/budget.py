@@ -7,14 +7,14 @@ from pagefile.errors import BudgetError
 from pagefile.window.beside import Beside
 from pagefile.window.candidates import Block
 
-#: Own budgets of document 004: facts, and the corrections that must survive a tight one.
+#: Separate budgets: facts, and the corrections that must survive a tight window.
 FACTS_TOKENS = 2000
 CORRECTIONS_TOKENS = 500
 EPISODES_TOKENS = 1500
 CHUNKS_TOKENS = 1500
-#: What tiers from outside may show together.
+#: The limit for all third-party tiers together.
 EXTRA_TOKENS = 1500
-#: No kind of memory takes more than this share of a small window, so that the conversation itself has room.
+#: No kind of memory takes more than the window divided by this, so that the conversation itself has room.
 MEMORY_SHARE = 8
 #: What is taken from a window, in words.
 _BESIDE: Mapping[Beside, str] = {
@@ -26,7 +26,7 @@ _BESIDE: Mapping[Beside, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """The room for messages, the own budgets of blocks that have one, and what the request holds beside them."""
+    """The room for messages, the separate budgets of some blocks, and what the request contains besides messages."""
 
     tokens: int
     caps: Mapping[Block, int] = field(default_factory=dict[Block, int])
@@ -40,12 +40,12 @@ class Budget:
 
     @property
     def says(self) -> str:
-        """The window in words, with what is taken from it."""
+        """Describes the window and what is taken from it."""
         whole = self.tokens + sum(self.reserved.values())
         taken = ", ".join(f"{tokens} for {_BESIDE[kind]}" for kind, tokens in self.reserved.items())
         return f"a window of {whole} tokens" + (f", less {taken}" if taken else "")
 
 
 def share_of(window_tokens: int, most: int) -> int:
-    """What one kind of memory may take of a window: `most`, and less of a small one."""
+    """What one kind of memory may take of a window: `most`, or less if the window is small."""
     return min(most, window_tokens // MEMORY_SHARE)

@@ -1,8 +1,8 @@
-"""What may stand in a window: candidates, each with one or more forms, in the order in which they are given up last.
+"""What may appear in a window: candidates, each with one or more forms, by priority.
 
-A tier offers candidates; only `compile` decides. A candidate's forms go from the fullest to the shortest, and each
-knows its exact tokens, counted when the text was written and not when the window is built. Both are tuples, which are made twice as
-fast as frozen dataclasses: a window has hundreds of them.
+A tier offers candidates; only `compile` decides. A candidate's forms go from the fullest to the shortest, and
+each knows its exact tokens, counted when the text was written and not when the window is built. Both are
+tuples, which are twice as fast to create as frozen dataclasses: a window has hundreds of them.
 """
 
 from typing import Any, Literal, NamedTuple, TypeAlias, cast, get_args
@@ -10,10 +10,10 @@ from typing import Any, Literal, NamedTuple, TypeAlias, cast, get_args
 from pagefile.records import JsonObject, JsonValue
 from pagefile.window.shown import ShownTurn
 
-#: A chat message as OpenAI's clients take it.
+#: A chat message in the format of OpenAI's clients.
 Message: TypeAlias = dict[str, JsonValue]
 
-#: What is kept longest comes first.
+#: Highest priority first: the last are dropped first.
 Block = Literal[
     "instructions",
     "safety",
@@ -34,13 +34,13 @@ Block = Literal[
 PRIORITY: tuple[Block, ...] = get_args(Block)
 RANK: dict[Block, int] = {block: rank for rank, block in enumerate(PRIORITY)}
 
-#: Never cut: when these alone are too large, there is no window.
+#: Never cut: if these alone are too large, there is no window.
 REQUIRED: frozenset[Block] = frozenset({"instructions", "safety", "current"})
-#: Sections of the one leading system message, in this order.
+#: Sections of the leading system message, in this order.
 SYSTEM: tuple[Block, ...] = ("instructions", "guide", "safety", "summary")
-#: Those of them that speak with the authority of instructions, and need no tags.
+#: Those with the authority of instructions, which need no tags.
 INSTRUCTIONS: tuple[Block, ...] = ("instructions", "guide")
-#: Those that are only what memory knows, each in its own tags.
+#: Those that only convey what memory knows, each in its own tags.
 TAGGED: tuple[Block, ...] = ("safety", "summary")
 #: Sections of the `<memory>` block, in this order.
 MEMORY: tuple[Block, ...] = ("corrections", "facts", "episodes", "loaded", "chunks", "extra")
@@ -60,18 +60,18 @@ class Form(NamedTuple):
 
 
 class Candidate(NamedTuple):
-    """Something that may stand in the window."""
+    """Something that may appear in the window."""
 
     id: str
     block: Block
-    #: From the fullest to the shortest; none when it can only be named (turns that were not read).
+    #: From the fullest to the shortest; empty if it can only be mentioned (turns that were not read).
     forms: tuple[Form, ...]
-    #: The order inside the block: `seq` for turns, rank for the rest.
+    #: The order within the block: `seq` for turns, rank for the rest.
     position: int = 0
     score: float | None = None
-    #: Tokens of what has no form.
+    #: Tokens of a candidate without forms.
     unread_tokens: int = 0
-    #: Something worth knowing about it, for the receipt.
+    #: A note for the receipt.
     note: str = ""
 
     @property
@@ -92,7 +92,7 @@ def candidate_json(candidate: Candidate) -> JsonObject:
 
 
 def candidate_from(value: JsonObject) -> Candidate:
-    """What `candidate_json` wrote."""
+    """The inverse of `candidate_json`."""
     given = cast("dict[str, Any]", value)
     return Candidate(
         given["id"],

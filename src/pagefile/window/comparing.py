@@ -1,4 +1,4 @@
-"""Two windows side by side: what entered, what left, what changed its form, and how the texts differ."""
+"""Compares two windows: what entered, what left, what changed its form, and how the texts differ."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,15 +12,16 @@ from pagefile.window.receipt import Receipt, Verdict, Window
 from pagefile.window.renderings import text_of
 
 Count = Callable[[str], int]
-#: "form": shown fuller or shorter; "block": the same text, counted elsewhere (a recent turn that became an older one).
+#: "form": shown fuller or shorter; "block": the same text, counted elsewhere (a recent turn that became an
+#: older one).
 Change = Literal["entered", "left", "form", "block", "same"]
-#: Lines around a difference that are shown with it.
+#: Lines of context around a difference.
 _AROUND = 3
 
 
 @dataclass(frozen=True, slots=True)
 class BlockBill:
-    """What one block of a window costs, and how many of its candidates stand in it."""
+    """The cost of one block of a window, and how many of its candidates were kept and dropped."""
 
     block: Block
     tokens: int
@@ -38,7 +39,7 @@ class BlockChange:
 
     @property
     def difference(self) -> int:
-        """More than nothing when the block grew."""
+        """Positive if the block grew."""
         return self.after - self.before
 
 
@@ -53,18 +54,18 @@ class CandidateChange:
 
     @property
     def block(self) -> Block:
-        """Where it stands, or stood."""
+        """Its current or former block."""
         return cast("Verdict", self.after or self.before).block
 
     @property
     def difference(self) -> int:
-        """Tokens that the change costs; less than nothing when it saves some."""
+        """Tokens that the change costs; negative if it saves some."""
         return _kept_tokens(self.after) - _kept_tokens(self.before)
 
 
 @dataclass(frozen=True, slots=True)
 class DiffLine:
-    """A line of the texts: in both ("="), only before ("-"), only after ("+"), or how many were left out between ("…")."""
+    """A line of the texts: in both ("="), only before ("-"), only after ("+"), or the number of lines left out ("…")."""
 
     sign: Literal["=", "-", "+", "…"]
     text: str
@@ -77,23 +78,23 @@ class Comparison:
     tokens_before: int
     tokens_after: int
     blocks: tuple[BlockChange, ...]
-    #: Every candidate of either window, those that changed first.
+    #: Every candidate of either window, changed ones first.
     candidates: tuple[CandidateChange, ...]
     diff: tuple[DiffLine, ...]
 
     @property
     def difference(self) -> int:
-        """Tokens that the second window costs more."""
+        """How many more tokens the second window costs."""
         return self.tokens_after - self.tokens_before
 
     @property
     def changed(self) -> tuple[CandidateChange, ...]:
-        """The candidates that entered, left, or are shown in another way."""
+        """The candidates that entered, left, or are shown differently."""
         return tuple(one for one in self.candidates if one.change != "same")
 
     @property
     def same(self) -> bool:
-        """Whether both windows say the same, byte for byte."""
+        """Whether both windows are equal, byte for byte."""
         return not self.diff
 
 
@@ -121,7 +122,7 @@ def compared(before: Window, after: Window) -> Comparison:
 
 
 def shared_messages(before: Sequence[Message], after: Sequence[Message]) -> int:
-    """With how many equal messages both begin: what a prompt cache can use again."""
+    """The number of equal messages at the beginning of both: what a prompt cache can reuse."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(before, after, strict=False)))
 
 
@@ -167,9 +168,10 @@ def _kept_tokens(verdict: Verdict | None) -> int:
 
 
 def text_diff(before: Sequence[Message], after: Sequence[Message]) -> Iterator[DiffLine]:
-    """The lines in which two lists of messages differ, with a few around them; nothing when they are equal.
+    """The lines in which two lists of messages differ, with some context; nothing if they are equal.
 
-    Messages are compared first, and only those that are not in both line by line: a window may have thousands of lines.
+    Whole messages are compared first, and only those not in both line by line: a window may have thousands of
+    lines.
     """
     if list(before) == list(after):
         return
@@ -195,7 +197,7 @@ def _line_diff(old: Sequence[str], new: Sequence[str]) -> Iterator[DiffLine]:
 
 
 def _lines(message: Message) -> tuple[str, ...]:
-    """A message as lines: who speaks, then what is said."""
+    """A message as lines: the role, then the content."""
     calls = [f"{function['name']} {function['arguments']}" for function in _functions(message)]
     return (f"[{message['role']}]", *calls, *text_of(message).splitlines())
 
@@ -206,7 +208,7 @@ def _functions(message: Message) -> list[Mapping[str, str]]:
 
 
 def _shortened(lines: Sequence[DiffLine]) -> Iterator[DiffLine]:
-    """Without the equal lines that stand far from any difference."""
+    """Leaves out equal lines that are far from any difference."""
     shown: set[int] = set()
     for place, line in enumerate(lines):
         if line.sign != "=":

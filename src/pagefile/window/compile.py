@@ -1,12 +1,12 @@
 """Candidates and a budget in, a window and its receipt out: the one place that decides what a model sees.
 
-The rule is greedy and goes down the list of priorities. A candidate takes the fullest of its forms that fits what is left.
-Turns are taken from the newest back and stop at the first that does not fit, so that a conversation never has holes.
-When turns had to be left out, the oldest kept one moves on in blocks of eight, so that the beginning of the prompt
-stays the same for a while and prompt caches can use it.
+The algorithm is greedy and follows the priorities. A candidate takes the fullest of its forms that fits what
+is left. Turns are taken from the newest backwards and stop at the first that does not fit, so that a
+conversation never has gaps. If turns had to be left out, the oldest kept one advances in blocks of eight, so
+that the beginning of the prompt stays the same for a while and prompt caches can use it.
 
-What follows from the rule, and is tested as such: never over budget; the same input gives the same bytes; a larger
-budget never gives up a candidate for one of lower rank.
+This guarantees, and tests verify: never over budget; the same input gives the same bytes; a larger budget
+never drops a candidate in favour of one of lower rank.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -38,7 +38,7 @@ from pagefile.window.renderings import chat
 from pagefile.window.shown import ShownTurn, joined
 
 _position = attrgetter("position")
-#: Turns leave the window in blocks of this many.
+#: Turns leave the window in blocks of this size.
 CUT_TURNS = 8
 
 Count = Callable[[str], int]
@@ -46,7 +46,7 @@ Count = Callable[[str], int]
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How the kept candidates are put together."""
+    """How the kept candidates are assembled."""
 
     placement: Placement = "tail"
     language: Language = "en"
@@ -62,7 +62,7 @@ class Compiled:
     framing: int
     prefix_hash: str
     prefix_messages: int
-    #: Tokens it would have taken to keep every turn whole.
+    #: Tokens needed to keep every turn whole.
     wanted_tokens: int
     verdicts: tuple[Verdict, ...]
 
@@ -75,11 +75,11 @@ class Compiled:
 
 @dataclass(slots=True)
 class _Packing:
-    """What is kept so far, and the reason for each that is not."""
+    """What is kept so far, and the reason for each candidate that is not."""
 
     budget: Budget
     count: Count
-    #: What does not fit once the texts are joined.
+    #: Candidates that do not fit once the texts are joined.
     given_up: frozenset[str]
     left: int
     kept: dict[str, Form] = field(default_factory=dict[str, Form])
@@ -88,7 +88,7 @@ class _Packing:
     framed: set[str] = field(default_factory=set[str])
 
     def offer(self, candidate: Candidate) -> bool:
-        """Take the fullest form that fits; False when none does."""
+        """Take the fullest form that fits; False if none does."""
         if candidate.id in self.given_up:
             self.reasons[candidate.id] = "over budget"
             return False
@@ -117,7 +117,7 @@ class _Packing:
         self.kept[candidate.id] = form
 
     def drop(self, candidate: Candidate, reason: str) -> None:
-        """Leave out what was kept."""
+        """Drop a kept candidate."""
         self.left += self.kept.pop(candidate.id).tokens
         self.reasons[candidate.id] = reason
 
@@ -134,7 +134,7 @@ def _frames(block: Block) -> tuple[str, ...]:
     return ()
 
 
-#: The shared messages and tags a candidate of a block stands in; none for one that is messages of its own.
+#: The shared messages and tags around a candidate of a block; none for one that has its own messages.
 _FRAMES: dict[Block, tuple[str, ...]] = {block: _frames(block) for block in PRIORITY}
 
 
@@ -152,7 +152,7 @@ def _frame_cost(name: str, count: Count) -> int:
 def compile_window(
     candidates: Sequence[Candidate], budget: Budget, count: Count, layout: Layout | None = None
 ) -> Compiled:
-    """The window for these candidates. Raises `BudgetError` when what must never be cut does not fit."""
+    """The window for these candidates. Raises `BudgetError` if what must never be cut does not fit."""
     layout = layout or Layout()
     ordered = sorted(candidates, key=_keeping_order)
     given_up: frozenset[str] = frozenset()
@@ -161,7 +161,7 @@ def compile_window(
         compiled = _assemble(packing, ordered, layout)
         if compiled.tokens <= budget.tokens:
             return compiled
-        # Joined texts cost more than their parts did: give up the last in rank, and see what fits in its place.
+        # Joined texts cost more than their parts: drop the lowest in rank, and see what fits in its place.
         given_up |= {_last_in_rank(packing, ordered, compiled.tokens)}
 
 
@@ -195,7 +195,7 @@ def _too_large(required: Iterable[Candidate], budget: Budget, count: Count) -> s
     parts = ", ".join(f"{block} {tokens}" for block, tokens in sizes.items())
     what, advice = f"{parts} tokens", "raise window_tokens or shorten it."
     if media:
-        # Without its picture a question is another one, so that it is not the picture that is left out.
+        # Without its image a question would be a different one, so the image is not dropped.
         what = f"{what}, {media} of them for images and files"
         advice = "raise window_tokens, give smaller images or files, or shorten it."
     return f"What must never be cut ({what}) does not fit into {budget.says}: {advice}"
@@ -232,7 +232,7 @@ def _pack_rest(packing: _Packing, rest: Iterable[Candidate]) -> None:
 
 
 def _cut_in_blocks(packing: _Packing, turns: Sequence[Candidate]) -> None:
-    """Move the beginning of the history on to a multiple of eight, once something had to be left out."""
+    """Move the beginning of the history to a multiple of eight, once something had to be left out."""
     if all(turn.id in packing.kept for turn in turns):
         return
     kept = sorted((turn for turn in turns if turn.id in packing.kept), key=_position)
@@ -245,7 +245,7 @@ def _cut_in_blocks(packing: _Packing, turns: Sequence[Candidate]) -> None:
 
 
 def _last_in_rank(packing: _Packing, ordered: Sequence[Candidate], tokens: int) -> str:
-    """The kept candidate that is given up first."""
+    """The kept candidate that is dropped first."""
     last = next((c for c in reversed(ordered) if c.id in packing.kept and c.block not in REQUIRED), None)
     if last is None:
         needed = f"instructions and the current message need {tokens} tokens"
@@ -312,7 +312,7 @@ def _verdict(packing: _Packing, candidate: Candidate) -> Verdict:
         reason, name, tokens = packing.reasons[candidate.id], None, candidate.tokens
     else:
         reason, name, tokens = _reason(candidate, form), form.name, form.tokens
-    # By place: there are as many as turns, and names would take twice as long.
+    # Positional: there is one per turn, and keywords would take twice as long.
     return Verdict(
         candidate.id, candidate.block, form is not None, name, tokens, reason, candidate.score, candidate.note
     )

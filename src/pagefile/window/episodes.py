@@ -1,4 +1,4 @@
-"""How a past turn is shown beside a question: both of its sides, neither at the other's cost."""
+"""How a past turn is shown beside a question: both sides, neither at the other's expense."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -9,12 +9,12 @@ from pagefile.window.render import escape
 
 Count = Callable[[str], int]
 
-#: A turn is shown in at most so many characters: in full, and when there is less room.
+#: The maximum number of characters of a turn, by form.
 EPISODE_CHARS = {"full": 600, "shorter": 240, "short": 100}
 
 
 def episode_forms(at: datetime, user: str | None, assistant: str | None, count: Count) -> tuple[Form, ...]:
-    """A past turn, from the fullest form to the shortest; equal ones stand once."""
+    """A past turn, from the fullest form to the shortest, without duplicates."""
     forms: dict[str, Form] = {}
     for name, chars in EPISODE_CHARS.items():
         text = episode_text(at, user, assistant, chars)
@@ -24,7 +24,7 @@ def episode_forms(at: datetime, user: str | None, assistant: str | None, count: 
 
 
 def episode_text(at: datetime, user: str | None, assistant: str | None, chars: int) -> str:
-    """One line: when it was said, what the user said and what was answered; each side keeps at least half of the room."""
+    """One line: the date, what the user said and what was answered; each side gets at least half of the room."""
     said, answered = (" ".join((side or "").split()) for side in (user, assistant))
     half = chars // 2
     shown = clip(said, max(half, chars - len(answered)))

@@ -21,7 +21,7 @@ _NOTHING: Mapping[int, Any] = {}
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Another text for a result, and its tokens."""
+    """An alternative text for a result, and its tokens."""
 
     name: str
     text: str
@@ -35,13 +35,13 @@ def turn_forms(
     count: Count,
     wording: Wording = ZH,
 ) -> tuple[Form, ...]:
-    """A done turn: with the pages that are back, with placeholders, with one-line notes, without its tools; each with its images
-    and files, and with these only named.
+    """A done turn: with loaded pages, with placeholders, with one-line notes, without its tools; each with
+    its images and files, and with these only named.
 
-    What our own tools found for it was for that turn: of it only the placeholders are left.
+    What our own tools found was meant for that turn: afterwards only the placeholders remain.
     """
     if not turn.steps:
-        # Most turns are such, and there are hundreds of them.
+        # The common case, with hundreds of such turns per window.
         if turn.layout is None:
             return (Form(turn.tokens, shown_turn(turn, "full", _NOTHING)),)
         return with_media_named([_with_results(turn, _NOTHING, "full", count)], count)
@@ -50,7 +50,7 @@ def turn_forms(
     back = [
         [(n, text) for text in pages[turn.id, n]] for n in range(len(turn.steps)) if (turn.id, n) in pages
     ]
-    # The first form shows every page at its fullest, the next one at its second, and so on.
+    # The first form shows every page at its fullest, the next one at its second fullest, and so on.
     forms = [
         _with_results(
             turn,
@@ -68,7 +68,7 @@ def turn_forms(
 
 
 def with_media_named(forms: Iterable[Form], count: Count) -> tuple[Form, ...]:
-    """The forms from the fullest to the shortest; where it saves something, each also with its images and files only named."""
+    """The forms from the fullest to the shortest; if it saves tokens, each also with its images and files only named."""
     found: list[Form] = []
     for form in forms:
         found.append(form)
@@ -79,7 +79,7 @@ def with_media_named(forms: Iterable[Form], count: Count) -> tuple[Form, ...]:
 
 
 def media_named(form: Form, count: Count, blobs: Container[str | None] | None = None) -> Form:
-    """The form with its images and files named and not shown; with `blobs`, only those whose bytes are among them."""
+    """The form with its images and files named instead of shown; with `blobs`, only those whose bytes are among them."""
     shown = form.shown
     if shown is None or shown.layout is None or not any(media_in(shown.layout)):
         return form
@@ -117,12 +117,12 @@ def _slim(turn: Turn, count: Count) -> Form:
 
 
 def _cost(step: Step, text: Text | None) -> tuple[int, int]:
-    """Tokens of the call, and of the text that is shown for its result."""
+    """Tokens of the call, and of the text shown for its result."""
     return step.call_tokens, step.result_tokens if text is None else text.tokens
 
 
 def note_of(step: Step, count: Count, wording: Wording) -> Text | None:
-    """The shortest text for a result that leads back to all of it; None when there is none but the result."""
+    """The shortest text for a result that leads back to all of it; None if there is only the result itself."""
     if step.page:
         text = step_note(step, wording)
     elif step.tool in {LOAD_TOOL, SEARCH_TOOL}:

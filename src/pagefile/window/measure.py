@@ -1,4 +1,4 @@
-"""What things cost in a window, so that counts can be stored when a text is written and never made again."""
+"""What things cost in a window, so that counts can be stored when a text is written and need not be repeated."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -8,14 +8,14 @@ from pagefile.records import Step, Turn
 from pagefile.shapes import compact, fitted_tool, is_sent, laid_out, prepared, shown_tokens
 from pagefile.text.tokens import MESSAGE_OVERHEAD
 
-#: Fields of a thought that go back beside its text, and are as long as what was really thought.
+#: Fields of reasoning that are sent back beside its text, and are as long as the actual reasoning.
 _SEALS = ("signature", "data", "encrypted_content")
 
 Count = Callable[[str], int]
 
 
 def measured_step(step: Step, count: Count) -> Step:
-    """The step with its counts."""
+    """The step with its token counts."""
     call_tokens = count(fitted_tool(step.tool, "openai")) + count(compact(step.input))
     return replace(step, call_tokens=call_tokens, result_tokens=count(step.result))
 
@@ -26,7 +26,7 @@ def step_tokens(step: Step) -> int:
 
 
 def side_tokens(text: str | None, tokens: int) -> int:
-    """One side of a turn as a message; nothing when it is missing."""
+    """One side of a turn as a message; 0 if it is missing."""
     return MESSAGE_OVERHEAD + tokens if text else 0
 
 
@@ -45,16 +45,16 @@ def layout_tokens(
     *,
     running: bool = False,
 ) -> int:
-    """Messages with parts, as they are sent; `steps` has the tokens of each call and of the text that is shown for its result.
+    """Messages with parts, as they are sent; `steps` has the tokens of each call and of the text shown for its result.
 
-    What only one provider can read is counted in the messages that came from it. Reasoning costs something only in the running
-    turn: afterwards it is not sent any more.
+    Parts that only one provider can read are counted in the messages that came from it. Reasoning counts only
+    in the running turn: afterwards it is no longer sent.
     """
     return sum(_message_tokens(message, steps, count, running) for message in laid_out(layout))
 
 
 def media_tokens(layout: Sequence[Message], count: Count) -> int:
-    """What the images, sounds and files of prepared messages cost, each as it is shown or named."""
+    """Tokens of the images, sounds and files of prepared messages, each as it is shown or named."""
     return sum(
         shown_tokens(part, _own_shape(message), count)
         for message in laid_out(layout)
@@ -74,7 +74,7 @@ def _message_tokens(
     parts = [part for part in message.parts if is_sent(part, message, own, reasoning=running)]
     texts = [part.text for part in parts if isinstance(part, Text) and part.text.strip()]
     if message.role != "user":
-        # They are one text in the message.
+        # They are joined into one text in the message.
         texts = ["\n".join(texts)]
     tokens = sum(map(count, texts)) + sum(_part_tokens(part, own, steps, count) for part in parts)
     framed = any(texts) or any(not isinstance(part, (Text, Reasoning)) for part in parts)
@@ -82,7 +82,7 @@ def _message_tokens(
 
 
 def _part_tokens(part: Part, shape: Shape, steps: Mapping[int, tuple[int, int]], count: Count) -> int:
-    """A part that is not a text."""
+    """A part other than text."""
     match part:
         case ToolCall(step):
             return steps[step][0]
@@ -101,7 +101,7 @@ def _part_tokens(part: Part, shape: Shape, steps: Mapping[int, tuple[int, int]],
 
 
 def recounted(turn: Turn, count: Count, counter: str) -> Turn:
-    """The turn with the counts of another tokenizer."""
+    """The turn with the counts of a different tokenizer."""
     user_tokens = count(turn.user) if turn.user else 0
     assistant_tokens = count(turn.assistant) if turn.assistant else 0
     steps = tuple(measured_step(step, count) for step in turn.steps)

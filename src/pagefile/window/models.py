@@ -1,4 +1,4 @@
-"""What a model can take in one request: a table, kept as data beside this file."""
+"""What a model accepts in one request: a table, kept as data beside this file."""
 
 import re
 import tomllib
@@ -9,13 +9,15 @@ from importlib.resources import files
 
 from pagefile.errors import SettingsError
 
-#: The `tokenizer` of a model whose tokens nobody outside can count exactly.
+#: The `tokenizer` of a model whose tokens cannot be counted exactly.
 UNPUBLISHED = "unpublished"
-#: How many tokens such a model is taken to make of a hundred of ours: an assumption on the safe side, since Claude and Gemini
-#: make more tokens of the same text than OpenAI's tokenizers in some languages, and fewer in others.
+#: How many tokens such a model is assumed to make of a hundred of ours. This errs on the safe side: Claude
+#: and Gemini make more tokens of the same text than OpenAI's tokenizers in some languages, and fewer in
+#: others.
 UNPUBLISHED_PERCENT = 125
 
-#: What may stand before and behind a name: a provider, a date, a revision. A tag such as ":7b" or "-v1:0" is no model's name.
+#: What may precede and follow a name: a provider, a date, a revision. A tag such as ":7b" or "-v1:0" is not a
+#: name.
 _PROVIDER = re.compile(
     r"^(?:[a-z][a-z_-]*:(?=[a-z])|[\w-]+/)*(?:(?:[a-z]+\.)?(?:anthropic|meta|mistral|deepseek|qwen)\.)?"
 )
@@ -26,24 +28,24 @@ _VERSION = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class ModelLimits:
-    """What a model can take."""
+    """The limits of a model."""
 
     name: str
-    #: All that a request may hold.
+    #: The maximum size of a request.
     window_tokens: int
-    #: The longest answer.
+    #: The maximum length of an answer.
     answer_tokens: int
-    #: What counts its tokens, as `tokenizer` of the settings names it; "unpublished" when that is not known.
+    #: Its tokenizer, as named by `tokenizer` in the settings; "unpublished" if unknown.
     tokenizer: str
 
     @property
     def percent(self) -> int:
-        """How many tokens the model is taken to make of a hundred of ours."""
+        """How many tokens the model is assumed to make of a hundred of ours."""
         return UNPUBLISHED_PERCENT if self.tokenizer == UNPUBLISHED else 100
 
 
 def model_limits(name: str) -> ModelLimits:
-    """The limits of a model; `SettingsError` for one that is not in the table."""
+    """The limits of a model; raises `SettingsError` if it is not in the table."""
     table = known_models()
     found = next((table[one] for one in _names(name) if one in table), None)
     if found is None:
@@ -58,7 +60,7 @@ def model_limits(name: str) -> ModelLimits:
 
 @cache
 def known_models() -> dict[str, ModelLimits]:
-    """Every model of the table, by each of its names."""
+    """Every model in the table, by each of its names."""
     rows = tomllib.loads(files("pagefile.window").joinpath("models.toml").read_text("utf-8"))
     return {
         name: ModelLimits(name, row.get("input", row["window"]), row["output"], row["tokenizer"])
@@ -68,7 +70,7 @@ def known_models() -> dict[str, ModelLimits]:
 
 
 def _names(name: str) -> list[str]:
-    """The name, then without its provider, then without what is behind it, from the most exact on."""
+    """The name, then without its provider, then without suffixes, from the most specific on."""
     names = [name.lower()]
     names.append(_PROVIDER.sub("", names[0]))
     while (shorter := _VERSION.sub("", names[-1])) != names[-1]:

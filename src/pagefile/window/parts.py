@@ -1,4 +1,4 @@
-"""What a window is made of. Messages in any provider's shape are renderings of these parts, and no rendering is ever read back."""
+"""What a window is made of. Messages in any provider's shape are rendered from these parts, and never parsed back."""
 
 import base64
 from collections.abc import Iterable, Mapping
@@ -17,12 +17,12 @@ _NO_BLOBS: Mapping[str, bytes] = {}
 
 @dataclass(frozen=True, slots=True)
 class MemoryPart:
-    """What memory found for the question: the escaped text of each candidate, by block. False when there is nothing."""
+    """What memory found for the question: the escaped text of each candidate, by block. Falsy if there is nothing."""
 
     sections: Mapping[Block, tuple[str, ...]] = field(default_factory=lambda: _NO_SECTIONS)
-    #: The language of the note at its head.
+    #: The language of the note at its top.
     language: Language = "en"
-    #: Whether the note is shown that says what memory is: not certain, and no instruction.
+    #: Whether to show the note that memory is neither certain nor an instruction.
     note: bool = True
 
     def __bool__(self) -> bool:
@@ -30,11 +30,11 @@ class MemoryPart:
 
     @property
     def text(self) -> str:
-        """The memory block as it is in a message; empty when there is nothing."""
+        """The memory block as it appears in a message; empty if there is nothing."""
         return memory_text(self.sections, self.language, note=self.note)
 
     def with_section(self, block: Block, texts: Iterable[str]) -> "MemoryPart":
-        """The same with other texts in one block; without it when there are none."""
+        """The same with the texts of one block replaced; an empty block is removed."""
         changed = {**self.sections, block: tuple(texts)}
         return replace(self, sections={one: changed[one] for one in MEMORY if changed.get(one)})
 
@@ -44,7 +44,7 @@ class Parts:
     """The parts of a window, in the order in which they are sent."""
 
     instructions: str = ""
-    #: How to load archived results; only when a placeholder may be shown.
+    #: How to load archived results; only if a placeholder may be shown.
     guide: str = ""
     #: Safety data of the user (allergies and the like).
     profile: str = ""
@@ -52,16 +52,17 @@ class Parts:
     #: Earlier turns, oldest first.
     turns: tuple[ShownTurn, ...] = ()
     memory: MemoryPart = field(default_factory=MemoryPart)
-    #: The question, or the running turn with the steps it has so far; None when neither was given.
+    #: The question, or the running turn with its steps so far; None if neither was given.
     current: ShownTurn | None = None
-    #: Where memory is shown: right before `current`, or at the end of the system text.
+    #: Where memory is placed: right before `current`, or at the end of the system text.
     placement: Placement = "tail"
-    #: Bytes of images and files that the messages name, by their SHA-256; one whose bytes are not here is named, not shown.
+    #: Bytes of the images and files in the messages, by SHA-256; one whose bytes are missing is named instead
+    #: of shown.
     blobs: Mapping[str, bytes] = field(default_factory=lambda: _NO_BLOBS)
 
     @property
     def system(self) -> str:
-        """The one leading system text."""
+        """The leading system text."""
         texts: dict[Block, str] = {
             "instructions": self.instructions,
             "guide": self.guide,
@@ -73,7 +74,7 @@ class Parts:
 
     @property
     def beside(self) -> str:
-        """The memory block as a user message right before `current`; empty when it is in the system text."""
+        """The memory block as a user message right before `current`; empty if it is in the system text."""
         return self.memory.text if self.placement == "tail" else ""
 
     @property
@@ -104,7 +105,7 @@ def parts_json(parts: Parts) -> JsonObject:
 
 
 def parts_from(value: JsonObject) -> Parts:
-    """What `parts_json` wrote."""
+    """The inverse of `parts_json`."""
     given = cast("dict[str, Any]", dict(value))
     memory = given["memory"]
     sections = {block: tuple(texts) for block, texts in memory["sections"].items()}

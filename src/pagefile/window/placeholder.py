@@ -1,4 +1,4 @@
-"""What stands in a window for an archived page, in the very words of document 000, and how to recognise it again."""
+"""What replaces an archived page in a window, in fixed wording, and how to recognise it."""
 
 import re
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from pagefile.window.wording import EN, ZH, Wording
 RULE = "━" * 37
 SUMMARY_SHOWN = 200
 SOURCES_SHOWN = 3
-#: A placeholder takes at most this many tokens.
+#: The maximum number of tokens of a placeholder.
 MAX_TOKENS = 350
 
 #: Characters shown of query, each source and summary, from generous to tight.
@@ -27,11 +27,11 @@ _LONG = re.compile(rf"^📎 \[(?:工具结果存档|archived tool result): ({_UU
 _SHORT = re.compile(rf"^📎 \[(?:存档|archived):({_UUID})\]")
 _LOADED = re.compile(rf"{_SHORT.pattern} (?:已加载([0-9]+)字|([0-9]+) characters loaded) ")
 _SHORT_LINE = re.compile(rf"{_SHORT.pattern}.*", re.MULTILINE)
-#: What is left of an answer that names no page, and how many pages are named of one that has no placeholders.
+#: How much is kept of an answer that names no page, and how many pages are named if it has no placeholders.
 _ANSWER_SHOWN = 200
 _PAGES_NAMED = 10
 
-#: Document 000's prompt block.
+#: The prompt block about archived results.
 GUIDE = ZH.guide
 
 LOAD_TOOL = "load_tool_history"
@@ -39,7 +39,7 @@ SEARCH_TOOL = "search_tool_history"
 
 
 def placeholder(page: Page, count: Callable[[str], int] | None = None, wording: Wording = ZH) -> str:
-    """The long form: what it was, how long, what is in it, and how to bring it back; at most 350 tokens when counted."""
+    """The long form: what it was, how long, what is in it, and how to load it; at most 350 tokens if counted."""
     for shown in _FITS:
         text = _long(page, wording, *shown)
         if count is None or count(text) <= MAX_TOKENS:
@@ -48,13 +48,13 @@ def placeholder(page: Page, count: Callable[[str], int] | None = None, wording: 
 
 
 def short_placeholder(page: Page, wording: Wording = ZH) -> str:
-    """The one-line form for tight budgets; it keeps the call that brings the page back."""
+    """The one-line form for tight budgets; it keeps the call that loads the page."""
     about = " ".join(page.result_summary.split())[:40]
     return wording.short.format(uuid=page.uuid, chars=page.length, about=about)
 
 
 def loaded_chars(note: str) -> int | None:
-    """How many characters were loaded, as the note that is left of a load says; None if this is no such note."""
+    """The number of characters loaded, according to the note that remains of a load; None if this is not such a note."""
     found = _LOADED.match(note)
     return None if found is None else int(found[2] or found[3])
 
@@ -81,12 +81,12 @@ def _long(page: Page, wording: Wording, query_shown: int, source_shown: int, sum
 
 
 def step_note(step: Step, wording: Wording = ZH) -> str:
-    """The one-line form made from what a turn knows of its page."""
+    """The one-line form, made from what a turn knows about its page."""
     return wording.note.format(uuid=step.page, tool=step.tool, chars=step.page_chars or len(step.result))
 
 
 def answer_note(step: Step) -> str:
-    """What is left of an answer of our own reading tools that has no page: the placeholders of the pages it quotes."""
+    """What remains of an answer of our own reading tools that has no page: the placeholders of the pages it quotes."""
     lines = {found[1]: found[0] for found in _SHORT_LINE.finditer(step.result)}
     if lines:
         return "\n".join(lines.values())
@@ -96,7 +96,7 @@ def answer_note(step: Step) -> str:
 
 
 def gist(text: str) -> str:
-    """What a placeholder says of its page: tool, query and summary, without the words that all placeholders share."""
+    """What a placeholder says about its page: tool, query and summary, without the words that all placeholders share."""
     if _LONG.match(text) is None:
         return text
     wording = ZH if text.startswith("📎 [工") else EN
@@ -107,6 +107,6 @@ def gist(text: str) -> str:
 
 
 def placeholder_uuid(text: str) -> str | None:
-    """The uuid of a text that is a placeholder; None for any other text, such as one that merely quotes one."""
+    """The uuid of a placeholder; None for any other text, such as one that merely quotes a placeholder."""
     found = _LONG.match(text) or _SHORT.match(text)
     return found.group(1) if found else None

@@ -18,30 +18,32 @@ class Verdict:
     id: str
     block: Block
     kept: bool
-    #: Which form was taken: "full", "slim", "placeholder" …; None when dropped.
+    #: The form that was chosen: "full", "slim", "placeholder" …; None if dropped.
     form: str | None
-    #: Exact tokens of the form that was kept, or of the fullest one when dropped.
+    #: Exact tokens of the form that was kept, or of the fullest one if dropped.
     tokens: int
     reason: str
     score: float | None = None
-    #: Something worth knowing about it, such as what a summary covers.
+    #: A note about it, such as what a summary covers.
     note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """Every candidate exactly once, kept or dropped; iterates its verdicts."""
+    """Every candidate exactly once, kept or dropped; iterates over its verdicts."""
 
     verdicts: tuple[Verdict, ...]
     budget: int
-    #: Tokens that belong to no candidate: message frames, tags and seams. May be negative when joined text is shorter.
+    #: Tokens that belong to no candidate: message frames, tags and joins. May be negative if joined text is
+    #: shorter.
     framing: int
     counter: str
-    #: False when the counts are estimates.
+    #: False if the counts are estimates.
     exact: bool
-    #: What went wrong on the way: tiers that failed, counts that had to be redone.
+    #: What went wrong on the way: tiers that failed, turns that had to be counted again.
     degraded: tuple[str, ...] = ()
-    #: Tokens of the budget that are not for messages: "tools", "answer", and "tokenizer" where the model's own is not known.
+    #: Tokens of the budget that are not for messages: "tools", "answer", and "tokenizer" if the model's own
+    #: is unknown.
     reserved: Mapping[Beside, int] = field(default_factory=dict[Beside, int])
 
     def __iter__(self) -> Iterator[Verdict]:
@@ -52,7 +54,7 @@ class Receipt:
 
     @property
     def kept(self) -> tuple[Verdict, ...]:
-        """The verdicts on what stands in the window."""
+        """The verdicts on what is in the window."""
         return tuple(verdict for verdict in self.verdicts if verdict.kept)
 
     @property
@@ -82,7 +84,7 @@ class Receipt:
 
 
 def receipt_from(value: JsonObject) -> Receipt:
-    """What `Receipt.to_json` wrote."""
+    """The inverse of `Receipt.to_json`."""
     given = cast("Mapping[str, Any]", value)
     return Receipt(
         tuple(Verdict(**verdict) for verdict in given["verdicts"]),
@@ -112,22 +114,24 @@ def _verdict_json(verdict: Verdict) -> dict[str, JsonValue]:
 class Window:
     """What to send to the model, and how it came about."""
 
-    #: What it is made of; every list of messages is a rendering of this.
+    #: What it is made of; every list of messages is rendered from this.
     parts: Parts
     #: The parts as OpenAI's chat messages; the last user message is the current one.
     messages: list[Message]
-    #: Exact tokens of `messages` as a chat request, reply priming included; turns of another provider as that provider gets them.
+    #: Exact tokens of `messages` as a chat request, reply priming included; other providers' turns as that
+    #: provider gets them.
     tokens: int
-    #: All that the request may hold; what of it is not for messages is in `receipt.reserved`.
+    #: The maximum size of the request; `receipt.reserved` says how much of it is not for messages.
     budget: int
-    #: How full the window would be with every live turn in it; above 1 when some were left out.
+    #: How full the window would be with every live turn in it; above 1 if some were left out.
     ratio: float
-    #: "FULL_HISTORY" or "SUMMARY_N" (document 001).
+    #: "FULL_HISTORY" or "SUMMARY_N".
     mode: str
     should_checkpoint: bool
-    #: Hash of what comes before the question's own part: equal while a prompt cache can be reused.
+    #: Hash of what precedes the part specific to the question: unchanged as long as a prompt cache can be
+    #: reused.
     prefix_hash: str
-    #: How many of `messages` that prefix has.
+    #: The number of `messages` in that prefix.
     prefix_messages: int
     receipt: Receipt
     #: The call's id in `chat.calls()`.
@@ -142,5 +146,5 @@ class Window:
         return responses(self.parts)
 
     def as_text(self) -> str:
-        """The same window as one text, a line a message."""
+        """The same window as one text, one line per message."""
         return plain(self.parts)

@@ -1,7 +1,7 @@
-"""The parts of a window in the shapes that providers take: OpenAI Chat Completions, OpenAI Responses, Anthropic Messages, plain text.
+"""The parts of a window in providers' shapes: OpenAI Chat Completions, OpenAI Responses, Anthropic Messages, plain text.
 
-How a turn is written in each shape is known to `pagefile.shapes`; here the turns get the system text, the memory block and the question
-around them.
+`pagefile.shapes` knows how to write a turn in each shape; here the system text, the memory block and the
+question are added around the turns.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,12 +21,12 @@ _SPEAKERS: Mapping[Language, Mapping[str, str]] = {
     "zh": {"user": "用户", "assistant": "AI", "tool": "工具", "system": "系统", "developer": "系统"},
     "en": {"user": "User", "assistant": "AI", "tool": "Tool", "system": "System", "developer": "System"},
 }
-#: Whose messages are part of the system text where a conversation has only two sides.
+#: Roles whose messages become system text if a conversation has only two sides.
 _INSTRUCTING = frozenset({"system", "developer"})
 
 
 def chat(parts: Parts) -> tuple[list[Message], int]:
-    """OpenAI's chat messages, and how many of them come before the memory block and the current message."""
+    """OpenAI's chat messages, and how many of them precede the memory block and the current message."""
     system, memory = parts.system, parts.beside
     messages: list[Message] = [{"role": "system", "content": system}] if system else []
     blobs = parts.blobs
@@ -49,7 +49,7 @@ def chat_turn(shown: ShownTurn, blobs: Mapping[str, bytes]) -> list[Message]:
 
 
 def anthropic(parts: Parts) -> tuple[str, list[Message]]:
-    """The system text, and messages whose roles alternate and of which the first is a user's."""
+    """The system text, and messages with alternating roles that start with the user's."""
     system = [parts.system] if parts.system else []
     messages: list[Message] = []
     for shown in _turns(parts, "anthropic"):
@@ -70,13 +70,13 @@ def responses(parts: Parts) -> tuple[str, list[Message]]:
 
 
 def _written(shown: ShownTurn, layout: Sequence[Said], parts: Parts, shape: Shape) -> list[Message]:
-    # Reasoning goes back in the turn that is not answered yet.
+    # Reasoning is sent back in the turn that is not answered yet.
     reasoning = shown.form == "current"
     return written(layout, Filling(shown.steps, parts.blobs), shape, reasoning=reasoning)
 
 
 def _turns(parts: Parts, shape: Shape) -> Iterator[ShownTurn]:
-    """The turns, the memory block as a turn of its own, the running turn; no call id comes twice in all of them."""
+    """The turns, the memory block as a separate turn, the running turn; call ids are unique across all of them."""
     memory = [ShownTurn("", "memory", parts.beside)] if parts.beside else []
     current = [] if parts.current is None else [parts.current]
     seen: set[str] = set()
@@ -88,7 +88,7 @@ def _turns(parts: Parts, shape: Shape) -> Iterator[ShownTurn]:
 
 
 def plain(parts: Parts, tongue: Language | None = None) -> str:
-    """The same conversation as one text, a line a message, in the words of document 001."""
+    """The same conversation as one text, one line per message."""
     messages, _ = chat(replace(parts, blobs={}))
     names = _SPEAKERS[tongue or language("".join(text_of(message) for message in messages))]
     lines: list[str] = []
@@ -103,7 +103,7 @@ def plain(parts: Parts, tongue: Language | None = None) -> str:
 
 
 def text_of(message: Message) -> str:
-    """What a chat message says; an image or a file is only named."""
+    """The text of a chat message; an image or a file is only named."""
     content = message["content"]
     if isinstance(content, str):
         return content

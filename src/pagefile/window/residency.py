@@ -1,8 +1,8 @@
-"""Which archived pages stand in the window in full: the page replacement of document 000, as a pure decision.
+"""Which archived pages are shown in full in the window: page replacement as a pure decision.
 
-The turn that fetched or loaded a page sees it whole. Afterwards the page leaves, unless it is pinned, or it was used in two
-turns at most three apart: then it stays until three turns pass without a use. What stays together never takes more than the
-working set's share of the window.
+The turn that fetched or loaded a page sees it whole. Afterwards the page leaves, unless it is pinned, or it
+was used in two turns at most three apart: then it stays until three turns pass without a use. Pages that stay
+never take more than the working set's share of the window in total.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,9 +10,9 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import pairwise
 
-#: Two uses so many turns apart make a page resident, and so many turns without one let it go.
+#: Two uses within this many turns make a page resident, and this many turns without one evict it.
 REUSE_TURNS = 3
-#: Resident pages of earlier turns take at most this share of the window.
+#: Resident pages of earlier turns take at most the window divided by this.
 WORKING_SET_SHARE = 4
 
 
@@ -27,9 +27,10 @@ class Use:
 def resident_pages(
     uses: Sequence[Use], now: int, *, pinned: AbstractSet[str], tokens: Mapping[str, int], limit_tokens: int
 ) -> list[str]:
-    """The pages of earlier turns that stay in full, the most recently used first, within the working set.
+    """The pages of earlier turns that stay in full, most recently used first, within the working set.
 
-    `now` is the number of the turn whose window this is; `tokens` knows every page's size, and a page it does not know stays out.
+    `now` is the number of the turn this window is for; `tokens` has every page's size, and a page without one
+    is left out.
     """
     by_page: dict[str, list[int]] = {}
     for use in uses:
@@ -45,7 +46,7 @@ def resident_pages(
 
 
 def _keeps_being_used(turns: Sequence[int], now: int) -> bool:
-    """Whether two uses came close together and no long pause came after them."""
+    """Whether two uses were close together and no long pause followed."""
     established = False
     for earlier, later in pairwise(turns):
         close = later - earlier < REUSE_TURNS
@@ -64,9 +65,10 @@ def _within(uuids: Sequence[str], tokens: Mapping[str, int], limit_tokens: int) 
 
 
 def demoted_results(sizes: Sequence[tuple[str, int]], limit_tokens: int) -> set[str]:
-    """Which full results give way when many medium ones pile up: the oldest, until the rest fits the limit or only the newest is left.
+    """Which full results are demoted when many medium ones accumulate: the oldest, until the rest fits or
+    only the newest is left.
 
-    `sizes` are (key, tokens) of results that stand in full, oldest first.
+    `sizes` are (key, tokens) of results shown in full, oldest first.
     """
     over = sum(tokens for _, tokens in sizes) - limit_tokens
     demoted: set[str] = set()

@@ -1,4 +1,4 @@
-"""The running turn in its own window: what was said is never cut, calls and their results are shown or left out together."""
+"""The running turn in its own window: speech is never cut; calls and their results stay or go together."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -22,10 +22,10 @@ Count = Callable[[str], int]
 class Stretch:
     """Messages of a running turn that are shown or left out together."""
 
-    #: Where it begins among the messages.
+    #: Its position among the messages.
     at: int
     messages: tuple[Message, ...]
-    #: The steps that are called and answered in it; empty for what somebody said.
+    #: The steps called and answered in it; empty for plain messages.
     steps: tuple[int, ...]
 
 
@@ -36,7 +36,7 @@ class RunningStep:
     step: Step
     shown: ShownStep
     texts: Sequence[Text] = ()
-    #: Its result gives way to newer ones.
+    #: Whether its result gives way to newer ones.
     demoted: bool = False
 
     def choices(self, count: Count, wording: Wording) -> list[Text]:
@@ -60,7 +60,8 @@ def running_turn(
 ) -> list[Candidate]:
     """A running turn as candidates of its own window: what was said, and each exchange of calls with their results.
 
-    `texts` are those of pages that are back, by the number of the step; results of steps in `demoted` give way to newer ones.
+    `texts` are those of loaded pages, by index of the step; results of steps in `demoted` give way to newer
+    ones.
     """
     steps = {
         number: RunningStep(turn.steps[number], shown, texts.get(number, ()), demoted=number in demoted)
@@ -100,7 +101,7 @@ def stretches(layout: tuple[Message, ...]) -> list[Stretch]:
 
 
 def _numbered(layout: Sequence[Message]) -> Iterator[tuple[int, Message]]:
-    """Each message with the number of its stretch: one begins where somebody else speaks, and after results."""
+    """Each message with the number of its stretch: a new one starts when the speaker changes, and after results."""
     number, before = 0, ""
     for message in layout:
         who = "model" if message.role == "assistant" else "results" if message.role == "tool" else "said"
@@ -111,7 +112,7 @@ def _numbered(layout: Sequence[Message]) -> Iterator[tuple[int, Message]]:
 
 
 def said_form(turn: Turn, stretch: Stretch, count: Count) -> Form:
-    """What somebody said in the running turn."""
+    """Plain messages of the running turn."""
     tokens = layout_tokens(stretch.messages, {}, count, running=True)
     return Form(tokens, ShownTurn(turn.id, "current", turn.user, layout=stretch.messages))
 
@@ -123,10 +124,10 @@ def exchange_forms(
     count: Count,
     wording: Wording = ZH,
 ) -> tuple[Form, ...]:
-    """An exchange of the running turn: the first form shows every result at its fullest, the next one at its second, and so on,
-    each with its images and with these only named.
+    """An exchange of the running turn: the first form shows every result at its fullest, the next one at its
+    second fullest, and so on, each with its images and with these only named.
 
-    Without a stretch it is one step, as the short form of a turn has it.
+    Without a stretch it is one step of a turn in the short form.
     """
     choices = {number: step.choices(count, wording) for number, step in steps.items()}
     forms: list[Form] = []

@@ -14,25 +14,26 @@ class ShownTurn(NamedTuple):
     """A turn, or as much of it as the window shows."""
 
     turn_id: str
-    #: "full", "slim" …, as the receipt has it; "current" for the running turn.
+    #: "full", "slim" …, as in the receipt; "current" for the running turn.
     form: str
     user: str | None
     assistant: str | None = None
-    #: The steps that are shown, by their number in the turn.
+    #: The steps that are shown, by their index in the turn.
     steps: Mapping[int, ShownStep] = _NO_STEPS
-    #: The messages in the order in which they are sent, where they are more than `user`, `steps` and `assistant` tell.
+    #: The messages in the order in which they are sent, if they are more than `user`, `steps` and
+    #: `assistant`.
     layout: tuple[Message, ...] | None = None
 
     @property
     def messages(self) -> tuple[Message, ...]:
-        """What is shown, in order; calls and results name their step."""
+        """What is shown, in order; calls and results refer to their step."""
         if self.layout is not None:
             return self.layout
         return plain_layout(self.user, self.steps, self.assistant)
 
 
 def shown_turn(turn: Turn, form: str, results: Mapping[int, str]) -> ShownTurn:
-    """A turn with all its steps; `results` has other texts for some of them."""
+    """A turn with all its steps; `results` replaces the texts of some."""
     if not turn.steps and turn.layout is None:
         return ShownTurn(turn.id, form, turn.user, turn.assistant)
     steps = shown_steps(turn.steps, results)
@@ -41,7 +42,7 @@ def shown_turn(turn: Turn, form: str, results: Mapping[int, str]) -> ShownTurn:
 
 
 def slim_turn(turn: Turn) -> ShownTurn:
-    """A turn without its tools: only what user and assistant said. Images and files are named, those of tools too."""
+    """A turn without its tools: only what user and assistant said, with images and files named, those of tools too."""
     if turn.layout is None:
         return ShownTurn(turn.id, "slim", turn.user, turn.assistant)
     said = tuple(_said(laid_out(with_media(prepared(turn.layout), named))))
@@ -56,7 +57,7 @@ def _said(layout: Sequence[Message]) -> Iterator[Message]:
 
 
 def joined(pieces: Sequence[ShownTurn]) -> ShownTurn:
-    """The pieces of a running turn that are shown, as one."""
+    """The visible pieces of a running turn, as one."""
     first, *rest = pieces
     if not rest:
         return first

@@ -1,4 +1,4 @@
-"""How a checkpoint stands in a window: its summary, the anchors the summary lost, and the pages it leads to."""
+"""How a checkpoint appears in a window: its summary, the anchors the summary lost, and the pages it refers to."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,10 +9,10 @@ from pagefile.window.wording import ZH, Wording
 
 Count = Callable[[str], int]
 
-#: Anchors beside a summary take at most so many tokens, and this share of the window, the newest first.
+#: Limits for anchors beside a summary, newest first: tokens, and the window divided by this.
 ANCHOR_TOKENS = 300
 ANCHOR_SHARE = 16
-#: Pages named beside a summary, the newest.
+#: The number of pages named beside a summary, the newest ones.
 PAGES_SHOWN = 12
 
 
@@ -27,14 +27,14 @@ class ShownSummary:
 
     @property
     def note(self) -> str:
-        """For the receipt."""
+        """The note for the receipt."""
         return f"{self.in_summary + self.beside} of {self.anchors} anchors survive, {self.beside} of them beside the summary"
 
 
 def shown_summary(
     checkpoint: Checkpoint, count: Count, window_tokens: int, wording: Wording = ZH
 ) -> ShownSummary:
-    """The summary, then what it does not say by itself."""
+    """The summary, then what it does not say itself."""
     missing = [anchor for anchor in checkpoint.anchors if anchor not in checkpoint.summary]
     beside = _that_fit(missing, count, min(ANCHOR_TOKENS, window_tokens // ANCHOR_SHARE))
     lines = [wording.so_far + escape(checkpoint.summary)]

@@ -1,6 +1,6 @@
-"""The words that stand in a prompt: the design documents' own Chinese, and the same in English.
+"""The wording of prompts, in Chinese and in English.
 
-Chinese is the default because placeholders and prompts are part of the documents' contract; `language = "en"` in the
+Chinese is the default because its placeholders and prompts are part of a contract; `language = "en"` in the
 settings is for agents that speak English throughout.
 """
 
@@ -32,7 +32,7 @@ class Wording:
     pages: str
     safety: Mapping[str, str]
     guide: str
-    #: The workspace (document 003).
+    #: The workspace.
     toc_title: str
     toc_known: str
     toc_again: str
@@ -62,7 +62,7 @@ ZH = Wording(
     anchors="关键信息: ",
     pages="存档: ",
     safety={"allergies": "过敏史", "history": "慢病史", "surgery_history": "手术史"},
-    # Document 000, section 4.2, byte for byte.
+    # Part of a contract: do not change a byte.
     guide="""## 历史工具结果管理
 
 对话中可能包含已存档的工具结果（显示为占位符格式）。
@@ -72,7 +72,7 @@ ZH = Wording(
 - 用户明确提到"之前"、"刚才说的"、"上次"
 - 用户追问之前回答中的具体细节
 - 占位符中的摘要不足以回答用户问题""",
-    # Document 003, byte for byte up to `toc_again`, and `notes_title`.
+    # Part of a contract up to `toc_again`, and `notes_title`: do not change a byte.
     toc_title="# 已缓存目录",
     toc_known="以下规程目录已获取: {names}",
     toc_again="无需再次调用 get_toc()",

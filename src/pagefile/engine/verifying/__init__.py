@@ -1,4 +1,4 @@
-"""Proves that every recorded byte can still be reached, and makes again what is derived and wrong."""
+"""Proves that every recorded byte is still reachable, and rebuilds derived data that is wrong."""
 
 from pagefile.engine.verifying.findings import Finding, Level, Report
 from pagefile.engine.verifying.verifier import verify

@@ -1,4 +1,4 @@
-"""Archived pages: what the log points at is there, and every text is what was archived."""
+"""Archived pages: every page the log refers to exists, and every text is what was archived."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -16,25 +16,25 @@ from pagefile.text.passages import split
 from pagefile.tiers.page_search import segmented
 from pagefile.tiers.page_text import LOADING_TOOLS
 
-#: Of so many pages one has its terms worked out again.
+#: Without `full`, the terms of one page in this many are recomputed.
 SAMPLE = 20
 
 
 class Pages:
-    """Looks at references and at pages."""
+    """Checks references and pages."""
 
     def __init__(self, engine: Engine, audit: Auditor, *, full: bool, repair: bool) -> None:
         self._store = engine.store
         self._audit = audit
         self._full = full
         self._repair = repair
-        #: Pages that a turn loaded from another conversation, and that are gone: erased with it.
+        #: Pages that a turn loaded from another conversation and that were erased with it.
         self._erased: set[str] = set()
 
     # -- references -----------------------------------------------------------------------------------------------------
 
     async def refs(self, scope: Scope, rows: Sequence[KeptEntry], tally: Tally) -> list[Finding]:
-        """Every page that a slice of a log names."""
+        """Check every page that a slice of a log refers to."""
         entries = [row.entry for row in rows]
         steps = [(turn, step) for turn in entries if isinstance(turn, Turn) for step in turn.steps]
         marks = [entry for entry in entries if isinstance(entry, Checkpoint)]
@@ -87,7 +87,7 @@ class Pages:
     # -- pages ----------------------------------------------------------------------------------------------------------
 
     async def look(self, kept: KeptPage, tally: Tally) -> list[Finding]:
-        """One page: its row, its text, its passages."""
+        """Check one page: its row, its text, its passages."""
         tally.checked["pages"] += 1
         page = kept.page
         if page is None:
@@ -113,7 +113,7 @@ class Pages:
         tally.checked["page bytes"] += kept.blob_bytes or 0
         wrong = await anyio.to_thread.run_sync(partial(wrong_text, kept, page, text))
         if wrong is not None:
-            # Its passages may fit the text that it had: nothing is made of the one that is there now.
+            # Its passages may match the original text: nothing is derived from the damaged one.
             return [told("damage", "page-text", wrong)]
         found: list[Finding] = []
         if page.stored_bytes != kept.blob_bytes:

@@ -1,4 +1,4 @@
-"""Images and files: what a turn names is there, and is what came with it."""
+"""Images and files: those a turn refers to exist and are what was attached."""
 
 from collections.abc import Iterable
 from functools import partial
@@ -15,13 +15,13 @@ from pagefile.shapes import note
 
 
 class Attachments:
-    """Looks at the bytes that turns name."""
+    """Checks the bytes that turns refer to."""
 
     def __init__(self, media: MediaStore) -> None:
         self._media = media
 
     async def look(self, turns: Iterable[Turn], tally: Tally) -> list[Finding]:
-        """Every image and file of a slice of a log."""
+        """Check every image and file of a slice of a log."""
         found: list[Finding] = []
         for turn in turns:
             for blob, media in {media.blob: media for media in media_in(turn.messages)}.items():

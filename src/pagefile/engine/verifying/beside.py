@@ -1,4 +1,4 @@
-"""What lies beside the log of a conversation: its session, and the windows that were handed out."""
+"""What is stored beside the log of a conversation: its session, and its recorded windows."""
 
 from dataclasses import replace
 from datetime import datetime
@@ -12,14 +12,14 @@ from pagefile.records import Call, Scope
 from pagefile.stores import versions_in
 from pagefile.window.receipt import Receipt, receipt_from
 
-#: Unless everything is asked for, the newest window of so many conversations is made again.
+#: Without `full`, the newest window of this many conversations is rebuilt.
 SAMPLED = 100
 _ALL = 1_000_000
 _PAGES = 500
 
 
 class Sessions:
-    """The session value can be read, and what a cache holds of it is what the database holds."""
+    """Checks that the session value is readable, and that the cache agrees with the database."""
 
     def __init__(self, engine: Engine, *, repair: bool) -> None:
         self._sessions = engine.store.sessions
@@ -39,7 +39,7 @@ class Sessions:
         if self._cache is None:
             return []
         cached, version = await self._cache.get(scope), await self._version_of(scope)
-        # A value of another version is never used: it may be whatever it likes.
+        # A cached value of another version is never used, so its content does not matter.
         if cached is None or cached.version != version or cached.value == value:
             return []
         if self._repair:
@@ -49,12 +49,12 @@ class Sessions:
 
 
 class Calls:
-    """The windows that were handed out can be made again from the log."""
+    """Checks that recorded windows can be rebuilt from the log."""
 
     def __init__(self, engine: Engine, *, full: bool) -> None:
         self._engine = engine
         self._full = full
-        #: When something of an owner was purged last, None: nothing is.
+        #: When an owner's pages were last purged; None if never.
         self._purges: dict[Scope, datetime | None] = {}
 
     async def look(self, scope: Scope, tally: Tally) -> list[Finding]:
@@ -75,7 +75,8 @@ class Calls:
             what = f"the window of call {call.id!r} cannot be made again: {error}"
             return [at(scope, "damage", "call", what, turn=call.turn_id)]
         except (*UNREADABLE, PagefileError) as error:
-            # A damaged page is told where pages are; a setting that is gone, or a call that cannot be read, harms nobody.
+            # A damaged page is reported with the pages; a setting that no longer exists, or an unreadable
+            # call, does no harm.
             return [at(scope, "note", "call-unreadable", f"call {call.id!r} cannot be made again: {error!r}")]
         if again is None or again.exact:
             return []
@@ -90,7 +91,7 @@ class Calls:
         return [at(scope, "note", "call-changed", what, turn=call.turn_id)]
 
     async def _lost_something(self, call: Call, now: Receipt) -> bool:
-        """Whether something that a window was made of is no longer there: a candidate, or the text of a page."""
+        """Whether something that a window was built from no longer exists: a candidate, or the text of a page."""
         there = {verdict.id for verdict in now}
         if any(verdict.id not in there for verdict in receipt_from(call.receipt)):
             return True

@@ -1,4 +1,4 @@
-"""The terms and vectors of turns against the turns themselves."""
+"""The terms and vectors of turns, checked against the turns themselves."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,15 +15,16 @@ from pagefile.text.meaning import blended, embedded_texts
 from pagefile.tiers.indexing import ANALYZER, TurnVectors, terms_of
 from pagefile.tiers.indexing import Terms as DerivedTerms
 
-#: Of so many turns one is worked out again to be compared.
+#: Without `full`, one turn in this many is recomputed for comparison.
 SAMPLE = 20
 
 
 class Terms:
-    """Every done turn up to the watermark has its terms, and they are what is made of it.
+    """Checks that every done turn up to the watermark has its terms, and that they match its text.
 
-    Terms that are not there are made again. Those that are others witness that the text was another when they were made: they
-    carry the version of what made them, so nothing but a change by hand explains it, and they are never made anew here.
+    Missing terms are recomputed. Different terms are evidence that the text was different when they were
+    computed: they carry the version of the analyzer, so only a manual change explains the difference, and
+    they are never overwritten here.
     """
 
     def __init__(self, store: TermStore, *, full: bool, repair: bool) -> None:
@@ -35,12 +36,12 @@ class Terms:
     async def look(
         self, kept: KeptConversation, after: int, turns: Sequence[Turn], tally: Tally, epoch: int
     ) -> list[Finding]:
-        """What is wrong with the terms of these turns, which follow a place in the log."""
+        """What is wrong with the terms of these turns, which follow `after` in the log."""
         request = SinceRequest(kept.scope, {kept.scope.conversation or "": after}, len(turns))
         try:
             rows = await self._store.since(request, ANALYZER)
         except UNREADABLE:
-            return []  # a turn that cannot be read, which the log tells of
+            return []  # an unreadable turn, reported with the log
         tally.checked["terms"] += sum(row.said is not None for row in rows)
         missing = missing_terms(turns, rows, kept.marks.get(self._derived.tier, 0))
         sample = [turn for turn in turns if self._full or (turn.seq or 0) % SAMPLE == 1]
@@ -50,13 +51,13 @@ class Terms:
             try:
                 await self._derived.take(missing, epoch=epoch)
             except ErasedError:
-                return []  # of what is gone there is nothing to tell
+                return []  # nothing to report about what is gone
         lacking = [replace(_of(turn, "terms", "has no terms"), mended=self._repair) for turn in missing]
         return [*lacking, *(_changed(turn) for turn in other)]
 
 
 class Vectors:
-    """Every done turn up to the watermark that says anything has its vector, and it can be found."""
+    """Checks that every done turn up to the watermark that says anything has a vector that can be found."""
 
     def __init__(self, vectors: TurnVectors | None, *, repair: bool) -> None:
         self._vectors = vectors
@@ -79,7 +80,7 @@ class Vectors:
     async def look(
         self, kept: KeptConversation, after: int, turns: Sequence[Turn], tally: Tally, epoch: int
     ) -> list[Finding]:
-        """What is wrong with the vectors of these turns, which follow a place in the log."""
+        """What is wrong with the vectors of these turns, which follow `after` in the log."""
         vectors = self._vectors
         mark = 0 if vectors is None else kept.marks.get(vectors.tier, 0)
         if vectors is None or not mark:
@@ -114,13 +115,13 @@ class Vectors:
         ]
 
     def _without(self, what: str) -> list[Finding]:
-        """Say once that vectors are not looked at."""
+        """Report once that vectors are not checked."""
         self._vectors = None
         return [Finding("note", "vectors", what)]
 
 
 async def _speaks(vectors: TurnVectors, turn: Turn) -> bool:
-    """Whether a turn has anything to make a vector of: punctuation has not."""
+    """Whether a turn has anything to embed: punctuation alone does not count."""
     texts = embedded_texts(turn.user, turn.assistant)
     return bool(texts) and bool(blended(list(await vectors.embedder.embed(texts))).any())
 

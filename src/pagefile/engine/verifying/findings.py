@@ -1,4 +1,4 @@
-"""What was found: where it is, what is wrong with it, and what to do."""
+"""Findings: where something is, what is wrong with it, and what to do."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -7,11 +7,11 @@ from typing import Literal, TypeAlias
 
 from pagefile.records import Scope
 
-#: "damage": something recorded is gone or changed, and nothing here can bring it back. "derived": it can be made again.
-#: "note": not as it once was, and on purpose (purged, erased), or merely worth knowing.
+#: "damage": something recorded is gone or changed, and nothing here can bring it back. "derived": it can be
+#: rebuilt. "note": changed on purpose (purged, erased), or merely worth knowing.
 Level: TypeAlias = Literal["damage", "derived", "note"]
 
-#: Findings that are kept of each level: a broken disk has more than anybody reads.
+#: Findings kept per level: a broken disk has more than anyone would read.
 MOST_FINDINGS = 1000
 
 _BACKUP = "Restore the database from a backup: what is gone is only there."
@@ -108,24 +108,24 @@ def at(
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What was looked at, and what was found."""
+    """What was checked, and what was found."""
 
-    #: How many of each kind of thing were looked at.
+    #: The number of things checked, by kind.
     checked: Mapping[str, int]
     findings: tuple[Finding, ...]
-    #: How many there were of each level, also of those left out of `findings`.
+    #: Totals per level, including findings left out of `findings`.
     damage: int
     derived: int
     mended: int
     notes: int
-    #: Recorded windows, among those looked at, that cannot be made again as they were.
+    #: Recorded windows, among those checked, that cannot be rebuilt as they were.
     other_windows: int = 0
     #: Whether every value was compared, not only a sample.
     full: bool = False
 
     @property
     def whole(self) -> bool:
-        """Whether everything recorded is there, and everything derived is right."""
+        """Whether everything recorded is intact, and everything derived is correct."""
         return not self.damage and self.mended == self.derived
 
     @property
@@ -136,7 +136,7 @@ class Report:
 
 @dataclass(slots=True)
 class Tally:
-    """Gathers findings and counts while somebody looks."""
+    """Collects findings and counts during a check."""
 
     checked: Counter[str] = field(default_factory=Counter[str])
     levels: Counter[Level] = field(default_factory=Counter[Level])
@@ -145,7 +145,6 @@ class Tally:
     findings: list[Finding] = field(default_factory=list[Finding])
 
     def add(self, findings: Iterable[Finding]) -> None:
-        """Take findings down."""
         for finding in findings:
             self.levels[finding.level] += 1
             self.mended += finding.mended
@@ -154,7 +153,7 @@ class Tally:
                 self.findings.append(finding)
 
     def report(self, *, full: bool) -> Report:
-        """All of it, the worst first, then by place."""
+        """The report, worst findings first, then by place."""
         return Report(
             checked=dict(self.checked),
             findings=tuple(sorted(self.findings, key=_place)),

@@ -1,4 +1,4 @@
-"""Goes through a whole database, slice by slice: the log, the archive, facts, items, and everything derived from them.
+"""Checks a whole database, slice by slice: the log, the archive, facts, items, and everything derived from them.
 
 Others may write meanwhile: a conversation that changed while it was read is read again.
 """
@@ -28,11 +28,11 @@ from pagefile.ports import (
 )
 from pagefile.records import Fact, Scope, Turn
 
-#: Entries of a log that are held at a time.
+#: Log entries held in memory at a time.
 _BATCH = 500
-#: How often a conversation is read again because somebody wrote to it.
+#: How often a conversation is read again because it was written to.
 _MOST_ATTEMPTS = 5
-#: What is true of a conversation however often somebody writes to it.
+#: Findings that are true regardless of concurrent writes.
 _TOLD_ANYWAY = frozenset(
     {
         "log-unreadable",
@@ -49,7 +49,7 @@ _TOLD_ANYWAY = frozenset(
 _STRAYS = 1000
 _ITEMS = 500
 
-#: Told how many rows were looked at, and of how many.
+#: Called with the number of rows checked and the total.
 Progress = Callable[[int, int], None]
 
 
@@ -61,10 +61,10 @@ async def verify(
     repair: bool = False,
     progress: Progress | None = None,
 ) -> Report:
-    """Look at everything of a tenant, or of all; with `repair`, make again what is derived and wrong.
+    """Check everything of a tenant, or of all; with `repair`, rebuild derived data that is wrong.
 
-    Never is a turn, a checkpoint, a page or a fact changed. Without `full`, what must be worked out to be compared (terms, token
-    counts, recorded windows) is compared for a sample.
+    A turn, a checkpoint, a page or a fact is never changed. Without `full`, what must be recomputed for
+    comparison (terms, token counts, recorded windows) is checked for a sample only.
     """
     if engine.store.audit is None:
         raise SettingsError("This store cannot be verified: it has no `audit` (see pagefile.ports.Auditor).")
@@ -88,13 +88,13 @@ class _Verifier:
         self._pages = Pages(engine, audit, full=full, repair=repair)
         self._calls = Calls(engine, full=full)
         self._sessions = Sessions(engine, repair=repair)
-        #: Conversations with a hole: what is left of the missing turns is evidence, and nobody sweeps it away.
+        #: Conversations with gaps: what is left of the missing turns is evidence, and is not cleaned up.
         self._damaged: set[tuple[str, str | None]] = set()
         self._progress: Progress = _nobody
         self._total = 0
 
     async def run(self, progress: Progress) -> Report:
-        """All of it, in order."""
+        """Run all checks in order."""
         self._progress = progress
         for part in (
             self._database,
@@ -109,7 +109,7 @@ class _Verifier:
             try:
                 await part()
             except StoreCorruptError as error:
-                # What one table does not give, the others may.
+                # If one table cannot be read, the others may be.
                 self._tally.add([Finding("damage", "database", str(error))])
         return self._tally.report(full=self._full)
 
@@ -134,7 +134,7 @@ class _Verifier:
             await self._conversation(KeptConversation(scope, Counters(), {}, there=False))
 
     async def _asked_only(self) -> None:
-        """Windows of conversations that nobody wrote to; where the log is damaged, they prove nothing."""
+        """Windows of conversations that were never written to; if the log is damaged, they prove nothing."""
         for scope in await self._engine.store.calls.loose(self._tenant):
             if (scope.tenant, scope.conversation) not in self._damaged:
                 self._tally.add(await self._calls.look(scope, self._tally))
@@ -150,11 +150,11 @@ class _Verifier:
             if now is None or _is_as_seen(kept, now) or any(finding.mended for finding in found):
                 self._tally.add(found)
                 if now is not None and not kept.there:
-                    # Its row was made again: what was derived may have gone with it.
+                    # Its row was recreated: derived data may be missing as well.
                     self._tally.add(await self._tried(now))
                 return
             kept, self._tally.checked = now, before.copy()
-        # Somebody writes to it all the time: what it counts cannot be told, the rest can.
+        # It is written to all the time: its counters cannot be checked, the rest can.
         found = await self._tried(kept)
         self._tally.add(finding for finding in found if finding.kind in _TOLD_ANYWAY)
 
@@ -166,13 +166,13 @@ class _Verifier:
             return [at(kept.scope, "damage", "log-unreadable", f"its log cannot be read: {error}")]
 
     async def _read(self, kept: KeptConversation) -> list[Finding]:
-        """Everything about one conversation."""
+        """Check everything about one conversation."""
         scope = kept.scope
         walk = LogWalk(scope, keeps_sums=self._audit.keeps_sums)
         found: list[Finding] = []
         after, more = 0, True
         while more:
-            # Before anything is read: what is mended is not written behind an erasure.
+            # Read first, so that a repair cannot be written after an erasure.
             epoch = await self._engine.store.reader.epoch() if self._repair else 0
             rows = await self._audit.entries(scope, after_seq=after, limit=_BATCH)
             ended = [row for row in rows if row.seq is not None]
@@ -196,7 +196,7 @@ class _Verifier:
     async def _batch(
         self, kept: KeptConversation, after: int, rows: Sequence[KeptEntry], epoch: int
     ) -> list[Finding]:
-        """What the entries of a slice point at, and what was derived from them."""
+        """Check what the entries of a slice refer to, and what was derived from them."""
         turns = [row.entry for row in rows if isinstance(row.entry, Turn)]
         self._tally.checked["entries"] += len(rows)
         self._tally.checked["turns"] += len(turns)
@@ -206,7 +206,7 @@ class _Verifier:
         unaltered = [turn for turn in turns if turn not in altered]
         doubtful = [_altered(turn) for turn in altered] + self._witnessed(unaltered)
         found += doubtful
-        # What was made of a text that is no longer the same is evidence: nothing is made anew of the other one.
+        # What was derived from the original text is evidence: nothing is derived from the changed one.
         changed = {finding.turn for finding in doubtful}
         done = [turn for turn in turns if turn.status == "done" and turn.id not in changed]
         if done and kept.there:
@@ -218,7 +218,7 @@ class _Verifier:
         return found
 
     def _witnessed(self, turns: Sequence[Turn]) -> list[Finding]:
-        """What a window counts with is what the texts have: a digest does not cover counts."""
+        """The stored token counts match the texts: a digest does not cover counts."""
         counter = self._engine.counter
         chosen = [
             turn
@@ -317,7 +317,7 @@ class _Verifier:
         return found
 
     async def _source(self, fact: Fact) -> list[Finding]:
-        """Where a fact was read. One that a caller brought names a turn of somewhere else, if any."""
+        """Check the turn a fact was read in. A fact given by a caller may name a turn from elsewhere."""
         if fact.source_turn is None or fact.scope.conversation is None:
             return []
         scope = Scope(fact.scope.tenant, None, fact.scope.conversation)
@@ -395,4 +395,4 @@ def _altered(turn: Turn) -> Finding:
 
 
 def _nobody(_done: int, _total: int) -> None:
-    """Nobody wants to know."""
+    """Progress is not reported."""

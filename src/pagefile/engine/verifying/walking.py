@@ -1,6 +1,7 @@
-"""Walks through a conversation's log from its first entry to its last, and counts anew what its row counts.
+"""Walks through a conversation's log from first to last entry, and recounts what its row counts.
 
-Pure: it is handed entries and says what is wrong with them. Of each turn since the last reset it remembers three numbers.
+Pure: it receives entries and returns what is wrong with them. It holds three numbers per turn since the last
+reset.
 """
 
 from array import array
@@ -15,43 +16,43 @@ from pagefile.tiers.checkpoints import MAX_ANCHORS
 
 
 class LogWalk:
-    """One walk. What is counted is worth nothing once something was missing: `damaged` says so."""
+    """One walk. Once something is missing, the counts are meaningless: `damaged` says so."""
 
     def __init__(self, scope: Scope, *, keeps_sums: bool) -> None:
         self._scope = scope
         self._keeps_sums = keeps_sums
         self.damaged = False
         self.last_seq = 0
-        #: The first entry and the last that could be read.
+        #: The first and the last readable entry.
         self.first: Entry | None = None
         self.last: Entry | None = None
         self._reset_seq = 0
         self._versions = 0
-        #: Entries that were erased alone: checkpoints among them had numbers that nobody has now.
+        #: Entries that were erased individually: checkpoints among them had versions that are now unused.
         self._erased = 0
-        #: The checkpoint in force.
+        #: The current checkpoint.
         self.checkpoint: Checkpoint | None = None
         self._done_tokens = 0
-        #: Done turns since the reset: places, and the tokens and messages up to and including each.
+        #: Done turns since the reset: their `seq`s, and the cumulative tokens and messages.
         self._seqs, self._tokens, self._messages = array("q"), array("q"), array("q")
-        #: Pages of turns that no checkpoint speaks for yet.
+        #: Pages of turns that no checkpoint covers yet.
         self._pages: list[tuple[int, str]] = []
-        #: A turn whose sum of tokens before it is wrong.
+        #: The first turn whose sum of tokens before it is wrong.
         self.wrong_sum: Turn | None = None
 
     @property
     def covered(self) -> int:
-        """The last place that a checkpoint speaks for."""
+        """The last `seq` covered by the current checkpoint."""
         return 0 if self.checkpoint is None else self.checkpoint.covered_through_seq
 
     @property
     def covered_messages(self) -> int:
-        """How many messages the checkpoint in force speaks for."""
+        """The number of messages covered by the current checkpoint."""
         covered = self._covered_turns(self.covered)
         return self._messages[covered - 1] if covered else 0
 
     def take(self, row: KeptEntry) -> Iterator[Finding]:
-        """The next entry."""
+        """Process the next entry."""
         if row.seq is not None:
             yield from self._placed(row)
         if row.entry is None:
@@ -108,10 +109,11 @@ class LogWalk:
             self._seqs, self._tokens, self._messages = array("q"), array("q"), array("q")
             self._pages = []
         else:
-            # In a log with a hole, ranges and counts cannot be told.
+            # In a log with a gap, ranges and counts cannot be checked.
             wrong = [] if self.damaged else list(self._wrong(entry))
             yield from (self._at(kind, what, row) for kind, what in wrong)
-            # What is kept beside the log of a checkpoint may be all that is left of it: nothing is counted from a wrong one.
+            # The copy beside the log may be all that is left of a checkpoint: a wrong one makes the counts
+            # unusable.
             self.damaged = self.damaged or bool(wrong)
             self.checkpoint = entry
             self._versions = max(self._versions, entry.version)
@@ -158,7 +160,7 @@ class LogWalk:
 
 
 def missing(first: int, last: int) -> str:
-    """What a hole in a log is called."""
+    """Describes a gap in a log."""
     return (
         f"the entry at place {first} is missing"
         if first == last
@@ -167,7 +169,7 @@ def missing(first: int, last: int) -> str:
 
 
 def compared(kept: KeptConversation, walk: LogWalk) -> list[Finding]:
-    """What a conversation's row and the summary beside it say, against its log. A log with a hole is compared with nothing."""
+    """Compare a conversation's row and its stored summary with its log. A log with a gap is not compared."""
     counted, stored = walk.counters(), kept.counters
     if stored.last_seq > walk.last_seq:
         walk.damaged = True

@@ -1,4 +1,4 @@
-"""Who turns texts into vectors: the encoder that comes with Pagefile, any OpenAI-compatible endpoint, any LangChain object."""
+"""What turns texts into vectors: the bundled encoder, any OpenAI-compatible endpoint, any LangChain object."""
 
 from pagefile.models.embedders.encoder import UniversalSentenceEncoder
 from pagefile.models.embedders.endpoint import OpenAIEmbedder

@@ -1,8 +1,8 @@
-"""The encoder that comes with Pagefile: sixteen languages, offline, numpy alone.
+"""The bundled encoder: sixteen languages, offline, numpy only.
 
-It takes two seconds and 160 MB to load, so there is one in a process, loaded by the first text, and it works in a thread of
-its own. One thread of arithmetic: with more, it is a little faster on an idle machine and a hundred times slower on a
-busy one, because its threads wait for each other by spinning.
+It takes two seconds and 160 MB to load, so there is one per process, loaded on first use, and it runs in its
+own thread. It uses a single thread for computation: with more, it is a little faster on an idle machine and a
+hundred times slower on a busy one, because its threads wait for each other by spinning.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from pagefile.models.embedders.lengths import of_unit_length, spread
 from pagefile.ports import Embedder, Vector
 
 _DIMENSION = 512
-#: What a text is about stands at its beginning, and time grows faster than length.
+#: The topic of a text is usually at its beginning, and time grows faster than length.
 MAX_CHARS = 1000
 
 
@@ -28,7 +28,7 @@ class UniversalSentenceEncoder(Embedder):
 
     name = "use-multilingual-v3"
     dimension = _DIMENSION
-    #: A question waits for the batch before it: small ones keep that short.
+    #: A question waits for the batch before it: small batches keep that short.
     batch = 16
 
     async def embed(self, texts: Sequence[str]) -> Vector:
@@ -42,7 +42,7 @@ class UniversalSentenceEncoder(Embedder):
 
 @cache
 def _thread() -> ThreadPoolExecutor:
-    """The one thread that loads and asks the encoder."""
+    """The one thread that loads and runs the encoder."""
     return ThreadPoolExecutor(1, thread_name_prefix="pagefile-encoder")
 
 

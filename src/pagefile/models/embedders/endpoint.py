@@ -9,17 +9,17 @@ from pagefile.errors import MissingExtraError, ModelOutputError, ModelUnavailabl
 from pagefile.models.embedders.lengths import checked_rows, of_unit_length, spread
 from pagefile.ports import Embedder, Vector
 
-#: What every such model reads; more is refused by most.
+#: What every such model accepts; most refuse more.
 MAX_CHARS = 6000
-#: How often a request is repeated that failed for a passing reason; the client waits longer each time.
+#: How often a request is retried after a transient failure; the client waits longer each time.
 RETRIES = 2
 
 
 class OpenAIEmbedder(Embedder):
     """A model reached through the `openai` client; `base_url` may be any compatible server.
 
-    `dimension` asks the model for vectors of that many numbers; without it they are as long as the model makes them, which
-    the first answer tells.
+    `dimension` requests vectors of that length; without it the model's default applies, which is known from
+    the first answer.
     """
 
     def __init__(
@@ -62,12 +62,12 @@ class OpenAIEmbedder(Embedder):
             answer = await client.embeddings.create(model=self.name, input=list(texts), **asked)
             given = sorted(answer.data, key=lambda one: one.index)
         except cast("type[Exception]", _openai().OpenAIError) as error:
-            # The client's own words may quote the key.
+            # The client's own message may quote the key.
             raise ModelUnavailableError(
                 f"The embedder {self.name!r} did not answer ({_reason(error)})."
             ) from error
         except (AttributeError, TypeError, ValueError) as error:
-            # What is not of the protocol breaks the client in ways of its own.
+            # A response outside the protocol breaks the client in unpredictable ways.
             raise ModelOutputError(
                 f"The embedder {self.name!r} gave an answer that is no embeddings."
             ) from error

@@ -1,4 +1,4 @@
-"""Vectors from an object with LangChain's verbs; LangChain itself is not needed."""
+"""Vectors from an object with LangChain's interface; LangChain itself is not required."""
 
 from collections.abc import Awaitable, Sequence
 from typing import Protocol
@@ -11,13 +11,13 @@ from pagefile.ports import Embedder, Vector
 
 
 class Embeddings(Protocol):
-    """What is asked of the object: every `Embeddings` of LangChain has it."""
+    """The required interface, which every LangChain `Embeddings` has."""
 
     def aembed_documents(self, texts: list[str], /) -> Awaitable[list[list[float]]]: ...
 
 
 class LangChainEmbedder(Embedder):
-    """Asks a LangChain `Embeddings` object. `name` says which model it is: vectors of two names are never compared."""
+    """Uses a LangChain `Embeddings` object. Vectors made under different names are never compared."""
 
     def __init__(self, embeddings: Embeddings, *, name: str, dimension: int = 0, batch: int = 32) -> None:
         self._embeddings = embeddings

@@ -1,4 +1,4 @@
-"""Vectors of unit length, whatever a model gives."""
+"""Unit-length vectors, whatever a model returns."""
 
 from collections.abc import Sequence
 
@@ -9,20 +9,20 @@ from pagefile.ports import Vector
 
 
 def of_unit_length(rows: Vector) -> Vector:
-    """Each row divided by its length; a row of zeros stays one."""
+    """Each row divided by its length; a row of zeros is unchanged."""
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     return np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0)
 
 
 def spread(rows: Vector, texts: Sequence[str], dimension: int) -> Vector:
-    """Rows for all texts, from the rows of those that say something: the others get zeros."""
+    """Rows for all texts, given those of the non-blank ones: the others get zeros."""
     full = np.zeros((len(texts), dimension), dtype=np.float32)
     full[[number for number, text in enumerate(texts) if text.strip()]] = rows
     return full
 
 
 def checked_rows(given: object, wanted: int, who: str) -> Vector:
-    """What a model answered as rows, one for each text, or an error that says what is wrong with it."""
+    """A model's answer as rows, one per text, or an error that says what is wrong with it."""
     try:
         rows = np.asarray(given, dtype=np.float32)
     except (TypeError, ValueError) as error:

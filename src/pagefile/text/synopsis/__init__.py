@@ -1,4 +1,4 @@
-"""What a page says about itself while it is away: a synopsis of 200 to 500 characters, written without a model."""
+"""What a page says about itself while out of the window: 200 to 500 characters, written without a model."""
 
 from pagefile.text.synopsis.kinds import Kind, kind
 from pagefile.text.synopsis.writing import synopsis

@@ -1,4 +1,4 @@
-"""What a tool returned, by its looks: every kind is described in its own way, and rows are never cut."""
+"""Recognises what a tool returned: every kind is described in its own way, and rows are never cut."""
 
 import csv
 import json
@@ -14,13 +14,13 @@ Kind = Literal[
     "json", "jsonl", "csv", "tsv", "html", "markdown", "log", "code", "search", "xml", "yaml", "text"
 ]
 
-#: How much of a text is looked at to tell what it is.
+#: How much of a text is examined to recognise it.
 HEAD_CHARS = 32_000
-#: JSON longer than this is not parsed: a page of 20 MB would become half a gigabyte of objects.
+#: Longer JSON is not parsed: a page of 20 MB would become half a gigabyte of objects.
 MAX_JSON_CHARS = 8_000_000
 
 _JSON_START = re.compile(r"[\[{]")
-#: What begins like this and does not parse is JSON that broke off.
+#: Text that begins like this but does not parse is truncated JSON.
 _JSON_OBJECTS = re.compile(r"(?:\[\s*)?\{\s*\"[^\"\n]{0,200}\"\s*:")
 _HTML = re.compile(r"<(?:!doctype html|html|head|body)\b", re.IGNORECASE)
 _HTML_TAG = re.compile(
@@ -28,7 +28,7 @@ _HTML_TAG = re.compile(
     re.IGNORECASE,
 )
 _XML = re.compile(r"<\?xml\b|<[A-Za-z_][\w:.-]*(?:\s[^<>]*)?>")
-#: What the heading of a reference list says: literal, because a search for these costs nothing.
+#: Headings of reference lists: literal, because searching for these is cheap.
 _REFERENCES = ("Reference Document List", "来源文档", "参考文档", "参考来源")
 _HEADING = re.compile(r"[ \t]*+#{1,6} *\Z")
 _NUMBERED_HIT = re.compile(r"^[ \t]*+\[\d{1,4}\][^\n]{0,600}?https?://", re.MULTILINE)
@@ -77,20 +77,20 @@ _MARKDOWN = (
 
 @dataclass(frozen=True, slots=True)
 class Recognised:
-    """A kind, and what was read on the way to it."""
+    """A kind, and what was parsed on the way to it."""
 
     kind: Kind
-    #: What the JSON says; None where it cannot be read (broken off, too large, too deep).
+    #: The parsed JSON; None if it cannot be parsed (truncated, too large, too deep).
     value: JsonValue = None
 
 
 def kind(text: str) -> Kind:
-    """What the text is, by its beginning. Garbage is `text`."""
+    """What the text is, judged by its beginning. Garbage is `text`."""
     return recognise(text).kind
 
 
 def recognise(text: str) -> Recognised:
-    """The kind, with the parsed value where it is JSON."""
+    """The kind, with the parsed value if it is JSON."""
     start = text[: HEAD_CHARS * 2].lstrip("\ufeff \t\r\n")
     head = start[:HEAD_CHARS]
     if _JSON_START.match(head):
@@ -101,7 +101,7 @@ def recognise(text: str) -> Recognised:
 
 
 def rows_kind(text: str) -> Literal["csv", "tsv", "jsonl"] | None:
-    """Whether a text is made of rows, each of which stands for itself."""
+    """Whether a text consists of independent rows."""
     head = text[:HEAD_CHARS].lstrip("\ufeff \t\r\n")
     if _JSON_START.match(head):
         return "jsonl" if _is_jsonl(text) else None
@@ -112,13 +112,13 @@ def rows_kind(text: str) -> Literal["csv", "tsv", "jsonl"] | None:
 
 
 def delimiter(text: str) -> str:
-    """What stands between the fields of a CSV."""
+    """The delimiter of a CSV."""
     lines = _whole_lines(text[:HEAD_CHARS].lstrip("\ufeff \t\r\n"))
     return next((mark for mark in "\t,;" if _is_delimited(lines, mark)), ",")
 
 
 def references(text: str) -> list[tuple[int, int]]:
-    """Where the headings of reference lists begin and end; LightRAG writes its own without the `##`."""
+    """Where the headings of reference lists begin and end; LightRAG writes its own without `##`."""
     found: list[tuple[int, int]] = []
     for name in _REFERENCES:
         place = text.find(name)
@@ -133,7 +133,7 @@ def references(text: str) -> list[tuple[int, int]]:
 
 
 def hits(value: JsonValue) -> list[dict[str, JsonValue]]:
-    """The search results in JSON: objects with an address and a name, in a list at most two levels down."""
+    """The search results in JSON: objects with a URL and a name, in a list at most two levels down."""
     for found in _lists(value, 2):
         objects = [item for item in found if isinstance(item, dict)]
         asked = objects[:100]
@@ -172,7 +172,7 @@ def _json(text: str, head: str) -> Recognised | None:
 
 
 def _is_jsonl(text: str) -> bool:
-    """Whether the first lines, two at least, are objects or arrays, each whole."""
+    """Whether the first lines, at least two, are complete objects or arrays."""
     place = whole = 0
     while place < len(text) and whole < 3:
         end = text.find("\n", place)
@@ -217,11 +217,11 @@ def _lines(text: str, head: str) -> Kind | None:
 
 
 def _counts(head: str) -> bool:
-    """Whether the text reads as a list of hits."""
+    """Whether the text reads like a list of hits."""
     return (
         len(_NUMBERED_HIT.findall(head)) > 1
         or len(_LABELLED_HIT.findall(head)) > 1
-        # Links are hits when the text is little else: a page that begins with its title is a page.
+        # Links are hits if there is little else: a page that begins with its title is a page.
         or (not head.startswith("# ") and len(_LINKED_HIT.findall(head)) * 3 > len(head.split("\n")) > 3)
     )
 
@@ -241,7 +241,7 @@ def _source(head: str) -> Kind:
 
 
 def _whole_lines(head: str) -> list[str]:
-    """The first lines that are not empty; the last of many may be cut and is left out."""
+    """The first non-empty lines; the last of many may be truncated and is left out."""
     lines = [line for line in head.splitlines(keepends=True)[:60] if line.strip()]
     return lines[:-1] if len(head) >= HEAD_CHARS - 4 and len(lines) > 1 else lines
 
@@ -258,7 +258,7 @@ def _delimited(lines: Sequence[str]) -> Literal["csv", "tsv"] | None:
 
 
 def _is_delimited(lines: Sequence[str], mark: str) -> bool:
-    """Whether nearly all rows have as many fields as the first, and do not read as sentences."""
+    """Whether nearly all rows have as many fields as the first, and do not read like sentences."""
     try:
         rows = [row for row in csv.reader(lines[:40], delimiter=mark) if row]
     except csv.Error:

@@ -1,4 +1,4 @@
-"""Synopses of what is read line by line: logs, source code, lists of search results."""
+"""Synopses of line-based text: logs, source code, lists of search results."""
 
 import re
 from collections import Counter
@@ -10,12 +10,13 @@ from pagefile.text.sources import sources
 from pagefile.text.synopsis.kinds import LEVEL, STAMP, hits, references
 from pagefile.text.synopsis.telling import listed, pick, prose, squeeze
 
-#: How many lines of a log are looked at; of more, this many at the beginning and a tenth of it at the end.
+#: How many lines of a log are examined; in a longer one, this many at the beginning and a tenth as many at
+#: the end.
 MOST_LINES = 20_000
 _PER_MESSAGE = 2000
 _LAST_CHARS = 400_000
 
-#: The usual form of `LEVEL`, seven times as fast.
+#: The common case of `LEVEL`, seven times as fast.
 _LEVEL_WORD = re.compile(r"(?:TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|ERR|FATAL|CRITICAL|SEVERE|PANIC)\b")
 _LEVEL_NAMES = {
     "WARNING": "WARN",
@@ -51,7 +52,7 @@ _COMMENT = re.compile(r"(?:#(?!!|include)|//|/\*+|\"\"\"|--)\s?(\w[^\n]{10,300})
 
 
 def describe_log(text: str, value: JsonValue, *, zh: bool) -> list[str]:
-    """How many lines, from when to when, how bad, the first and the last error, and what repeats."""
+    """The number of lines, the time span, the levels, the first and the last error, and what repeats."""
     total = text.count("\n") + (not text.endswith("\n"))
     lines = _first_lines(text)
     levels = [_level(line) for line in lines]
@@ -75,7 +76,7 @@ def describe_log(text: str, value: JsonValue, *, zh: bool) -> list[str]:
 
 
 def _first_lines(text: str) -> list[str]:
-    """The first lines, without making a list of twenty megabytes."""
+    """The first lines, without splitting twenty megabytes."""
     lines: list[str] = []
     place = 0
     while place < len(text) and len(lines) < MOST_LINES:
@@ -117,7 +118,7 @@ def _error_lines(lines: Sequence[str], levels: Sequence[str], text: str, *, zh: 
 
 
 def _most_frequent(lines: Sequence[str], *, zh: bool) -> str:
-    """The message that most lines share once times and numbers are taken out."""
+    """The message that most lines share once times and numbers are removed."""
     step = max(1, len(lines) // _PER_MESSAGE)
     sample = lines[::step]
     messages = Counter(_message(line) for line in sample)
@@ -137,7 +138,7 @@ def _message(line: str) -> str:
 
 
 def describe_code(text: str, value: JsonValue, *, zh: bool) -> list[str]:
-    """The language, how many lines, what is defined, and what the first comment says."""
+    """The language, the number of lines, what is defined, and what the first comment says."""
     head = text[:20_000]
     scores = {name: len(pattern.findall(head)) for name, pattern in _LANGUAGE_MARKS.items()}
     best = max(scores, key=lambda name: scores[name])
@@ -157,7 +158,7 @@ def describe_code(text: str, value: JsonValue, *, zh: bool) -> list[str]:
 
 
 def describe_search(text: str, value: JsonValue, *, zh: bool) -> list[str]:
-    """How many hits, their titles or sources, and what the first ones say."""
+    """The number of hits, their titles or sources, and what the first ones say."""
     found = hits(value)
     named = sources(text)
     number = len(found) or len(named)
@@ -171,14 +172,14 @@ def describe_search(text: str, value: JsonValue, *, zh: bool) -> list[str]:
         snippets = [_snippet(item) for item in found[:8]]
         parts += [prose("\n".join(snippets), 240)]
     else:
-        # What stands before the list of references, if that is more than a line.
+        # What precedes the list of references, if that is more than a line.
         end = next((start for start, _ in references(text) if start > 200), len(text))
         parts += [prose(text[:end], 240)]
     return parts
 
 
 def _without_address(source: str) -> str:
-    """The name of a source; its address where it has no name."""
+    """The name of a source; its URL if it has no name."""
     name, _, rest = source.rpartition(" (")
     return name if name and rest.startswith(("http", "ftp")) else source
 

@@ -1,4 +1,4 @@
-"""Synopses of documents: their title, their headings, what they hold, and the sentences that carry most."""
+"""Synopses of documents: title, headings, contents, and the most important sentences."""
 
 import html
 import re
@@ -18,7 +18,7 @@ _TABLE_RULE = re.compile(r"\n[ \t]*+\|?+[ \t]*+:?+-++:?+[ \t]*+\|")
 _TITLE = re.compile(r"<title\b[^<>]*>([^<]*)", re.IGNORECASE)
 _HTML_HEADING = re.compile(r"<h([1-6])\b[^<>]*+>((?:[^<]++|<(?!/?h[1-6])){0,60}+)</h", re.IGNORECASE)
 _TAG = re.compile(r"<[^<>]*+>")
-#: What a reader of a page does not see begins with one of these, and ends where it is closed.
+#: Invisible parts of a page begin with one of these and end where it is closed.
 _SILENT = re.compile(r"<(script|style|head|noscript|svg)\b|<!--", re.IGNORECASE)
 _BLOCK_END = re.compile(r"</(?:p|div|li|tr|h[1-6]|section|article|td|th)\s*>|<br\b[^<>]*>", re.IGNORECASE)
 _ELEMENT = re.compile(r"<([A-Za-z_][\w:.-]*)")
@@ -42,7 +42,7 @@ def describe_markdown(text: str, value: JsonValue, *, zh: bool) -> list[str]:
 
 
 def describe_html(text: str, value: JsonValue, *, zh: bool) -> list[str]:
-    """The title, the outline, counts, and the leading sentences of what a reader would see."""
+    """The title, the outline, counts, and the leading sentences of the visible text."""
     title = _TITLE.search(text[:_READ_CHARS])
     found = [
         (int(match[1]), _seen(match[2])) for match in islice(_HTML_HEADING.finditer(text), _MOST_HEADINGS)
@@ -61,7 +61,7 @@ def describe_html(text: str, value: JsonValue, *, zh: bool) -> list[str]:
 
 
 def describe_xml(text: str, value: JsonValue, *, zh: bool) -> list[str]:
-    """The root, the elements and how often they occur, the text at the beginning."""
+    """The root, the elements and how often they occur, and the text at the beginning."""
     names = Counter(islice((match[1] for match in _ELEMENT.finditer(text)), 100_000))
     root = next(iter(names), "")
     inner = [f"{name} ×{count:,}" for name, count in names.most_common() if name != root]
@@ -73,18 +73,18 @@ def describe_xml(text: str, value: JsonValue, *, zh: bool) -> list[str]:
 
 
 def visible(markup: str) -> str:
-    """What a reader of a page sees of it, a line for each block."""
+    """The visible text of a page, one line per block."""
     return _seen(_BLOCK_END.sub("\n", _without_silent(markup)))
 
 
 def _outline(name: str, found: list[tuple[int, str]], title: str, *, zh: bool) -> list[str]:
-    """The title, which is the first heading if nothing else, then the headings below it."""
+    """The title, by default the first heading, then the headings below it."""
     if not title and found:
         title, found = found[0][1], found[1:]
     opening = pick(f"{name} 文档", f"{name} document", zh=zh)
     parts = [opening + (pick(f"《{title}》", f' "{title}"', zh=zh) if title else "")]
     if found:
-        # Deep headings come last: the chapters say more about a long page than its first section's details.
+        # Deep headings come last: chapters say more about a long page than details of its first section.
         ranked = sorted(range(len(found)), key=lambda at: (found[at][0], at))[:12]
         names = list(dict.fromkeys(found[at][1] for at in sorted(ranked)))
         parts.append(

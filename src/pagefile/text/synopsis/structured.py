@@ -11,9 +11,9 @@ from pagefile.text.synopsis.kinds import delimiter
 from pagefile.text.synopsis.markup import visible
 from pagefile.text.synopsis.telling import listed, pick, prose, squeeze
 
-#: How many elements of an array are asked for their keys.
+#: How many elements of an array are examined for their keys.
 _ASKED = 100
-#: What tells one object from another, best first.
+#: Keys that distinguish objects, best first.
 _NAMING = ("title", "name", "标题", "名称", "label", "key", "id", "path", "message", "text")
 #: A string this long is a text to be read, not a value.
 _WORTH_READING = 300
@@ -31,7 +31,7 @@ _KINDS = {
 
 
 def describe_json(text: str, value: JsonValue, *, zh: bool) -> list[str]:
-    """The shape of JSON: what it holds, how much of it, under which keys, and how it begins."""
+    """The shape of JSON: what it contains, how much, under which keys, and how it begins."""
     if isinstance(value, list):
         return [*_describe_array(value, "JSON ", zh=zh), *_read_longest(value, zh=zh)]
     if isinstance(value, dict):
@@ -40,7 +40,7 @@ def describe_json(text: str, value: JsonValue, *, zh: bool) -> list[str]:
 
 
 def describe_jsonl(text: str, value: JsonValue, *, zh: bool) -> list[str]:
-    """How many rows, their keys, and the first."""
+    """The number of rows, their keys, and the first row."""
     rows = _line_count(text)
     first = list(islice(_parsed_lines(text), _ASKED))
     opening = pick(f"JSON 行数据，共 {rows:,} 行", f"JSON lines, {rows:,} rows", zh=zh)
@@ -48,7 +48,7 @@ def describe_jsonl(text: str, value: JsonValue, *, zh: bool) -> list[str]:
 
 
 def describe_csv(text: str, value: JsonValue, *, zh: bool) -> list[str]:
-    """How many rows, the columns, the first row."""
+    """The number of rows, the columns, the first row."""
     mark = delimiter(text)
     rows = _rows(text, mark)
     header, first = [*islice(rows, 2), [], []][:2]
@@ -65,7 +65,7 @@ def describe_csv(text: str, value: JsonValue, *, zh: bool) -> list[str]:
 
 
 def describe_yaml(text: str, value: JsonValue, *, zh: bool) -> list[str]:
-    """The keys at the top, and how many lines."""
+    """The top-level keys, and the number of lines."""
     keys = list(dict.fromkeys(islice((match[1] for match in _YAML_TOP.finditer(text)), 1000)))
     lines = _line_count(text)
     shown = listed(keys, len(keys), most=300, zh=zh)
@@ -126,7 +126,7 @@ def _describe_object(value: Mapping[str, JsonValue], *, zh: bool) -> list[str]:
 
 
 def _read_longest(items: Sequence[JsonValue], *, zh: bool) -> list[str]:
-    """What the longest text among the first objects says: tools like to wrap a document in JSON."""
+    """What the longest text among the first objects says: tools often wrap a document in JSON."""
     objects = [item for item in items[:20] if isinstance(item, dict)]
     objects += [inner for item in objects[:1] for inner in item.values() if isinstance(inner, dict)]
     texts = [value for item in objects for value in item.values() if isinstance(value, str)]
@@ -138,7 +138,7 @@ def _read_longest(items: Sequence[JsonValue], *, zh: bool) -> list[str]:
 
 
 def _describe_unread(text: str, *, zh: bool) -> list[str]:
-    """JSON that breaks off, or is too deep or too large to parse: what can be seen of it."""
+    """JSON that is truncated, or too deep or too large to parse: what can be seen of it."""
     head = text[:20_000]
     keys = list(dict.fromkeys(_KEY.findall(head)))
     shown = listed(keys, len(keys), most=220, zh=zh)
@@ -207,7 +207,7 @@ def _word(kind: str, *, zh: bool) -> str:
 
 # -- rows --------------------------------------------------------------------------------------------------------------
 
-#: Beyond this rows are counted by their line ends.
+#: Beyond this, rows are counted by line ends.
 _COUNTED_CHARS = 2_000_000
 
 
@@ -230,7 +230,7 @@ def _parsed_lines(text: str) -> Iterator[JsonValue]:
 
 
 def _rows(text: str, mark: str) -> Iterator[list[str]]:
-    """The rows at the beginning; what the reader cannot read ends them."""
+    """The rows at the beginning, up to the first that cannot be parsed."""
     try:
         yield from (
             row
@@ -242,7 +242,7 @@ def _rows(text: str, mark: str) -> Iterator[list[str]]:
 
 
 def _count_rows(text: str, mark: str) -> tuple[int, bool]:
-    """How many rows there are below the header, and whether that is certain."""
+    """The number of rows below the header, and whether it is exact."""
     lines = _line_count(text.strip("\n")) - 1
     if '"' not in text:
         return lines, True

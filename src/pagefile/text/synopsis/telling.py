@@ -1,4 +1,4 @@
-"""How a synopsis is worded: in one line, in the language of the text, with nothing cut that must stay whole."""
+"""How a synopsis is worded: on one line, in the language of the text, without cutting what must stay whole."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from pagefile.text.clip import cut
 from pagefile.text.extract import summarize
 
-#: Images and links also where the piece that is read ends inside them.
+#: Images and links, including those truncated by the end of the text.
 _IMAGE = re.compile(r"!\[([^\[\]]*+)(?:\]\((?:[^()\n]++|\([^()\n]*+\))*+(?:\)|\Z)|\Z)")
 _LINK = re.compile(r"\[([^\[\]]*+)\]\((?:[^()\n]++|\([^()\n]*+\))*+(?:\)|\Z)")
 _UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u2028\u2029\ufeff\ud800-\udfff]+")
@@ -15,7 +15,7 @@ _NOT_PROSE = re.compile(r"^[ \t]*(?:\|.*|#{1,6} .*|[-=*_]{3,}[ \t]*)$", re.MULTI
 _LIST_MARK = re.compile(r"^[ \t]*(?:[-*+>]|\d{1,3}[.)])[ \t]+", re.MULTILINE)
 _EMPHASIS = re.compile(r"\*\*|__|`")
 
-#: What is read of a long text to summarise it: its beginning, and a look into its middle and its end.
+#: What is read of a long text to summarise it: its beginning, and a sample of its middle and its end.
 _OPENING, _LOOK = 3000, 1000
 
 
@@ -25,7 +25,7 @@ def pick(chinese: str, english: str, *, zh: bool) -> str:
 
 
 def squeeze(text: str, max_chars: int) -> str:
-    """The beginning of a text as one line without images, whose names stay, and without what cannot be seen."""
+    """The beginning of a text on one line, with images replaced by their names, and without invisible characters."""
     seen = _IMAGE.sub(r"\1", text[: max_chars * 6 + 400]).replace("![", "[")
     line = " ".join(_UNSEEN.sub(" ", seen).split())
     return cut(line, max_chars)
@@ -50,7 +50,7 @@ def listed(names: Iterable[str], total: int, *, most: int, zh: bool, name_chars:
 
 
 def assemble(parts: Sequence[str], max_chars: int, *, zh: bool) -> str:
-    """Parts as sentences, the first ones first; the one that does not fit is cut if enough of it remains."""
+    """Parts as sentences, in order; one that does not fit is cut if enough of it remains."""
     out = ""
     for part in parts:
         sentence = squeeze(part, max_chars)
@@ -67,7 +67,7 @@ def assemble(parts: Sequence[str], max_chars: int, *, zh: bool) -> str:
 
 
 def prose(text: str, max_chars: int) -> str:
-    """The sentences of a text that carry most; of a long text, from its beginning, middle and end."""
+    """The most important sentences of a text; for a long text, from its beginning, middle and end."""
     pieces = [text[:_OPENING]]
     if len(text) > _OPENING + 2 * _LOOK:
         middle = len(text) // 2
@@ -79,13 +79,13 @@ def prose(text: str, max_chars: int) -> str:
 
 
 def plain(text: str) -> str:
-    """Markdown as it reads aloud: no code, no tables, no images, links as their names."""
+    """Markdown as plain text: no code, no tables, no images, links as their names."""
     text = _NOT_PROSE.sub("", _FENCED.sub("\n", text))
     text = _LINK.sub(r"\1", _IMAGE.sub(r"\1", text)).replace("![", "[")
     return _UNSEEN.sub(" ", _EMPHASIS.sub("", _LIST_MARK.sub("", text)))
 
 
 def _behind_boundary(piece: str) -> str:
-    """A piece from the middle of a text, without the half sentence it begins with."""
+    """A piece from the middle of a text, without the partial sentence at its beginning."""
     match = re.search(r"[。！？\n]|[.!?]\s", piece[: _LOOK // 2])
     return piece[match.end() :] if match else piece

@@ -1,4 +1,4 @@
-"""Chooses how a text is described, and sees to it that there is always something to say, never too much."""
+"""Chooses how a text is described, and ensures that a synopsis is never empty and never too long."""
 
 from typing import Protocol
 
@@ -10,7 +10,7 @@ from pagefile.text.synopsis.markup import describe_html, describe_markdown, desc
 from pagefile.text.synopsis.structured import describe_csv, describe_json, describe_jsonl, describe_yaml
 from pagefile.text.synopsis.telling import assemble, pick, plain, prose, squeeze
 
-#: A synopsis of a long text says at least this much, where the text has as much to say.
+#: The minimum length of a synopsis, if the text has that much to say.
 LEAST_CHARS = 200
 
 
@@ -34,11 +34,11 @@ _DESCRIBE: dict[Kind, _Describe] = {
 
 
 def synopsis(text: str, *, max_chars: int = 500) -> str:
-    """What the text is and says, in one line of at most `max_chars` characters, the most useful first.
+    """What the text is and says, on one line of at most `max_chars` characters, the most useful first.
 
-    Never empty unless the text or `max_chars` is; the same for the same text. Data, documents, logs, code and search
-    results are described by their shape, other text by its own sentences, in the language of the text.
-    Images are named, never shown.
+    Never empty unless the text or `max_chars` is; deterministic. Data, documents, logs, code and search
+    results are described by their shape, other text by its own sentences, in the language of the text. Images
+    are named, never shown.
     """
     if not text or max_chars <= 0:
         return ""
@@ -57,7 +57,7 @@ def _sample(text: str) -> str:
 
 
 def _filled(described: str, said: str, text: str, max_chars: int, *, zh: bool) -> str:
-    """A synopsis that says too little goes on with how the text begins, or is that beginning."""
+    """A synopsis that is too short is extended, or replaced, by the beginning of the text."""
     if len(described or said) >= min(LEAST_CHARS, max_chars, len(text)):
         return described or said
     head = text[:8000]

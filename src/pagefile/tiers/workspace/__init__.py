@@ -1,4 +1,4 @@
-"""The workspace tier (document 003): an agent does not look twice for what it has at hand."""
+"""The workspace tier: an agent need not look twice for what it has at hand."""
 
 from pagefile.tiers.workspace.cache import CachedResult
 from pagefile.tiers.workspace.chunks import ContentChunk

@@ -6,30 +6,30 @@ from datetime import datetime, timedelta
 from pagefile.lru import Lru
 from pagefile.window.wording import Wording
 
-#: Calls remembered for each run; the one used longest ago goes first.
+#: Calls remembered per run; the least recently used is evicted first.
 MAX_CALLS = 64
 
 
 @dataclass(frozen=True, slots=True)
 class CachedResult:
-    """The answer to a call that was made before."""
+    """The answer to an earlier call."""
 
     tool: str
-    #: For the model: the whole result, or what stands for it in a window when it is large.
+    #: For the model: the whole result, or its placeholder if it is large.
     text: str
-    #: One line that says what this is and how old.
+    #: One line that says what this is and how old it is.
     note: str
     age_s: float
     #: The age in words, such as "3 分钟前".
     age: str
     #: The page with the full text, if it was archived.
     archive_uuid: str | None
-    #: False: `text` is not all of it, and the page has the rest.
+    #: If False, `text` is incomplete, and the page has the rest.
     whole: bool
 
     @property
     def answer(self) -> str:
-        """What a tool wrapper returns in the tool's place."""
+        """What a tool wrapper returns in place of the tool's result."""
         return f"{self.note}\n{self.text}"
 
 
@@ -41,7 +41,7 @@ class Call:
     #: The result, unless it is so long that only its page has it.
     text: str | None
     archive_uuid: str | None
-    #: What is shown of a table of contents beside its placeholder.
+    #: The outline of a table of contents, shown beside its placeholder.
     outline: str = ""
 
 
@@ -56,7 +56,7 @@ class Calls:
         self._known[key] = call
 
     def get(self, key: tuple[str, str], now: datetime, max_age_s: float) -> Call | None:
-        """A call that is fresh enough; `max_age_s` 0 is as long as the session lasts."""
+        """A call that is recent enough; a `max_age_s` of 0 means for the whole session."""
         call = self._known.get(key)
         if call is None:
             return None
@@ -66,7 +66,7 @@ class Calls:
         return call
 
     def drop(self, key: tuple[str, str]) -> None:
-        """Make the call again next time."""
+        """Forget a call, so that it is made again next time."""
         self._known.pop(key, None)
 
     def clear(self) -> None:
@@ -75,7 +75,7 @@ class Calls:
 
 
 def age_in_words(seconds: float, wording: Wording) -> str:
-    """How long ago, as a person says it."""
+    """How long ago, in natural language."""
     minutes = int(max(0.0, seconds) // 60)
     just_now, by_minute, by_hour, by_day = wording.ages
     if minutes < 1:

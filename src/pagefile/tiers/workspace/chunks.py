@@ -1,4 +1,4 @@
-"""Pieces of what a run has read, and which of them are kept (document 003)."""
+"""Pieces of what a run has read, and which of them are kept."""
 
 import math
 from collections.abc import Sequence
@@ -23,7 +23,8 @@ class ContentChunk:
     relevance_score: float
     #: 类型: search_result, page_content, table
     chunk_type: str
-    #: 额外元数据; `archive_uuid` names the archived page with the full text, `raw_score` the score before it was normalised.
+    #: 额外元数据; `archive_uuid` is the archived page with the full text, `raw_score` the score before
+    #: normalisation.
     metadata: dict[str, JsonValue] = field(default_factory=dict[str, JsonValue])
 
     def __post_init__(self) -> None:
@@ -39,25 +40,26 @@ class ContentChunk:
 
     @property
     def key(self) -> tuple[str, str]:
-        """Chunks with the same one are the same; the better is kept."""
+        """Chunks with the same key are the same; the better one is kept."""
         return self.source, self.chunk_type
 
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
-    """How many chunks are kept, and how pages give way."""
+    """How many chunks are kept, and when pages are evicted."""
 
     chunks: int
-    #: Hits of at least this relevance are not pushed out by pages.
+    #: Hits with at least this relevance are not displaced by pages.
     min_relevance: float
-    #: Pages count the same whatever they say: beyond this share of the room they give way to hits.
+    #: Pages have a fixed relevance whatever they say: beyond this share of the capacity they are evicted
+    #: before hits.
     page_share: float
 
 
 def with_chunk(chunks: Sequence[ContentChunk], new: ContentChunk, capacity: Capacity) -> list[ContentChunk]:
     """The chunks with one more, best first and newest first among equals, within the capacity.
 
-    Of two with the same source and type the better is kept, the newer if they are equal.
+    Of two with the same source and type the better is kept, or the newer if they are equal.
     """
     old = next((chunk for chunk in chunks if chunk.key == new.key), None)
     if old is not None and old.relevance_score > new.relevance_score:
@@ -68,7 +70,7 @@ def with_chunk(chunks: Sequence[ContentChunk], new: ContentChunk, capacity: Capa
 
 
 def distinct(chunks: Sequence[ContentChunk]) -> list[ContentChunk]:
-    """The chunks without those that another one of the same source says in full: a snippet of a page that was read."""
+    """The chunks without those contained in another from the same source, such as a snippet of a page that was read."""
     return [
         chunk
         for place, chunk in enumerate(chunks)
@@ -83,7 +85,7 @@ def distinct(chunks: Sequence[ContentChunk]) -> list[ContentChunk]:
 
 
 def fitting(chunks: Sequence[ContentChunk], capacity: Capacity) -> list[ContentChunk]:
-    """As many chunks as there is room for: the last go first, but pages beyond their share before good hits."""
+    """As many chunks as fit: the last are evicted first, but pages beyond their share before good hits."""
     kept = list(chunks)
     while len(kept) > max(0, capacity.chunks):
         del kept[_given_up(kept, capacity)]

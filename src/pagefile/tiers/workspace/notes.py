@@ -1,4 +1,4 @@
-"""`AgentMemory` (document 003): what an agent has seen in this session, and how it stands in a prompt.
+"""`AgentMemory`: what an agent has seen in this session, and how it appears in a prompt.
 
 It needs no store and no event loop; the workspace tier keeps one for each run.
 """
@@ -18,14 +18,14 @@ from pagefile.window.wording import WORDINGS, Wording
 
 logger = logging.getLogger("pagefile")
 
-#: More chapters than this are not named one by one.
+#: Further chapters are not listed.
 MAX_CHAPTERS = 200
 _NOTHING: Mapping[str, JsonValue] = {}
 
 
 @dataclass
 class AgentMemory:
-    """Agent 记忆状态: of one session, in memory only, shared with nobody."""
+    """Agent 记忆状态: of one session, in memory only, not shared."""
 
     #: 目录缓存 (reg_id -> TocTree)
     toc_cache: dict[str, dict[str, Plain]] = field(default_factory=dict[str, dict[str, Plain]])
@@ -39,14 +39,14 @@ class AgentMemory:
     max_chunks: int = 10
     #: 最小相关性阈值
     min_relevance: float = 0.5
-    #: False: nothing is remembered, and no text is given.
+    #: If False, nothing is remembered, and all texts are empty.
     enabled: bool = True
     #: Characters kept of a search result, and of a page.
     search_chars: int = 300
     page_chars: int = 500
-    #: How many chunks stand in a prompt.
+    #: The number of chunks in a prompt.
     max_injected: int = 5
-    #: Pages beyond this share of the room give way to search results.
+    #: Pages beyond this share of the capacity are evicted before search results.
     page_share: float = 0.5
     #: Characters of outline in the hint; 0 for none.
     outline_chars: int = 1200
@@ -66,7 +66,7 @@ class AgentMemory:
         logger.debug("[Memory] 缓存目录: %s", reg_id)
 
     def drop_toc(self, reg_id: str) -> None:
-        """Let go of one table of contents."""
+        """Drop one table of contents."""
         self.toc_cache.pop(reg_id, None)
         self._read.pop(reg_id, None)
         self._learn_chapters()
@@ -93,10 +93,10 @@ class AgentMemory:
         scale: Scale = "auto",
         metadata: Mapping[str, JsonValue] = _NOTHING,
     ) -> None:
-        """从搜索结果中提取并添加高相关性内容; scores of any scale are brought to 0–1, the raw one stays in the metadata."""
+        """从搜索结果中提取并添加高相关性内容; scores of any scale are normalised to 0–1, the raw one stays in the metadata."""
         found = hits(plain(results))
         scores = normalised([hit.score for hit in found], scale)
-        # From the last to the first: among equals the newest stands first, and that is to be the first result.
+        # In reverse: among equals the newest comes first, and that should be the first result.
         for hit, score in reversed(list(zip(found, scores, strict=True))):
             if score >= self.min_relevance:
                 self.add_chunk(self._found(hit, score, metadata))
@@ -129,11 +129,11 @@ class AgentMemory:
         return "\n".join([self.wording.notes_title, *parts])
 
     def get_toc_cache_hint(self) -> str:
-        """生成目录缓存提示; with the outline, so that it says what there is no need to ask for."""
+        """生成目录缓存提示; with the outline, which shows what need not be fetched again."""
         return self.toc_hint(self.outline_chars)
 
     def toc_hint(self, outline_chars: int) -> str:
-        """The hint with an outline of at most so many characters; 0 for none."""
+        """The hint with an outline of at most `outline_chars` characters; 0 for none."""
         if not self.enabled or not self.toc_cache:
             return ""
         known = ", ".join(self.toc_cache)
@@ -143,7 +143,7 @@ class AgentMemory:
         return "\n".join(lines)
 
     def shown(self) -> list[ContentChunk]:
-        """The chunks that stand in a prompt."""
+        """The chunks that appear in a prompt."""
         told = distinct(self.relevant_chunks) if self.enabled else []
         return fitting(told, self._capacity(self.max_injected))
 
@@ -173,7 +173,7 @@ class AgentMemory:
 
     @property
     def wording(self) -> Wording:
-        """The words of its language."""
+        """The wording of its language."""
         return WORDINGS[self.language]
 
     def _capacity(self, chunks: int) -> Capacity:
@@ -206,12 +206,12 @@ class AgentMemory:
         return lines or self._chapter_line(max_chars)
 
     def _chapter_line(self, max_chars: int) -> list[str]:
-        """Chapters that somebody named, for a table of contents in which none can be made out."""
+        """Chapters named elsewhere, for a table of contents in which none can be recognised."""
         told = cut(self.wording.chapters.format(titles="、".join(self.known_chapters)), max_chars)
         return [told] if self.known_chapters else []
 
     def _lines_of(self, reg_id: str) -> list[Entry]:
-        """A table of contents is read once, not for every prompt."""
+        """A table of contents is parsed once, not for every prompt."""
         toc = self.toc_cache[reg_id]
         known = self._read.get(reg_id)
         if known is None or known[0] is not toc:
@@ -220,7 +220,7 @@ class AgentMemory:
         return known[1]
 
 
-#: The key under which a table of contents that was archived names its page.
+#: The key under which an archived table of contents names its page.
 ARCHIVED = "archive_uuid"
 
 

@@ -1,4 +1,4 @@
-"""What a table of contents says in few lines: its chapters, and as much below them as there is room for."""
+"""A table of contents in a few lines: its chapters, and as much below them as fits."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,9 +23,9 @@ _CHILDREN = (
 _NO_TITLES = (*_CHILDREN, "metadata", "meta")
 _START = ("page_start", "start_page", "page", "page_num", "page_number")
 _END = ("page_end", "end_page")
-#: No more entries are read: the rest is in the archived page.
+#: Further entries are not read: the rest is in the archived page.
 MAX_ENTRIES = 5_000
-#: A title is no paragraph.
+#: Longer titles are cut.
 TITLE_CHARS = 60
 #: The key under which a table of contents says how many of its lines were left out.
 LEFT_OUT = "left_out"
@@ -43,7 +43,7 @@ class Entry:
 
 
 def entries(toc: Mapping[str, Plain]) -> list[Entry]:
-    """Its lines from the top, chapters at level 0; a title that stands above everything is left out."""
+    """Its lines in order, chapters at level 0; a single title above everything is left out."""
     found: list[Entry] = []
     for entry in _walk(dict(toc), -1):
         found.append(entry)
@@ -53,7 +53,7 @@ def entries(toc: Mapping[str, Plain]) -> list[Entry]:
 
 
 def compact(lines: Sequence[Entry], max_lines: int) -> dict[str, Plain]:
-    """A table of contents of the upper levels alone, as many as there is room for; `entries` reads it back."""
+    """A table of contents with only the upper levels, as many as fit; `entries` can read it."""
     deepest = max((entry.level for entry in lines), default=0)
     while deepest > 0 and sum(entry.level <= deepest for entry in lines) > max_lines:
         deepest -= 1
@@ -65,7 +65,7 @@ def compact(lines: Sequence[Entry], max_lines: int) -> dict[str, Plain]:
 
 
 def left_out(toc: Mapping[str, Plain]) -> int:
-    """How many lines `compact` did not keep."""
+    """How many lines `compact` left out."""
     found = toc.get(LEFT_OUT)
     return found if isinstance(found, int) else 0
 
@@ -76,7 +76,7 @@ def chapters(lines: Sequence[Entry]) -> list[str]:
 
 
 def outline(lines: Sequence[Entry], max_chars: int, more: str, besides: int = 0) -> str:
-    """As many levels as fit, at least the first chapters; `more` tells with {count} how many lines are missing.
+    """As many levels as fit, at least the first chapters; `more` says with {count} how many lines are missing.
 
     `besides` are missing already.
     """
@@ -109,7 +109,7 @@ def _line(entry: Entry) -> str:
 
 
 def _lifted(found: list[Entry]) -> list[Entry]:
-    """The lines with the topmost level at 0, without one title that stands above all."""
+    """The lines with the topmost level at 0, without a single title above all others."""
     if not found:
         return []
     top = min(entry.level for entry in found)
@@ -130,7 +130,7 @@ def _walk(value: Plain, level: int) -> Iterator[Entry]:
 
 
 def _series(values: Sequence[Plain], level: int) -> Iterator[Entry]:
-    """The lines of a list; one that is flat says in `level` how deep each stands."""
+    """The lines of a list; a flat one gives the depth of each in `level`."""
     depths = [_depth(inner) for inner in values]
     known = {depth for depth in depths if depth is not None}
     least = min(known, default=0)
@@ -200,7 +200,7 @@ def _is_number(value: Plain) -> bool:
 
 
 def _text_lines(text: str, level: int) -> Iterator[Entry]:
-    """A table of contents that is plain text: a line each, its depth told by headings, numbers or indentation."""
+    """A plain-text table of contents, one entry per line; headings, numbers or indentation give the depth."""
     for line in text.splitlines():
         bare = line.strip()
         title = bare.lstrip("#").lstrip("-*+•").strip()
@@ -216,7 +216,7 @@ def _text_lines(text: str, level: int) -> Iterator[Entry]:
 
 
 def _led_to(title: str) -> tuple[str, str]:
-    """A title and the page that dots or a gap lead to."""
+    """A title and the page number after dots or a gap."""
     rest = title.rstrip("0123456789")
     name = rest.rstrip(" \t.…·")
     if len(rest) < len(title) and name and len(rest) - len(name) >= 2:

@@ -1,4 +1,4 @@
-"""From a tool result and its rule to notes: the dispatch of document 003's `_update_memory`."""
+"""From a tool result and its rule to notes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ MAX_LINES = 500
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A tool result that came in, in every form it is needed."""
+    """An incoming tool result in every form that is needed."""
 
     tool: str
     given: Plain
@@ -35,13 +35,13 @@ class Result:
 
     @classmethod
     def of(cls, tool: object, given: object, result: object) -> "Result":
-        """Whatever came, made plain."""
+        """Normalises whatever came in."""
         value = plain(result)
         return cls(clean(str(tool)), plain(given), value, as_text(result, value))
 
     @property
     def failed(self) -> bool:
-        """Whether there is nothing in it."""
+        """Whether it contains nothing."""
         return failed(self.value)
 
 
@@ -53,9 +53,9 @@ def remember(
     *,
     whole: bool = True,
 ) -> int:
-    """Write into the notes what the rule remembers of a result; returns how many chunks came in.
+    """Add what the rule remembers of a result to the notes; returns how many chunks were added.
 
-    `whole` False keeps only the outline of a table of contents: the archive has the rest.
+    With `whole=False` only the outline of a table of contents is kept: the archive has the rest.
     """
     if result.failed or not notes.enabled:
         return 0

@@ -1,7 +1,8 @@
-"""Whatever a tool returned, made plain: JSON values first, then hits, pages and tables of contents.
+"""Normalises whatever a tool returned: into JSON values first, then hits, pages and tables of contents.
 
-Tools and frameworks hand over lists, mappings, JSON as text, pydantic models, dataclasses, content blocks, bytes,
-nothing, and things that raise when they are looked at. None of that is an error here: what can be read is read.
+Tools and frameworks return lists, mappings, JSON as text, pydantic models, dataclasses, content blocks,
+bytes, nothing, and objects that raise when inspected. None of that is an error here: what can be read is
+read.
 """
 
 import json
@@ -12,10 +13,10 @@ from typing import TypeAlias, cast
 from pagefile.records import JsonValue
 from pagefile.text.scores import number
 
-#: What is deeper, or behind more values than this, is not looked at: results may point to themselves.
+#: What is nested deeper, or comes after this many values, is ignored: results may be circular.
 MAX_DEPTH = 40
 MAX_VALUES = 200_000
-#: Python writes no number of more digits as decimals.
+#: Python refuses to print a number with more digits in decimal.
 _TOO_LONG = 10**4_000
 
 _CONTENT = ("content", "text", "snippet", "page_content", "body", "passage", "chunk", "document")
@@ -50,7 +51,7 @@ class FoundHit:
     source: str
     score: object
     table: bool
-    #: What else it said, without the text.
+    #: Its other fields, without the text.
     extra: Mapping[str, JsonValue]
 
 
@@ -58,7 +59,7 @@ class FoundHit:
 
 
 def plain(result: object) -> Plain:
-    """The result as JSON values; content blocks are joined, and text that is JSON is read. Never raises."""
+    """The result as JSON values; content blocks are joined, and text that is JSON is parsed. Never raises."""
     value = _Reading().read(result, 0)
     if isinstance(value, dict) and _is_text_block(value):
         value = value["text"]
@@ -82,13 +83,13 @@ def clean(text: str) -> str:
 
 
 def canonical(value: object) -> str:
-    """Equal for equal inputs, whatever the order of their keys; nothing at all is the same as an empty mapping."""
+    """The same for equal inputs, whatever the order of their keys; no input is the same as an empty mapping."""
     read = plain(value)
     return json.dumps(read if read not in (None, "", [], {}) else {}, ensure_ascii=False, sort_keys=True)
 
 
 class _Reading:
-    """Reads one result, and stops when there is no end to it."""
+    """Reads one result, and stops if it does not end."""
 
     def __init__(self) -> None:
         self._left = MAX_VALUES
@@ -98,7 +99,7 @@ class _Reading:
         try:
             return self._read(value, depth)
         except Exception:
-            # A foreign object may raise anything when it is looked at; then nothing can be remembered of it.
+            # A third-party object may raise anything when inspected; then nothing is remembered of it.
             return None
 
     def _read(self, value: object, depth: int) -> Plain:
@@ -153,7 +154,7 @@ class _Reading:
 
 
 def _decoded(data: bytes) -> str | None:
-    """Bytes that are text; an image or an archive says nothing to a model."""
+    """Bytes that are text; None for images and other binary data, which a model cannot read."""
     try:
         return clean(data.decode())
     except UnicodeDecodeError:
@@ -161,7 +162,7 @@ def _decoded(data: bytes) -> str | None:
 
 
 def _unwrapped(value: dict[str, Plain]) -> Plain:
-    """What the result of an MCP call or of an Anthropic block is wrapped around."""
+    """The content of an MCP result or an Anthropic block."""
     structured = value.get("structuredContent") or value.get("structured_content")
     if structured is not None and "content" in value:
         return structured
@@ -173,7 +174,7 @@ def _unwrapped(value: dict[str, Plain]) -> Plain:
 
 
 def _is_text_block(value: Mapping[str, Plain]) -> bool:
-    """A content block, and no search result that happens to have a text."""
+    """Whether it is a content block, and not a search result that happens to have a text."""
     return value.get("type") == "text" and isinstance(value.get("text"), str) and set(value) <= _BLOCK_KEYS
 
 
@@ -182,7 +183,7 @@ def _is_block(value: Mapping[str, Plain]) -> bool:
 
 
 def _read_text(text: str) -> Plain:
-    """Text that is JSON, read; any other text as it is."""
+    """Parses text that is JSON; returns any other text as it is."""
     if text.lstrip()[:1] not in {"{", "["}:
         return text
     try:
@@ -195,7 +196,7 @@ def _read_text(text: str) -> Plain:
 
 
 def failed(value: Plain) -> bool:
-    """Whether a result says that there is none: nothing at all, or nothing but an error."""
+    """Whether a result is empty, or nothing but an error."""
     if value is None or value in ("", [], {}):
         return True
     if not isinstance(value, dict):
@@ -240,7 +241,7 @@ def _hit(item: Plain, tool: str) -> FoundHit | None:
 
 
 def source_of(item: Mapping[str, Plain]) -> str:
-    """Where a result stands, such as `angui_2024 P85`; empty when it does not say."""
+    """Where a result comes from, such as `angui_2024 P85`; empty if it does not say."""
     inner = item.get("metadata")
     places: list[Mapping[str, Plain]] = [item, *([inner] if isinstance(inner, dict) else [])]
     for place in places:
@@ -260,7 +261,7 @@ def source_of(item: Mapping[str, Plain]) -> str:
 
 
 def page_text(value: Plain) -> str:
-    """The text of a page or of several, joined."""
+    """The text of one or more pages, joined."""
     return _page_text(value, 0).strip()
 
 
@@ -277,7 +278,7 @@ def _page_text(value: Plain, depth: int) -> str:
 
 
 def page_source(value: Plain, given: Plain) -> str:
-    """Where a page stands, from what the tool said or else from what it was asked."""
+    """Where a page comes from, according to the tool's result, or else its input."""
     for known in (value, given):
         if isinstance(known, dict):
             document, pages = _first_text(known, _DOCUMENT), _page_range(known)
@@ -302,7 +303,7 @@ def _page_range(known: Mapping[str, Plain]) -> str:
 
 
 def document_of(value: Plain, given: Plain) -> str:
-    """The id of the document a table of contents belongs to; empty when nobody says."""
+    """The id of the document a table of contents belongs to; empty if unknown."""
     for known in (given, value):
         if isinstance(known, dict) and (found := _first_text(known, (*_DOCUMENT, *_SOURCE, "title", "name"))):
             return found
@@ -310,7 +311,7 @@ def document_of(value: Plain, given: Plain) -> str:
 
 
 def toc_of(value: Plain) -> dict[str, Plain]:
-    """A table of contents as a mapping, whatever it came as."""
+    """A table of contents as a mapping, whatever form it came in."""
     if isinstance(value, dict):
         return value
     return {"items": value} if isinstance(value, list) else {"text": value}

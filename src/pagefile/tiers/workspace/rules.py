@@ -1,4 +1,4 @@
-"""Which tool's results are remembered as what: a table of name patterns, to which users add their own."""
+"""Which tools' results are remembered, and as what: a table of name patterns that users can extend."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -10,23 +10,24 @@ from pagefile.text.scores import Scale
 
 Kind = Literal["toc", "search", "page", "nothing"]
 
-#: Document 003: a page that was read counts this much.
+#: The relevance of a page that was read.
 PAGE_RELEVANCE = 0.8
 CHAPTER_RELEVANCE = 0.85
 
 
 @dataclass(frozen=True, slots=True)
 class ToolRule:
-    """What becomes of the results of the tools that a pattern names."""
+    """How to handle the results of the tools that match a pattern."""
 
-    #: A tool's name; `*` stands for anything. An MCP tool is matched with and without its `mcp__server__`.
+    #: A tool's name; `*` matches anything. An MCP tool is matched with and without its `mcp__server__`
+    #: prefix.
     pattern: str
     remembers: Kind = "nothing"
-    #: True: an equal call is answered from what was fetched before.
+    #: If True, an equal call is answered from an earlier result.
     cacheable: bool = False
-    #: What a page of it counts; search results bring their own score.
+    #: The relevance of its pages; search results have their own scores.
     relevance: float = PAGE_RELEVANCE
-    #: How the scores of its results are to be read.
+    #: How to interpret the scores of its results.
     scale: Scale = "auto"
 
     def __post_init__(self) -> None:
@@ -42,13 +43,13 @@ class ToolRule:
             )
 
     def matches(self, tool: str) -> bool:
-        """Whether it speaks of a tool."""
+        """Whether it applies to a tool."""
         return fnmatchcase(tool, self.pattern) or fnmatchcase(bare_name(tool), self.pattern)
 
 
 NOTHING = ToolRule("*")
 
-#: The tools of document 003.
+#: Rules for the standard tools.
 DEFAULT_RULES: tuple[ToolRule, ...] = (
     ToolRule("get_toc", "toc", cacheable=True),
     ToolRule("smart_search", "search"),
@@ -58,18 +59,18 @@ DEFAULT_RULES: tuple[ToolRule, ...] = (
 
 
 def bare_name(tool: str) -> str:
-    """A tool's own name: `get_toc` of `mcp__gridcode__get_toc`."""
+    """A tool's own name: `get_toc` in `mcp__gridcode__get_toc`."""
     parts = tool.split("__", 2)
     return parts[2] if len(parts) == 3 and parts[0] == "mcp" and parts[2] else tool
 
 
 def rule_for(tool: str, rules: Iterable[ToolRule]) -> ToolRule:
-    """The first rule that speaks of a tool; one that remembers nothing when none does."""
+    """The first rule that applies to a tool; one that remembers nothing if none does."""
     return next((rule for rule in rules if rule.matches(tool)), NOTHING)
 
 
 def parsed_rules(text: str | None) -> Sequence[ToolRule]:
-    """Rules as they stand in the settings: `list_*=toc+cache, grep=search, get_time=nothing+cache`."""
+    """Rules as written in the settings: `list_*=toc+cache, grep=search, get_time=nothing+cache`."""
     return tuple(_parsed(part) for part in (text or "").split(",") if part.strip())
 
 

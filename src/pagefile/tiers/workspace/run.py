@@ -1,6 +1,6 @@
-"""`Workspace`: the view of one run on what its tools brought (document 003).
+"""`Workspace`: one run's view of what its tools returned.
 
-It lives in this process and ends with it; the archive behind it is what lasts. Nothing a tool returns makes it raise,
+It lives and ends with this process; the archive behind it persists. Nothing a tool returns makes it raise,
 and a store that fails costs the page, not the run.
 """
 
@@ -29,11 +29,11 @@ from pagefile.window.placeholder import placeholder, placeholder_uuid, short_pla
 from pagefile.window.render import escape
 from pagefile.window.wording import WORDINGS, Wording
 
-#: A text that could not be archived is held for an equal call up to this length.
+#: A text that could not be archived is kept for equal calls up to this length.
 HELD_CHARS = 400_000
-#: From so many characters on, reading a result would hold up the event loop.
+#: From this many characters on, parsing a result would block the event loop.
 _THREAD_FROM_CHARS = 50_000
-#: Tables of contents at hand in one run; the oldest goes first.
+#: Tables of contents kept per run; the oldest is evicted first.
 MAX_TOCS = 32
 #: Characters of outline in the shorter forms of the hint, and of content in the shorter form of a chunk.
 _SHORTER_OUTLINES = (300, 0)
@@ -52,12 +52,13 @@ class WorkspaceRules:
     page_chars: int = 500
     page_share: float = 0.5
     outline_chars: int = 1200
-    #: An equal call is answered from before for so many seconds; 0 is as long as the session lasts.
+    #: How many seconds an equal call is answered from an earlier result; 0 means for the whole session.
     cache_s: float = 0.0
-    #: Results of more characters leave the window; of tools with a rule, those over `page_from` have a page as well.
+    #: Results with more characters leave the window; for tools with a rule, those over `page_from` get a page
+    #: as well.
     threshold: int = 10_000
     page_from: int = 2_000
-    #: Hint and chunks never take more tokens of a window than this.
+    #: The maximum number of tokens for hint and chunks in a window.
     max_tokens: int = 1_500
     #: How many runs are kept at once.
     max_runs: int = 256
@@ -71,18 +72,18 @@ class Absorbed:
 
     #: What its rule remembers of it.
     remembers: Kind
-    #: How many chunks came in.
+    #: How many chunks were added.
     chunks: int
-    #: For the model: the result as text, or what stands for it when it was archived for its length.
+    #: For the model: the result as text, or its placeholder if it was archived because of its length.
     text: str
-    #: False: `text` only stands for the result, the page has all of it.
+    #: If False, `text` is only a placeholder, and the page has the whole result.
     whole: bool
     archive_uuid: str | None = None
 
 
 @dataclass(slots=True)
 class Parts:
-    """What every workspace of a memory shares."""
+    """What all workspaces of a memory share."""
 
     archive: Archive
     counter: Counter
@@ -90,12 +91,12 @@ class Parts:
     rules: WorkspaceRules
     #: The number of the last erasure, of a scope or of all.
     epoch: Callable[[Scope | None], Awaitable[int]]
-    #: Told of every store that failed, and whether it is the first failure of its run.
+    #: Called when a store fails, with whether this is the first failure of the run.
     on_failure: Callable[[Exception, bool], None] = field(default=lambda _, __: None)
 
     @property
     def wording(self) -> Wording:
-        """The words of prompts."""
+        """The wording of prompts."""
         return WORDINGS[self.rules.language]
 
 
@@ -112,7 +113,7 @@ class Workspace:
         self._since: int | None = None
         #: The name of the run; empty for the conversation's own.
         self.run = run
-        #: Document 003's state: tables of contents, chapters, chunks, the query.
+        #: The state of the run: tables of contents, chapters, chunks, the query.
         self.notes = _notes(parts.rules)
 
     def __repr__(self) -> str:
@@ -125,16 +126,16 @@ class Workspace:
         return self._parts.rules.enabled
 
     def rule(self, tool: str) -> ToolRule:
-        """What is done with the results of a tool."""
+        """The rule for the results of a tool."""
         return NOTHING if tool in LOADING_TOOLS or not self.enabled else rule_for(tool, self._tools)
 
     def add_rules(self, rules: Iterable[ToolRule]) -> None:
-        """Rules of the user's own; they come before those that are there."""
+        """Add your own rules; they take precedence over existing ones."""
         new = tuple(rule for rule in rules if rule not in self._tools)
         self._tools = (*new, *self._tools)
 
     def ask(self, query: str | None) -> None:
-        """Say what the run works on now."""
+        """Say what the run is working on now."""
         if query and self.enabled:
             self.notes.current_query = query
 
@@ -147,9 +148,9 @@ class Workspace:
         *,
         budget_tokens: int | None = None,
     ) -> CachedResult | None:
-        """The answer to an equal call of this run, for tools that are cacheable; None when the call has to be made.
+        """The answer to an equal call of this run, for cacheable tools; None if the call has to be made.
 
-        A long result comes as it stands in a window, with its uuid, unless `budget_tokens` has room for all of it.
+        A long result comes as its placeholder, with its uuid, unless `budget_tokens` has room for all of it.
         """
         if not self.rule(tool).cacheable:
             return None
@@ -175,10 +176,11 @@ class Workspace:
         archive_uuid: str | None = None,
         call_id: str | None = None,
     ) -> Absorbed:
-        """Remember of a result what its rule says, and archive it when it is long.
+        """Remember of a result what its rule says, and archive it if it is long.
 
-        `archive_uuid` names the page of a result that was archived already: nothing is archived again, and the text comes
-        back whole. A chunk with the `call_id` of a step is left out of windows that show the step itself.
+        `archive_uuid` names the page of a result that was already archived: nothing is archived again, and
+        the text comes back whole. A chunk with the `call_id` of a step is left out of windows that show the
+        step itself.
         """
         rule = self.rule(tool)
         await self.refresh()
@@ -197,7 +199,8 @@ class Workspace:
         told: dict[str, JsonValue] = {"tool": got.tool}
         told |= {ARCHIVED: uuid} if uuid is not None else {}
         told |= {"call_id": call_id} if call_id is not None else {}
-        # Others may have been faster, or have forgotten everything: what is at hand is as old as the oldest of it.
+        # A concurrent call may have been faster or have reset everything: the oldest epoch applies to all
+        # that is kept.
         self._since = epoch if self._since is None else min(epoch, self._since)
         chunks = remember(self.notes, rule, got, told, whole=short)
         while len(self.notes.toc_cache) > MAX_TOCS:
@@ -223,7 +226,7 @@ class Workspace:
         return "\n".join(parts)
 
     def hint_forms(self) -> tuple[Form, ...]:
-        """The hint about tables of contents, from the one with the fullest outline to the bare one; none without any."""
+        """The hint about tables of contents, from the fullest outline to none at all; empty if there are none."""
         most = self._parts.rules.outline_chars
         sizes = [most, *(size for size in _SHORTER_OUTLINES if size < most)]
         told = dict.fromkeys(escape(self.notes.toc_hint(size)) for size in sizes)
@@ -238,7 +241,7 @@ class Workspace:
     # -- reset ------------------------------------------------------------------------------------------------------
 
     async def refresh(self) -> None:
-        """Forget everything that was erased since, in whatever process: what is at hand here is nobody's any more."""
+        """Forget everything if the scope was erased since, in any process."""
         since = self._since
         if since is not None and await self._epoch(self._scope) > since and since == self._since:
             self.reset_all()
@@ -256,7 +259,7 @@ class Workspace:
     # -- inside -----------------------------------------------------------------------------------------------------
 
     async def _epoch(self, scope: Scope | None) -> int:
-        """The last erasure; while the store cannot tell, what is remembered counts as older than any."""
+        """The number of the last erasure; if the store cannot tell, 0, so that any erasure counts as later."""
         try:
             return await self._parts.epoch(scope)
         except PagefileError as error:
@@ -264,9 +267,9 @@ class Workspace:
             return 0
 
     async def _is_ours(self, text: str) -> bool:
-        """Whether a result is what this module answered before: it must not be taken for the tool's own.
+        """Whether a result is one of our own earlier answers, which must not be mistaken for the tool's.
 
-        Anybody can write how our answers begin. They are never long, and the page they name is there.
+        Anyone can imitate how our answers begin. But ours are never long, and the page they name exists.
         """
         rules = self._parts.rules
         if len(text) > rules.threshold + rules.outline_chars + _MOST_AROUND:
@@ -290,7 +293,7 @@ class Workspace:
         return len(got.text) > (min(rules.page_from, rules.threshold) if ruled else rules.threshold)
 
     async def _archived(self, got: Result) -> Page | None:
-        """The result as a page, the same one for the same call and result; None when the store is down."""
+        """The result as a page, the same one for the same call and result; None if the store is down."""
         step = Step(
             got.tool[:100] or "tool", got.given, got.text, call_id=f"{got.tool} {canonical(got.given)}"[:200]
         )
@@ -298,20 +301,20 @@ class Workspace:
             return await self._parts.archive.archived(self._scope, step, f"workspace {self.run}")
         except PagefileError as error:
             if type(error) is ConflictError:
-                # The conversation is another's: nothing has failed, and nothing is kept of it.
+                # The conversation belongs to another user: nothing has failed, and nothing is kept of it.
                 raise
             self._failed(error)
             return None
 
     def _keep_call(self, key: tuple[str, str], got: Result, uuid: str | None, shown: str) -> None:
-        """Short results stay at hand, long ones are only in the archive."""
+        """Short results are kept in memory, long ones only in the archive."""
         at_hand = len(got.text) <= (HELD_CHARS if uuid is None else self._parts.rules.threshold)
         if at_hand or uuid is not None:
             text = got.text if at_hand else None
             self._calls.put(key, Call(self._parts.clock.now(), text, uuid, shown))
 
     async def _served(self, call: Call, budget_tokens: int | None) -> tuple[str, bool] | None:
-        """What answers a call again, and whether it is all of it; None when its page is gone or out of reach."""
+        """The answer to a repeated call, and whether it is complete; None if its page is gone or unreachable."""
         if call.text is not None and self._fits(call.text, budget_tokens):
             return call.text, True
         if call.archive_uuid is None:
@@ -338,7 +341,7 @@ class Workspace:
         return self._parts.counter.count(text) <= budget_tokens
 
     def _stand_in(self, page: Page, shown: str, budget_tokens: int | None = None) -> str:
-        """What the archive shows of a page, with the outline of a table of contents if there is room."""
+        """The placeholder of a page, with the outline of a table of contents if there is room."""
         count, wording = self._parts.counter.count, self._parts.wording
         long = placeholder(page, count, wording)
         for text in (f"{long}\n{shown}" if shown else long, long):
@@ -370,7 +373,7 @@ class Workspace:
         return tuple(self._form(text, name) for text, name in zip(told, ("full", "short"), strict=False))
 
     def _form(self, text: str, name: str) -> Form:
-        # The line break that joins it to what comes next counts as one.
+        # Count the line break that joins it to what follows as one token.
         return Form(self._parts.counter.count(text) + 1, text=text, name=name)
 
     def _failed(self, error: Exception) -> None:
@@ -378,9 +381,10 @@ class Workspace:
         self._parts.on_failure(error, first)
 
 
-#: What an answer from before has around the result, at most: the line over it, or a placeholder with its outline.
+#: The most characters a cached answer adds to the result: the line above it, or a placeholder with its
+#: outline.
 _MOST_AROUND = 4_000
-#: How an answer from before begins, in both languages.
+#: How a cached answer begins, in both languages.
 _CACHED = tuple(wording.cached.partition("{")[0] for wording in WORDINGS.values())
 
 

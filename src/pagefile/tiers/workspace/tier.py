@@ -13,12 +13,12 @@ from pagefile.tiers.workspace.run import Parts, Workspace, WorkspaceRules
 from pagefile.window.budget import share_of
 from pagefile.window.candidates import Block, Candidate
 
-#: Whose run, and its name.
+#: The scope and the name of a run.
 _Run: TypeAlias = tuple[Scope, str]
 
 
 class Workspaces(Tier):
-    """What the runs of this process have at hand; those used longest ago are let go."""
+    """What the runs of this process have at hand; the least recently used are evicted."""
 
     name = "workspace"
     incognito = True
@@ -34,14 +34,14 @@ class Workspaces(Tier):
         self._parts = Parts(archive, counter, clock, rules, epoch)
         self._parts.on_failure = lambda error, first: self.report(error, logs=first)
         self._runs: Lru[_Run, Workspace] = Lru(rules.max_runs)
-        #: What each run works on, also those that have nothing at hand yet.
+        #: What each run is working on, including those that have nothing at hand yet.
         self._asked: Lru[_Run, str] = Lru(rules.max_runs)
 
     def __len__(self) -> int:
         return len(self._runs)
 
     def of(self, scope: Scope, run: str = "") -> Workspace:
-        """The workspace of a run; an empty one for a run that is new, or that nobody used for long."""
+        """The workspace of a run; empty if the run is new or was evicted."""
         key = (scope, run)
         found = self._runs.get(key)
         if found is None:
@@ -51,7 +51,7 @@ class Workspaces(Tier):
         return found
 
     def asked(self, scope: Scope, run: str, query: str | None) -> None:
-        """A run works on a question now."""
+        """Set the question a run is working on."""
         if not query or not self._parts.rules.enabled:
             return
         self._asked[scope, run] = query
@@ -64,7 +64,7 @@ class Workspaces(Tier):
         return False
 
     async def absorb_step(self, scope: Scope, raw: Step, kept: Step, turn_id: str, admit: Admit) -> Step:
-        """What the conversation's own run remembers of a step; nothing of tools without a rule."""
+        """What the conversation's own run remembers of a step; nothing for tools without a rule."""
         known = self._runs.get((scope, "")) or Workspace(self._parts, scope)
         rule = known.rule(raw.tool)
         if rule.remembers != "nothing" or rule.cacheable:
@@ -92,7 +92,7 @@ class Workspaces(Tier):
         return found
 
     async def replay(self, past: PastWindow) -> Tier:
-        """A workspace lives in its process only: what it had at hand is what was written down."""
+        """A workspace lives only in its process: what it had at hand is what was recorded."""
         shown = traced(past.traces.get(self.name)) if self._parts.rules.enabled else []
         return Remembered(self, shown)
 
@@ -105,7 +105,7 @@ class Workspaces(Tier):
     async def forget(self, scope: Scope) -> Counts:
         """Drop every workspace that may hold something of the scope."""
         for key in [key for key in self._runs if within(key[0], scope)]:
-            # Somebody may hold on to it.
+            # A caller may still hold a reference to it.
             self._runs.pop(key).reset_all()
         for key in [key for key in self._asked if within(key[0], scope)]:
             self._asked.pop(key)
@@ -117,7 +117,7 @@ class Workspaces(Tier):
 
 
 def _shown_calls(occasion: Occasion) -> Iterator[str]:
-    """The calls whose results the window shows by itself: of the running turn, and whole or loaded ones lately."""
+    """The calls whose results the window shows anyway: those of the running turn, and recent whole or loaded ones."""
     view = occasion.view
     if view.open_turn is not None:
         yield from (step.call_id for step in view.open_turn.steps)
