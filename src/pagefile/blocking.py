@@ -4,6 +4,7 @@ An event loop runs in a separate thread; every call is sent there and waits. Nam
 are those of `Memory` and `Conversation`, which a test enforces.
 """
 
+import threading
 from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial, wraps
@@ -83,14 +84,22 @@ def blocking(
 class Opening(AbstractContextManager[Face]):
     """What `open` returns: not a memory yet."""
 
-    def __init__(self, lifetime: AbstractContextManager[Face]) -> None:
+    def __init__(self, lifetime: AbstractContextManager[Face], face: str) -> None:
+        self._face = face
+        self._closing = threading.Lock()
         self._lifetime = ExitStack()
         self._enter = partial(self._lifetime.enter_context, lifetime)
 
     def __enter__(self) -> Face:
         face = self._enter()
-        face.closing = self._lifetime.close
+        face.closing = partial(self._close, face)
         return face
+
+    def _close(self, face: Face) -> None:
+        # One after the other: whoever comes second returns once it is closed.
+        with self._closing:
+            self._lifetime.close()
+        _left_open.discard(face)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, place: TracebackType | None
@@ -101,7 +110,7 @@ class Opening(AbstractContextManager[Face]):
         if name.startswith("__"):
             raise AttributeError(name)
         raise NotOpenError(
-            "This memory is not open yet: use `with BlockingMemory.open(…) as memory`, or `memory = BlockingMemory.connect(…)`."
+            f"This memory is not open yet: use `with {self._face}.open(…) as memory`, or `memory = {self._face}.connect(…)`."
         )
 
 
@@ -111,9 +120,35 @@ def opening(lifetime: Callable[P, Generator[Face]]) -> Callable[P, Opening[Face]
 
     @wraps(lifetime)
     def open_(*args: P.args, **kwargs: P.kwargs) -> Opening[Face]:
-        return Opening(made(*args, **kwargs))
+        return Opening(made(*args, **kwargs), lifetime.__qualname__.partition(".")[0])
 
     return open_
+
+
+class _LeftOpen:
+    """Closes at the end of the program what was connected and not closed: its threads would keep the program from ending."""
+
+    def __init__(self) -> None:
+        self._faces: set[Blocking[Any]] = set()
+        self._watching = False
+
+    def add(self, face: "Blocking[Any]") -> None:
+        self._faces.add(face)
+        if not self._watching:
+            self._watching = True
+            threading.Thread(target=self._watch, name="pagefile-left-open", daemon=True).start()
+
+    def _watch(self) -> None:
+        # Threads are joined once the main thread has ended, and only then do exit handlers run: too late to stop them.
+        threading.main_thread().join()
+        for face in list(self._faces):
+            face.closing()
+
+    def discard(self, face: "Blocking[Any]") -> None:
+        self._faces.discard(face)
+
+
+_left_open = _LeftOpen()
 
 
 def connecting(
@@ -124,8 +159,11 @@ def connecting(
 
     @wraps(function)
     def connect(owner: Owner, *args: P.args, **kwargs: P.kwargs) -> Face:
-        return function(owner, *args, **kwargs).__enter__()
+        face = function(owner, *args, **kwargs).__enter__()
+        _left_open.add(face)
+        return face
 
+    connect.__name__, connect.__qualname__ = "connect", function.__qualname__.replace("open", "connect")
     connect.__doc__ = like.__doc__
     return connect
 

@@ -5,6 +5,7 @@ What a database cannot hold is refused here, with the field's name, before anyth
 
 from dataclasses import fields
 from datetime import datetime
+from functools import cache
 from typing import Annotated, Any, Generic, Self, TypeAlias, TypeVar, cast
 
 from pydantic import AfterValidator, AliasPath, BaseModel, BeforeValidator, ConfigDict, Field
@@ -83,13 +84,7 @@ class Mirror(Answer, Generic[R]):
 
     def values(self) -> dict[str, Any]:
         """The record's fields."""
-        names = {
-            info.validation_alias: name
-            for name, info in type(self).model_fields.items()
-            if isinstance(info.validation_alias, str)
-        }
-        given = ((one.name, names.get(one.name, one.name)) for one in fields(_record_type(type(self))))
-        return {field: _restored(getattr(self, name)) for field, name in given if hasattr(self, name)}
+        return {field: _restored(getattr(self, name)) for field, name in _record_fields(type(self))}
 
 
 class OfUser(Mirror[R]):
@@ -123,6 +118,19 @@ class OfConversation(OfScope[R]):
     conversation_id: Annotated[str, Field(validation_alias=AliasPath("scope", "conversation"))]  # pyright: ignore[reportIncompatibleVariableOverride] - frozen
 
 
+@cache
+def _record_fields(kind: type[Mirror[Any]]) -> tuple[tuple[str, str], ...]:
+    """The fields of the record that the JSON contains, each with its name there."""
+    aliases = {
+        info.validation_alias: name
+        for name, info in kind.model_fields.items()
+        if isinstance(info.validation_alias, str)
+    }
+    names = ((one.name, aliases.get(one.name, one.name)) for one in fields(_record_type(kind)))
+    return tuple((field, name) for field, name in names if hasattr(kind, name) or name in kind.model_fields)
+
+
+@cache
 def _record_type(kind: type[Mirror[Any]]) -> Any:
     for base in kind.__mro__:
         arguments = (

@@ -3,6 +3,7 @@
 import json
 import threading
 from contextlib import aclosing
+from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import httpx
@@ -335,3 +336,85 @@ async def test_a_fork_is_its_owners_and_has_its_labels(app):
             assert ("P", "en", "ada") == (head.project, head.language, head.scope.user)
             with pytest.raises(ConflictError, match="name the user"):
                 await opened.conversation("c").fork(turn)
+
+
+#: Arguments that a memory refuses, each for its own reason.
+REFUSED = {
+    "forget nothing": lambda memory: memory.forget(),
+    "forget a turn of nowhere": lambda memory: memory.forget(turn_id="t"),
+    "purge nothing": lambda memory: memory.purge(),
+    "purge one text": lambda memory: memory.purge(uuids="abc"),
+    "export of a number": lambda memory: memory.export("x.jsonl", user_id=5),
+    "export of an empty tenant": lambda memory: memory.export("x.jsonl", tenant=""),
+    "facts at no time": lambda memory: memory.facts("ada", as_of=0),
+    "facts of nobody": lambda memory: memory.facts(None),
+    "recall of nobody": lambda memory: memory.recall("q", user_id=None),
+    "no limit": lambda memory: memory.conversation("c").turns(limit=None),
+    "limit 0": lambda memory: memory.pages(limit=0),
+    "no place": lambda memory: memory.conversation("c").turns(after=None),
+    "pages to load are one text": lambda memory: memory.conversation("c").context("q", load="abc"),
+    "no pages to load": lambda memory: memory.conversation("c").context("q", load=None),
+    "a threshold of 7": lambda memory: memory.conversation("c").context("q", threshold=7),
+    "an odd placement": lambda memory: memory.conversation("c").context("q", placement="middle"),
+    "a step's input": lambda memory: memory.conversation("c").step("t", tool="x", input={1, 2}),
+    "a step's tool": lambda memory: memory.conversation("c").step("t", tool=" "),
+    "an empty turn": lambda memory: memory.conversation("c").record(),
+    "a number as a message": lambda memory: memory.conversation("c").record(5),
+    "an odd kind": lambda memory: memory.conversation("c").log(kind="page"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+async def test_a_client_refuses_what_a_memory_refuses(app, name):
+    """With the same error and the same words."""
+    raised = []
+    async with Memory.open("memory://") as memory, Client(BASE, transport=Breaking(app)) as client:
+        for one in (memory, client):
+            with pytest.raises(PagefileError) as refused:
+                await REFUSED[name](one)
+            raised.append((type(refused.value), str(refused.value)))
+    assert raised[0] == raised[1]
+
+
+async def test_everybody_is_named_by_none(app):
+    """`user_id=None` searches the pages of a whole tenant; left out it is an error, so it must be sent."""
+    async with Client(BASE, transport=Breaking(app)) as client:
+        assert [] == await client.search_tool_history("anything", user_id=None)
+
+
+async def test_the_same_step_of_the_same_turn_is_added_once(app):
+    """As with a memory: the number of steps a turn had is part of what is added."""
+    async with Client(BASE, transport=Breaking(app)) as client:
+        chat = client.conversation("c")
+        turn = await chat.begin("look it up")
+        one = await chat.step(turn, tool="search", input={"q": 1}, result="found")
+        again = await chat.step(turn, tool="search", input={"q": 1}, result="found")
+        other = await chat.step(again, tool="search", input={"q": 1}, result="found")
+    assert (1, 1, 2) == (len(one.steps), len(again.steps), len(other.steps))
+
+
+async def test_a_fork_is_made_once(app):
+    """However often it is sent, and by whichever worker it is answered."""
+    async with Client(BASE, transport=Breaking(app, after=1)) as client:
+        chat = client.conversation("c")
+        await chat.record("hello", "hi", id="t")
+    async with Client(BASE, transport=Breaking(app)) as client:
+        fork = {"conversation_id": "c", "turn_id": "t"}
+        asked = [
+            await Breaking(app).handle_async_request(
+                httpx.Request(
+                    "POST", f"{BASE}/v1/conversations/fork", json=fork, headers={"Idempotency-Key": "k"}
+                )
+            )
+            for _ in range(2)
+        ]
+        assert {201} == {answer.status_code for answer in asked}
+        assert 2 == len(await client.conversations())
+
+
+async def test_a_fact_is_true_since_a_time(app):
+    """A time is sent as text, and read as one."""
+    since = datetime(2024, 5, 1, tzinfo=UTC)
+    async with Client(BASE, transport=Breaking(app)) as client:
+        fact = await client.remember("Works at the clinic", user_id="ada", valid_from=since)
+    assert since == fact.valid_from

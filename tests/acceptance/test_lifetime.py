@@ -1,11 +1,14 @@
 """How long a memory is open: for a `with` block, or from `connect` to `close`, in whatever task."""
 
 import asyncio
+import subprocess
+import sys
 import threading
 
 import pytest
 
 from pagefile import BlockingMemory, Memory
+from pagefile.engine.engine import Engine
 from pagefile.errors import ClosedError, NotOpenError, SettingsError
 
 
@@ -104,3 +107,43 @@ def test_the_blocking_face_does_the_same(url):
         assert ["hello"] == [turn.user for turn in again.conversation("chat").turns()]
     with pytest.raises(NotOpenError, match=r"with BlockingMemory.open.*BlockingMemory.connect"):
         BlockingMemory.open(url).conversation("chat")
+
+
+@pytest.mark.parametrize("close", ["", "memory.close()"])
+def test_a_program_ends_whether_it_closed_or_not(url, close):
+    """An exception before `close` does not keep the program from ending, and what was recorded is there."""
+    program = f"""
+from pagefile import BlockingMemory
+memory = BlockingMemory.connect({url!r})
+memory.conversation("chat").record("hello", "hi")
+{close}
+raise SystemExit(3)
+"""
+    assert 3 == subprocess.run([sys.executable, "-c", program], timeout=60, check=False).returncode
+    with BlockingMemory.open(url) as again:
+        assert ["hello"] == [turn.user for turn in again.conversation("chat").turns()]
+
+
+async def test_two_who_close_wait_for_the_same_end(url, monkeypatch):
+    """Whoever comes second returns when it is closed, not before."""
+    memory = await Memory.connect(url)
+    closed = Engine.close
+    ends = []
+
+    async def slowly(engine):
+        await asyncio.sleep(0.2)
+        await closed(engine)
+        ends.append("closed")
+
+    monkeypatch.setattr(Engine, "close", slowly)
+    first = asyncio.ensure_future(memory.close())
+    await asyncio.sleep(0.05)
+    await memory.close()
+    assert ["closed"] == ends
+    await first
+
+
+def test_closing_after_the_event_loop_is_nothing(url):
+    """A loop that ended has closed its memories."""
+    memory = asyncio.run(Memory.connect(url))
+    asyncio.run(memory.close())

@@ -11,20 +11,19 @@ from pagefile.blocking import described_as
 from pagefile.client.calling import Caller
 from pagefile.client.streaming import events_in, lines_in
 from pagefile.client.verbs import (
+    ANY_LENGTH,
     Remote,
     as_it_is,
     from_number,
     is_id,
     is_message,
-    is_text,
     remote,
     said,
     steps_of,
-    tool_name,
 )
 from pagefile.engine import Conversation
 from pagefile.engine.asking import place, turn_id_of
-from pagefile.engine.drafts import StepLike, checked_json
+from pagefile.engine.drafts import StepLike, checked_json, checked_step
 from pagefile.engine.replaying import Replay
 from pagefile.engine.shielding import seen_through
 from pagefile.errors import StoreUnavailableError
@@ -32,7 +31,7 @@ from pagefile.ports import NO_LABELS, Labels
 from pagefile.records import Checkpoint, JsonObject, JsonValue, Listing, Scope, Turn, checked_id
 from pagefile.window.receipt import Window
 from pagefile.window.render import Placement
-from pagefile.wire.chat import ChatDone, ChatEvent
+from pagefile.wire.chat import AskChat, ChatDone, ChatEvent
 
 
 class ClientConversation(Remote):
@@ -74,7 +73,6 @@ class ClientConversation(Remote):
     messages = remote(verbs.MESSAGES)
     _begin = remote(verbs.BEGIN, id=is_id("turn id"))
     _extend = remote(verbs.EXTEND, after=from_number(0, "after"))
-    _step = remote(verbs.STEP, tool=tool_name, call_id=is_text("call_id"))
     _complete = remote(verbs.COMPLETE)
     _abort = remote(verbs.ABORT)
 
@@ -107,9 +105,15 @@ class ClientConversation(Remote):
         result: object = None,
         call_id: str | None = None,
     ) -> Turn:
-        return self._noticed(
-            await self._step(turn, tool=tool, input=input, result=result, call_id=call_id or None)
-        )
+        turn_id = turn_id_of(turn)
+        number = len(turn.steps) if isinstance(turn, Turn) else 0
+        given = {"tool": tool, "input": input, "result": result, "call_id": call_id}
+        step = checked_step(given, turn_id, number, ANY_LENGTH)
+        sent = {"turn_id": turn_id, "tool": step.tool, "input": step.input, "result": step.result}
+        if call_id or isinstance(turn, Turn):
+            # The same step of the same turn has the same id: adding it twice adds it once.
+            sent["call_id"] = step.call_id
+        return self._noticed((await self._asked(verbs.STEP, sent)).record())
 
     @described_as(Conversation.complete)
     async def complete(self, turn: Turn | str, assistant: str | None = None) -> Turn:
@@ -230,7 +234,7 @@ class ClientConversation(Remote):
         immediately).
         """
         body = {
-            **self._known(),
+            **self._known_of(AskChat),
             "message": is_message("message")(message) or message,
             "id": str(uuid4()) if id is None else checked_id(id, "turn id"),
             "instructions": instructions,

@@ -20,7 +20,7 @@ from pagefile.client.conversation import ClientConversation
 from pagefile.client.streaming import lines_in
 from pagefile.client.verbs import Remote, as_it_is, remote, said
 from pagefile.engine import Memory
-from pagefile.engine.asking import at_least, moment
+from pagefile.engine.asking import at_least, check_erased, check_purged, moment
 from pagefile.engine.drafts import checked_labels
 from pagefile.engine.fact_import import read_memory
 from pagefile.engine.transfer import FORMAT
@@ -108,7 +108,7 @@ class Client(Remote):
         as_of: datetime | None = None,
         history: bool = False,
     ) -> list[Fact]:
-        seen = {"as_of": as_of and moment(as_of).isoformat(), "history": history}
+        seen = {"as_of": None if as_of is None else moment(as_of).isoformat(), "history": history}
         return await self._all(verbs.FACTS, {**_whose(user_id, tenant), **said(seen)})
 
     @described_as(Memory.fact_revisions)
@@ -137,11 +137,11 @@ class Client(Remote):
     page = remote(verbs.PAGE)
     peek = remote(verbs.PEEK, query=as_it_is, limit=as_it_is)
     search_tool_history = remote(verbs.SEARCH)
-    purge = remote(verbs.PURGE)
+    purge = remote(verbs.PURGE, refuse=check_purged)
 
     # -- the whole memory -----------------------------------------------------------------------------------------
 
-    forget = remote(verbs.FORGET)
+    forget = remote(verbs.FORGET, refuse=check_erased)
 
     @described_as(Memory.settle)
     async def settle(self) -> None:
@@ -157,7 +157,7 @@ class Client(Remote):
         conversation_id: str | None = None,
         tenant: str | None = None,
     ) -> dict[str, int]:
-        params = said({"user_id": user_id, "tenant": tenant, "conversation_id": conversation_id})
+        params = said({**_ids(user_id=user_id, tenant=tenant), "conversation_id": conversation_id})
         counts: dict[str, int] = {}
         async with (
             _written_whole(Path(path)) as file,
@@ -178,7 +178,7 @@ class Client(Remote):
                     yield chunk
 
         try:
-            done = await self._caller.upload("/v1/import", said({"tenant": tenant}), content, ImportOut)
+            done = await self._caller.upload("/v1/import", said(_ids(tenant=tenant)), content, ImportOut)
         except OSError as error:
             raise TransferError(f"Cannot read {str(path)!r}: {error}.") from error
         return done.counts
@@ -205,8 +205,11 @@ async def _written_whole(target: Path) -> AsyncGenerator[anyio.AsyncFile[str]]:
 
 def _whose(user_id: str, tenant: str | None) -> dict[str, object]:
     """Leaves out what is not named: the service then takes it from the key."""
-    named = {"tenant": None if tenant is None else checked_id(tenant, "tenant")}
-    return {"user_id": checked_id(user_id, "user_id"), **said(named)}
+    return {"user_id": checked_id(user_id, "user_id"), **said(_ids(tenant=tenant))}
+
+
+def _ids(**named: str | None) -> dict[str, str | None]:
+    return {name: None if value is None else checked_id(value, name) for name, value in named.items()}
 
 
 def _kind(line: str) -> str:

@@ -6,7 +6,10 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from datetime import timedelta
 from functools import wraps
 from inspect import Parameter, get_annotations
-from typing import Any, Concatenate, ParamSpec, TypeVar, cast, get_origin
+from types import NoneType
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast, get_args, get_origin
+
+from pydantic import BaseModel
 
 from pagefile.client.calling import Caller
 from pagefile.engine.asking import (
@@ -14,6 +17,7 @@ from pagefile.engine.asking import (
     checked_placement,
     checked_shape,
     cursor,
+    listed_uuids,
     moment,
     pages_to_load,
     share,
@@ -24,12 +28,9 @@ from pagefile.engine.drafts import (
     checked_json,
     checked_message,
     checked_metadata,
-    checked_step,
     checked_steps,
-    result_text,
 )
 from pagefile.engine.reading import checked_kind
-from pagefile.errors import InvalidTurnError
 from pagefile.records import JsonValue, Step, checked_id, checked_text
 from pagefile.shapes import listed, plain_json
 from pagefile.shapes.storable import results_cleaned
@@ -42,7 +43,7 @@ R = TypeVar("R")
 Check = Callable[[Any], object]
 
 #: The service enforces length limits.
-_ANY = sys.maxsize
+ANY_LENGTH = sys.maxsize
 
 
 class Remote:
@@ -57,8 +58,11 @@ class Remote:
 
     async def _asked(self, verb: Verb[..., Any], given: Mapping[str, object]) -> Any:
         """The response to a request with these fields and this handle's own."""
-        known = {name: value for name, value in self._known().items() if name in verb.request.model_fields}
-        return await self._caller.ask(verb, {**known, **given})
+        return await self._caller.ask(verb, {**self._known_of(verb.request), **given})
+
+    def _known_of(self, request: type[BaseModel]) -> dict[str, object]:
+        """What this handle knows of a request's fields."""
+        return {name: value for name, value in self._known().items() if name in request.model_fields}
 
     async def _all(self, verb: Verb[..., Any], given: Mapping[str, object]) -> list[Any]:
         """All items, page by page."""
@@ -72,23 +76,42 @@ class Remote:
             after = {"after": answer.next}
 
 
-def remote(verb: Verb[P, R], **checks: Check) -> Callable[Concatenate[Any, P], Coroutine[Any, Any, R]]:
-    """A method that sends the verb to a service. `checks` is for parameters that differ from those of the same name in other verbs."""
+def remote(
+    verb: Verb[P, R], refuse: Callable[..., object] | None = None, **checks: Check
+) -> Callable[Concatenate[Any, P], Coroutine[Any, Any, R]]:
+    """A method that sends the verb to a service.
+
+    `refuse` raises for arguments that do not go together. `checks` is for parameters that differ from those of the same name in
+    other verbs.
+    """
     looked_at = {name: checks.get(name, CHECKS.get(name)) for name in verb.fields}
-    needed = {name for name, one in verb.signature.parameters.items() if one.default is Parameter.empty}
-    as_list = get_origin(get_annotations(verb.method, eval_str=True)["return"]) is list
+    parameters = verb.signature.parameters
+    hints = get_annotations(verb.method, eval_str=True)
+    as_list = get_origin(hints["return"]) is list
+
+    def value_of(name: str, value: object) -> object:
+        check = looked_at[name]
+        # None means "not given" only where the library says so; elsewhere the check refuses it, as the library does.
+        if check is None or (value is None and NoneType in get_args(hints[name])):
+            return value
+        return check(value)
 
     def sent(given: Mapping[str, object]) -> dict[str, object]:
         """Leaves out None, for the service to fill in, unless the parameter is required."""
+        values = {name: value_of(name, value) for name, value in given.items() if name in verb.fields}
         return {
-            verb.fields[name]: value if (check := looked_at[name]) is None else check(value)
-            for name, value in given.items()
-            if name in verb.fields and (value is not None or name in needed)
+            verb.fields[name]: value
+            for name, value in values.items()
+            if value is not None or parameters[name].default is Parameter.empty
         }
 
     @wraps(verb.method)
     async def call(self: Remote, *args: P.args, **kwargs: P.kwargs) -> R:
-        given = verb.signature.bind(self, *args, **kwargs).arguments
+        bound = verb.signature.bind(self, *args, **kwargs)
+        given = bound.arguments
+        if refuse is not None:
+            bound.apply_defaults()
+            refuse(**dict(list(bound.arguments.items())[1:]))
         answer = await self._asked(verb, sent(given))  # pyright: ignore[reportPrivateUsage] - this becomes a method of it
         returned = verb.returned(answer)
         return cast("R", list(cast("Sequence[Any]", returned))) if as_list else returned
@@ -118,7 +141,7 @@ def is_id(name: str) -> Check:
 
 def is_message(name: str) -> Check:
     """One side of a turn; a blank one counts as missing."""
-    return lambda value: checked_message(value, name, _ANY)
+    return lambda value: checked_message(value, name, ANY_LENGTH)
 
 
 def from_number(least: int, name: str) -> Check:
@@ -137,7 +160,7 @@ def steps_of(steps: Iterable[StepLike]) -> list[dict[str, object]]:
     given = list(steps)
     return [
         {"tool": step.tool, "input": step.input, "result": step.result, **_own_id(one)}
-        for one, step in zip(given, checked_steps(given, "", _ANY), strict=True)
+        for one, step in zip(given, checked_steps(given, "", ANY_LENGTH), strict=True)
     ]
 
 
@@ -146,19 +169,12 @@ def _own_id(step: StepLike) -> dict[str, object]:
     return {"call_id": own} if own else {}
 
 
-def tool_name(tool: object) -> str:
-    """The tool of a step."""
-    return checked_step({"tool": tool}, "", 0, _ANY).tool
-
-
 def _tools(tools: Sequence[object]) -> list[JsonValue]:
     return [json.loads(text) for text in tool_texts(tools)]
 
 
 def _uuids(uuids: Sequence[str]) -> list[str]:
-    if isinstance(uuids, str):
-        raise InvalidTurnError("uuids must be a list, not one text: write uuids=[uuid].")
-    return list(uuids)
+    return list(listed_uuids(uuids))
 
 
 def _time(value: object) -> str:
@@ -188,7 +204,6 @@ CHECKS: Mapping[str, Check] = {
     "instructions": is_message("instructions"),
     "placement": checked_placement,
     "input": lambda value: checked_json(value, "input"),
-    "result": result_text,
     "shape": checked_shape,
     "kind": checked_kind,
     "limit": from_number(1, "limit"),

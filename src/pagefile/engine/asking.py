@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TypeVar, cast
 
 from pagefile.content import Shape
@@ -198,6 +198,21 @@ def check_erased(
             "forget() erases what you name: give a user_id, a conversation_id, a page or a tenant."
         )
     return None if page is None else checked_uuid(page)
+
+
+def check_purged(
+    uuids: Sequence[str] | None, older_than: timedelta | None, max_bytes: int | None, **_: object
+) -> None:
+    """Purging without saying what removes nothing."""
+    if uuids is None and older_than is None and max_bytes is None:
+        raise InvalidTurnError("purge() removes what you name: give uuids, older_than or max_bytes.")
+
+
+def listed_uuids(uuids: Sequence[str]) -> Sequence[str]:
+    """Several uuids; one text is not a list of its characters."""
+    if isinstance(uuids, str):
+        raise InvalidTurnError("uuids must be a list, not one text: write uuids=[uuid].")
+    return uuids
 
 
 def at_least(least: int, value: object, name: str) -> int:

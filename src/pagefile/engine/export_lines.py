@@ -462,7 +462,8 @@ class FactWithin(Line[Fact]):
     valid_to: Moment | None
     recorded: Moment
     retracted: Moment | None
-    source_turn: Id | None
+    #: Any text that the caller gave, not only the id of a turn.
+    source_turn: Text | None
     source_quote: Text | None
     tokens: Count
     counter: Text

@@ -67,14 +67,14 @@ class Opening(AbstractAsyncContextManager[T], Generic[T]):
 
     async def close(self) -> None:
         """Finish what is left, and close; idempotent."""
-        self._ended.set()
         if self._keeping is None:
             return
-        keeping, self._keeping = self._keeping, None
-        with anyio.CancelScope(shield=True):
-            await asyncio.wait([keeping])
-        if not keeping.cancelled():
-            keeping.result()
+        if not self._keeping.done():
+            self._ended.set()
+            with anyio.CancelScope(shield=True):
+                await asyncio.wait([self._keeping])
+        if not self._keeping.cancelled():
+            self._keeping.result()
 
     def __await__(self) -> Generator[Any, None, NoReturn]:
         raise NotOpenError
@@ -106,6 +106,7 @@ def connecting(
     async def connect(owner: Owner, *args: P.args, **kwargs: P.kwargs) -> T:
         return await function(owner, *args, **kwargs).__aenter__()
 
+    connect.__name__, connect.__qualname__ = "connect", function.__qualname__.replace("open", "connect")
     connect.__doc__ = (
         "Open a memory that stays open until `close` is called; the arguments are those of `open`."
     )

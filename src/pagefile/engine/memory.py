@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import anyio
 
-from pagefile.engine.asking import at_least, check_erased, cursor, moment, sized
+from pagefile.engine.asking import at_least, check_erased, check_purged, cursor, listed_uuids, moment, sized
 from pagefile.engine.conversation import Conversation
 from pagefile.engine.drafts import checked_labels
 from pagefile.engine.engine import Engine
@@ -457,13 +457,12 @@ class Memory:
         Purges those named, those older than a time, or the oldest beyond a size; never pinned ones.
         """
         self.engine.check_open()
-        if uuids is None and older_than is None and max_bytes is None:
-            raise InvalidTurnError("purge() removes what you name: give uuids, older_than or max_bytes.")
+        check_purged(uuids, older_than, max_bytes)
         now = self.engine.clock.now()
         request = PurgeRequest(
             await self._on_behalf(tenant, user_id, conversation_id),
             now,
-            None if uuids is None else frozenset(checked_uuid(uuid) for uuid in _listed(uuids)),
+            None if uuids is None else frozenset(checked_uuid(uuid) for uuid in listed_uuids(uuids)),
             None if older_than is None else _before(now, older_than),
             None if max_bytes is None else at_least(0, max_bytes, "max_bytes"),
         )
@@ -631,12 +630,6 @@ def _cache(given: str | SessionCache | None) -> SessionCache | None:
 
 def _nobody(_done: int, _total: int) -> None:
     """Progress is not reported."""
-
-
-def _listed(uuids: Sequence[str]) -> Sequence[str]:
-    if isinstance(uuids, str):
-        raise InvalidTurnError("uuids must be a list, not one text: write uuids=[uuid].")
-    return uuids
 
 
 def _before(now: datetime, age: timedelta) -> datetime:

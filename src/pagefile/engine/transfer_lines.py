@@ -269,7 +269,11 @@ class Reader:
         if fault["type"] == "json_invalid":
             raise _not_json(self.number, fault["msg"]) from error
         given = fault["input"]
-        if fault["type"] == "union_tag_invalid" and isinstance(kind := given["type"], str):
+        if (
+            fault["type"] == "union_tag_invalid"
+            and not fault["loc"]
+            and isinstance(kind := given["type"], str)
+        ):
             return Unknown(f"Line {self.number} is a record of the unknown type {kind[:80]!r}")
         if not fault["loc"] and not isinstance(given, dict):
             raise TransferError(f"Line {self.number} is not a record of a Pagefile export.") from error

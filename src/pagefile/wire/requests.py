@@ -1,6 +1,5 @@
 """Bodies of POST requests. Each has an example that the tests send."""
 
-from datetime import datetime
 from typing import Annotated, Literal, TypeAlias
 
 from pydantic import ConfigDict, Field, JsonValue, model_validator
@@ -375,7 +374,7 @@ class RememberFact(Body):
         ),
     ] = None
     subject: Annotated[Id | None, Field(description="Whom the attribute belongs to, else the user.")] = None
-    valid_from: Annotated[datetime | None, Field(description="Since when it is true, else now.")] = None
+    valid_from: Annotated[Moment | None, Field(description="Since when it is true, else now.")] = None
     project: Annotated[Id | None, Field(description="Where it belongs.")] = None
     agent: Annotated[Id | None, Field(description="Who learned it.")] = None
 

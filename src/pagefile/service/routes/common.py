@@ -4,11 +4,12 @@ from importlib.metadata import version
 from inspect import Parameter, Signature
 from typing import Annotated, Any, TypeAlias
 
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import APIRouter, Depends, Header, Query, Request, Response
 from pydantic import BaseModel
 
 from pagefile.engine import Conversation, Memory
 from pagefile.service.auth import GuardedRouter, KeyedRoute, open_memory
+from pagefile.service.once import HEADER
 from pagefile.verbs import Verb
 from pagefile.wire.problem import MEDIA_TYPE
 
@@ -32,6 +33,8 @@ async def _opened(request: Request) -> Memory:
 
 #: The memory this service was started with. Guarded routes get it from their guard.
 MemoryOf: TypeAlias = Annotated[Memory, Depends(_opened)]
+#: What makes a request safe to repeat: ids are made from it where the request names none.
+Key: TypeAlias = Annotated[str | None, Header(alias=HEADER)]
 
 
 def router(tag: str) -> APIRouter:

@@ -7,11 +7,28 @@ from fastapi import Query, Response
 from pagefile import verbs
 from pagefile.engine import Memory
 from pagefile.engine.reading import Kind
-from pagefile.service.routes.common import MemoryOf, add_verb, at_verb, chat_of, router, written
+from pagefile.service.once import made_id
+from pagefile.service.routes.common import (
+    Key,
+    MemoryOf,
+    add_verb,
+    at_verb,
+    carried_out,
+    chat_of,
+    router,
+    written,
+)
 from pagefile.wire.queries import CheckpointsParams, ConversationParams, ResetsParams
+from pagefile.wire.requests import ForkConversation
 from pagefile.wire.responses import CheckpointOut, Page, ResetOut, SessionOut
 
 routes = router("Conversations")
+
+
+@at_verb(routes, verbs.FORK)
+async def fork(memory: MemoryOf, body: ForkConversation, key: Key = None) -> Response:
+    name = body.id or made_id(key, body.tenant, body.conversation_id)
+    return await carried_out(verbs.FORK, memory, body, id=name)
 
 
 @at_verb(routes, verbs.SESSION)
@@ -41,5 +58,5 @@ async def _marks(
     return shown, str(shown[-1].seq) if len(found) > params.limit else None
 
 
-for _verb in (verbs.FORK, verbs.CONVERSATIONS, verbs.HEAD, verbs.LOG, verbs.CHECKPOINT, verbs.RESET):
+for _verb in (verbs.CONVERSATIONS, verbs.HEAD, verbs.LOG, verbs.CHECKPOINT, verbs.RESET):
     add_verb(routes, _verb)

@@ -1,17 +1,13 @@
 """Recording turns."""
 
-from typing import Annotated, TypeAlias
-
-from fastapi import Header, Response
+from fastapi import Response
 
 from pagefile import verbs
-from pagefile.service.once import HEADER, made_id
-from pagefile.service.routes.common import MemoryOf, add_verb, at_verb, carried_out, router
+from pagefile.service.once import made_id
+from pagefile.service.routes.common import Key, MemoryOf, add_verb, at_verb, carried_out, router
 from pagefile.wire.requests import AddStep, BeginTurn, RecordTurn
 
 routes = router("Turns")
-
-Key: TypeAlias = Annotated[str | None, Header(alias=HEADER)]
 
 
 @at_verb(routes, verbs.RECORD)
