@@ -106,6 +106,8 @@ class ClosedError(PagefileError):
 class NotOpenError(ClosedError, AttributeError):
     """This memory is not open yet: use `async with Memory.open(…) as memory`, or `memory = await Memory.connect(…)`."""
 
+    code = "not-open"
+
 
 class AccessError(PagefileError):
     """This key may not do that."""

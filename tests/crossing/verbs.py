@@ -34,6 +34,8 @@ WEIGHTS = {
 #: Verbs that are not played, and why.
 LEFT_OUT = {
     "Memory.open": "opens the memory that all of them share",
+    "Memory.connect": "the same",
+    "Memory.close": "closes it for all of them",
     "Memory.settings": "what the memory was opened with",
     "Memory.conversation": "makes the handle of every call of a conversation here",
     "Conversation.id": "what the handle was made with",

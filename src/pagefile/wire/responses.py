@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Any, Generic, Literal, Self, TypeAlias, TypeVar, cast, get_args
 
-from pydantic import BeforeValidator, Field, JsonValue
+from pydantic import BeforeValidator, Field, JsonValue, WithJsonSchema
 
 from pagefile.content import Message, message_from, message_json
 from pagefile.engine import Conversation
@@ -345,6 +345,13 @@ class ImportedFactsOut(Answer):
         return self.model_dump()
 
 
+#: A conversation's id and a place in its log. Described without `prefixItems`, which many generators of clients do not read.
+_Place: TypeAlias = Annotated[
+    tuple[str, int],
+    WithJsonSchema({"type": "array", "items": {"type": ["string", "integer"]}, "minItems": 2, "maxItems": 2}),
+]
+
+
 class ErasureOut(OfScope[ErasureReceipt]):
     """What an erasure removed."""
 
@@ -357,7 +364,7 @@ class ErasureOut(OfScope[ErasureReceipt]):
     turn_id: Annotated[str | None, Field(description="The turn that was erased alone.")] = None
     page: Annotated[str | None, Field(description="The page that was erased alone.")] = None
     places: Annotated[
-        tuple[tuple[str, int], ...],
+        tuple[_Place, ...],
         Field(description="The conversations it stood in, forks too, and the turn's place in each log."),
     ] = ()
 
