@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from pagefile.ports import NO_LABELS, Extend, Labels, TurnChange, TurnDraft, epoch_of
-from pagefile.records import Turn
+from pagefile.records import Turn, utc
 from pagefile.stores import rules, session
 from pagefile.stores.changing import changed
 from pagefile.stores.digests import turn_digest
@@ -91,7 +91,7 @@ def _values(turn: Turn, now: datetime, texts: Values) -> Values:
         "user": turn.scope.user,
         "query": turn.user,
         "answer": turn.assistant,
-        "at": turn.at,
+        "at": utc(turn.at),
         "created": turn.created,
         "now": now,
         "seq": turn.seq,

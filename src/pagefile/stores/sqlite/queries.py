@@ -2,17 +2,27 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any
 
+from pagefile.records import utc
 from pagefile.stores.encoding import time_text, to_json
 from pagefile.stores.sql.parameters import type_of
 from pagefile.stores.sql.texts import COMMON, PLAIN, parameters, statement_texts
 
+# A turn writes the same few times in each of its statements.
+_utc_text = lru_cache(maxsize=16)(time_text)
+
+
+def _time_text(moment: datetime) -> str:
+    # Only times in UTC are cached: two of a zone that differ in `fold` alone are equal, and not the same moment.
+    return _utc_text(utc(moment))
+
+
 _ENCODERS: dict[str, Callable[[Any], str]] = {
-    # A turn writes the same few times in each of its statements.
-    "timestamptz": lru_cache(maxsize=16)(time_text),
+    "timestamptz": _time_text,
     "text[]": to_json,
     "bigint[]": to_json,
 }
