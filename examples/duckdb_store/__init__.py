@@ -75,7 +75,7 @@ class DuckPlayer(Player):
     async def write(self, play: Callable[[], Play[T]], *, again: bool = True, erases: bool = False) -> T:
         return await self.read(play)
 
-    async def compute(self, work: Callable[[], T]) -> T:
+    async def compute(self, work: Callable[[], T], *, small: bool = False) -> T:
         self._open_connection()
         return await anyio.to_thread.run_sync(work)
 

@@ -99,6 +99,9 @@ class Player(Protocol):
         """
         ...
 
-    async def compute(self, work: Callable[[], T]) -> T:
-        """The result of work that would keep the event loop or a writer waiting; `ClosedError` when the store is closed."""
+    async def compute(self, work: Callable[[], T], *, small: bool = False) -> T:
+        """The result of work that would keep the event loop or a writer waiting; `ClosedError` when the store is closed.
+
+        What is `small` takes about as long as the way to a thread and back: a player may do it in place.
+        """
         ...

@@ -26,7 +26,7 @@ class SqlitePlayer(Player):
     async def write(self, play: Callable[[], Play[T]], *, again: bool = True, erases: bool = False) -> T:
         return await self._writer.run(lambda connection: played(connection, play()), purge=erases)
 
-    async def compute(self, work: Callable[[], T]) -> T:
+    async def compute(self, work: Callable[[], T], *, small: bool = False) -> T:
         return await self._readers.run(lambda _: work())
 
 
