@@ -67,21 +67,23 @@ def _live_turns(head: Head, request: ViewRequest) -> Play[tuple[Turn, ...]]:
     values = {
         **keys(head.scope),
         "after_seq": max(head.reset_seq, head.covered_through_seq),
+        "before_seq": head.last_seq + 1,
         "limit": limit,
     }
     taken: list[Turn] = []
-    tokens, before = 0, head.last_seq + 1
+    tokens = 0
     while True:
-        found = yield from rows("turns_back", {**values, "before_seq": before})
+        found = yield from rows("turns_back", values)
         for one in found:
             turn = turn_of(one, head.scope)
             tokens += turn.tokens
             if tokens > request.budget_tokens and len(taken) >= request.min_turns:
                 return tuple(reversed(taken))
             taken.append(turn)
-        if len(found) < limit:
+        if len(found) < values["limit"]:
             return tuple(reversed(taken))
-        before = found[-1][2]
+        # They are shorter than usual: the average tells nothing of how many more there are.
+        values["before_seq"], values["limit"] = found[-1][2], 2 * values["limit"]
 
 
 def _entries(query: EntryQuery) -> Play[list[Entry]]:
