@@ -1,6 +1,6 @@
 """A Pagefile store in a DuckDB file: a player and a dialect, over the verbs and statements of `pagefile.stores.sql`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -17,7 +17,7 @@ from pagefile.stores.sql.auditor import SqlAuditor
 from pagefile.stores.sql.parameters import type_of
 from pagefile.stores.sql.plain_log import PlainTurnLog
 from pagefile.stores.sql.plain_reader import PlainReader
-from pagefile.stores.sql.plays import Ask, Play, Player, played
+from pagefile.stores.sql.plays import Ask, Play, Player, played, skipped
 from pagefile.stores.sql.store import SqlStore
 from pagefile.stores.sql.texts import COMMON, PLAIN, parameters, statement_texts, with_parameters
 
@@ -114,16 +114,29 @@ class DuckPlayer(Player):
 
 
 def _answer(connection: duckdb.DuckDBPyConnection, ask: Ask) -> Any:
-    text, names = _statements()[ask.statement]
+    wanted, name, values = ask
+    text, names = _statements()[name]
     if not text:
-        return ask.skipped()
-    rows: list[Any] = []
-    for values in ask.values if ask.wanted == "many" else [ask.values]:
-        given = {f"p_{name}": _encoded(name, values[name]) for name in names}
-        rows = connection.execute(text, given).fetchall()
-    if ask.wanted == "row":
-        return rows[0] if rows else None
-    return {"rows": rows, "count": rows[0][0] if rows else 0, "many": None}[ask.wanted]
+        return skipped(wanted)
+    if wanted == "many":
+        for one in values:
+            _run(connection, text, names, one)
+        return None
+    rows = _run(connection, text, names, values)
+    if wanted == "rows":
+        return rows
+    first = rows[0] if rows else None
+    if wanted == "row":
+        return first
+    # DuckDB answers a change with one row, which says how many rows it changed.
+    return first[0] if first else 0
+
+
+def _run(
+    connection: duckdb.DuckDBPyConnection, text: str, names: tuple[str, ...], values: Mapping[str, Any]
+) -> list[Any]:
+    given = {f"p_{name}": _encoded(name, values[name]) for name in names}
+    return connection.execute(text, given).fetchall()
 
 
 class DuckAuditor(SqlAuditor):

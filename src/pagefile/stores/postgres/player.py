@@ -39,7 +39,7 @@ async def played(connection: Connection, play: Play[T]) -> T:
 async def _answer(connection: Connection, ask: Ask) -> Any:
     wanted, name, values = ask
     if not sql(name).text:
-        return ask.skipped()
+        return plays.skipped(wanted)
     match wanted:
         case "row":
             return await connection.row(name, values)
