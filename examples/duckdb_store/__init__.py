@@ -1,6 +1,7 @@
 """A Pagefile store in a DuckDB file: a player and a dialect, over the verbs and statements of `pagefile.stores.sql`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -17,7 +18,7 @@ from pagefile.stores.sql.auditor import SqlAuditor
 from pagefile.stores.sql.parameters import type_of
 from pagefile.stores.sql.plain_log import PlainTurnLog
 from pagefile.stores.sql.plain_reader import PlainReader
-from pagefile.stores.sql.plays import Ask, Play, Player, played
+from pagefile.stores.sql.plays import Ask, Play, Player, played, skipped
 from pagefile.stores.sql.store import SqlStore
 from pagefile.stores.sql.texts import COMMON, PLAIN, parameters, statement_texts, with_parameters
 
@@ -69,14 +70,13 @@ class DuckPlayer(Player):
         self._connection = await anyio.to_thread.run_sync(self._translated, connect)
 
     async def read(self, play: Callable[[], Play[T]]) -> T:
-        async with self._lock:
-            return await anyio.to_thread.run_sync(self._translated, lambda: self._transaction(play))
+        return await self._play(play)
 
     async def write(self, play: Callable[[], Play[T]], *, again: bool = True, erases: bool = False) -> T:
-        return await self.read(play)
+        return await self._play(play)
 
-    async def compute(self, work: Callable[[], T]) -> T:
-        self._open_connection()
+    async def compute(self, work: Callable[[], T], *, small: bool = False) -> T:
+        self._connected()
         return await anyio.to_thread.run_sync(work)
 
     async def close(self) -> None:
@@ -85,19 +85,26 @@ class DuckPlayer(Player):
                 await anyio.to_thread.run_sync(self._connection.close)
             self._connection = None
 
-    def _open_connection(self) -> duckdb.DuckDBPyConnection:
+    async def _play(self, play: Callable[[], Play[T]]) -> T:
+        async with self._lock:
+            return await anyio.to_thread.run_sync(self._translated, lambda: self._transaction(play))
+
+    def _connected(self) -> duckdb.DuckDBPyConnection:
+        """The connection, which is there until the store is closed."""
         if self._connection is None:
             raise ClosedError
         return self._connection
 
     def _transaction(self, play: Callable[[], Play[T]]) -> T:
-        connection = self._open_connection()
+        connection = self._connected()
         connection.execute("BEGIN")
         try:
             result = played(play(), lambda ask: _answer(connection, ask))
             connection.execute("COMMIT")
         except BaseException:
-            connection.execute("ROLLBACK")
+            # After a commit that failed there is nothing to roll back: what went wrong first is what the caller wants to know.
+            with suppress(duckdb.Error):
+                connection.execute("ROLLBACK")
             raise
         return result
 
@@ -114,16 +121,29 @@ class DuckPlayer(Player):
 
 
 def _answer(connection: duckdb.DuckDBPyConnection, ask: Ask) -> Any:
-    text, names = _statements()[ask.statement]
+    wanted, name, values = ask
+    text, names = _statements()[name]
     if not text:
-        return ask.skipped()
-    rows: list[Any] = []
-    for values in ask.values if ask.wanted == "many" else [ask.values]:
-        given = {f"p_{name}": _encoded(name, values[name]) for name in names}
-        rows = connection.execute(text, given).fetchall()
-    if ask.wanted == "row":
-        return rows[0] if rows else None
-    return {"rows": rows, "count": rows[0][0] if rows else 0, "many": None}[ask.wanted]
+        return skipped(wanted)
+    if wanted == "many":
+        for one in values:
+            _run(connection, text, names, one)
+        return None
+    rows = _run(connection, text, names, values)
+    if wanted == "rows":
+        return rows
+    first = rows[0] if rows else None
+    if wanted == "row":
+        return first
+    # DuckDB answers a change with one row, which says how many rows it changed.
+    return first[0] if first else 0
+
+
+def _run(
+    connection: duckdb.DuckDBPyConnection, text: str, names: tuple[str, ...], values: Mapping[str, Any]
+) -> list[Any]:
+    given = {f"p_{name}": _encoded(name, values[name]) for name in names}
+    return connection.execute(text, given).fetchall()
 
 
 class DuckAuditor(SqlAuditor):
@@ -135,9 +155,11 @@ class DuckAuditor(SqlAuditor):
 class DuckStore(SqlStore):
     """Open one with `await DuckStore.open(path, clock=…)`; `:memory:` is kept nowhere."""
 
+    _player: DuckPlayer
+
     def __init__(self, player: DuckPlayer, path: Path, clock: Clock) -> None:
         super().__init__(player, clock)
-        self._duck, self._path = player, path
+        self._path = path
         self.log = PlainTurnLog(player, clock)
         self.reader = self.source = PlainReader(player)
         self.audit = DuckAuditor(player)
@@ -153,6 +175,9 @@ class DuckStore(SqlStore):
         one = (None, None) if part is None else (part.turn_id, part.page)
         return ErasureReceipt(scope, utc(self._clock.now()), counts, LEFT, *one, places, gone)
 
+    async def scrub(self) -> Sequence[str]:
+        return LEFT
+
     async def describe(self) -> JsonObject:
         size = await self._player.compute(lambda: self._path.stat().st_size if self._path.exists() else 0)
         return {
@@ -166,4 +191,4 @@ class DuckStore(SqlStore):
         }
 
     async def close(self) -> None:
-        await self._duck.close()
+        await self._player.close()

@@ -2,12 +2,14 @@
 
 from pathlib import Path
 
+import duckdb
 import pytest
 
 import examples.duckdb_store
-from examples.duckdb_store import DuckStore
+from examples.duckdb_store import LEFT, DuckPlayer, DuckStore
+from pagefile.errors import StoreError
 from pagefile.testing import FakeClock, contracts
-from pagefile.testing.drafts import done, view
+from pagefile.testing.drafts import CHAT, done, view
 
 #: Cases of the suite that cannot apply here, with the reason.
 NOT_HERE = {"vector": "a DuckDB file is no home of vectors: `vectors()` is None, and they are kept elsewhere"}
@@ -36,6 +38,34 @@ async def test_what_was_written_is_there_after_a_restart(tmp_path):
         turn = await store.log.append(done("a"))
         assert (turn,) == (await store.reader.view(view())).turns
         await store.close()
+
+
+async def test_what_an_erasure_leaves_is_left_after_scrubbing_too(tmp_path):
+    """Nothing rewrites the file: whoever asks is told."""
+    store = await DuckStore.open(tmp_path / "memory.duckdb", clock=FakeClock())
+    await store.log.append(done("a"))
+    receipt = await store.erase(CHAT)
+    assert await store.scrub() == receipt.pending == LEFT
+    await store.close()
+
+
+async def test_a_commit_that_fails_says_why(tmp_path):
+    """Not that there is no transaction left to roll back."""
+
+    class Refusing:
+        def execute(self, text):
+            if text == "COMMIT":
+                raise duckdb.Error("the disk is full")
+            if text == "ROLLBACK":
+                raise duckdb.TransactionException("no transaction is active")
+
+    def nothing():
+        yield from ()
+
+    player = DuckPlayer(tmp_path / "memory.duckdb")
+    player._connection = Refusing()
+    with pytest.raises(StoreError, match="the disk is full"):
+        await player.write(nothing)
 
 
 def test_a_sql_store_is_at_most_400_lines():

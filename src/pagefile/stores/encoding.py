@@ -8,6 +8,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, cast
 
 from pydantic_core import to_json as fast_json
@@ -207,7 +208,14 @@ def stored_page(page: Page, stored_bytes: int) -> Page:
 
 def time_text(moment: datetime) -> str:
     """UTC text of fixed width, so that the order of the texts is the order of the times."""
-    return utc(moment).isoformat(" ", "microseconds")
+    # Only times in UTC are cached: two of a zone that differ in `fold` alone are equal, and not the same moment.
+    return _utc_text(utc(moment))
+
+
+@lru_cache(maxsize=64)
+def _utc_text(moment: datetime) -> str:
+    """Cached, since a turn writes the same few times in each of its statements."""
+    return moment.isoformat(" ", "microseconds")
 
 
 def text_time(text: str) -> datetime:

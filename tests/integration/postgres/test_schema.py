@@ -3,6 +3,7 @@
 import json
 import re
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import anyio
@@ -16,6 +17,8 @@ from pagefile.stores import sql as common
 from pagefile.stores.postgres.database import settings
 from pagefile.stores.postgres.place import Place
 from pagefile.stores.postgres.queries import sql, statements
+from pagefile.stores.sql.plays import count
+from pagefile.stores.sql.rows import keys
 from pagefile.testing.drafts import (
     CHAT,
     call,
@@ -32,6 +35,16 @@ from pagefile.testing.drafts import (
 from tests.integration.sqlite.test_schema import CHECKPOINTS, COLUMNS, DOCUMENT, SEGMENT
 
 FOLDERS = [Path(place.__file__).parent for place in (room, common)]
+
+
+async def test_a_recount_moves_the_time_on_from_where_it_is(store, plain):
+    """Not from where it was read: sessions are known by it, and it never goes back."""
+    await store.log.append(done("a"))
+    before = await plain.fetchval("SELECT updated FROM conversations")
+    counted = {"covered": 0, "turns": 1, "live_turns": 1, "live_tokens": 10, "checkpoint": None, "version": 0}
+    read_earlier = {**keys(CHAT), **counted, "updated": before - timedelta(days=1)}
+    await store._player.write(lambda: count("part_recount", read_earlier))
+    assert await plain.fetchval("SELECT updated FROM conversations") == before + timedelta(microseconds=1)
 
 
 async def test_the_document_s_statements_run_verbatim(store, plain, clock):

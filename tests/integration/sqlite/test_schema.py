@@ -2,6 +2,7 @@
 
 import random
 import re
+from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from pagefile.ports import PurgeRequest
 from pagefile.records import Scope
 from pagefile.stores import sql as common
 from pagefile.stores import sqlite as room
-from pagefile.stores.sqlite.queries import statements
+from pagefile.stores.sqlite.queries import sql, statements
 from pagefile.testing.drafts import (
     AT,
     CHAT,
@@ -111,6 +112,17 @@ async def test_archived_results_have_the_document_s_key_and_indexes(store, path)
         ).fetchall()
         assert f"USING INDEX {index} ({column}=?)" in plan[0][3]
     connection.close()
+
+
+@pytest.mark.parametrize("name", ["entries_ended", "entries_ended_back", "entries_open", "entries_open_back"])
+async def test_entries_come_out_of_their_index_in_order(store, path, name):
+    """Nothing is sorted or copied first: a page of a long log takes no longer than one of a short log."""
+    connection = apsw.Connection(str(path))
+    plan = connection.execute(f"EXPLAIN QUERY PLAN {sql(name)}", defaultdict(str)).fetchall()
+    connection.close()
+    told = "\n".join(row[3] for row in plan)
+    assert "SEARCH m USING INDEX" in told
+    assert not re.search("TEMP B-TREE FOR ORDER BY|MATERIALIZE|COMPOUND", told)
 
 
 async def test_a_summary_counts_the_messages_it_covers(store, path):

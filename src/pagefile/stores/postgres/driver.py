@@ -82,8 +82,12 @@ class Connection:
 
     async def many(self, name: str | Statement, rows: Sequence[Mapping[str, Any]]) -> None:
         """A statement with each of these values."""
-        if rows:
-            statement = _statement(name)
+        if not rows:
+            return
+        statement = _statement(name)
+        if statement.takes_all:
+            await self.raw.execute(statement.text, *statement.given_all(rows))
+        else:
             await self.raw.executemany(statement.text, [statement.given(values) for values in rows])
 
 

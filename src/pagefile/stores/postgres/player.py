@@ -26,9 +26,9 @@ class PostgresPlayer(Player):
     async def write(self, play: Callable[[], Play[T]], *, again: bool = True, erases: bool = False) -> T:
         return await self._database.write(lambda connection: played(connection, play()), again=again)
 
-    async def compute(self, work: Callable[[], T]) -> T:
+    async def compute(self, work: Callable[[], T], *, small: bool = False) -> T:
         self._database.check_open()
-        return await anyio.to_thread.run_sync(work)
+        return work() if small else await anyio.to_thread.run_sync(work)
 
 
 async def played(connection: Connection, play: Play[T]) -> T:
@@ -39,7 +39,7 @@ async def played(connection: Connection, play: Play[T]) -> T:
 async def _answer(connection: Connection, ask: Ask) -> Any:
     wanted, name, values = ask
     if not sql(name).text:
-        return ask.skipped()
+        return plays.skipped(wanted)
     match wanted:
         case "row":
             return await connection.row(name, values)

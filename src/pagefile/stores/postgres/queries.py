@@ -1,12 +1,12 @@
 """PostgreSQL's statements: it counts parameters and wants to know their types, so both are put in when the files are read."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from pagefile.stores.sql.parameters import type_of
+from pagefile.stores.sql.parameters import ALL_ROWS, type_of
 from pagefile.stores.sql.texts import COMMON, parameters, statement_texts, with_parameters
 
 
@@ -20,6 +20,20 @@ class Statement:
     def given(self, values: Mapping[str, Any]) -> list[Any]:
         """The values in the order of the parameters."""
         return [values[name] for name in self.names]
+
+    @property
+    def takes_all(self) -> bool:
+        """Whether it writes many rows at once, instead of being run for each of them."""
+        return any(name.startswith(ALL_ROWS) for name in self.names)
+
+    def given_all(self, rows: Sequence[Mapping[str, Any]]) -> list[Any]:
+        """The values of all rows: lists of what differs between them, and what is the same in each."""
+        return [
+            [values[name.removeprefix(ALL_ROWS)] for values in rows]
+            if name.startswith(ALL_ROWS)
+            else rows[0][name]
+            for name in self.names
+        ]
 
 
 @cache

@@ -1,17 +1,19 @@
-"""Reads the turn log: a window's view is one statement, and so one snapshot."""
+"""Reads the turn log: a window's view is one statement, and so one snapshot; so is a list of entries."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import groupby
 
-from pagefile.ports import LogView, Neighbourhood, TurnRef, ViewRequest
-from pagefile.records import Scope, Turn
+from pagefile.ports import EntryQuery, LogView, Neighbourhood, TurnRef, ViewRequest
+from pagefile.records import Entry, Scope, Turn
 from pagefile.stores import rules
 from pagefile.stores.sql.plays import Row, Values, rows
-from pagefile.stores.sql.reader import SqlReader
+from pagefile.stores.sql.reader import SqlReader, entry_values
 from pagefile.stores.sql.rows import (
     CHECKPOINT_COLUMNS,
     HEAD_COLUMNS,
     checkpoint_of,
+    entry_of,
     head_of,
     keys,
     turn_of,
@@ -36,6 +38,18 @@ class PostgresReader(SqlReader):
         found = await self._player.read(lambda: rows("view", values))
         # Where nothing was written there is no row that could tell; nothing was read, so nothing can be out of date.
         return _view(found, request, 0 if found else await self.epoch())
+
+    async def entries(self, query: EntryQuery) -> list[Entry]:
+        rules.conversation_of(query.scope)
+        statement, values = "entries_back" if query.newest else "entries", entry_values(query)
+        found = await self._player.read(lambda: rows(statement, values))
+        if not found:
+            return []
+        owner = found[0][0]
+        rules.check_owner(query.scope, owner)
+        scope = replace(query.scope, user=owner)
+        entries = [entry_of(one[1:], scope) for one in found if one[1] is not None]
+        return entries[::-1] if query.newest else entries
 
     async def around(self, scope: Scope, refs: Sequence[TurnRef]) -> list[Neighbourhood]:
         values: Values = {

@@ -58,6 +58,8 @@ class SqlTerms(TermStore):
     async def write(
         self, scope: Scope, terms: Sequence[TurnTerms], analyzer: str, *, epoch: int | None = None
     ) -> None:
+        # Of a turn named twice, the last terms count: a statement may not write a row twice.
+        newest = {(one.conversation, one.seq): one for one in terms}.values()
         written: list[Values] = [
             {
                 "tenant": scope.tenant,
@@ -67,9 +69,9 @@ class SqlTerms(TermStore):
                 "said": one.said or "",
                 "answered": one.answered or "",
             }
-            for one in terms
+            for one in newest
         ]
-        scopes = [scope, *(replace(scope, conversation=one.conversation) for one in terms)]
+        scopes = [scope, *(replace(scope, conversation=one.conversation) for one in newest)]
 
         def play() -> Play[None]:
             yield from check_writable(epoch, scopes)

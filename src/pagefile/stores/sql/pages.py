@@ -12,7 +12,7 @@ from pagefile.stores.sql.media import blob_values
 from pagefile.stores.sql.plays import Play, Player, Values, count, each, many, row
 from pagefile.stores.sql.rows import keys, page_of, page_values, part_of
 
-#: Texts up to here are packed and unpacked at once; a thread would take longer.
+#: Texts up to here are unpacked at once; a thread would take longer. Packing takes more time: a player decides.
 _SMALL_CHARS = 20_000
 
 
@@ -24,7 +24,7 @@ class SqlPages(PageStore):
 
     async def put(self, draft: PageDraft) -> Page:
         text = draft.text
-        blob = packed(text) if len(text) <= _SMALL_CHARS else await self._player.compute(lambda: packed(text))
+        blob = await self._player.compute(lambda: packed(text), small=len(text) <= _SMALL_CHARS)
         page = stored_page(draft.page, len(blob.data))
         return await self._player.write(lambda: _put(page, blob, draft))
 

@@ -25,6 +25,12 @@ _TYPES = {name: kind for kind, names in _NAMES_BY_TYPE.items() for name in names
 ALL_TENANTS: dict[str, None] = {"tenants": None}
 
 
+#: Begins the name of a list with a value of every row that a statement writes: `:all_seq` has the `seq` of each.
+ALL_ROWS = "all_"
+
+
 def type_of(name: str) -> str:
     """PostgreSQL's type of a parameter; what is not named above is text."""
+    if name.startswith(ALL_ROWS):
+        return f"{type_of(name.removeprefix(ALL_ROWS))}[]"
     return _TYPES.get(name, "text")

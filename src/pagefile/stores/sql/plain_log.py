@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from pagefile.ports import NO_LABELS, Extend, Labels, TurnChange, TurnDraft, epoch_of
-from pagefile.records import Turn
+from pagefile.records import Turn, utc
 from pagefile.stores import rules, session
 from pagefile.stores.changing import changed
 from pagefile.stores.digests import turn_digest
@@ -25,7 +25,10 @@ class PlainTurnLog(SqlTurnLog):
     async def append(self, draft: TurnDraft) -> Turn:
         rules.conversation_of(draft.scope)
         texts = _texts(draft)
-        stored, blobs = stored_draft(draft), await packed_blobs(self._player, draft.blobs)
+        stored, blobs = (
+            stored_draft(draft),
+            await packed_blobs(self._player, draft.blobs) if draft.blobs else {},
+        )
         return await self._player.write(lambda: self._append(stored, texts, blobs))
 
     async def advance(self, change: TurnChange) -> Turn:
@@ -34,12 +37,13 @@ class PlainTurnLog(SqlTurnLog):
         return await self._player.write(lambda: self._advance(change, blobs))
 
     def _append(self, draft: TurnDraft, texts: Values, blobs: Mapping[str, Blob]) -> Play[Turn]:
-        yield from check_writable(draft.epoch, [draft.scope])
+        if draft.epoch is not None:
+            yield from check_writable(draft.epoch, [draft.scope])
         now, state = self._now(), (yield from state_of(draft.scope))
         seq = state.next_seq if draft.status == "done" else None
         turn = turn_in_place(draft, seq, rules.stamp(now, state.last_created))
         values = _values(turn, now, texts)
-        if not (yield from count("turn_insert", values)):
+        if not (yield "count", "turn_insert", values):
             return rules.check_repeat((yield from entry_by_id(draft.scope, draft.id)), draft)
         agent, known = draft.agent or state.agent, state.knows(draft)
         yield from _tell(values, turn, agent, draft.labels, known=known)
@@ -91,7 +95,7 @@ def _values(turn: Turn, now: datetime, texts: Values) -> Values:
         "user": turn.scope.user,
         "query": turn.user,
         "answer": turn.assistant,
-        "at": turn.at,
+        "at": utc(turn.at),
         "created": turn.created,
         "now": now,
         "seq": turn.seq,
@@ -119,7 +123,7 @@ def _tell(
         return
     done = turn.status == "done"
     values["done_turns"], values["live_tokens"] = int(done), turn.tokens if done else 0
-    yield from count("conversation_goes_on" if known else "conversation_turn", values)
+    yield "count", "conversation_goes_on" if known else "conversation_turn", values
     if done:
         values["seconds"] = session.seconds(turn.created)
         yield from tell_session("session_turn", values, turn.scope)

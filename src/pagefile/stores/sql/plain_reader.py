@@ -1,19 +1,20 @@
-"""Reads a window's view, and the neighbours of a turn, in several plain statements of one snapshot."""
+"""Reads views, entries and the neighbours of a turn, each in several plain statements of one snapshot."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 
-from pagefile.ports import LogView, Neighbourhood, TurnRef, ViewRequest
-from pagefile.records import Head, Scope, Turn
+from pagefile.ports import EntryQuery, LogView, Neighbourhood, TurnRef, ViewRequest
+from pagefile.records import Entry, Head, Scope, Turn
 from pagefile.stores import rules
 from pagefile.stores.sql.epochs import epoch_now
 from pagefile.stores.sql.plays import Play, each, row, rows
-from pagefile.stores.sql.reader import SqlReader, owner_of
+from pagefile.stores.sql.reader import SqlReader, entry_values, owner_of
 from pagefile.stores.sql.rows import (
     CHECKPOINT_COLUMNS,
     ENTRY_COLUMNS,
     HEAD_COLUMNS,
     checkpoint_of,
+    entry_of,
     head_of,
     keys,
     turn_of,
@@ -27,6 +28,10 @@ class PlainReader(SqlReader):
     async def view(self, request: ViewRequest) -> LogView:
         rules.conversation_of(request.scope)
         return await self._player.read(lambda: view(request))
+
+    async def entries(self, query: EntryQuery) -> list[Entry]:
+        rules.conversation_of(query.scope)
+        return await self._player.read(lambda: _entries(query))
 
     async def around(self, scope: Scope, refs: Sequence[TurnRef]) -> list[Neighbourhood]:
         return await self._player.read(lambda: _around(scope, refs))
@@ -62,21 +67,38 @@ def _live_turns(head: Head, request: ViewRequest) -> Play[tuple[Turn, ...]]:
     values = {
         **keys(head.scope),
         "after_seq": max(head.reset_seq, head.covered_through_seq),
+        "before_seq": head.last_seq + 1,
         "limit": limit,
     }
     taken: list[Turn] = []
-    tokens, before = 0, head.last_seq + 1
+    tokens = 0
     while True:
-        found = yield from rows("turns_back", {**values, "before_seq": before})
+        found = yield from rows("turns_back", values)
         for one in found:
             turn = turn_of(one, head.scope)
             tokens += turn.tokens
             if tokens > request.budget_tokens and len(taken) >= request.min_turns:
                 return tuple(reversed(taken))
             taken.append(turn)
-        if len(found) < limit:
+        if len(found) < values["limit"]:
             return tuple(reversed(taken))
-        before = found[-1][2]
+        # They are shorter than usual: the average tells nothing of how many more there are.
+        values["before_seq"], values["limit"] = found[-1][2], 2 * values["limit"]
+
+
+def _entries(query: EntryQuery) -> Play[list[Entry]]:
+    scope = yield from owner_of(query.scope)
+    if scope is None:
+        return []
+    rules.check_owner(query.scope, scope.user)
+    values, limit = entry_values(query), max(0, query.limit)
+    # Open turns come last, so the newest entries begin with them.
+    order = ("entries_open_back", "entries_ended_back") if query.newest else ("entries_ended", "entries_open")
+    found: list[Entry] = []
+    for statement in order:
+        values["limit"] = limit - len(found)
+        found += yield from each(statement, values, lambda one: entry_of(one, scope))
+    return found[::-1] if query.newest else found
 
 
 def _around(scope: Scope, refs: Sequence[TurnRef]) -> Play[list[Neighbourhood]]:

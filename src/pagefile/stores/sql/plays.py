@@ -6,7 +6,7 @@ was faster, a connection was lost), so a player is given what makes the generato
 """
 
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
-from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 
 T = TypeVar("T")
 
@@ -14,31 +14,30 @@ Row: TypeAlias = Sequence[Any]
 Values: TypeAlias = dict[str, Any]
 
 
-class Ask(NamedTuple):
-    """One statement, with what is wanted of it."""
-
-    wanted: Literal["row", "rows", "count", "many"]
-    statement: str
-    #: Of `many` a sequence of them.
-    values: Any
-
-    def skipped(self) -> Any:
-        """The answer of a statement that is empty in a dialect, since the dialect does not need it: a lock, where there is one writer."""
-        answers: dict[str, Any] = {"row": None, "rows": [], "count": 0, "many": None}
-        return answers[self.wanted]
-
+Wanted: TypeAlias = Literal["row", "rows", "count", "many"]
+#: What is wanted of a statement, its name and its values; of `many` a sequence of them. A plain tuple: a turn makes several.
+Ask: TypeAlias = tuple[Wanted, str, Any]
 
 Play: TypeAlias = Generator[Ask, Any, T]
+
+# The helpers below say what comes back, and cost a generator each: what every turn asks is yielded as it is,
+# `yield "count", "turn_insert", values`.
+
+
+def skipped(wanted: Wanted) -> Any:
+    """The answer of a statement that is empty in a dialect, since the dialect does not need it: a lock, where there is one writer."""
+    answers: dict[Wanted, Any] = {"row": None, "rows": [], "count": 0, "many": None}
+    return answers[wanted]
 
 
 def row(statement: str, values: Mapping[str, Any]) -> Play[Row | None]:
     """The first row."""
-    return (yield Ask("row", statement, values))
+    return (yield "row", statement, values)
 
 
 def rows(statement: str, values: Mapping[str, Any]) -> Play[list[Row]]:
     """Every row."""
-    return (yield Ask("rows", statement, values))
+    return (yield "rows", statement, values)
 
 
 def first(statement: str, values: Mapping[str, Any], make: Callable[[Row], T]) -> Play[T | None]:
@@ -54,12 +53,12 @@ def each(statement: str, values: Mapping[str, Any], make: Callable[[Row], T]) ->
 
 def count(statement: str, values: Mapping[str, Any]) -> Play[int]:
     """How many rows the statement changed."""
-    return (yield Ask("count", statement, values))
+    return (yield "count", statement, values)
 
 
 def many(statement: str, values: Sequence[Mapping[str, Any]]) -> Play[None]:
     """The statement with each of these values."""
-    yield Ask("many", statement, values)
+    yield "many", statement, values
 
 
 def played(play: Play[T], answer: Callable[[Ask], Any]) -> T:
@@ -99,6 +98,9 @@ class Player(Protocol):
         """
         ...
 
-    async def compute(self, work: Callable[[], T]) -> T:
-        """The result of work that would keep the event loop or a writer waiting; `ClosedError` when the store is closed."""
+    async def compute(self, work: Callable[[], T], *, small: bool = False) -> T:
+        """The result of work that would keep the event loop or a writer waiting; `ClosedError` when the store is closed.
+
+        What is `small` takes about as long as the way to a thread and back: a player may do it in place.
+        """
         ...

@@ -1,15 +1,15 @@
-"""Reads the turn log. How a window's view and the neighbours of a turn are read depends on what a round trip costs: see `plain_reader`."""
+"""Reads the turn log. How views, entries and the neighbours of a turn are read depends on what a round trip costs: see `plain_reader`."""
 
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, TypeVar
 
 from pagefile.ports import EntryQuery, HeadQuery, LogReader, SinceRequest, TurnSource
-from pagefile.records import Entry, Head, Scope, Turn
+from pagefile.records import Head, Scope, Turn
 from pagefile.stores import rules
 from pagefile.stores.sql.epochs import epoch_now, newest_epoch
-from pagefile.stores.sql.plays import Play, Player, Row, each, first, row, rows
-from pagefile.stores.sql.rows import entry_of, head_of, keys, part_of, turn_of
+from pagefile.stores.sql.plays import Play, Player, Row, Values, each, first, row, rows
+from pagefile.stores.sql.rows import head_of, keys, part_of, turn_of
 
 T = TypeVar("T")
 
@@ -26,10 +26,6 @@ class SqlReader(LogReader, TurnSource):
     async def owner(self, scope: Scope) -> Scope | None:
         rules.conversation_of(scope)
         return await self._player.read(lambda: owner_of(scope))
-
-    async def entries(self, query: EntryQuery) -> list[Entry]:
-        rules.conversation_of(query.scope)
-        return await self._player.read(lambda: _entries(query))
 
     async def heads(self, query: HeadQuery) -> list[Head]:
         return await self._player.read(lambda: _heads(query))
@@ -75,22 +71,15 @@ def _seen(scope: Scope) -> Play[list[tuple[Scope, int]]]:
     ]
 
 
-def _entries(query: EntryQuery) -> Play[list[Entry]]:
-    values = {
+def entry_values(query: EntryQuery) -> Values:
+    """The parameters of the fragment `asked_for`, and how many entries are wanted."""
+    return {
         **keys(query.scope),
         "kinds": sorted(query.kinds),
         "statuses": sorted(query.statuses),
         "after_seq": query.after_seq,
         "limit": max(0, query.limit),
     }
-    found = yield from rows("entries_back" if query.newest else "entries", values)
-    if not found:
-        return []
-    owner = found[0][0]
-    rules.check_owner(query.scope, owner)
-    scope = replace(query.scope, user=owner)
-    entries = [entry_of(one[1:], scope) for one in found if one[1] is not None]
-    return entries[::-1] if query.newest else entries
 
 
 def _heads(query: HeadQuery) -> Play[list[Head]]:

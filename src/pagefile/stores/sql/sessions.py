@@ -55,7 +55,7 @@ def put_session(scope: Scope, value: JsonObject, now: datetime) -> Play[None]:
 
 def tell_session(statement: str, values: Values, scope: Scope) -> Play[None]:
     """Apply what a write changed to the session, which begins blank if there was none."""
-    if not (yield from count(statement, values)):
+    if not (yield "count", statement, values):
         yield from put_session(scope, session.blank(scope), values["now"])
         yield from count(statement, values)
 

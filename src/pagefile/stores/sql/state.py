@@ -6,7 +6,7 @@ from datetime import datetime
 from pagefile.ports import NO_LABELS, TurnDraft
 from pagefile.records import Head, Scope
 from pagefile.stores import rules
-from pagefile.stores.sql.plays import Play, Row, row
+from pagefile.stores.sql.plays import Play, Row
 from pagefile.stores.sql.rows import head_of, keys, moment
 
 #: The columns of the fragment `counted` of log.sql: a head without the epoch, which a write does not ask for.
@@ -67,4 +67,4 @@ class State:
 
 def state_of(scope: Scope) -> Play[State]:
     """The conversation, locked until the transaction ends."""
-    return State.of((yield from row("state", keys(scope))), scope)
+    return State.of((yield "row", "state", keys(scope)), scope)

@@ -2,7 +2,9 @@
 
 A statement begins with `-- name: …` and may hold `{fragment}`, which is replaced by the text of `-- fragment: …`; `{fragment word}`
 puts the word wherever that text has `{}`. Where a dialect says something differently, its own text follows under the same name:
-`-- name: … (postgres)`. One that only some dialects need is empty in the others, whose players skip it. Parameters are written `:name`.
+`-- name: … (postgres)`. The common text is SQLite's where there is none for all (`json_each`, `max` of two values, `rowid`,
+`json_set`): every other dialect says these in its own words. A statement that only some dialects need is empty in the others,
+whose players skip it. Parameters are written `:name`.
 """
 
 import re

@@ -1,6 +1,6 @@
 """What we ask of apsw, and the one place where its errors become ours, each saying what to do."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Protocol, cast
 
@@ -15,6 +15,8 @@ from pagefile.errors import (
 )
 
 Row = tuple[Any, ...]
+#: By name, or in the order of the parameters.
+Bindings = Mapping[str, Any] | Sequence[Any]
 
 
 class Cursor(Protocol):
@@ -36,8 +38,8 @@ class Connection(Protocol):
     @property
     def in_transaction(self) -> bool: ...
 
-    def execute(self, statements: str, bindings: Mapping[str, Any] | None = None, /) -> Cursor: ...
-    def executemany(self, statements: str, bindings: Iterable[Mapping[str, Any]], /) -> Cursor: ...
+    def execute(self, statements: str, bindings: Bindings | None = None, /) -> Cursor: ...
+    def executemany(self, statements: str, bindings: Iterable[Bindings], /) -> Cursor: ...
     def pragma(self, name: str, value: Any = None, /) -> Any: ...
     def changes(self) -> int: ...
     def interrupt(self) -> None: ...

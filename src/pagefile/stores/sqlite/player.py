@@ -1,11 +1,9 @@
 """Runs verbs on SQLite: each from end to end in the thread of a connection, so that no statement costs a hop of its own."""
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any, TypeVar
 
-from pagefile.stores.sql import plays
-from pagefile.stores.sql.plays import Ask, Play, Player
+from pagefile.stores.sql.plays import Play, Player, skipped
 from pagefile.stores.sqlite.driver import Connection
 from pagefile.stores.sqlite.lanes import Readers, Writer
 from pagefile.stores.sqlite.queries import statement
@@ -26,24 +24,32 @@ class SqlitePlayer(Player):
     async def write(self, play: Callable[[], Play[T]], *, again: bool = True, erases: bool = False) -> T:
         return await self._writer.run(lambda connection: played(connection, play()), purge=erases)
 
-    async def compute(self, work: Callable[[], T]) -> T:
+    async def compute(self, work: Callable[[], T], *, small: bool = False) -> T:
         return await self._readers.run(lambda _: work())
 
 
 def played(connection: Connection, play: Play[T]) -> T:
-    """What a verb returns, in the transaction that the connection is in."""
-    return plays.played(play, partial(_answer, connection))
+    """What a verb returns, in the transaction that the connection is in.
 
-
-def _answer(connection: Connection, ask: Ask) -> Any:
-    wanted, name, values = ask
-    one = statement(name)
-    if not one.text:
-        return ask.skipped()
-    if wanted == "many":
-        connection.executemany(one.text, map(one.given, values))
-        return None
-    cursor = connection.execute(one.text, one.given(values) if one.encoders else values)
-    if wanted == "row":
-        return cursor.fetchone()
-    return cursor.fetchall() if wanted == "rows" else connection.changes()
+    The loop of `plays.played`, written out: a turn asks four times, and each answer would cost another call.
+    """
+    answered: Any = None
+    while True:
+        try:
+            wanted, name, values = play.send(answered)
+        except StopIteration as end:
+            return end.value
+        one = statement(name)
+        # No cursor outlives its answer: one that the traceback of an error keeps alive would keep the file locked.
+        if not one.text:
+            answered = skipped(wanted)
+        elif wanted == "row":
+            answered = connection.execute(one.text, one.given(values)).fetchone()
+        elif wanted == "rows":
+            answered = connection.execute(one.text, one.given(values)).fetchall()
+        elif wanted == "count":
+            connection.execute(one.text, one.given(values))
+            answered = connection.changes()
+        else:
+            connection.executemany(one.text, map(one.given, values))
+            answered = None

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache
 from importlib.resources import files
 from typing import Any
 
@@ -11,8 +11,7 @@ from pagefile.stores.sql.parameters import type_of
 from pagefile.stores.sql.texts import COMMON, PLAIN, parameters, statement_texts
 
 _ENCODERS: dict[str, Callable[[Any], str]] = {
-    # A turn writes the same few times in each of its statements.
-    "timestamptz": lru_cache(maxsize=16)(time_text),
+    "timestamptz": time_text,
     "text[]": to_json,
     "bigint[]": to_json,
 }
@@ -20,26 +19,30 @@ _ENCODERS: dict[str, Callable[[Any], str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A statement, and the parameters that SQLite has no type for."""
+    """A statement, the names of its parameters in SQLite's order, and the places of those that SQLite has no type for."""
 
     text: str
-    encoders: tuple[tuple[str, Callable[[Any], str]], ...]
+    names: tuple[str, ...]
+    encoders: tuple[tuple[int, Callable[[Any], str]], ...]
 
-    def given(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The values as they are bound."""
-        encoded = dict(values)
-        for name, encode in self.encoders:
-            if (value := encoded[name]) is not None:
-                encoded[name] = encode(value)
-        return encoded
+    def given(self, values: Mapping[str, Any]) -> list[Any]:
+        """The values as they are bound: by their place, since SQLite would look up each name."""
+        bound = [values[name] for name in self.names]
+        for place, encode in self.encoders:
+            if (value := bound[place]) is not None:
+                bound[place] = encode(value)
+        return bound
 
 
 @cache
 def statement(name: str) -> Statement:
     """The statement of this name."""
     text = statements()[name]
-    kinds = {parameter: type_of(parameter) for parameter in parameters(text)}
-    return Statement(text, tuple((one, _ENCODERS[kind]) for one, kind in kinds.items() if kind in _ENCODERS))
+    names = parameters(text)
+    kinds = enumerate(map(type_of, names))
+    return Statement(
+        text, names, tuple((place, _ENCODERS[kind]) for place, kind in kinds if kind in _ENCODERS)
+    )
 
 
 def sql(name: str) -> str:

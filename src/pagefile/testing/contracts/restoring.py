@@ -1,14 +1,15 @@
 """Restoring a conversation."""
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo
 
 import anyio
 import pytest
 
 from pagefile.errors import ConflictError, ErasedError, InvalidTurnError
 from pagefile.ports import Labels, Store, labels_of
-from pagefile.records import Checkpoint, Entry, JsonObject, Scope, Turn
+from pagefile.records import Checkpoint, Entry, JsonObject, Scope, Turn, utc
 from pagefile.testing.clock import FakeClock
 from pagefile.testing.contracts.base import Contract, everything, head_of
 from pagefile.testing.drafts import CHAT, aborted, checkpoint, done, opened, reset, step, view
@@ -96,6 +97,17 @@ class RestoreContract(Contract):
         turn = await store.log.append(done("e", scope=COPY))
         assert turn.seq == 9
         assert turn.created > max(entry.created for entry in original if entry.seq is not None)
+
+    async def test_the_hour_that_a_clock_change_repeats_is_two_hours(self, store: Store) -> None:
+        """Two times that differ only in `fold` are equal in Python, and an hour apart."""
+        first = datetime(2024, 10, 27, 2, 30, tzinfo=ZoneInfo("Europe/Berlin"))
+        times = [first, first.replace(fold=1)]
+        turns = [await store.log.append(done(turn_id)) for turn_id in ("a", "b")]
+        restored = [replace(turn, scope=COPY, at=at) for turn, at in zip(turns, times, strict=True)]
+        await store.log.restore(restored)
+        found = (await store.reader.view(view(scope=COPY))).turns
+        assert [utc(turn.at) for turn in found] == [utc(at) for at in times]
+        assert found[1].at - found[0].at == timedelta(hours=1)
 
     async def test_restoring_twice_is_restoring_once(self, store: Store, clock: FakeClock) -> None:
         """The second time nothing is new."""

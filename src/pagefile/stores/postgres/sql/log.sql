@@ -160,6 +160,21 @@ FULL JOIN (
   WHERE m.message_id = :open_turn AND m.conversation_id = :conversation AND m.tenant = :tenant AND m.status = 'open'
 ) AS m ON FALSE
 
+-- name: entries
+-- Ended ones first; a conversation without any gives a row that has only its owner.
+SELECT c.user_id, {entry} FROM conversations AS c LEFT JOIN (
+  (SELECT {entry}, m.place FROM ai_message AS m WHERE {asked_for} AND m.seq > :after_seq ORDER BY m.seq LIMIT :limit)
+  UNION ALL
+  (SELECT {entry}, m.place FROM ai_message AS m WHERE {asked_for} AND m.seq IS NULL ORDER BY m.place LIMIT :limit)
+) AS m ON TRUE WHERE {here} ORDER BY m.seq NULLS LAST, m.place LIMIT greatest(:limit, 1)
+
+-- name: entries_back
+SELECT c.user_id, {entry} FROM conversations AS c LEFT JOIN (
+  (SELECT {entry}, m.place FROM ai_message AS m WHERE {asked_for} AND m.seq > :after_seq ORDER BY m.seq DESC LIMIT :limit)
+  UNION ALL
+  (SELECT {entry}, m.place FROM ai_message AS m WHERE {asked_for} AND m.seq IS NULL ORDER BY m.place DESC LIMIT :limit)
+) AS m ON TRUE WHERE {here} ORDER BY m.seq DESC NULLS FIRST, m.place DESC LIMIT greatest(:limit, 1)
+
 -- fragment: visible
 (c.user_id = :user OR (:user IS NULL AND (:conversation IS NULL OR c.user_id IS NULL)))
 

@@ -81,3 +81,15 @@ ORDER BY m.seq DESC LIMIT :limit
 SELECT {entry} FROM ai_message AS m
 WHERE m.conversation_id = :conversation AND m.tenant = :tenant AND m.seq <= :seq AND m.kind = 'turn' AND m.status = 'done'
 ORDER BY m.seq DESC LIMIT 2
+
+-- name: entries_ended
+SELECT {entry} FROM ai_message AS m WHERE {asked_for} AND m.seq > :after_seq ORDER BY m.seq LIMIT :limit
+
+-- name: entries_ended_back
+SELECT {entry} FROM ai_message AS m WHERE {asked_for} AND m.seq > :after_seq ORDER BY m.seq DESC LIMIT :limit
+
+-- name: entries_open
+SELECT {entry} FROM ai_message AS m WHERE {asked_for} AND m.seq IS NULL ORDER BY {place} LIMIT :limit
+
+-- name: entries_open_back
+SELECT {entry} FROM ai_message AS m WHERE {asked_for} AND m.seq IS NULL ORDER BY {place} DESC LIMIT :limit

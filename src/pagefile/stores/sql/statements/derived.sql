@@ -39,9 +39,19 @@ WHERE m.conversation_id = :conversation AND m.tenant = :tenant AND m.seq > :afte
 AND m.kind = 'turn' AND m.status = 'done'
 ORDER BY m.seq LIMIT :limit
 
+-- fragment: terms_replaced
+ON CONFLICT (conversation_id, tenant, seq) DO UPDATE
+SET analyzer = excluded.analyzer, said = excluded.said, answered = excluded.answered
+
 -- name: terms_write
 INSERT INTO turn_terms (conversation_id, tenant, seq, analyzer, said, answered)
 SELECT conversation_id, tenant, seq, :analyzer, :said, :answered FROM ai_message
 WHERE conversation_id = :conversation AND tenant = :tenant AND seq = :seq
-ON CONFLICT (conversation_id, tenant, seq) DO UPDATE
-SET analyzer = excluded.analyzer, said = excluded.said, answered = excluded.answered
+{terms_replaced}
+
+-- name: terms_write (postgres)
+INSERT INTO turn_terms (conversation_id, tenant, seq, analyzer, said, answered)
+SELECT m.conversation_id, m.tenant, m.seq, :analyzer, n.said, n.answered
+FROM unnest(:all_conversation, :all_seq, :all_said, :all_answered) AS n (conversation_id, seq, said, answered)
+JOIN ai_message AS m ON m.conversation_id = n.conversation_id AND m.tenant = :tenant AND m.seq = n.seq
+{terms_replaced}

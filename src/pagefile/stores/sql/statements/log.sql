@@ -52,35 +52,17 @@ ORDER BY m.seq LIMIT :limit
 m.conversation_id = :conversation AND m.tenant = :tenant AND m.kind {in kinds}
 AND (m.kind <> 'turn' OR m.status {in statuses})
 
+-- fragment: asked_for (sqlite)
+-- A list is a JSON text here, and no kind or status is part of another one: this is cheaper than a lookup for each row.
+m.conversation_id = :conversation AND m.tenant = :tenant AND instr(:kinds, m.kind)
+AND (m.kind <> 'turn' OR instr(:statuses, m.status))
+
 -- fragment: place
 -- The order in which rows were written.
 m.rowid
 
 -- fragment: place (postgres)
 m.place
-
--- name: entries
--- Ended ones first; a conversation without any gives a row that has only its owner.
-SELECT c.user_id, {entry} FROM conversations AS c LEFT JOIN (
-  SELECT * FROM (
-    SELECT {entry}, {place} AS place FROM ai_message AS m WHERE {asked_for} AND m.seq > :after_seq ORDER BY m.seq LIMIT :limit
-  ) AS ended
-  UNION ALL
-  SELECT * FROM (
-    SELECT {entry}, {place} AS place FROM ai_message AS m WHERE {asked_for} AND m.seq IS NULL ORDER BY {place} LIMIT :limit
-  ) AS still_open
-) AS m ON TRUE WHERE {here} ORDER BY m.seq NULLS LAST, m.place LIMIT {greatest}(:limit, 1)
-
--- name: entries_back
-SELECT c.user_id, {entry} FROM conversations AS c LEFT JOIN (
-  SELECT * FROM (
-    SELECT {entry}, {place} AS place FROM ai_message AS m WHERE {asked_for} AND m.seq > :after_seq ORDER BY m.seq DESC LIMIT :limit
-  ) AS ended
-  UNION ALL
-  SELECT * FROM (
-    SELECT {entry}, {place} AS place FROM ai_message AS m WHERE {asked_for} AND m.seq IS NULL ORDER BY {place} DESC LIMIT :limit
-  ) AS still_open
-) AS m ON TRUE WHERE {here} ORDER BY m.seq DESC NULLS FIRST, m.place DESC LIMIT {greatest}(:limit, 1)
 
 -- name: head_of_conversation
 SELECT c.conversation_id, {head} FROM conversations AS c WHERE {here}

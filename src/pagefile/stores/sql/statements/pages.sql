@@ -149,6 +149,10 @@ DELETE FROM archive_passage WHERE tenant = :tenant AND uuid {in uuids}
 -- name: passage_put
 INSERT INTO archive_passage (tenant, uuid, number, start, "end") VALUES (:tenant, :uuid, :number, :start, :end)
 
+-- name: passage_put (postgres)
+INSERT INTO archive_passage (tenant, uuid, number, start, "end")
+SELECT :tenant, :uuid, s.* FROM unnest(:all_number, :all_start, :all_end) AS s
+
 -- name: uuids_of_conversation
 SELECT p.uuid FROM tool_result_archive AS p WHERE {of_conversation} AND p.purged IS NULL ORDER BY p.created_at, p.uuid
 
@@ -179,3 +183,7 @@ FROM tool_result_archive AS p WHERE p.uuid = :uuid AND p.purged IS NULL AND {rea
 
 -- name: passage_terms
 UPDATE archive_passage SET terms = :terms WHERE tenant = :tenant AND uuid = :uuid AND number = :number
+
+-- name: passage_terms (postgres)
+UPDATE archive_passage AS a SET terms = t.terms FROM unnest(:all_number, :all_terms) AS t (number, terms)
+WHERE a.tenant = :tenant AND a.uuid = :uuid AND a.number = t.number

@@ -89,9 +89,16 @@ SELECT reset_seq, updated FROM conversations WHERE tenant = :tenant AND conversa
     SELECT coalesce(sum(m.tokens), 0)::bigint FROM ai_message AS m
     WHERE m.conversation_id = :conversation AND m.tenant = :tenant AND m.kind = 'turn' AND m.status = 'done')
 
+-- fragment: moved_on
+-- The time a little later. SQLite has it as text, and one writer: what was read is what is there.
+:updated
+
+-- fragment: moved_on (postgres)
+updated + interval '1 microsecond'
+
 -- name: part_recount
 UPDATE conversations SET
-  updated = :updated,
+  updated = {moved_on},
   covered_through_seq = :covered, turns = :turns, live_turns = :live_turns, live_tokens = :live_tokens,
   checkpoint_id = :checkpoint, checkpoint_version = :version{sum_of_done}
 WHERE tenant = :tenant AND conversation_id = :conversation
