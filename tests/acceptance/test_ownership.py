@@ -64,7 +64,7 @@ async def used(memory, owner):
     return {"turn": turn, "page": turn.steps[0].page, "call": window.id}
 
 
-@pytest.mark.parametrize(("owner", "stranger"), [("ada", "bob"), ("ada", None), (None, "bob")])
+@pytest.mark.parametrize(("owner", "stranger"), [("olga", "ivan"), ("olga", None), (None, "ivan")])
 async def test_no_verb_opens_somebody_elses_conversation(owner, stranger):
     """Whoever is not its owner is refused, whatever they ask for; nothing changes, and nobody learns the owner's name."""
     async with Memory.open("memory://") as memory:
@@ -73,7 +73,7 @@ async def test_no_verb_opens_somebody_elses_conversation(owner, stranger):
         for name, ask in VERBS.items():
             with pytest.raises((ConflictError, NotFoundError)) as refused:
                 await ask(memory.conversation("c", user_id=stranger), found)
-            assert "ada" not in str(refused.value), name
+            assert "olga" not in str(refused.value), name
         assert before == await memory.conversation("c", user_id=owner).log()
         for name, ask in VERBS.items():
             if name not in {
