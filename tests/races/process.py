@@ -96,6 +96,10 @@ class Racer:
     async def session(self, chat, user):
         await self._chat(chat, user).session()
 
+    async def owners(self):
+        """The users whose conversations there are."""
+        return {head.scope.conversation: head.scope.user for head in await self._memory.conversations()}
+
     async def settle(self):
         await self._memory.settle()
 

@@ -328,8 +328,11 @@ class Race:
         return found
 
     async def free_chats(self) -> None:
-        """Looking is a use: a conversation that nobody had begun belongs to the one who looked, who named no user."""
-        for chat in CHATS:
+        """Looking is a use: looking without a user makes a conversation of no user. One of a user came back, and is not hidden."""
+        owners = await self.racers[0]("owners")
+        if back := {chat: user for chat, user in owners.items() if user is not None}:
+            raise CameBackError(f"after their users were erased there are conversations of {back}")
+        for chat in owners:
             await self.racers[0]("forget", chat=chat)
 
     async def _named(self, places):

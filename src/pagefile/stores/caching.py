@@ -1,7 +1,7 @@
 """A session cache in front of a database, and the door to the caches there are."""
 
+import logging
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import TypeAlias
 
@@ -9,6 +9,8 @@ from pagefile.errors import InvalidTurnError, SettingsError, StoreError, StoreUn
 from pagefile.ports import Clock, Erasures, HeadQuery, LogReader, SessionCache, SessionStore
 from pagefile.records import Head, JsonObject, Scope
 from pagefile.stores.epochs import scope_key
+
+logger = logging.getLogger("pagefile")
 
 #: Document 001's half hour.
 SESSION_TTL_S = 1800
@@ -69,6 +71,7 @@ class CachedSessions(SessionStore):
         self._version_of = version_of
         self._erasures = erasures
         self._follows = False
+        self._told = False
 
     async def get(self, scope: Scope) -> JsonObject | None:
         version = await self._version_of(scope)
@@ -98,10 +101,18 @@ class CachedSessions(SessionStore):
 
     async def _follows_erasures(self) -> bool:
         """Have every erasure know of this cache, also one by a process that does not; what cannot be noted is not cached."""
-        if not self._follows:
-            with suppress(StoreError):
-                await self._erasures.begin(self._cache.name)
-                self._follows = True
+        if self._follows:
+            return True
+        try:
+            await self._erasures.begin(self._cache.name)
+        except StoreError as error:
+            if not self._told:
+                logger.warning(
+                    "sessions are not cached, because erasures would not reach the cache: %s", error
+                )
+            self._told = True
+        else:
+            self._follows = True
         return self._follows
 
     async def _look_again(self, scope: Scope, version: int) -> None:

@@ -136,8 +136,8 @@ async def test_a_cache_that_the_eraser_does_not_know_follows(tmp_path):
         assert [] == await cache.kept()
 
 
-async def test_a_database_that_cannot_note_it_is_read_past_the_cache(monkeypatch):
-    """One that cannot be written, for one: sessions are read as before, and nothing is cached that no erasure would reach."""
+async def test_a_database_that_cannot_note_it_is_read_past_the_cache(monkeypatch, caplog):
+    """Sessions are read as before, nothing is cached that no erasure would reach, and the log says so once."""
     cache = InMemorySessions(FakeClock())
     async with Memory.open("memory://", settings=SETTINGS, sessions=cache) as memory:
 
@@ -148,4 +148,6 @@ async def test_a_database_that_cannot_note_it_is_read_past_the_cache(monkeypatch
         chat = memory.conversation("c", user_id="u")
         await chat.record("Hi.", "Hello.")
         assert "Hello." in str(await memory.engine.sessions.get(chat.scope))
+        await memory.engine.sessions.get(chat.scope)
         assert [] == await cache.kept()
+    assert 1 == caplog.text.count("sessions are not cached")
