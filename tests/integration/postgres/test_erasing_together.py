@@ -22,7 +22,7 @@ async def test_the_last_two_users_of_a_picture_leave_none(store, plain, url, mon
     both, arrived, real = anyio.Event(), [], player._answer
 
     async def together(connection, ask):
-        if ask.statement == "epoch_next":
+        if ask[1] == "epoch_next":
             arrived.append(ask)
             if len(arrived) == 2:
                 both.set()
@@ -51,7 +51,7 @@ async def test_the_last_two_users_of_a_picture_leave_none(store, plain, url, mon
     ids=["reset", "claim", "restore"],
 )
 async def test_what_begins_a_conversation_waits_for_its_erasure(store, plain, url, monkeypatch, write):
-    """And begins it anew: the row that it found is gone, and entries without one would be damage."""
+    """And starts it over: the row that it found is gone, and entries without one would be damage."""
     await store.log.append(done("a"))
     real, ended = player._answer, anyio.Event()
     waiting = "SELECT count(*) FROM pg_stat_activity WHERE $1 = ANY(pg_blocking_pids(pid))"
@@ -64,7 +64,7 @@ async def test_what_begins_a_conversation_waits_for_its_erasure(store, plain, ur
 
         async def meanwhile(connection, ask):
             locked = await real(connection, ask)
-            if ask.statement != "gone_user":
+            if ask[1] != "gone_user":
                 return locked
             tasks.start_soon(written)
             pid = await connection.raw.fetchval("SELECT pg_backend_pid()")
