@@ -10,28 +10,15 @@ from datetime import UTC, datetime, timedelta
 import anyio
 import pytest
 
-from pagefile import Memory, ModelUnavailableError, Settings
-from pagefile.records import Scope
+from pagefile import Memory, Settings
 from pagefile.settings import EmbedderSettings
 from pagefile.testing import FakeClock, HashingEmbedder
 from tests.waiting import PATIENCE_S
 
 from .faces import opened
+from .films import CHAT, FILMS, Moody, indexed
 
 SMALL = 700
-FILMS = ("推荐一部科幻电影吧", "推荐《星际穿越》，导演是克里斯托弗·诺兰，讲的是穿越虫洞寻找新家园。")
-CHAT = [
-    ("今天天气怎么样", "晴，二十五度，适合出门。"),
-    ("帮我订明早八点的闹钟", "好的，闹钟已经设置为明早八点。"),
-    ("红烧肉怎么做", "先焯水，再炒糖色，小火炖一个小时。"),
-    ("附近有没有健身房", "两公里内有三家健身房。"),
-    ("英语四级什么时候报名", "一般在三月和九月报名。"),
-    ("我的快递到哪了", "快递已经到达本地的分拨中心。"),
-    ("空调不制冷了怎么办", "先清洗滤网，再看看外机有没有转。"),
-    ("周末去哪里爬山", "可以去香山，人不多的话更好。"),
-    ("怎么把照片传到电脑", "用数据线连接，选择文件传输。"),
-    ("猫咪不吃饭怎么回事", "先看看有没有发烧，再换一种粮试试。"),
-]
 #: What makes every answer so long that ten of them fill the window.
 POLITE = "如果还有什么需要帮忙的，请随时告诉我，我会尽快答复您，也祝您今天一切顺利，心情愉快，身体健康。" * 2
 
@@ -248,14 +235,6 @@ async def test_a_time_is_seen_from_when_it_is_asked():
 # -- what is derived ---------------------------------------------------------------------------------------------------
 
 
-async def indexed(memory, user="u", tenant="default"):
-    """Ids of the turns that have a vector."""
-    vectors = memory.engine.kit.vectors
-    asked = (await vectors.embedder.embed(["的一是不了 the of and a e"]))[0]
-    near = await vectors.home.search(vectors.embedder.maker, Scope(tenant, user), asked, 100_000)
-    return sorted(one.turn_id for one in near)
-
-
 async def test_only_done_turns_have_vectors_and_each_has_one(tmp_path):
     """S2-61: open and aborted turns never enter; a turn that is completed does; recording again adds nothing."""
     place = f"sqlite:///{tmp_path}/a.db"
@@ -331,17 +310,6 @@ async def test_an_incognito_conversation_is_not_indexed():
 
 
 # -- failures ----------------------------------------------------------------------------------------------------------
-
-
-class Moody(HashingEmbedder):
-    """Works when it likes to."""
-
-    broken = True
-
-    async def embed(self, texts):
-        if self.broken:
-            raise ModelUnavailableError("the embedder is on strike")
-        return await super().embed(texts)
 
 
 async def test_without_an_embedder_words_go_on_and_it_comes_back_by_itself(caplog):

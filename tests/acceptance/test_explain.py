@@ -13,7 +13,7 @@ from pagefile.settings import MemorySettings
 from pagefile.testing.hashing import HashingEmbedder
 from pagefile.tiers.facts import Facts
 from pagefile.window.comparing import message_tokens
-from tests.unit.memory.test_messages_replayed import TRANSCRIPTS
+from tests.transcripts import TRANSCRIPTS
 
 from .cli_calling import pagefile
 from .faces import opened

@@ -20,7 +20,7 @@ from pagefile.records import Scope
 from pagefile.service.app import create_app
 from pagefile.settings import EmbedderSettings, ServiceSettings
 from pagefile.stores.secrets import new_key
-from tests.unit.shapes.test_shapes import CHAT
+from tests.transcripts import CHAT
 
 from .faces import CLIENTS, MEMORIES, opened
 from .http_serving import BASE, serving

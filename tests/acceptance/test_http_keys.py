@@ -7,16 +7,16 @@ from pathlib import Path
 import anyio
 import pytest
 
-from pagefile import Memory, Settings, SettingsError
+from pagefile import Memory, SettingsError
 from pagefile.records import Scope
 from pagefile.service.app import create_app
 from pagefile.service.auth import LAST_USED_EVERY
-from pagefile.settings import ServiceSettings
 from pagefile.stores.secrets import new_key
 
 from .cli_calling import pagefile, table_widths
 from .http_serving import serving
-from .test_http_problems import check
+from .keyed import made, settings
+from .problems import check
 
 WORDS = {"user": "我对青霉素过敏。", "assistant": "已记录。"}
 
@@ -24,17 +24,6 @@ WORDS = {"user": "我对青霉素过敏。", "assistant": "已记录。"}
 @pytest.fixture(autouse=True)
 def _in_a_folder_of_its_own(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-
-
-def settings(**service):
-    return Settings(service=ServiceSettings(**service))
-
-
-def made(name, *options):
-    """A key out of the command line, and how to show it."""
-    said = pagefile("keys", "add", name, "--json", *options)
-    assert 0 == said.code, said.err
-    return said.json, {"Authorization": f"Bearer {said.json['key']}"}
 
 
 def keys():

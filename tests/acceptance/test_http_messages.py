@@ -9,8 +9,7 @@ import pytest
 from pagefile import ConflictError, InvalidTurnError, Settings
 from pagefile.client import Client
 from pagefile.service.app import create_app
-from tests.unit.memory.test_messages import ASKED, LOOKED, SAID, SEEN
-from tests.unit.shapes.test_shapes import CHAT
+from tests.transcripts import ASKED, CHAT, LOOKED, SAID, SEEN
 
 from .http_serving import BASE
 

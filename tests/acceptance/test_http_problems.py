@@ -12,9 +12,9 @@ from pagefile.service.problems import kinds
 from pagefile.settings import ServiceSettings
 from pagefile.stores import InMemoryStore, SystemClock
 from pagefile.testing.flaky import FlakyStore
-from pagefile.wire.problem import Problem
 
 from .http_serving import serving
+from .problems import check
 
 JSON = {"Content-Type": "application/json"}
 NOBODYS = "00000000-0000-4000-8000-000000000000"
@@ -25,22 +25,6 @@ SMALL = Settings(url="memory://", service=ServiceSettings(max_body_bytes=2000))
 async def client():
     async with serving(SMALL) as client:
         yield client
-
-
-def check(answer, status, code):
-    """The one shape: media type, members, and nothing else."""
-    assert (status, "application/problem+json") == (answer.status_code, answer.headers["content-type"]), (
-        answer.text
-    )
-    told = answer.json()
-    assert set(Problem.model_fields) == set(told)
-    assert (status, code, f"/problems/{code}") == (told["status"], told["code"], told["type"])
-    assert told["title"]
-    assert told["detail"]
-    assert told["instance"].startswith("urn:uuid:")
-    assert "nosniff" == answer.headers["x-content-type-options"]
-    Problem.model_validate(told)
-    return told
 
 
 def body(**fields):

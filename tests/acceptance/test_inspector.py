@@ -17,7 +17,7 @@ from pagefile.inspector.reader import words
 from pagefile.records import Scope
 from pagefile.settings import ModelSettings, ServiceSettings
 from pagefile.stores.secrets import new_key
-from tests.unit.shapes.test_shapes import CHAT as MESSAGES
+from tests.transcripts import CHAT as MESSAGES
 from tests.waiting import until
 
 from .http_serving import BASE, serving

@@ -10,8 +10,8 @@ from pagefile.engine import Conversation
 
 from .faces import MEMORIES, opened
 from .http_serving import serving
-from .test_http_keys import made, settings
-from .test_http_problems import check
+from .keyed import made, settings
+from .problems import check
 
 LONG = "The code word is HELIOTROPE. " + "Filler. " * 600
 STEP = {"tool": "read", "input": {}, "result": LONG, "call_id": "1"}

@@ -8,8 +8,8 @@ from pagefile import Memory, ModelUnavailableError, Settings, SettingsError
 from pagefile.testing import HashingEmbedder
 
 from .cli_calling import pagefile
+from .films import CHAT, FILMS, Moody, indexed, vectors
 from .loose_vectors import LooseVectors
-from .test_episodes import CHAT, FILMS, Moody, indexed
 
 OLD, NEW = "hashing/64", "hashing/32"
 
@@ -27,11 +27,6 @@ async def place(tmp_path):
         await memory.settle()
         assert await vectors(memory) == {OLD: 11}
     return url
-
-
-async def vectors(memory):
-    found = (await memory.describe())["recall"]["vectors"]
-    return {maker: number for maker, number in found.items() if number}
 
 
 async def test_another_embedder_is_found_out_and_explained(place, caplog):

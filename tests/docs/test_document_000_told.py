@@ -8,7 +8,7 @@ from pagefile import Conversation
 from pagefile.standalone import HISTORY_TOOL_PROMPT, ToolResultManager, tool_schemas
 
 from .pages import DOCS
-from .test_documents import rows
+from .tables import rows
 
 PAGE = DOCS / "documents" / "000.md"
 TEXT = PAGE.read_text(encoding="utf-8")

@@ -3,7 +3,6 @@
 import dataclasses
 import inspect
 import re
-import sqlite3
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any
 import pytest
 import typer
 
-from pagefile import BlockingMemory, Settings
+from pagefile import Settings
 from pagefile.engine.metering import METRICS
 from pagefile.service.app import create_app
 from pagefile.settings.model import known_settings
@@ -20,6 +19,7 @@ from tests.heavy import heavy
 
 from .document_names import NAMES
 from .pages import DOCS
+from .tables import rows, tables
 
 PAGES = sorted((DOCS / "documents").glob("00*.md"))
 #: A name in Pagefile, and the word before it that says what it is; without one it is a Python path.
@@ -33,25 +33,6 @@ _HOMES = ("pagefile.standalone", "pagefile")
 _NEEDS_CLAUDE = "pagefile.integrations.claude_agent"
 #: Where a text of a document has values of its own.
 _VALUES = re.compile(r"\{[^}]*\}|%[a-z]|\\n")
-
-
-def rows(page: Path) -> list[list[str]]:
-    """The rows of the tables of a page, cell by cell."""
-    lines = page.read_text(encoding="utf-8").splitlines()
-    found = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")]
-    return [cells for cells in found if cells[0] != "in the document" and not cells[0].startswith("--")]
-
-
-@cache
-def tables() -> dict[str, set[str]]:
-    """The tables of a new SQLite database and their columns."""
-    with BlockingMemory.open("sqlite:///tables.db"):
-        pass
-    database = sqlite3.connect("tables.db")
-    names = [row[0] for row in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-    found = {name: {row[1] for row in database.execute(f"PRAGMA table_info({name})")} for name in names}
-    database.close()
-    return found
 
 
 @cache

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from .pages import DOCS
-from .test_documents import rows, tables
+from .tables import rows, tables
 
 #: What document 002 leaves to choose from and we did not choose: a name of it, and the column that there would be.
 NOT_TAKEN = {

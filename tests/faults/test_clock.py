@@ -16,7 +16,7 @@ from tests.integration.workers.serving import served
 
 from .conftest import ROOT
 from .load import Load, check, everything, own
-from .test_kills import PLAIN
+from .messages import PLAIN
 
 DAY_S = 86_400
 SETTINGS = Settings(

@@ -1,6 +1,5 @@
 """A disk that is full: a clear refusal, nothing acknowledged is lost, reads go on, and so do writes once there is space."""
 
-import os
 import resource
 import subprocess
 import sys
@@ -11,8 +10,9 @@ import pytest
 from pagefile.stores.sqlite.reserve import MOST_BYTES
 from tests.integration.workers.serving import served
 
+from .disk import fill_the_rest
 from .load import Load, check, everything, whole
-from .test_kills import PLAIN
+from .messages import PLAIN
 
 pytestmark = [
     pytest.mark.slow,
@@ -75,16 +75,6 @@ def test_a_file_that_may_not_grow(tmp_path, stopwatch, reading):
             stopwatch.recovered(load, "files that may not grow, once they may", freed)
             load.more(20)
         check(reading(load.base_url), load, may_cut=True)
-
-
-def fill_the_rest(path):
-    """Takes what is left, to the last block."""
-    with path.open("wb", buffering=0) as file:
-        try:
-            while True:
-                file.write(bytes(4096))
-        except OSError:
-            os.fsync(file.fileno())
 
 
 def limit(pid, size):

@@ -14,7 +14,7 @@ from pagefile.stores.sqlite import reserve
 from pagefile.testing import HashingEmbedder
 from tests.findings.security.looking import files_with
 
-from .test_disk_full import fill_the_rest
+from .disk import fill_the_rest
 
 pytestmark = [
     pytest.mark.timeout(300),

@@ -13,6 +13,7 @@ from tests.servers.ports import free_port
 from tests.servers.valkey import ValkeyServer
 
 from .load import Load, check
+from .messages import PLAIN
 
 pytestmark = [
     pytest.mark.slow,
@@ -22,8 +23,6 @@ pytestmark = [
 ]
 
 KILLS = 4
-#: Words are enough, and small windows make checkpoints while turns come in.
-PLAIN = {"embedder__name": "none", "window_tokens": 2000, "recent_turns": 2, "archive__page_from": 300}
 
 
 def test_the_service_on_sqlite_is_killed_again_and_again(tmp_path, stopwatch, reading):

@@ -11,7 +11,7 @@ from tests.servers.postgres import PostgresServer
 from tests.servers.valkey import ValkeyServer
 
 from .load import Load, check, own
-from .test_kills import PLAIN
+from .messages import PLAIN
 
 pytestmark = [
     pytest.mark.slow,

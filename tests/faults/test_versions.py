@@ -17,7 +17,7 @@ from tests.integration.workers.serving import served
 
 from .conftest import ROOT
 from .load import Load, check
-from .test_kills import PLAIN
+from .messages import PLAIN
 
 pytestmark = [pytest.mark.slow, pytest.mark.waits, pytest.mark.timeout(300)]
 

@@ -18,7 +18,7 @@ from pagefile.records import Scope
 from pagefile.settings import ArchiveSettings
 from pagefile.standalone import format_memory_for_injection, get_memory_data
 from pagefile.text.facts_data import given_facts, sections
-from tests.unit.shapes.test_shapes import CHAT
+from tests.transcripts import CHAT
 
 from .values import FOREIGN, JSONISH, TEXT, nested
 

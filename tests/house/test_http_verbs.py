@@ -9,7 +9,7 @@ from pagefile.client import BlockingClient, BlockingClientConversation, Client, 
 from pagefile.service.app import create_app
 from pagefile.verbs import TABLE
 
-from .test_facade import differences, parameters, public
+from .faces import differences, parameters, public
 
 #: Verbs that send or receive a file.
 FILES = {"Memory.export": "GET /v1/export", "Memory.import_": "POST /v1/import"}

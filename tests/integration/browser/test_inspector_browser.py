@@ -1,29 +1,23 @@
 """The inspector in a real browser: clicked through in both languages, at two widths, in both themes."""
 
 import json
-import socket
 import subprocess
 import sys
-import threading
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import anyio
 import httpx
 import pytest
-import uvicorn
 
 from pagefile import BlockingMemory, Settings
 from pagefile.inspector import places
-from pagefile.service.app import create_app
 from pagefile.settings import ServiceSettings
 from tests.acceptance.inspector_story import CHAT, USER, every_page, told
 from tests.heavy import heavy
 
 from .chromium import Chromium, chromium, chromium_path
+from .serving import served
 
 pytestmark = [heavy("chromium"), pytest.mark.waits]
 AUDIT = Path(__file__).with_name("audit.js").read_text(encoding="utf-8")
@@ -33,26 +27,6 @@ AUDIT = Path(__file__).with_name("audit.js").read_text(encoding="utf-8")
 def browser() -> Iterator[Chromium]:
     with chromium(str(chromium_path())) as running:
         yield running
-
-
-@contextmanager
-def served(settings: Settings) -> Iterator[str]:
-    """The service on a port of its own."""
-    listener = socket.create_server(("127.0.0.1", 0))
-    config: Any = uvicorn.Config(create_app(settings), log_level="warning", lifespan="on")
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
-    thread.start()
-    until = time.monotonic() + 30
-    while not server.started:
-        assert thread.is_alive(), "the service ended before it began"
-        assert time.monotonic() < until, "the service did not begin"
-        time.sleep(0.02)
-    try:
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-    finally:
-        server.should_exit = True
-        thread.join(15)
 
 
 @pytest.fixture(scope="module")

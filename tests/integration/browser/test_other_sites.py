@@ -12,7 +12,7 @@ from pagefile import Settings
 from tests.heavy import heavy
 
 from .chromium import Chromium, chromium, chromium_path
-from .test_inspector_browser import served
+from .serving import served
 
 pytestmark = [heavy("chromium"), pytest.mark.waits]
 LINES = "".join(

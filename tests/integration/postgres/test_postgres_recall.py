@@ -2,8 +2,7 @@
 
 from pagefile import Memory
 from pagefile.testing import HashingEmbedder
-from tests.acceptance.test_episodes import CHAT, FILMS, indexed
-from tests.acceptance.test_rebuild import vectors
+from tests.acceptance.films import CHAT, FILMS, indexed, vectors
 
 from .serving import fresh_url
 

@@ -32,7 +32,7 @@ from pagefile.testing.drafts import (
     picturing,
     view,
 )
-from tests.integration.sqlite.test_schema import CHECKPOINTS, DOCUMENT, SEGMENT
+from tests.integration.schemas import CHECKPOINTS, DOCUMENT, SEGMENT
 from tests.servers.postgres import installed
 
 from . import test_schema

@@ -32,7 +32,7 @@ from pagefile.testing.drafts import (
     step,
     view,
 )
-from tests.integration.sqlite.test_schema import CHECKPOINTS, COLUMNS, DOCUMENT, SEGMENT
+from tests.integration.schemas import CHECKPOINTS, COLUMNS, DOCUMENT, SEGMENT
 
 FOLDERS = [Path(place.__file__).parent for place in (room, common)]
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 
 from pagefile.inspector import places, site
 from pagefile.records import Scope
-from tests.property.service.test_keys_properties import TENANTS, USERS, Wish, a_world, holders, mark, wishes
+from tests.property.service.worlds import TENANTS, USERS, Wish, a_world, holders, mark, wishes
 
 PATHS = [*(page.path for page in site.PAGES), places.HOME, places.METRICS]
 BASE = "http://127.0.0.1:8780"

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from pagefile import Memory
 from pagefile.engine.verifying import verify
 
-from .test_replay import ACTIONS, SETTINGS, Play
+from .plays import ACTIONS, SETTINGS, Play
 
 
 async def moved(there, here, folder, actions):

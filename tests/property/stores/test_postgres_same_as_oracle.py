@@ -8,7 +8,7 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from pagefile.records import Scope
 from tests.integration.postgres.serving import fresh_url, opened
-from tests.property.stores.test_same_as_oracle import TENANTS, Twins
+from tests.property.stores.twins import TENANTS, Twins
 
 
 @cache

@@ -16,24 +16,9 @@ from pagefile import (
 from pagefile.settings import ArchiveSettings, EmbedderSettings, MemorySettings
 from pagefile.text.tokens import open_counter
 from pagefile.window.measure import recounted
-from tests.unit.shapes.test_shapes import CHAT
+from tests.transcripts import ASKED, CHAT, LOOKED, PICTURE, SAID, SEEN
 
 pytestmark = pytest.mark.anyio
-PICTURE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}}
-ASKED = [{"role": "user", "content": [PICTURE, {"type": "text", "text": "What is this?"}]}]
-LOOKED = [
-    {
-        "role": "assistant",
-        "content": [
-            {"type": "thinking", "thinking": "A picture.", "signature": "EqQB"},
-            {"type": "tool_use", "id": "t1", "name": "look", "input": {"at": "picture"}},
-        ],
-    }
-]
-SEEN = [
-    {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "a cat " * 2000}]}
-]
-SAID = [{"role": "assistant", "content": [{"type": "text", "text": "A cat."}]}]
 
 
 @pytest.fixture

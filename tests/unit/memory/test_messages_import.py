@@ -6,7 +6,7 @@ import json
 import pytest
 
 from pagefile import Memory, TransferError
-from tests.unit.memory.test_messages import ASKED, LOOKED, SAID, SEEN
+from tests.transcripts import ASKED, LOOKED, SAID, SEEN
 
 pytestmark = pytest.mark.anyio
 

@@ -8,70 +8,10 @@ from pagefile import Memory, Settings
 from pagefile.engine.replaying import UNNOTED
 from pagefile.engine.verifying import verify
 from pagefile.settings import ArchiveSettings, EmbedderSettings
-from tests.unit.shapes.test_shapes import CALLS, CHAT
-
-from .test_messages import ASKED, LOOKED, PICTURE, SAID, SEEN
+from tests.transcripts import CHAT, TRANSCRIPTS
 
 pytestmark = pytest.mark.anyio
 SETTINGS = Settings(embedder=EmbedderSettings(name="none"), on_tier_error="raise", calls_kept=1000)
-ADDRESS = "data:image/png;base64," + PICTURE["source"]["data"]
-TRANSCRIPTS = {
-    "chat": CHAT,
-    "chat, one call": [
-        {"role": "user", "content": "Where is it?"},
-        {"role": "assistant", "content": None, "tool_calls": CALLS[:1]},
-        {"role": "tool", "tool_call_id": "a", "content": "there"},
-        {"role": "assistant", "content": "Up there."},
-    ],
-    "chat, asked late": [
-        {"role": "system", "content": "Be brief."},
-        {"role": "assistant", "content": None, "tool_calls": CALLS},
-        {"role": "tool", "tool_call_id": "a", "content": "a long line\n" * 1000},
-        {"role": "user", "content": [{"type": "image_url", "image_url": {"url": ADDRESS}}]},
-        {"role": "tool", "tool_call_id": "b", "content": "another long line\n" * 1000},
-        {"role": "user", "content": "What now?"},
-        {"role": "assistant", "content": "Nothing."},
-    ],
-    "chat, a short form at first": [
-        {"role": "assistant", "content": "", "tool_calls": CALLS[:1]},
-        {"role": "tool", "tool_call_id": "a", "content": "there"},
-        {"role": "user", "content": "What now?"},
-        {"role": "assistant", "content": "Nothing."},
-    ],
-    "responses": [
-        {"role": "user", "content": "Fix it", "type": "message"},
-        {"type": "reasoning", "id": "rs", "summary": [{"type": "summary_text", "text": "Read both"}]},
-        {"type": "function_call", "call_id": "c1", "name": "read", "arguments": '{"path":"a.py"}'},
-        {"type": "function_call", "call_id": "c2", "name": "read", "arguments": '{"path":"b.py"}'},
-        {"type": "function_call_output", "call_id": "c2", "output": "def b(): ..."},
-        {
-            "type": "function_call_output",
-            "call_id": "c1",
-            "output": [
-                {"type": "input_text", "text": "def a(): ..."},
-                {"type": "input_image", "image_url": ADDRESS, "detail": "auto"},
-            ],
-        },
-        {"role": "assistant", "content": [{"type": "output_text", "text": "Done.", "annotations": []}]},
-    ],
-    "anthropic": [*ASKED, *LOOKED, *SEEN, *SAID],
-    "anthropic, a picture in a result": [
-        {"role": "user", "content": "What is on the screen?"},
-        *LOOKED,
-        {
-            "role": "user",
-            "content": [
-                {
-                    "type": "tool_result",
-                    "tool_use_id": "t1",
-                    "content": [{"type": "text", "text": "a screen"}, PICTURE],
-                },
-                {"type": "text", "text": "Hurry."},
-            ],
-        },
-        *SAID,
-    ],
-}
 
 
 @pytest.fixture(params=TRANSCRIPTS.values(), ids=TRANSCRIPTS)

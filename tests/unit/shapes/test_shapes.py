@@ -21,20 +21,9 @@ from pagefile.shapes import (
     written,
 )
 from pagefile.shapes.pixels import IMAGE_TOKENS, pixels, tile_tokens
+from tests.transcripts import CALLS, CHAT
 
 NOW = datetime(2026, 1, 31, tzinfo=UTC)
-CALLS = [
-    {"id": "a", "type": "function", "function": {"name": "look", "arguments": '{"where":"up"}'}},
-    {"id": "b", "type": "function", "function": {"name": "look", "arguments": '{"where": "down"}'}},
-]
-CHAT = [
-    {"role": "user", "content": "Where is it?"},
-    {"role": "assistant", "content": "I will look in both places.", "tool_calls": CALLS},
-    {"role": "tool", "tool_call_id": "b", "content": "not there"},
-    {"role": "developer", "content": "Be brief."},
-    {"role": "tool", "tool_call_id": "a", "content": "there"},
-    {"role": "assistant", "content": "Up there.", "refusal": None},
-]
 
 
 def back(found):

@@ -8,7 +8,7 @@ import pytest
 
 from pagefile.text.synopsis import kind, synopsis
 
-from .test_synopsis_kinds import CHINESE, GO, PYTHON, YAML
+from .samples import CHINESE, GO, PYTHON, YAML
 
 
 def told(text: str, *expected: str) -> str:

@@ -7,13 +7,11 @@ import pytest
 from pagefile.text.synopsis import kind
 from pagefile.text.synopsis.kinds import MAX_JSON_CHARS, delimiter, rows_kind
 
-PYTHON = 'import json\n\n\ndef read(path):\n    """Read it."""\n    with open(path) as file:\n        return json.load(file)\n\n\nclass Engine:\n    pass\n'
-GO = 'package main\n\nimport "fmt"\n\nfunc main() {\n\tx := 1\n\tfmt.Println(x)\n}\n'
+from .samples import CHINESE, GO, PYTHON, YAML
+
 LOG = "2026-03-04 10:00:00,123 INFO app: started\n2026-03-04 10:00:01,123 ERROR app: failed, badly\n" * 5
 SYSLOG = "Mar  4 10:00:00 host app[1]: started\nMar  4 10:00:01 host app[1]: said: hello, you\n" * 5
-YAML = "name: pagefile\nversion: 1\nitems:\n  - a\n  - b\nnested:\n  key: value\n"
 PROSE = "Agents forget. The window is small, the world is large.\nSo pages leave, and come back.\nNothing is lost."
-CHINESE = "智能体会忘记。窗口很小，世界很大。\n所以页面离开，又回来。什么都没有丢失。"
 
 
 @pytest.mark.parametrize(
