@@ -10,40 +10,10 @@ from pagefile.text.facts import (
     confirmed_confidence,
     diverse,
     fact_key,
-    features,
     scores,
 )
 
-CONTEXT = "我在做一个 Python 项目 使用 FastAPI 和 SQLAlchemy 怎么写测试？"
-FACTS = (
-    "Prefers pytest for testing",
-    "Expert in Python and FastAPI",
-    "Likes type hints in Python",
-    "Uses Docker for containerization",
-)
-MIXED = (
-    *FACTS,
-    "用户对青霉素过敏",
-    "用户喜欢爬山和摄影",
-    "对青霉素过敏，曾经休克",
-    "likes hiking",
-    "",
-    "测试工程师",
-)
-
-
-def index_of(texts) -> FactIndex[int]:
-    index: FactIndex[int] = FactIndex()
-    index.add(enumerate(texts))
-    return index
-
-
-def refitted(query: str, texts) -> np.ndarray:
-    """What document 004 does: a vectorizer fitted over all texts and the question, for each question."""
-    text = pytest.importorskip("sklearn.feature_extraction.text", reason="scikit-learn is not installed")
-    vectorizer = text.TfidfVectorizer(analyzer=lambda given: list(features(given).elements()))
-    matrix = vectorizer.fit_transform([query, *texts])
-    return (matrix[1:] @ matrix[0].T).toarray().ravel()
+from .samples import CONTEXT, FACTS, MIXED, index_of
 
 
 def test_document_004s_example():
@@ -52,15 +22,6 @@ def test_document_004s_example():
     order = [FACTS[i] for i in np.argsort(-values)]
     assert order[-1] == "Uses Docker for containerization"
     assert order[0] == "Expert in Python and FastAPI"
-
-
-@pytest.mark.parametrize("query", [CONTEXT, "医生说我不能用青霉素", "hiking 爬山", "zzz", "a"])
-def test_the_same_as_a_vectorizer_fitted_anew(query):
-    """To the last digits, in Chinese and English."""
-    texts = [text for text in MIXED if text]
-    assert index_of(texts).similarity_array(query, range(len(texts))) == pytest.approx(
-        refitted(query, texts), abs=1e-12
-    )
 
 
 def test_facts_come_and_go_one_at_a_time():

@@ -9,7 +9,7 @@ from pagefile.ports import Embedder
 from pagefile.tiers.derivation import BATCH
 from pagefile.tiers.episodes import Episodes
 from tests.findings.security.looking import tables_with
-from tests.unit.memory.apart_home import ApartHome
+from tests.integration.engine.apart_home import ApartHome
 
 pytestmark = pytest.mark.anyio
 SETTINGS = Settings(indexing="manual")

@@ -1,0 +1,24 @@
+"""Scores of facts beside those of scikit-learn."""
+
+import numpy as np
+import pytest
+
+from pagefile.text.facts import features
+from tests.unit.text.samples import CONTEXT, MIXED, index_of
+
+
+def refitted(query: str, texts) -> np.ndarray:
+    """What document 004 does: a vectorizer fitted over all texts and the question, for each question."""
+    text = pytest.importorskip("sklearn.feature_extraction.text", reason="scikit-learn is not installed")
+    vectorizer = text.TfidfVectorizer(analyzer=lambda given: list(features(given).elements()))
+    matrix = vectorizer.fit_transform([query, *texts])
+    return (matrix[1:] @ matrix[0].T).toarray().ravel()
+
+
+@pytest.mark.parametrize("query", [CONTEXT, "医生说我不能用青霉素", "hiking 爬山", "zzz", "a"])
+def test_the_same_as_a_vectorizer_fitted_again(query):
+    """To the last digits, in Chinese and English."""
+    texts = [text for text in MIXED if text]
+    assert index_of(texts).similarity_array(query, range(len(texts))) == pytest.approx(
+        refitted(query, texts), abs=1e-12
+    )
