@@ -5,7 +5,6 @@ import re
 from itertools import islice
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree as ET
 
 import pytest
 from hypothesis import given
@@ -15,11 +14,10 @@ from typer.testing import CliRunner
 from benchmarks import peers, peers_all, recall_peers
 from benchmarks.peers_all import OURS, PEERS
 from benchmarks.peers_base import BUDGET, Given, pieces, with_memories
-from benchmarks.peers_chart import growth_chart
 from benchmarks.peers_child import Course, Task, prefix_share, prompt_tokens, shared_prefix, walk
 from benchmarks.peers_lines import IN_MEMORY, Line, lines_of, recall_lines, who_is_ahead
-from benchmarks.peers_page import number, page
-from benchmarks.peers_reasons import UNEXPLAINED, Explainer, Told
+from benchmarks.peers_page import page
+from benchmarks.peers_reasons import Told
 from benchmarks.peers_script import PLANTED_IN, SERIAL, details, lines
 from benchmarks.peers_vectors import Vectors, VectorServer
 from pagefile.cli.bench import app
@@ -141,104 +139,11 @@ def test_who_is_ahead_beyond_chance():
     assert ["a"] == who_is_ahead({OURS: 0.5, "a": 0.51}, "more", "share")
 
 
-def test_a_verdict_in_a_word():
-    """Ahead, level, behind, alone, not measured."""
-    assert "Pagefile ahead" == Line("n", "ms", "less", {OURS: 1.0, "a": 2.0}).verdict
-    assert "level" == Line("n", "ms", "less", {OURS: 1.0, "a": 1.02, "b": 5.0}).verdict
-    assert "a ahead" == Line("n", "ms", "less", {OURS: 1.0, "a": 0.1}, ["a"], "Because.").verdict
-    assert "nobody to compare with" == Line("n", "ms", "less", {OURS: 1.0, "a": None}).verdict
-    assert "not measured" == Line("n", "ms", "less", {"a": 1.0}).verdict
-    both = Line("n", "ms", "less", {OURS: 1.0, "a": 0.1, "b": 0.1, "c": 0.2}, ["a", "b", "c"], "Because.")
-    assert "a, b ahead" == both.verdict
-
-
 def test_a_line_survives_json():
     """Table and page are made from the file."""
     made = line("Record a turn, at 100 turns", told(STORE, record_ms=0.01, disk_bytes=0))
     back = Line.from_json(json.loads(json.dumps(made.to_json())))
     assert made.to_json() == back.to_json()
-
-
-def test_a_reason_follows_from_what_was_measured():
-    """The same line has another reason when the numbers are others, and none when Pagefile is ahead."""
-    memory = line("Record a turn, at 100 turns", told(STORE, record_ms=0.01, disk_bytes=0))
-    assert [STORE] == memory.ahead
-    assert "nothing is on disk" in memory.why
-    disk = line("Record a turn, at 100 turns", told(STORE, record_ms=0.01))
-    assert f"{STORE}: {UNEXPLAINED}." == disk.why
-    assert "" == line("Record a turn, at 100 turns", told(STORE, record_ms=3.0)).why
-
-
-@pytest.mark.parametrize(
-    ("name", "other", "says"),
-    [
-        ("Prompt tokens a turn", told(MEM0, prompt_tokens=900, reached=29), "neither the latest turns"),
-        (
-            "Prompt unchanged from call to call",
-            told("LangChain context editing", prefix_share=0.99, over_budget=0.8),
-            "80% of its prompts beyond the budget",
-        ),
-        ("Details in the prompt", told(MEM0, in_prompt=33, reached=33), "ten best finds into every prompt"),
-        (
-            "Record a turn, at 1,000 turns",
-            told(TRIMMING, record_ms=0.1, disk_bytes=0),
-            "keeps everything in memory",
-        ),
-        (
-            "Recall, at 1,000 turns",
-            told(STORE, recall_ms=0.1, said_share=0.8),
-            "finds 80% of the details said",
-        ),
-        (
-            "Recall, at 1,000 turns",
-            told(MEM0, recall_ms=0.1, read_share=0.5),
-            "finds 50% of the details in tool results",
-        ),
-        ("Make a prompt, at 1,000 turns", told(TRIMMING, context_ms=0.1), "cannot be asked for"),
-        (
-            "Memory, at 1,000 turns",
-            told(TRIMMING, peak_mb=50.0, bytes_lost=870),
-            "thrown away 87% of what was said, word for word (over 200 turns)",
-        ),
-        (
-            "Memory, at 1,000 turns",
-            told(STORE, peak_mb=50.0, opened_mb=30.0),
-            "adds 20 MB before the first turn, Pagefile 110",
-        ),
-        ("Disk, at 100 turns", told("LlamaIndex memory", disk_bytes=5_000_000), "the vectors are in memory"),
-    ],
-)
-def test_reasons(name: str, other: Told, says: str):
-    """Each number has reasons of its own."""
-    assert says in line(name, other).why
-
-
-def test_who_has_the_same_reason_is_named_together():
-    """A reason stands once."""
-    others = (told(name, record_ms=0.01, disk_bytes=0) for name in (STORE, "LangChain context editing"))
-    reason = line("Record a turn, at 100 turns", *others).why
-    assert reason.startswith(f"{STORE}, LangChain context editing: keep everything in memory")
-    assert 1 == reason.count("everything")
-
-
-def test_a_reason_is_told_in_full_once():
-    """Later lines name it in a few words, with all who have it."""
-    others = [told(name, record_ms=0.01, disk_bytes=0) for name in (STORE, "LangChain context editing")]
-    made = lines_of({one.name: one for one in (told(OURS), *others)}, (100, 1000))
-    first, later = (one.why for one in made if one.name.startswith("Record a turn"))
-    assert "a restart loses it all" in first
-    assert f"As above: nothing on disk ({STORE}, LangChain context editing)." == later
-
-
-def test_a_reason_has_the_figures_of_its_line():
-    """Those of another size are not held against it; where only another is known, it says which."""
-    them = told(STORE, recall_ms=0.1, said_share=0.8)
-    them.growth["points"][1]["said_share"] = 0.4
-    reason = line("Recall, at 100 turns", them).why
-    assert "80% of the details said, Pagefile 100%." in reason
-    assert "turns" not in reason
-    told_of_no_size = Explainer({OURS: told(OURS), STORE: them}).why("recall", [STORE])
-    assert "40% of the details said, Pagefile 100%, at 1,000 turns." in told_of_no_size
 
 
 def test_who_has_no_disk_is_not_ahead_on_it():
@@ -248,24 +153,6 @@ def test_who_has_no_disk_is_not_ahead_on_it():
     assert IN_MEMORY == made.values[STORE]
     alone = line("Disk, at 100 turns", told(STORE, disk_bytes=0))
     assert "nobody to compare with" == alone.verdict
-
-
-def test_who_is_ahead_only_while_it_is_short():
-    """The reason is read off the longest conversation that both came to."""
-    them = told("chromadb", disk_bytes=1_000_000)
-    them.growth["points"][1]["disk_bytes"] = 90_000_000
-    assert "at 1,000 turns it has 90 MB, Pagefile 10" in line("Disk, at 100 turns", them).why
-    assert not line("Disk, at 1,000 turns", them).ahead
-
-
-def test_a_figure_without_a_reason_says_so():
-    """What is worse without a price on the other side is ours to look into."""
-    found = line("Said details found, at 1,000 turns", told(MEM0), sizes=(1000,))
-    assert not found.ahead
-    behind = {OURS: told(OURS, said_share=0.5), MEM0: told(MEM0)}
-    explainer = Explainer(behind)
-    assert UNEXPLAINED in explainer.why("found", [MEM0])
-    assert UNEXPLAINED in explainer.why("found", [MEM0])
 
 
 def test_growth_is_a_line_when_there_are_two_sizes():
@@ -291,23 +178,6 @@ def test_recall_is_behind_only_beyond_the_bounds():
     assert "level" == measured(0.01).verdict
     assert () == tuple(measured(0.05, 0.01).level)
     assert ["mem0"] == measured(-0.01).ahead
-    assert UNEXPLAINED in measured(-0.01).why
-
-
-@pytest.mark.parametrize(
-    ("value", "unit", "shown"),
-    [
-        (None, "ms", "–"),
-        (IN_MEMORY, "MB", "in memory"),
-        (0.1234, "share", "12.3"),
-        (0.0, "MB", "0"),
-        (1234.5, "tokens", "1,234"),
-        (0.0421, "ms", "0.042"),
-    ],
-)
-def test_numbers_for_people(value: float | str | None, unit: str, shown: str):
-    """As many digits as mean something."""
-    assert shown == number(value, unit)
 
 
 # -- everybody in this process ----------------------------------------------------------------------------------------
@@ -483,29 +353,3 @@ def test_the_lines_follow_from_the_numbers(committed: dict[str, Any]):
     """Verdicts and reasons are those that the code finds in the same numbers today."""
     made = [one.to_json() for one in peers.peer_lines(committed["peers"], committed["sizes"])]
     assert made == committed["lines"][: len(made)]
-
-
-def test_the_best_number_is_bold_and_named_beside_the_line(committed: dict[str, Any]):
-    """Whoever it is: the second column says it, where nobody has to scroll."""
-    rows = [row.split(" | ") for row in page(committed).splitlines() if "is better)" in row]
-    names = [one["name"] for one in committed["peers"]]
-    assert rows
-    for row, made in zip(rows, committed["lines"], strict=True):
-        leaders = Line.from_json(made).leaders
-        assert (", ".join(leaders) or made["verdict"]) == row[1]
-        assert leaders == [name for name, cell in zip(names, row[2:], strict=True) if cell.startswith("**")]
-
-
-def test_the_picture_shows_what_the_json_says(committed: dict[str, Any]):
-    """It is a picture, and everybody who was measured is in it."""
-    text = (BENCHMARKS / "peers.svg").read_text(encoding="utf-8")
-    assert growth_chart(committed) == text
-    words = " ".join(ET.fromstring(text).itertext())
-    for one in committed["peers"]:
-        assert (one["name"] in words) == (one["status"] == "measured")
-
-
-def test_every_line_that_is_lost_says_why(committed: dict[str, Any]):
-    """Each name that is ahead stands in the reason."""
-    lost = [Line.from_json(one) for one in committed["lines"] if one["ahead"]]
-    assert [] == [one.name for one in lost if not all(name in one.why for name in one.ahead)]
