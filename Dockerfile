@@ -5,7 +5,7 @@ FROM python:3.12-slim
 WORKDIR /src
 COPY . .
 RUN sed -E 's/ \\$//; /--hash/d' requirements.lock > /tmp/constraints.txt \
-    && pip install --no-cache-dir -c /tmp/constraints.txt '.[service,postgres,redis,milvus,openai,otel]' \
+    && pip install --no-cache-dir -c /tmp/constraints.txt '.[postgres,redis,milvus,openai,otel]' \
     && rm -rf /src /tmp/constraints.txt
 
 RUN useradd --create-home pagefile

@@ -14,7 +14,6 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from importlib.util import find_spec
 from itertools import cycle
 from pathlib import Path
 from statistics import median, quantiles
@@ -23,7 +22,7 @@ import anyio
 
 from benchmarks.corpus import LONG, Author, fill
 from benchmarks.report import Limit, Report, Row, machine_facts
-from pagefile.errors import MissingExtraError, StoreUnavailableError
+from pagefile.errors import StoreUnavailableError
 from pagefile.records import JsonValue, Scope
 from pagefile.text.tokens import TokenCounter, open_counter
 
@@ -53,8 +52,6 @@ _QUICK = _Effort(rounds=4, requests=128)
 
 def run(*, quick: bool = False, progress: Progress | None = None) -> Report:
     """Measure on the disk of the current directory; whatever is written there is removed at the end."""
-    if find_spec("uvicorn") is None or find_spec("fastapi") is None:
-        raise MissingExtraError.of("service", "`pagefile bench service`")
     began = time.perf_counter()
     counter = open_counter()
     with _folder() as folder:

@@ -14,13 +14,8 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from pagefile.errors import MissingExtraError
-
-try:
-    import uvicorn
-    from fastapi import FastAPI
-except ImportError as error:
-    raise MissingExtraError.of("service", "`pagefile bench service`") from error
+import uvicorn
+from fastapi import FastAPI
 from pydantic import BaseModel
 
 from benchmarks.bare import BareLog, values_of

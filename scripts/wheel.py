@@ -14,10 +14,10 @@ import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+#: What a bare install can do.
+INCLUDED = ("pagefile.service.app", "pagefile.client")
 #: What runs when somebody has installed the wheel; each line is printed with the extra that it needs.
 EXTRAS = {
-    "service": "pagefile.service.app",
-    "client": "pagefile.client",
     "postgres": "pagefile.stores.postgres",
     "redis": "pagefile.stores.redis.sessions",
     "langchain": "pagefile.integrations.langchain",
@@ -110,6 +110,11 @@ def main() -> None:
         command = [str(python.with_name("pagefile")), "--version"]
         said = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603 - likewise
         print(f"pagefile --version: {said.stdout.strip()}")
+        for module in INCLUDED:
+            error = alone(python, module)
+            print(f"{module}: {error or 'imports'}")
+            if error:
+                raise SystemExit(1)
         for extra, module in EXTRAS.items():
             error = alone(python, module)
             helpful = not error or re.search(r"pip install 'pagefile\[", error)

@@ -15,8 +15,6 @@ from .servers import SERVICE, Servers
 MAX_NOT_RUN = 5
 #: What in a block needs an extra of Pagefile.
 EXTRAS = {
-    "service": r"^\$ pagefile serve",
-    "client": r"^from pagefile\.client ",
     "langchain": r"^from pagefile\.integrations\.langchain ",
     "langgraph": r"^from pagefile\.integrations\.langgraph",
     "pydantic-ai": r"^from pagefile\.integrations\.pydantic_ai ",
@@ -176,10 +174,10 @@ def test_a_wrong_block_is_noticed(player: Player, wrong: list[Block]):
 def test_a_missing_extra_is_noticed(tmp_path: Path):
     """The extra that the last block needs is not in the first."""
     page = tmp_path / "page.md"
-    text = "```sh\npip install '.[service]'\n```\n\n```python\nfrom pagefile.client import Client\n```\n"
+    text = "```sh\npip install '.[redis]'\n```\n\n```python\nfrom pagefile.integrations.langgraph import ConversationGraph\n```\n"
     page.write_text(text, encoding="utf-8")
-    assert {"client"} == missing_extras(page)
-    page.write_text(text.replace("service", "service,client"), encoding="utf-8")
+    assert {"langgraph"} == missing_extras(page)
+    page.write_text(text.replace("redis", "redis,langgraph"), encoding="utf-8")
     assert set() == missing_extras(page)
 
 

@@ -12,7 +12,7 @@ import typer
 from pagefile.cli.invocation import Invocation, command
 from pagefile.cli.output import say, warn
 from pagefile.engine import Memory
-from pagefile.errors import MissingExtraError, SettingsError
+from pagefile.errors import SettingsError
 from pagefile.settings import ServiceSettings, Settings
 from pagefile.settings.sources import shown
 
@@ -45,12 +45,8 @@ def serve(
 
 def _server(settings: Settings) -> Callable[[socket.socket], None]:
     """The function that serves a socket until told to stop."""
-    try:
-        import uvicorn  # noqa: F401, PLC0415  # pyright: ignore[reportUnusedImport] - an extra, and slow to import
+    from pagefile.service import workers  # noqa: PLC0415 - slow to import, and no other command needs it
 
-        from pagefile.service import workers  # noqa: PLC0415 - likewise
-    except ImportError as error:
-        raise MissingExtraError.of("service", "`pagefile serve`") from error
     workers.check(settings)
     start = workers.serve_one if settings.service.workers == 1 else workers.serve_many
     return partial(start, settings)

@@ -3,13 +3,6 @@
 `async with Client("http://127.0.0.1:8780") as memory:` or, without an event loop, `with BlockingClient.open(…) as memory:`.
 """
 
-from importlib.util import find_spec
-
-from pagefile.errors import MissingExtraError
-
-if find_spec("httpx") is None:
-    raise MissingExtraError.of("client", "The HTTP client")
-
 from pagefile.client.blocking import BlockingClient, BlockingClientConversation
 from pagefile.client.conversation import ClientConversation
 from pagefile.client.remote import Client

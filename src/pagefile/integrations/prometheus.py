@@ -3,17 +3,13 @@
 from pathlib import Path
 from typing import Any
 
-from pagefile.engine.metering import METRICS, Metric
-from pagefile.errors import MissingExtraError
-from pagefile.ports import Meter
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.exposition import CONTENT_TYPE_LATEST
+from prometheus_client.metrics_core import GaugeMetricFamily
+from prometheus_client.multiprocess import MultiProcessCollector
 
-try:
-    from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
-    from prometheus_client.exposition import CONTENT_TYPE_LATEST
-    from prometheus_client.metrics_core import GaugeMetricFamily
-    from prometheus_client.multiprocess import MultiProcessCollector
-except ImportError as error:
-    raise MissingExtraError.of("service", "Prometheus metrics") from error
+from pagefile.engine.metering import METRICS, Metric
+from pagefile.ports import Meter
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 
