@@ -6,9 +6,10 @@ import pytest
 from pagefile.errors import ConflictError
 from pagefile.ports import Store
 from pagefile.records import CHECKPOINT_QUERY, Checkpoint, Reset
-from pagefile.testing.clock import FakeClock
-from pagefile.testing.contracts.base import Contract, everything, head_of
-from pagefile.testing.drafts import CHAT, aborted, checkpoint, done, opened, reset, view
+from pagefile.testing.contracts.base import Contract, everything, head_of, refused, write
+from pagefile.testing.drafts import aborted, checkpoint, done, opened, reset, view
+from pagefile.testing.fakes import FakeClock
+from pagefile.testing.scopes import CHAT
 
 
 async def talk(store: Store, *ids: str) -> None:
@@ -23,8 +24,7 @@ class MarkerContract(Contract):
     async def test_a_checkpoint_says_what_it_covers(self, store: Store, clock: FakeClock) -> None:
         """It counts the done turns it covers and has its own position in the log."""
         await talk(store, "a", "b")
-        await store.log.append(opened("c"))
-        await store.log.advance(aborted("c"))
+        await write(store, opened("c"), aborted("c"))
         await talk(store, "d")
         clock.advance(1)
         entry = await store.log.mark(checkpoint("k", 3))
@@ -78,14 +78,12 @@ class MarkerContract(Contract):
         await talk(store, "a", "b", "c")
         await store.log.mark(checkpoint("k", 2))
         before, log = await head_of(store), await everything(store)
-        with pytest.raises(ConflictError):
-            await store.log.mark(checkpoint("k2", covered, version))
+        await refused(ConflictError, store.log.mark(checkpoint("k2", covered, version)))
         assert (await head_of(store), await everything(store)) == (before, log)
 
     async def test_a_checkpoint_of_nothing_conflicts(self, store: Store) -> None:
         """An empty conversation has nothing to cover."""
-        with pytest.raises(ConflictError):
-            await store.log.mark(checkpoint("k", 0))
+        await refused(ConflictError, store.log.mark(checkpoint("k", 0)))
         assert not (await head_of(store)).exists
 
     async def test_a_checkpoint_from_before_the_reset_conflicts(self, store: Store) -> None:
@@ -93,8 +91,7 @@ class MarkerContract(Contract):
         await talk(store, "a", "b")
         await store.log.mark(reset("r"))
         await talk(store, "c")
-        with pytest.raises(ConflictError):
-            await store.log.mark(checkpoint("k", 2))
+        await refused(ConflictError, store.log.mark(checkpoint("k", 2)))
         entry = await store.log.mark(checkpoint("k", 4))
         assert isinstance(entry, Checkpoint)
         assert entry.covered_turns == 1
@@ -113,8 +110,7 @@ class MarkerContract(Contract):
     async def test_a_reset_forgets_the_checkpoint_and_the_version_goes_on(self, store: Store) -> None:
         """The next checkpoint builds on none, and its version still increases."""
         await talk(store, "a")
-        await store.log.mark(checkpoint("k1", 1))
-        await store.log.mark(reset("r"))
+        await write(store, checkpoint("k1", 1), reset("r"))
         seen = await store.reader.view(view())
         assert (seen.checkpoint, seen.head.covered_through_seq) == (None, 0)
         await talk(store, "b")
@@ -129,10 +125,8 @@ class MarkerContract(Contract):
         assert await store.log.mark(checkpoint("k", 1)) == mark
         assert await store.log.mark(reset("r")) == anew
         for taken in (reset("a"), reset("k"), checkpoint("a", 1), checkpoint("k", 1, summary="else")):
-            with pytest.raises(ConflictError):
-                await store.log.mark(taken)
-        with pytest.raises(ConflictError):
-            await store.log.append(done("k", CHECKPOINT_QUERY, "历史摘要: what was said"))
+            await refused(ConflictError, store.log.mark(taken))
+        await refused(ConflictError, store.log.append(done("k", CHECKPOINT_QUERY, "历史摘要: what was said")))
         assert len(await everything(store)) == 3
 
     async def test_a_conversation_may_begin_with_a_reset(self, store: Store) -> None:

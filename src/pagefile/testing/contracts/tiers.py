@@ -30,12 +30,7 @@ class TierContract:
             yield memory
 
     async def _window(
-        self,
-        memory: Memory,
-        *,
-        user: str | None = "ada",
-        tenant: str | None = None,
-        incognito: bool = False,
+        self, memory: Memory, *, user: str | None = "ada", tenant: str | None = None, incognito: bool = False
     ) -> Window:
         chat = memory.conversation("second", user_id=user, tenant=tenant, incognito=incognito)
         return await chat.context(self.question)
