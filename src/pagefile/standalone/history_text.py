@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from pagefile.records import Turn
-from pagefile.standalone.session import UserProfile
+from pagefile.standalone.session import UserProfile, summary_line
 from pagefile.text.clip import cut
 
 #: Divisors by which a summary is shortened when it does not fit.
@@ -80,11 +80,6 @@ def _shortened(summary: str | None, room: int, count: Count) -> tuple[str | None
         if shorter and cost <= room:
             return shorter, room - cost
     return None, room
-
-
-def summary_line(summary: str) -> str:
-    """The summary as shown in a history, and in the checkpoint's row."""
-    return f"历史摘要: {summary}"
 
 
 def turn_lines(turn: Turn) -> str:

@@ -14,7 +14,6 @@ from pagefile.standalone.conversation_store import ConversationMessage, Conversa
 from pagefile.standalone.conversation_summarizer import WINDOW_MESSAGES, ConversationSummarizer
 from pagefile.standalone.episodic_memory import TOP_K, ConversationEpisodicMemory
 from pagefile.standalone.general_prompt import PromptMessage, build_general_prompt, pairs
-from pagefile.standalone.messages import newest_turns
 
 #: The maximum number of recent messages kept because no summary covers them yet.
 MAX_RECENT_MESSAGES = 40
@@ -92,12 +91,7 @@ class ConversationHistory:
         return [*await self._recalled(conversation_id, current_query, recent), *recent]
 
     async def build_prompt(
-        self,
-        conversation_id: str,
-        question: str,
-        *,
-        system_message: str,
-        memory_context: str | None = None,
+        self, conversation_id: str, question: str, *, system_message: str, memory_context: str | None = None
     ) -> list[PromptMessage]:
         """All configured phases in one prompt."""
         context = await self.get_context(conversation_id)
@@ -122,7 +116,7 @@ class ConversationHistory:
         head = view.head
         # Extra turns, as many as the window may have, for those being written right now.
         limit = min(self.window_messages + head.live_turns, MAX_RECENT_MESSAGES)
-        turns = await newest_turns(self.store.engine.store.reader, head.scope, limit, head.reset_seq)
+        turns = await self.store.newest_turns(head.scope, limit, head.reset_seq)
         live = messages_of(turn for turn in turns if (turn.seq or 0) > head.covered_through_seq)
         keep = min(max(self.window_messages, len(live)), MAX_RECENT_MESSAGES)
         return messages_of(turns)[-keep:]

@@ -3,7 +3,7 @@
 import math
 from collections import deque
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from pagefile.errors import InvalidTurnError
 from pagefile.ports import LogView
@@ -11,6 +11,8 @@ from pagefile.records import checked_id, checked_text
 from pagefile.standalone.history_text import Count, HistoryText, counted_text
 from pagefile.standalone.session import MemoryContext, MemoryQueryRequest
 from pagefile.tiers.checkpoints import VERBATIM_SHARE
+
+R = TypeVar("R")
 
 defaultMemoryTokenThresholdRatio = 0.75  # noqa: N816 - the document's name
 defaultMemoryRecentTurns = 8  # noqa: N816 - the document's name
@@ -31,8 +33,7 @@ class Query:
     @classmethod
     def of(cls, request: MemoryQueryRequest | None, max_chars: int) -> "Query":
         """The request, checked."""
-        if request is None:
-            raise InvalidTurnError("There is no request: give a MemoryQueryRequest with a conversation_id.")
+        request = given(request, "a MemoryQueryRequest")
         return cls(
             conversation_id=checked_id(request.conversation_id, "conversation_id"),
             text=bounded(request.query or "", "query", max_chars),
@@ -113,6 +114,13 @@ class Asked:
                 break
             staying += 1
         return max(staying, unread)
+
+
+def given(request: R | None, kind: str) -> R:
+    """The request, which must not be None."""
+    if request is None:
+        raise InvalidTurnError(f"There is no request: give {kind} with a conversation_id.")
+    return request
 
 
 def bounded(text: str, name: str, max_chars: int) -> str:

@@ -1,0 +1,120 @@
+from .agent_app import AgentApp, NewAgentApp, SessionClient
+from .agent_memory import AgentMemory, AgentMemoryConfig, AgentWithMemory, ContentChunk, ToolRule
+from .conversation_store import ConversationMessage, ConversationStore, ConversationSummary, format_messages
+from .conversation_summarizer import SUMMARY_PROMPT, ConversationSummarizer
+from .episodic_memory import ConversationEpisodicMemory
+from .fact_injection import (
+    FactRanker,
+    _count_tokens,  # pyright: ignore[reportPrivateUsage] - document 004's name
+    format_memory_for_injection,
+    get_memory_data,
+    memory_data_of,
+)
+from .general_prompt import PromptMessage, build_general_prompt
+from .history_text import format_prompt
+from .hybrid_history import ConversationContext, ConversationHistory
+from .memory_middleware import (
+    MEMORY_NAME,
+    MemoryMiddleware,
+    _extract_conversation_context,  # pyright: ignore[reportPrivateUsage] - document 004's name
+    extract_text,
+    memory_config,
+)
+from .queries import defaultMemoryRecentTurns, defaultMemoryTokenThresholdRatio, defaultModelContextWindow
+from .session import (
+    FULL_HISTORY,
+    SESSION_KEY,
+    SUMMARY_N,
+    AgentRequest,
+    AIMessage,
+    FlowContext,
+    GlobalState,
+    MemoryContext,
+    MemoryModeFullHistory,
+    MemoryModeSummaryN,
+    MemoryQueryRequest,
+    MemoryWriteRequest,
+    MemoryWriteResult,
+    Message,
+    MessageContext,
+    MetaInfo,
+    PendingAction,
+    SessionValue,
+    SharedEntities,
+    UserProfile,
+)
+from .tool_results import ARCHIVE_THRESHOLD, HISTORY_TOOL_PROMPT, ToolResultArchive, ToolResultManager
+from .tools import (
+    REMEMBER_TOOL,
+    answer_remember,
+    load_tool_history_schema,
+    remember_schema,
+    search_tool_history_schema,
+    tool_schemas,
+)
+
+__all__ = [
+    "ARCHIVE_THRESHOLD",
+    "FULL_HISTORY",
+    "HISTORY_TOOL_PROMPT",
+    "MEMORY_NAME",
+    "REMEMBER_TOOL",
+    "SESSION_KEY",
+    "SUMMARY_N",
+    "SUMMARY_PROMPT",
+    "AIMessage",
+    "AgentApp",
+    "AgentMemory",
+    "AgentMemoryConfig",
+    "AgentRequest",
+    "AgentWithMemory",
+    "ContentChunk",
+    "ConversationContext",
+    "ConversationEpisodicMemory",
+    "ConversationHistory",
+    "ConversationMessage",
+    "ConversationStore",
+    "ConversationSummarizer",
+    "ConversationSummary",
+    "FactRanker",
+    "FlowContext",
+    "GlobalState",
+    "MemoryContext",
+    "MemoryMiddleware",
+    "MemoryModeFullHistory",
+    "MemoryModeSummaryN",
+    "MemoryQueryRequest",
+    "MemoryWriteRequest",
+    "MemoryWriteResult",
+    "Message",
+    "MessageContext",
+    "MetaInfo",
+    "NewAgentApp",
+    "PendingAction",
+    "PromptMessage",
+    "SessionClient",
+    "SessionValue",
+    "SharedEntities",
+    "ToolResultArchive",
+    "ToolResultManager",
+    "ToolRule",
+    "UserProfile",
+    "_count_tokens",
+    "_extract_conversation_context",
+    "answer_remember",
+    "build_general_prompt",
+    "defaultMemoryRecentTurns",
+    "defaultMemoryTokenThresholdRatio",
+    "defaultModelContextWindow",
+    "extract_text",
+    "format_memory_for_injection",
+    "format_messages",
+    "format_prompt",
+    "get_memory_data",
+    "load_tool_history_schema",
+    "memory_config",
+    "memory_data_of",
+    "remember_schema",
+    "search_tool_history_schema",
+    "tool_schemas",
+]
