@@ -355,8 +355,7 @@ class EpochContract(Contract):
 
     async def test_an_erasure_names_the_conversations_that_went(self, store: Store) -> None:
         """So that copies held elsewhere can be erased there."""
-        for scope in (CHAT, ELSE, HIS):
-            await store.log.append(done("a", scope=scope))
+        await write(store, *(done("a", scope=scope) for scope in (CHAT, ELSE, HIS)))
         assert {"chat", "else"} == set((await store.erase(ADA)).conversations)
         assert {"his"} == set((await store.erase(TENANT)).conversations)
 
@@ -437,7 +436,7 @@ class EpochContract(Contract):
             epoch = (await head_of(store)).epoch
             outcomes: list[Any] = []
 
-            async def write(name: str, epoch: int = epoch, outcomes: list[Any] = outcomes) -> None:
+            async def attempt(name: str, epoch: int = epoch, outcomes: list[Any] = outcomes) -> None:
                 try:
                     outcomes.append(await _WRITES[name](store, epoch))
                 except ErasedError as error:
@@ -445,7 +444,7 @@ class EpochContract(Contract):
 
             async with anyio.create_task_group() as tasks:
                 for name in ("call", "fact", "page", "watermark", "session"):
-                    tasks.start_soon(write, name)
+                    tasks.start_soon(attempt, name)
                     if name == "fact":
                         tasks.start_soon(store.erase, (CHAT, ADA, TENANT)[number % 3])
             assert len(outcomes) == 5

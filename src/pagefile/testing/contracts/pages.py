@@ -143,9 +143,15 @@ class PageStoreContract(Contract):
 
     async def test_pages_are_listed_newest_first(self, store: Store) -> None:
         """Of a conversation, a user or a tenant; `after` continues after a uuid."""
-        for uuid, scope, minutes in zip(
-            "abcdef", (CHAT, CHAT, ADA, BOB, CHAT, ANYBODY), (1, 3, 2, 4, 3, 0), strict=True
-        ):
+        pages = (
+            ("a", 1, CHAT),
+            ("b", 3, CHAT),
+            ("c", 2, ADA),
+            ("d", 4, BOB),
+            ("e", 3, CHAT),
+            ("f", 0, ANYBODY),
+        )
+        for uuid, minutes, scope in pages:
             await store.pages.put(page(uuid, uuid, scope=scope, minutes=minutes))
 
         async def listed(scope: Scope, *, limit: int = 100, after: str | None = None) -> str:
@@ -330,8 +336,7 @@ class PageKeeperContract(Contract):
 
     async def test_a_text_goes_with_the_last_page_that_holds_it(self, store: Store) -> None:
         """Until then it counts for each of them."""
-        for uuid, scope in (("a", CHAT), ("b", HIS)):
-            await store.pages.put(page(uuid, "same", scope=scope))
+        await write(store, *(page(uuid, "same", scope=scope) for uuid, scope in (("a", CHAT), ("b", HIS))))
         assert await purged(store, TENANT, max_bytes=4) == ["a"]
         assert (await store.pages.load(HIS, "b"))[1] == "same"
         assert (await store.erase(CHAT)).counts["blobs"] == 0

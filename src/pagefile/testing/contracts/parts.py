@@ -178,8 +178,7 @@ class PartContract(Contract):
 
     async def test_without_a_summary_before_it_everything_is_live(self, store: Store) -> None:
         """And the session reflects that."""
-        for name in ("a", "b", "c"):
-            await store.log.append(done(name, assistant=f"answer {name}"))
+        await write(store, *(done(name, assistant=f"answer {name}") for name in ("a", "b", "c")))
         await store.log.mark(checkpoint("k", 2))
         await store.erase(CHAT, turn("c"))
         assert (await head_of(store)).live_turns == 0
@@ -228,8 +227,7 @@ class PartContract(Contract):
     @pytest.mark.parametrize("answered", [CHAT, FORK], ids=["original", "copy"])
     async def test_a_copy_that_was_answered_otherwise_goes_too(self, store: Store, answered: Scope) -> None:
         """A fork may begin at an open turn, and each side continues on its own."""
-        for scope in (CHAT, FORK):
-            await store.log.append(opened("a", MARKER, scope=scope))
+        await write(store, *(opened("a", MARKER, scope=scope) for scope in (CHAT, FORK)))
         await store.log.advance(replace(completed("a", f"Noted: {MARKER}"), scope=answered))
         await store.calls.add([shown("w", query=f"Noted: {MARKER}")], keep=9)
         receipt = await store.erase(CHAT, turn())
@@ -250,8 +248,7 @@ class PartContract(Contract):
 
     async def test_the_pages_of_a_turn_go_with_it(self, store: Store) -> None:
         """Except those another turn also made with an equal call, or that the turn only loaded."""
-        for uuid in ("p", "q", "r"):
-            await store.pages.put(page(uuid, f"text of {uuid}", spans=((0, 4),)))
+        await write(store, *(page(uuid, f"text of {uuid}", spans=((0, 4),)) for uuid in ("p", "q", "r")))
         loaded = paged("r", "load")
         await store.log.append(done("a", steps=[paged("p"), paged("q"), loaded]))
         await store.log.append(done("b", steps=[paged("q"), paged("p", "load", "text of p")], tokens=30))

@@ -15,8 +15,7 @@ from pagefile.testing.scopes import ADA, BOB, CHAT, FIRM, TENANT
 
 async def talk(store: Store, count: int, *, tokens: int = 10, scope: Scope = CHAT) -> None:
     """Records turns t1, t2 …"""
-    for number in range(1, count + 1):
-        await store.log.append(done(f"t{number}", tokens=tokens, scope=scope))
+    await write(store, *(done(f"t{number}", tokens=tokens, scope=scope) for number in range(1, count + 1)))
 
 
 async def seen(store: Store, *, budget: int, least: int = 0) -> list[int | None]:
@@ -90,13 +89,8 @@ class LogReaderContract(Contract):
 
     async def test_a_view_is_one_snapshot(self, store: Store) -> None:
         """Counters and turns are consistent, whatever is written meanwhile."""
-
-        async def write() -> None:
-            for number in range(60):
-                await store.log.append(done(f"t{number}"))
-
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(write)
+            tasks.start_soon(write, store, *(done(f"t{number}") for number in range(60)))
             for _ in range(30):
                 found = await store.reader.view(view())
                 assert found.head.live_turns == len(found.turns) == found.head.last_seq
