@@ -10,9 +10,7 @@ from .fact_injection import (
     get_memory_data,
     memory_data_of,
 )
-from .general_prompt import PromptMessage, build_general_prompt
-from .history_text import format_prompt
-from .hybrid_history import ConversationContext, ConversationHistory
+from .hybrid_history import ConversationContext, ConversationHistory, PromptMessage, build_general_prompt
 from .memory_middleware import (
     MEMORY_NAME,
     MemoryMiddleware,
@@ -20,7 +18,12 @@ from .memory_middleware import (
     extract_text,
     memory_config,
 )
-from .queries import defaultMemoryRecentTurns, defaultMemoryTokenThresholdRatio, defaultModelContextWindow
+from .queries import (
+    defaultMemoryRecentTurns,
+    defaultMemoryTokenThresholdRatio,
+    defaultModelContextWindow,
+    format_prompt,
+)
 from .session import (
     FULL_HISTORY,
     SESSION_KEY,

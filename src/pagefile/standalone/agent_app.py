@@ -30,8 +30,18 @@ from pagefile.lru import Lru
 from pagefile.ports import EntryQuery, LogView
 from pagefile.records import Checkpoint, Scope, Turn
 from pagefile.standalone.conversations import Conversations
-from pagefile.standalone.history_text import HistoryText, counted_text, safety_lines, turn_lines
-from pagefile.standalone.queries import Asked, Query, bounded, defaultMemoryRecentTurns, given, or_default
+from pagefile.standalone.queries import (
+    Asked,
+    HistoryText,
+    Query,
+    bounded,
+    counted_text,
+    defaultMemoryRecentTurns,
+    given,
+    or_default,
+    safety_lines,
+    turn_lines,
+)
 from pagefile.standalone.session import (
     FULL_HISTORY,
     SESSION_KEY,
