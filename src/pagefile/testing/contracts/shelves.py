@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -14,6 +14,18 @@ from pagefile.testing.drafts import AT, call, done, fact
 from pagefile.testing.scopes import ADA, BOB, CHAT, ELSE, FIRM, FIRM_ADA, FIRM_CHAT, STRANGER, TENANT
 
 COPY = Scope("copy", "ada")
+
+
+async def revise(
+    store: Store,
+    scope: Scope,
+    *facts: Fact,
+    action: str = "stored",
+    at: datetime = AT,
+    expected: int | None = None,
+) -> Revision:
+    """Writes facts as one revision."""
+    return await store.facts.revise(scope, facts, action=action, at=at, expected=expected, epoch=None)
 
 
 class FactStoreContract(Contract):
@@ -66,11 +78,9 @@ class FactStoreContract(Contract):
     async def test_a_revision_tells_what_was_and_what_became(self, store: Store) -> None:
         """Facts of several conversations in one revision, new and old, in the given order."""
         old = replace(fact("a"), subject="user", attribute="allergy", supersedes="z", category=None)
-        first = await store.facts.revise(ADA, [old], action="stored", at=AT, epoch=None)
+        first = await revise(store, ADA, old)
         closed, new = replace(old, valid_to=AT), fact("b", "改吃头孢", scope=ADA)
-        second = await store.facts.revise(
-            ADA, [closed, new], action="superseded", at=AT + timedelta(hours=1), epoch=None
-        )
+        second = await revise(store, ADA, closed, new, action="superseded", at=AT + timedelta(hours=1))
         assert (first.before, first.after, first.action) == ((None,), (old,), "stored")
         assert (second.before, second.after, second.scope) == ((old, None), (closed, new), ADA)
         assert list(await store.facts.revisions(ADA)) == [first, second]
@@ -81,19 +91,18 @@ class FactStoreContract(Contract):
     async def test_nobody_writes_over_a_change_they_have_not_seen(self, store: Store) -> None:
         """It conflicts unless the expected revision is the newest, and nothing is written."""
         assert await store.facts.changed(ADA) == (0, 0)
-        first = await store.facts.revise(ADA, [fact("a")], action="stored", at=AT, expected=0, epoch=None)
-        with pytest.raises(ConflictError):
-            await store.facts.revise(ADA, [fact("b")], action="stored", at=AT, expected=0, epoch=None)
+        first = await revise(store, ADA, fact("a"), expected=0)
+        await refused(ConflictError, revise(store, ADA, fact("b"), expected=0))
         assert [found.id for found in await store.facts.list(ADA)] == ["a"]
-        await store.facts.revise(ADA, [fact("b")], action="stored", at=AT, expected=first.number, epoch=None)
-        await store.facts.revise(BOB, [fact("c", scope=BOB)], action="stored", at=AT, expected=0, epoch=None)
+        await revise(store, ADA, fact("b"), expected=first.number)
+        await revise(store, BOB, fact("c", scope=BOB), expected=0)
 
     async def test_a_revision_is_all_or_nothing(self, store: Store) -> None:
         """If one fact cannot be written, none is."""
         await store.facts.put(fact("theirs", scope=BOB))
         for bad in (fact("theirs"), fact("x", scope=BOB)):
             with pytest.raises((ConflictError, InvalidTurnError)):
-                await store.facts.revise(ADA, [fact("a"), bad], action="stored", at=AT, epoch=None)
+                await revise(store, ADA, fact("a"), bad)
         assert await store.facts.list(ADA) == []
         assert await store.facts.changed(ADA) == (0, 0)
 
@@ -110,7 +119,7 @@ class FactStoreContract(Contract):
         await store.erase(ADA)
         assert await store.facts.changed(ADA) == (0, 0)
         assert list(await store.facts.revisions(ADA)) == []
-        again = await store.facts.revise(ADA, [fact("new", scope=ADA)], action="stored", at=AT, epoch=None)
+        again = await revise(store, ADA, fact("new", scope=ADA))
         assert again.number > newest
 
     async def test_erasing_a_conversation_erases_the_history_of_its_facts(self, store: Store) -> None:
@@ -152,11 +161,10 @@ async def lived(store: Store) -> tuple[list[Fact], list[Revision]]:
     old, other = fact("a", scope=CHAT), fact("c", "喜欢中文", scope=ADA)
     await write(store, old, fact("theirs", scope=BOB))
     later = AT + timedelta(hours=1)
-    await store.facts.revise(
-        ADA, [replace(old, valid_to=later), fact("b", scope=ADA)], action="superseded", at=later, epoch=None
-    )
+    closed = replace(old, valid_to=later)
+    await revise(store, ADA, closed, fact("b", scope=ADA), action="superseded", at=later)
     await store.facts.put(other)
-    await store.facts.revise(ADA, [replace(other, retracted=later)], action="retracted", at=later, epoch=None)
+    await revise(store, ADA, replace(other, retracted=later), action="retracted", at=later)
     return elsewhere(await store.facts.list(ADA, retracted=True), await store.facts.revisions(ADA))
 
 
@@ -186,13 +194,11 @@ class FactRestoreContract(Contract):
         far = [replace(one, number=one.number + 10**9) for one in journal]
         await store.facts.restore(COPY, facts, far)
         newest = far[-1].number
-        again = await store.facts.revise(
-            COPY, [replace(facts[0], confidence=0.1)], action="stored", at=AT, expected=newest, epoch=None
-        )
+        again = await revise(store, COPY, replace(facts[0], confidence=0.1), expected=newest)
         assert again.number > newest
         assert again.before == (facts[0],)
         assert [one.number for one in await store.facts.revisions(COPY, after=newest)] == [again.number]
-        theirs = await store.facts.revise(BOB, [fact("new", scope=BOB)], action="stored", at=AT, epoch=None)
+        theirs = await revise(store, BOB, fact("new", scope=BOB))
         assert theirs.number < newest
 
     async def test_the_journal_of_a_user_who_has_one_stays(self, store: Store) -> None:
