@@ -28,10 +28,11 @@ PagefileError
     ├── ModelUnavailableError
     └── ModelOutputError
 
-The docstring of each class is its default message. `code` is the stable name that the HTTP service
-puts into its problem documents.
+The docstring of each class is its default message. `code` is the stable name that the HTTP service puts into its problem
+documents. It follows from the name of the class; a subclass defined elsewhere has its parent's.
 """
 
+import re
 from typing import ClassVar
 
 
@@ -40,6 +41,10 @@ class PagefileError(Exception):
 
     code: ClassVar[str] = "pagefile-error"
 
+    def __init_subclass__(cls, code: str | None = None) -> None:
+        if cls.__module__ == __name__:
+            cls.code = code or re.sub("(?<=[a-z])(?=[A-Z])", "-", cls.__name__.removesuffix("Error")).lower()
+
     def __init__(self, message: str | None = None) -> None:
         super().__init__(message or (type(self).__doc__ or "").strip())
 
@@ -47,13 +52,9 @@ class PagefileError(Exception):
 class SettingsError(PagefileError, ValueError):
     """A setting is unknown or has a value that cannot be used."""
 
-    code = "settings"
-
 
 class MissingExtraError(SettingsError, ImportError):
     """An optional part of Pagefile is not installed."""
-
-    code = "missing-extra"
 
     @classmethod
     def of(cls, extra: str, what: str) -> "MissingExtraError":
@@ -64,67 +65,45 @@ class MissingExtraError(SettingsError, ImportError):
 class InvalidTurnError(PagefileError, ValueError):
     """What was given cannot be recorded as a turn."""
 
-    code = "invalid-turn"
-
 
 class FactRejectedError(InvalidTurnError):
     """The statement was not kept."""
-
-    code = "fact-rejected"
 
 
 class BudgetError(PagefileError, ValueError):
     """What must never be cut is larger than the window."""
 
-    code = "budget"
-
 
 class NotFoundError(PagefileError, LookupError):
     """There is no such record."""
-
-    code = "not-found"
 
 
 class HandleNotFoundError(NotFoundError):
     """No archived page has this uuid, or it belongs to somebody else."""
 
-    code = "handle-not-found"
-
 
 class PagePurgedError(HandleNotFoundError):
     """The archived page was purged; only its summary is left."""
-
-    code = "page-purged"
 
 
 class ClosedError(PagefileError):
     """This memory is closed: use it inside `async with Memory.open(…)`."""
 
-    code = "closed"
-
 
 class NotOpenError(ClosedError, AttributeError):
     """This memory is not open yet: use `async with Memory.open(…) as memory`, or `memory = await Memory.connect(…)`."""
 
-    code = "not-open"
 
-
-class AccessError(PagefileError):
+class AccessError(PagefileError, code="forbidden"):
     """This key may not do that."""
-
-    code = "forbidden"
 
 
 class UnauthorizedError(AccessError):
     """A valid API key is needed."""
 
-    code = "unauthorized"
-
 
 class TooManyRequestsError(PagefileError):
     """Too many requests: wait a moment, then go on."""
-
-    code = "too-many-requests"
 
     def __init__(self, message: str | None = None, *, retry_after_s: int = 1) -> None:
         super().__init__(message)
@@ -135,13 +114,9 @@ class TooManyRequestsError(PagefileError):
 class StoreError(PagefileError):
     """The store refused or failed."""
 
-    code = "store"
-
 
 class StoreUnavailableError(StoreError):
     """The store cannot be reached or opened."""
-
-    code = "store-unavailable"
 
 
 class StoreFullError(StoreError):
@@ -149,64 +124,42 @@ class StoreFullError(StoreError):
     Everything already recorded is safe.
     """
 
-    code = "store-full"
-
 
 class StoreCorruptError(StoreError):
     """The database file is damaged or is not a Pagefile database."""
-
-    code = "store-corrupt"
 
 
 class ConflictError(StoreError):
     """The record exists already with other contents, or has moved on."""
 
-    code = "conflict"
-
 
 class ErasedError(ConflictError):
     """What this was made from was erased in the meantime, so it was not written."""
-
-    code = "erased"
 
 
 class SchemaVersionError(StoreError):
     """The database was written by a newer version of Pagefile."""
 
-    code = "schema-version"
-
 
 class VectorHomeError(StoreError):
     """The vectors cannot be kept or searched there."""
-
-    code = "vector-home"
 
 
 class TransferError(PagefileError, ValueError):
     """The file is not a Pagefile export, or is damaged."""
 
-    code = "transfer"
-
 
 class TierError(PagefileError):
     """A tier from outside could not do what it had to."""
-
-    code = "tier"
 
 
 class ModelError(PagefileError):
     """A model failed."""
 
-    code = "model"
-
 
 class ModelUnavailableError(ModelError):
     """The model cannot be reached."""
 
-    code = "model-unavailable"
-
 
 class ModelOutputError(ModelError):
     """The model answered with something that cannot be used."""
-
-    code = "model-output"

@@ -10,7 +10,7 @@ import pytest
 from pagefile import BudgetError, Memory, NotFoundError, Settings, SettingsError
 from pagefile.engine.replaying import CHANGEABLE, change_of
 from pagefile.settings import MemorySettings
-from pagefile.testing.hashing import HashingEmbedder
+from pagefile.testing.fakes import HashingEmbedder
 from pagefile.tiers.facts import Facts
 from pagefile.window.comparing import message_tokens
 from tests.transcripts import TRANSCRIPTS

@@ -11,7 +11,7 @@ from pagefile.errors import PagefileError
 from pagefile.service.problems import kinds
 from pagefile.settings import ServiceSettings
 from pagefile.stores import InMemoryStore, SystemClock
-from pagefile.testing.flaky import FlakyStore
+from pagefile.testing.fakes import FlakyStore
 
 from .http_serving import serving
 from .problems import check

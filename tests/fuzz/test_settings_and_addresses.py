@@ -14,7 +14,7 @@ from pagefile.errors import HandleNotFoundError
 from pagefile.records import Scope
 from pagefile.service.binding import host_name, is_loopback
 from pagefile.service.html import prefers_chinese
-from pagefile.settings.parsing import parsed
+from pagefile.settings.model import parsed
 from pagefile.settings.sources import load, shown
 from pagefile.stores.milvus.place import Place as MilvusPlace
 from pagefile.stores.opening import open_store

@@ -18,7 +18,7 @@ from pagefile.engine import memory as opening
 from pagefile.settings import ArchiveSettings, MemorySettings
 from pagefile.standalone import AgentApp, AgentRequest
 from pagefile.stores import open_sessions, open_store
-from pagefile.testing.hashing import HashingEmbedder
+from pagefile.testing.fakes import HashingEmbedder
 
 from .gates import Gate, GatedPort, GatedStore
 from .marking import bulky, places_in

@@ -18,7 +18,7 @@ from pagefile.standalone import (
     ToolResultManager,
 )
 from pagefile.stores import SystemClock
-from pagefile.testing.session_cache import InMemorySessions
+from pagefile.testing.fakes import InMemorySessions
 from pagefile.tiers.facts import Facts
 from pagefile.tiers.facts_book import Draft
 from tests.acceptance.cli_calling import pagefile

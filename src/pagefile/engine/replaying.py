@@ -25,7 +25,7 @@ from pagefile.errors import HandleNotFoundError, MissingExtraError, NotFoundErro
 from pagefile.ports import Clock, PageKeeper, PageStore
 from pagefile.records import Call, JsonObject, JsonValue, Scope, Step, Turn
 from pagefile.settings import Settings
-from pagefile.settings.parsing import parsed
+from pagefile.settings.model import parsed
 from pagefile.text.tokens import CachedCounter, open_counter
 from pagefile.tiers.base import FAILED, Counter, Remembered, Tier
 from pagefile.tiers.page_text import LOADING_TOOLS

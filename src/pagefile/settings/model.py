@@ -7,7 +7,7 @@ invalid values are refused at once.
 
 import math
 from dataclasses import dataclass, field, fields, is_dataclass
-from typing import Annotated, Any, Literal, cast, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Literal, cast, get_args, get_origin
 
 from pagefile.errors import SettingsError
 
@@ -30,6 +30,27 @@ class Limit:
         return f"must be at most {self.most:g}, not {value!r}" if value > self.most else None
 
 
+class _Checked:
+    """Refuses invalid values when it is created."""
+
+    __slots__ = ()
+    _prefix: ClassVar[str] = ""
+
+    def __init_subclass__(cls, prefix: str | None = None) -> None:
+        # A dataclass with slots is created twice, the second time without arguments.
+        if prefix is not None:
+            cls._prefix = prefix
+
+    def __post_init__(self) -> None:
+        found = [
+            f"{self._prefix}{known.name} {what}"
+            for known in fields(cast("Any", self))
+            if (what := problem(known.type, getattr(self, known.name)))
+        ]
+        if found:
+            raise SettingsError(f"{'; '.join(found)}.")
+
+
 Positive = Annotated[int, Limit(least=1)]
 Count = Annotated[int, Limit()]
 Weight = Annotated[float, Limit()]
@@ -37,7 +58,7 @@ Share = Annotated[float, Limit(most=1)]
 
 
 @dataclass(frozen=True, slots=True)
-class MemorySettings:
+class MemorySettings(_Checked, prefix="memory."):
     """Which facts enter a window: the `memory:` keys of document 004."""
 
     #: False: no facts are offered to any window.
@@ -56,12 +77,9 @@ class MemorySettings:
     #: because keeping statements about users should be a deliberate decision.
     extract: Literal["off", "rules", "model"] = "off"
 
-    def __post_init__(self) -> None:
-        _check(self, "memory.")
-
 
 @dataclass(frozen=True, slots=True)
-class ArchiveSettings:
+class ArchiveSettings(_Checked, prefix="archive."):
     """When a tool result becomes a page (document 000)."""
 
     #: Results with more characters than this leave the window as soon as their turn is over.
@@ -85,12 +103,9 @@ class ArchiveSettings:
     #: limit.
     max_bytes: Count = 0
 
-    def __post_init__(self) -> None:
-        _check(self, "archive.")
-
 
 @dataclass(frozen=True, slots=True)
-class WorkspaceSettings:
+class WorkspaceSettings(_Checked, prefix="workspace."):
     """What a run keeps of its tools' results (document 003, which calls the first three `memory_enabled` and so on)."""
 
     #: 是否启用 Agent 记忆系统: whether a run remembers anything. False: nothing is remembered, no call is answered
@@ -122,12 +137,9 @@ class WorkspaceSettings:
     #: read_file=page".
     rules: str | None = None
 
-    def __post_init__(self) -> None:
-        _check(self, "workspace.")
-
 
 @dataclass(frozen=True, slots=True)
-class ModelSettings:
+class ModelSettings(_Checked, prefix="model."):
     """A chat model behind any OpenAI-compatible endpoint; it writes summaries."""
 
     #: The model's name; without one, summaries are extracted.
@@ -139,12 +151,9 @@ class ModelSettings:
     #: How long to wait for an answer, in seconds.
     timeout_s: Weight = 60.0
 
-    def __post_init__(self) -> None:
-        _check(self, "model.")
-
 
 @dataclass(frozen=True, slots=True)
-class EmbedderSettings:
+class EmbedderSettings(_Checked, prefix="embedder."):
     """Who turns texts into vectors, so that turns are found by what they mean."""
 
     #: "use-multilingual" is bundled with Pagefile and works offline, "none" leaves recall to words; anything
@@ -163,12 +172,9 @@ class EmbedderSettings:
     #: Requests vectors of this length from the model; 0: the model's default.
     dimension: Count = 0
 
-    def __post_init__(self) -> None:
-        _check(self, "embedder.")
-
 
 @dataclass(frozen=True, slots=True)
-class ServiceSettings:
+class ServiceSettings(_Checked, prefix="service."):
     """The HTTP service."""
 
     #: The address to listen on; other machines can only be allowed in with keys.
@@ -197,12 +203,9 @@ class ServiceSettings:
     #: The number of server processes; `pagefile serve --workers`.
     workers: Positive = 1
 
-    def __post_init__(self) -> None:
-        _check(self, "service.")
-
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(_Checked):
     """Everything that can be set; the defaults work offline."""
 
     #: Where everything is stored.
@@ -268,9 +271,6 @@ class Settings:
     embedder: EmbedderSettings = field(default_factory=EmbedderSettings)
     service: ServiceSettings = field(default_factory=ServiceSettings)
 
-    def __post_init__(self) -> None:
-        _check(self, "")
-
 
 def problem(annotation: Any, value: object) -> str | None:
     """What is wrong with a value for a setting of this type; None if it is valid."""
@@ -285,6 +285,10 @@ def problem(annotation: Any, value: object) -> str | None:
     return None if _is(annotation, value) else f"must be {_word(annotation)}, not {value!r}"
 
 
+_BOOLEANS = {
+    **dict.fromkeys(("true", "1", "yes", "on"), True),
+    **dict.fromkeys(("false", "0", "no", "off"), False),
+}
 _WORDS = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
 
 
@@ -298,15 +302,6 @@ def _is(kind: Any, value: object) -> bool:
     return isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
 
 
-def _check(settings: Any, prefix: str) -> None:
-    problems = (
-        (known.name, problem(known.type, getattr(settings, known.name))) for known in fields(settings)
-    )
-    found = [f"{prefix}{name} {what}" for name, what in problems if what]
-    if found:
-        raise SettingsError(f"{'; '.join(found)}.")
-
-
 def known_settings(section: type = Settings, prefix: str = "") -> dict[str, Any]:
     """Every setting by its dotted name (`memory.enabled`), with its type."""
     known: dict[str, Any] = {}
@@ -315,3 +310,22 @@ def known_settings(section: type = Settings, prefix: str = "") -> dict[str, Any]
         nested = is_dataclass(setting.type)
         known |= known_settings(cast("type", setting.type), f"{name}.") if nested else {name: setting.type}
     return known
+
+
+def parsed_as(kind: Any, text: object) -> object:
+    """The value of a text from the environment, a form or the command line; unchanged if it cannot be parsed, for `problem` to report."""
+    kind = get_args(kind)[0] if get_origin(kind) is Annotated else kind
+    text = str(text).strip()
+    if kind is bool:
+        return _BOOLEANS.get(text.lower(), text)
+    if kind in {int, float}:
+        try:
+            return kind(text)
+        except ValueError:
+            return text
+    return text
+
+
+def parsed(name: str, text: str) -> object:
+    """The value of a text for the setting of this name."""
+    return parsed_as(known_settings()[name], text)

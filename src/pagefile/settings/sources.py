@@ -18,8 +18,7 @@ from typing import Any, cast
 import yaml
 
 from pagefile.errors import SettingsError
-from pagefile.settings.model import Settings, known_settings, problem
-from pagefile.settings.parsing import parsed_as
+from pagefile.settings.model import Settings, known_settings, parsed_as, problem
 
 FILE_NAMES = ("pagefile.toml", "pagefile.yaml", "pagefile.yml")
 PREFIX = "PAGEFILE_"

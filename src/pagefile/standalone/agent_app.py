@@ -17,7 +17,6 @@ import anyio
 import anyio.to_thread
 
 from pagefile.engine import Conversation, Memory
-from pagefile.engine.engine import Engine
 from pagefile.engine.owning import on_behalf
 from pagefile.errors import (
     ConflictError,
@@ -28,15 +27,25 @@ from pagefile.errors import (
     StoreError,
 )
 from pagefile.lru import Lru
-from pagefile.ports import LogView, ViewRequest
-from pagefile.records import DEFAULT_TENANT, Scope, checked_id
-from pagefile.standalone.history_text import HistoryText, counted_text, safety_lines, turn_lines
-from pagefile.standalone.messages import checkpoint_seq, messages_after, newest_messages, newest_turns
-from pagefile.standalone.presenting import WINDOW_TURNS, merged, present
-from pagefile.standalone.queries import Asked, Query, bounded, defaultMemoryRecentTurns, or_default
+from pagefile.ports import EntryQuery, LogView
+from pagefile.records import Checkpoint, Scope, Turn
+from pagefile.standalone.conversations import Conversations
+from pagefile.standalone.queries import (
+    Asked,
+    HistoryText,
+    Query,
+    bounded,
+    counted_text,
+    defaultMemoryRecentTurns,
+    given,
+    or_default,
+    safety_lines,
+    turn_lines,
+)
 from pagefile.standalone.session import (
     FULL_HISTORY,
     SESSION_KEY,
+    WINDOW_TURNS,
     AgentRequest,
     AIMessage,
     MemoryContext,
@@ -44,6 +53,8 @@ from pagefile.standalone.session import (
     MemoryWriteRequest,
     MemoryWriteResult,
     SessionValue,
+    merged,
+    present,
 )
 from pagefile.stores.encoding import to_json
 from pagefile.stores.rules import no_head
@@ -57,7 +68,7 @@ MAX_SUMMARY_CHARS = 10_000
 #: How often to try a checkpoint that lost a race, or whose id is taken.
 CONFLICT_TRIES = 3
 
-#: More tokens than any conversation has.
+#: More tokens, and more checkpoints, than any conversation has.
 _EVERYTHING = 2**31 - 1
 #: How many conversations' last queries are remembered.
 _REMEMBERED = 10_000
@@ -75,8 +86,7 @@ class AgentApp:
         tenant: str | None = None,
         sleep: Callable[[float], Awaitable[None]] = anyio.sleep,
     ) -> None:
-        self._memory = memory
-        self._tenant = DEFAULT_TENANT if tenant is None else checked_id(tenant, "tenant")
+        self._log = Conversations(memory, tenant)
         self._sleep = sleep
         self._asked: Lru[str, Asked] = Lru(_REMEMBERED)
         # A lock lives as long as a task holds it or waits for it.
@@ -91,11 +101,11 @@ class AgentApp:
         `recent_turns` also brings back turns that the summary covers, as long as the window stays below its threshold.
         """
         with _told("QueryMemoryContext error: %s"):
-            asked = Query.of(request, self._engine.settings.max_message_chars)
-            view, session = await self._read(self._scope(asked.conversation_id), budget_tokens=_EVERYTHING)
+            asked = Query.of(request, self._log.engine.settings.max_message_chars)
+            view, session = await self._read(self._log.scope(asked.conversation_id), _EVERYTHING)
             scope = view.head.scope
             whole = await self._history(scope, view, session, asked)
-            show = partial(asked.shown, whole, self._engine.counter.count)
+            show = partial(asked.shown, whole, self._log.engine.counter.count)
             in_thread = len(whole.text) + len(asked.text) >= _THREAD_FROM_CHARS
             shown, tokens = await anyio.to_thread.run_sync(show) if in_thread else show()
             ratio = tokens / asked.window_tokens
@@ -121,11 +131,8 @@ class AgentApp:
         overlap.
         """
         with _told("WriteTurn error: %s"):
-            if request is None:
-                raise InvalidTurnError(
-                    "There is no request: give a MemoryWriteRequest with a conversation_id."
-                )
-            scope = await self._owned(request.conversation_id, request.user_id)
+            request = given(request, "a MemoryWriteRequest")
+            scope = await self._log.owned(request.conversation_id, request.user_id)
             asked = self._asked.get(request.conversation_id)
             query = request.user_query or (asked.query if asked else "")
             chat = self._chat(scope, request.agent_code)
@@ -133,9 +140,10 @@ class AgentApp:
                 turn = await chat.record(query or None, request.agent_response or None)
             if asked is not None and asked.query == query:
                 asked.query = ""
-            return MemoryWriteResult(
-                request.conversation_id, await self._mode(scope), int(turn.created.timestamp())
-            )
+            # A failure from here on must not undo the write.
+            _, session = await self._read(scope)
+            mode = session.message_context.mode
+            return MemoryWriteResult(request.conversation_id, mode, int(turn.created.timestamp()))
 
     # -- checkpoints ----------------------------------------------------------------------------------------------------
 
@@ -149,7 +157,7 @@ class AgentApp:
         `FULL_HISTORY`, and the error is raised.
         """
         with _told("Failed to create checkpoint: %s"):
-            scope = self._scope(conversation_id)
+            scope = self._log.scope(conversation_id)
             for pause in (*RETRY_S, None):
                 try:
                     with _told("CheckpointShortMemory error: %s"):
@@ -165,7 +173,7 @@ class AgentApp:
                     return
 
     async def _checkpoint(self, scope: Scope, summary: str, recent_turns: int) -> None:
-        scope = await on_behalf(self._engine.store.reader, scope)
+        scope = await on_behalf(self._log.reader, scope)
         text = bounded(summary, "summary", MAX_SUMMARY_CHARS)
         wanted = int(or_default(recent_turns, defaultMemoryRecentTurns, "recent_turns"))
         asked = self._asked.get(scope.conversation or "") or Asked()
@@ -185,11 +193,11 @@ class AgentApp:
         asked.spent()
 
     async def _cover(self, scope: Scope, summary: str, asked: Asked, recent_turns: int) -> None:
-        view = await self._view(scope, budget_tokens=_EVERYTHING)
+        view = await self._log.view(scope, budget_tokens=_EVERYTHING)
         staying = asked.verbatim(view, recent_turns)
         if staying >= len(view.turns):
             raise nothing_to_cover(view.head, staying)
-        await self._engine.tier(History).checkpoints.cover(
+        await self._log.engine.tier(History).checkpoints.cover(
             scope,
             summary,
             view.turns[-1 - staying].seq or 0,
@@ -200,8 +208,8 @@ class AgentApp:
     async def _degrade(self, scope: Scope) -> None:
         """Record in the session that no summary can be kept."""
         try:
-            scope = await on_behalf(self._engine.store.reader, scope)
-            epoch = await self._engine.store.reader.epoch()
+            scope = await on_behalf(self._log.reader, scope)
+            epoch = await self._log.reader.epoch()
             session = await self._session(scope)
             session.message_context.mode = FULL_HISTORY
             await self._save(scope, session, epoch)
@@ -213,36 +221,35 @@ class AgentApp:
     async def create_short_memory(self, request: AgentRequest | None) -> None:
         """创建短期记忆会话: a new session; a conversation that already has turns starts over."""
         with _told("CreateShortMemory error: %s"):
-            if request is None:
-                raise InvalidTurnError("There is no request: give an AgentRequest with a conversation_id.")
-            scope = await self._owned(request.conversation_id, request.user_id)
+            request = given(request, "an AgentRequest")
+            scope = await self._log.owned(request.conversation_id, request.user_id)
             async with self._alone(scope):
-                if (await self._view(scope)).head.turns:
+                if (await self._log.view(scope)).head.turns:
                     await self._begin_anew(scope)
                     return
-                epoch = await self._engine.store.reader.epoch()
-                session = SessionValue.of(await self._engine.sessions.get(scope))
+                epoch = await self._log.reader.epoch()
+                session = SessionValue.of(await self._log.engine.sessions.get(scope))
                 if not session.meta.conversation_id or (scope.user and not session.meta.user_id):
                     await self._save(scope, session, epoch)
 
     async def get_short_memory(self, conversation_id: str) -> SessionValue:
         """获取短期记忆会话状态, checked against the log; raises `NotFoundError` if there is none."""
         with _told("GetShortMemory error: %s"):
-            return await self._session(await self._owned(conversation_id))
+            return await self._session(await self._log.owned(conversation_id))
 
     async def set_short_memory(self, conversation_id: str, session: SessionValue) -> None:
         """Replace the session. What the log knows better stays: turns written since, and the current checkpoint."""
         with _told("SetShortMemory error: %s"):
-            scope = await self._owned(conversation_id, session.meta.user_id)
+            scope = await self._log.owned(conversation_id, session.meta.user_id)
             async with self._alone(scope):
                 await self._save(scope, session)
 
     async def delete_short_memory(self, conversation_id: str) -> None:
         """Start over: history and state leave the prompt but stay in the log. What is known about the user stays."""
         with _told("DeleteShortMemory error: %s"):
-            scope = await self._owned(conversation_id)
+            scope = await self._log.owned(conversation_id)
             async with self._alone(scope):
-                if (await self._view(scope)).head.exists:
+                if (await self._log.view(scope)).head.exists:
                     await self._begin_anew(scope)
 
     async def get_redis_client(self) -> "SessionClient":
@@ -250,8 +257,8 @@ class AgentApp:
         return SessionClient(self)
 
     async def _begin_anew(self, scope: Scope) -> None:
-        epoch = await self._engine.store.reader.epoch()
-        known = SessionValue.of(await self._engine.sessions.get(scope))
+        epoch = await self._log.reader.epoch()
+        known = SessionValue.of(await self._log.engine.sessions.get(scope))
         await self._chat(scope).reset()
         self._asked.pop(scope.conversation or "", None)
         # Erased meanwhile: there is nothing left to carry over.
@@ -259,8 +266,8 @@ class AgentApp:
             await self._save(scope, SessionValue(user_snapshot=known.user_snapshot), epoch)
 
     async def _session(self, scope: Scope) -> SessionValue:
-        stored = await self._engine.sessions.get(scope)
-        view = await self._view(scope, min_turns=WINDOW_TURNS)
+        stored = await self._log.engine.sessions.get(scope)
+        view = await self._log.view(scope, min_turns=WINDOW_TURNS)
         if stored is None and not view.head.exists:
             raise NotFoundError(
                 f"There is no session of conversation {scope.conversation!r}: create it with create_short_memory()."
@@ -270,71 +277,63 @@ class AgentApp:
     async def _save(self, scope: Scope, session: SessionValue, epoch: int | None = None) -> None:
         """Write a session, unless its contents were erased after `epoch` (default: now)."""
         if epoch is None:
-            epoch = await self._engine.store.reader.epoch()
-        stored = await self._engine.sessions.get(scope)
-        view = await self._view(scope)
-        now = int(self._engine.clock.now().timestamp())
-        await self._engine.sessions.put(scope, merged(scope, stored, session, view, now), epoch=epoch)
+            epoch = await self._log.reader.epoch()
+        stored = await self._log.engine.sessions.get(scope)
+        view = await self._log.view(scope)
+        now = int(self._log.engine.clock.now().timestamp())
+        await self._log.engine.sessions.put(scope, merged(scope, stored, session, view, now), epoch=epoch)
 
     # -- messages -------------------------------------------------------------------------------------------------------
 
     async def query_message_by_conversation_id_asc(self, conversation_id: str) -> list[AIMessage]:
         """Every done turn, oldest first."""
-        return await messages_after(self._engine.store.reader, await self._owned(conversation_id), 0)
+        return await self._messages_after(await self._log.owned(conversation_id), 0)
 
     async def query_message_by_conversation_id_asc_with_limit(
         self, conversation_id: str, limit: int = 100
     ) -> list[AIMessage]:
         """The newest done turns, oldest first."""
-        return await newest_messages(self._engine.store.reader, await self._owned(conversation_id), limit)
+        scope = await self._log.owned(conversation_id)
+        if limit < 1:
+            raise InvalidTurnError(f"limit is {limit}: it must be at least 1.")
+        return [_row(turn) for turn in await self._log.newest_turns(scope, limit)]
 
     async def query_message_by_conversation_id_asc_from_checkpoint(
         self, conversation_id: str, checkpoint_message_id: str
     ) -> list[AIMessage]:
         """Done turns written after a checkpoint, oldest first; all of them for an empty id."""
-        scope, reader = await self._owned(conversation_id), self._engine.store.reader
-        return await messages_after(reader, scope, await checkpoint_seq(reader, scope, checkpoint_message_id))
+        scope = await self._log.owned(conversation_id)
+        if not checkpoint_message_id:
+            return await self._messages_after(scope, 0)
+        query = EntryQuery(scope, kinds=frozenset({"checkpoint"}), limit=_EVERYTHING)
+        for entry in await self._log.reader.entries(query):
+            if isinstance(entry, Checkpoint) and entry.id == checkpoint_message_id:
+                return await self._messages_after(scope, entry.seq)
+        raise NotFoundError(f"Conversation {conversation_id!r} has no checkpoint {checkpoint_message_id!r}.")
+
+    async def _messages_after(self, scope: Scope, seq: int) -> list[AIMessage]:
+        return [_row(turn) async for batch in self._log.turns_after(scope, seq) for turn in batch]
 
     # -- internals ----------------------------------------------------------------------------------------------------------
 
-    @property
-    def _engine(self) -> Engine:
-        self._memory.engine.check_open()
-        return self._memory.engine
-
-    def _scope(self, conversation_id: str, user_id: str | None = None) -> Scope:
-        return Scope(self._tenant, user_id or None, checked_id(conversation_id, "conversation_id"))
-
-    async def _owned(self, conversation_id: str, user_id: str | None = None) -> Scope:
-        """A conversation and its user: if the caller names none, the conversation's owner."""
-        return await on_behalf(self._engine.store.reader, self._scope(conversation_id, user_id))
-
     def _chat(self, scope: Scope, agent: str | None = None) -> Conversation:
-        return Conversation(self._engine.without(History), scope, agent=agent or None)
+        return Conversation(self._log.engine.without(History), scope, agent=agent or None)
 
     def _alone(self, scope: Scope) -> anyio.Lock:
         """Serializes changes of one conversation in this process; conversations do not block each other."""
         return self._locks.setdefault(scope.conversation or "", anyio.Lock())
 
-    async def _view(self, scope: Scope, *, budget_tokens: int = 0, min_turns: int = 0) -> LogView:
-        return await self._engine.store.reader.view(ViewRequest(scope, budget_tokens, min_turns))
-
     async def _view_of_owner(self, scope: Scope, budget_tokens: int) -> LogView:
         """Most conversations here have no user, so the owner is only looked up when there is a conflict."""
         try:
-            return await self._view(scope, budget_tokens=budget_tokens)
+            return await self._log.view(scope, budget_tokens=budget_tokens)
         except ConflictError:
-            owned = await on_behalf(self._engine.store.reader, scope)
-            return await self._view(owned, budget_tokens=budget_tokens)
+            owned = await on_behalf(self._log.reader, scope)
+            return await self._log.view(owned, budget_tokens=budget_tokens)
 
-    async def _mode(self, scope: Scope) -> str:
-        """The mode after a turn was written; a failure here must not undo the write."""
-        _, session = await self._read(scope)
-        return session.message_context.mode
-
-    async def _read(self, scope: Scope, *, budget_tokens: int = 0) -> tuple[LogView, SessionValue]:
+    async def _read(self, scope: Scope, budget_tokens: int = 0) -> tuple[LogView, SessionValue]:
         """The conversation; what an unavailable store cannot supply is as in a new one."""
-        engine, view, stored = self._engine, LogView(no_head(scope), None, ()), None
+        engine, view, stored = self._log.engine, LogView(no_head(scope), None, ()), None
         began = perf_counter()
         try:
             view = await self._view_of_owner(scope, budget_tokens)
@@ -355,12 +354,12 @@ class AgentApp:
         missing = asked.recent_turns - len(turns)
         if view.checkpoint is None or missing <= 0:
             return HistoryText(summary, safety, turns)
-        reader, through = self._engine.store.reader, view.checkpoint.covered_through_seq
-        newest = await newest_turns(reader, scope, asked.recent_turns, view.head.reset_seq)
+        through = view.checkpoint.covered_through_seq
+        newest = await self._log.newest_turns(scope, asked.recent_turns, view.head.reset_seq)
         covered = [turn_lines(turn) for turn in newest if (turn.seq or 0) <= through][-missing:]
         for first in range(len(covered)):
             longer = HistoryText(summary, safety, (*covered[first:], *turns))
-            tokens = self._engine.counter.count(counted_text(longer.text, asked.text))
+            tokens = self._log.engine.counter.count(counted_text(longer.text, asked.text))
             if tokens < asked.threshold * asked.window_tokens:
                 return longer
         return HistoryText(summary, safety, turns)
@@ -368,8 +367,8 @@ class AgentApp:
     def _remember(self, asked: Query, view: LogView, context: MemoryContext) -> None:
         known = self._asked.setdefault(asked.conversation_id, Asked())
         known.answered(asked, view, context)
-        self._engine.meter.observe("pagefile_token_ratio", context.token_ratio)
-        self._engine.meter.observe("pagefile_window_tokens", context.estimated_tokens)
+        self._log.engine.meter.observe("pagefile_token_ratio", context.token_ratio)
+        self._log.engine.meter.observe("pagefile_window_tokens", context.estimated_tokens)
 
     QueryMemoryContext = query_memory_context
     WriteTurn = write_turn
@@ -385,6 +384,21 @@ class AgentApp:
 
 
 NewAgentApp = AgentApp
+
+
+def _row(turn: Turn) -> AIMessage:
+    """The row of `ai_message`."""
+    by = turn.scope.user or ""
+    return AIMessage(
+        message_id=turn.id,
+        conversation_id=turn.scope.conversation or "",
+        query=turn.user or "",
+        answer=turn.assistant or "",
+        create_time=turn.created,
+        create_by=by,
+        update_time=turn.created,
+        update_by=by,
+    )
 
 
 class SessionClient:

@@ -126,17 +126,17 @@ class AgentWithMemory:
         A result only names the id of its call; the tool's name is in the call that came before.
         """
         for block in _blocks(event):
-            kind, call_id = _part(block, "type"), _part(block, "tool_use_id") or _part(block, "id")
+            kind, call_id = part_of(block, "type"), part_of(block, "tool_use_id") or part_of(block, "id")
             if kind == "tool_use" or (
-                kind is None and _part(block, "name") and _part(block, "input") is not None
+                kind is None and part_of(block, "name") and part_of(block, "input") is not None
             ):
-                self._tool_names[str(call_id)] = str(_part(block, "name")), _part(block, "input")
-            elif kind == "tool_result" or (kind is None and _part(block, "tool_use_id")):
+                self._tool_names[str(call_id)] = str(part_of(block, "name")), part_of(block, "input")
+            elif kind == "tool_result" or (kind is None and part_of(block, "tool_use_id")):
                 name, given = self._tool_names.pop(
-                    str(call_id), (_part(block, "tool_name") or _part(block, "name"), None)
+                    str(call_id), (part_of(block, "tool_name") or part_of(block, "name"), None)
                 )
-                result = _part(block, "content")
-                if name and result is not None and not _part(block, "is_error"):
+                result = part_of(block, "content")
+                if name and result is not None and not part_of(block, "is_error"):
                     self._update_memory(str(name), result, given)
 
     def _taken(self, key: tuple[str, str], given: Mapping[str, Any], result: Any) -> Any:
@@ -154,14 +154,15 @@ def _key(tool: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[s
 
 def _blocks(event: object) -> Iterator[object]:
     """The event itself, or the blocks of the message it is."""
-    content = _part(event, "content")
-    if _part(event, "type") not in ("tool_use", "tool_result") and isinstance(content, list):
+    content = part_of(event, "content")
+    if part_of(event, "type") not in ("tool_use", "tool_result") and isinstance(content, list):
         yield from cast("list[object]", content)
     else:
         yield event
 
 
-def _part(block: object, name: str) -> Any:
-    if isinstance(block, Mapping):
-        return cast("Mapping[str, object]", block).get(name)
-    return getattr(block, name, None)
+def part_of(thing: object, name: str) -> Any:
+    """A field of a message, block or event, which frameworks give as a mapping or as an object."""
+    if isinstance(thing, Mapping):
+        return cast("Mapping[str, object]", thing).get(name)
+    return getattr(thing, name, None)

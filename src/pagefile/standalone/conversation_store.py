@@ -6,30 +6,18 @@ the conversation's checkpoint: the rows of `conversation_summaries` and `ai_mess
 """
 
 import json
-from collections.abc import AsyncIterator, Collection, Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar, Final, Literal, NotRequired, TypedDict
 from uuid import NAMESPACE_URL, uuid5
 
 from pagefile.engine import Conversation, Memory
-from pagefile.engine.engine import Engine
-from pagefile.engine.owning import on_behalf
 from pagefile.errors import ErasedError, InvalidTurnError
 from pagefile.lru import Lru
-from pagefile.ports import EntryQuery, LogView, ViewRequest
-from pagefile.records import (
-    DEFAULT_TENANT,
-    Checkpoint,
-    Head,
-    Hit,
-    JsonObject,
-    Scope,
-    Status,
-    Turn,
-    checked_id,
-)
-from pagefile.standalone.messages import newest_turns
+from pagefile.ports import EntryQuery
+from pagefile.records import Checkpoint, Head, Hit, JsonObject, Scope, Status, Turn, checked_id
+from pagefile.standalone.conversations import DONE, Conversations
 from pagefile.tiers.history import History
 
 Role = Literal["user", "assistant"]
@@ -41,9 +29,7 @@ _ROLES: Final[dict[str, Role]] = {
     "assistant": "assistant",
     "ai": "assistant",
 }
-_DONE: Final[frozenset[Status]] = frozenset({"done"})
 _OPEN: Final[frozenset[Status]] = frozenset({"open"})
-_BATCH = 500
 _NEWEST = 20
 #: After every turn.
 _NO_END = 2**62
@@ -95,10 +81,8 @@ class _Counted:
 
     def goes_on(self, head: Head, through_seq: int) -> bool:
         """Whether counting can continue from here."""
-        return (self.began, self.reset_seq) == (
-            head.created,
-            head.reset_seq,
-        ) and self.through_seq <= through_seq
+        same = (self.began, self.reset_seq) == (head.created, head.reset_seq)
+        return same and self.through_seq <= through_seq
 
 
 @dataclass(slots=True)
@@ -109,44 +93,24 @@ class _Listed:
     last: int
 
 
-class ConversationStore:
+class ConversationStore(Conversations):
     """对话存储: the five calls of the document, and what they need to be safe."""
 
     def __init__(self, memory: Memory, *, tenant: str | None = None) -> None:
-        self._memory = memory
-        self._tenant = DEFAULT_TENANT if tenant is None else checked_id(tenant, "tenant")
+        super().__init__(memory, tenant)
         self._counts: Lru[tuple[str, str], _Counted] = Lru(_COUNTED)
         self._listed: Lru[str, _Listed] = Lru(_COUNTED)
 
-    @property
-    def engine(self) -> Engine:
-        """The engine; raises if it is closed."""
-        self._memory.engine.check_open()
-        return self._memory.engine
-
-    @property
-    def tenant(self) -> str:
-        """The tenant of these conversations."""
-        return self._tenant
-
-    def scope(self, conversation_id: str) -> Scope:
-        """The scope of a conversation, for any user."""
-        return Scope(self._tenant, None, checked_id(conversation_id, "conversation_id"))
-
-    async def owned(self, conversation_id: str) -> Scope:
-        """A conversation and its user: the document's calls name none, and act as the owner."""
-        return await on_behalf(self.engine.store.reader, self.scope(conversation_id))
-
     def conversation(self, conversation_id: str, user_id: str | None = None) -> Conversation:
         """The engine's own handle on the conversation."""
-        return self._memory.conversation(conversation_id, user_id=user_id, tenant=self._tenant)
+        return self.memory.conversation(conversation_id, user_id=user_id, tenant=self.tenant)
 
     async def get_or_create_conversation_id(self, user_id: str, session_id: str) -> str:
         """The conversation id of a user's session: deterministic, the same everywhere.
 
         Nothing is written: a conversation begins with its first message.
         """
-        whose = [self._tenant, checked_id(user_id, "user_id"), checked_id(session_id, "session_id")]
+        whose = [self.tenant, checked_id(user_id, "user_id"), checked_id(session_id, "session_id")]
         return str(uuid5(NAMESPACE_URL, f"pagefile:conversation:{json.dumps(whose)}"))
 
     # -- messages -------------------------------------------------------------------------------------------------------
@@ -192,13 +156,13 @@ class ConversationStore:
             raise InvalidTurnError(f"limit is {limit}: it must be at least 1, or None for all.")
         scope = await self.owned(conversation_id)
         view = await self.view(scope)
-        self._note_listed(conversation_id, view.head.epoch)
+        epoch = view.head.epoch
+        self._listed.setdefault(conversation_id, _Listed(epoch, epoch)).last = epoch
         if limit is None or not desc:
             found = await self._oldest(scope, view.head.reset_seq, limit)
             return found[::-1] if desc else found
-        return messages_of(await newest_turns(self.engine.store.reader, scope, limit, view.head.reset_seq))[
-            ::-1
-        ][:limit]
+        newest = messages_of(await self.newest_turns(scope, limit, view.head.reset_seq))
+        return newest[::-1][:limit]
 
     async def count_messages(self, conversation_id: str) -> int:
         """The number of messages since the conversation began or was last reset."""
@@ -233,16 +197,7 @@ class ConversationStore:
         """
         scope = await self.owned(conversation_id)
         view = await self.view(scope)
-        covered, through_seq = 0, 0
-        async for batch in self.turns_after(scope, view.head.reset_seq):
-            for turn in batch:
-                sides = len(messages_of([turn]))
-                if covered + sides > covered_message_count:
-                    break
-                covered, through_seq = covered + sides, turn.seq or 0
-            else:
-                continue
-            break
+        covered, through_seq = await self._covered(scope, view.head.reset_seq, covered_message_count)
         if not covered:
             raise InvalidTurnError(
                 f"covered_message_count is {covered_message_count}: there is no whole turn in that many messages."
@@ -258,31 +213,24 @@ class ConversationStore:
         listed.first = listed.last
         return _summary(made, covered)
 
-    def _note_listed(self, conversation_id: str, epoch: int) -> None:
-        self._listed.setdefault(conversation_id, _Listed(epoch, epoch)).last = epoch
+    async def _covered(self, scope: Scope, reset_seq: int, count: int) -> tuple[int, int]:
+        """How many of the first `count` messages are in whole turns, and the position of the last such turn."""
+        covered, through_seq = 0, 0
+        async for batch in self.turns_after(scope, reset_seq):
+            for turn in batch:
+                sides = len(messages_of([turn]))
+                if covered + sides > count:
+                    return covered, through_seq
+                covered, through_seq = covered + sides, turn.seq or 0
+        return covered, through_seq
 
     # -- for code built on this ------------------------------------------------------------------------------------------
-
-    async def view(self, scope: Scope) -> LogView:
-        """The head of a conversation and its summary, without turns."""
-        return await self.engine.store.reader.view(ViewRequest(scope, budget_tokens=0, min_turns=0))
-
-    async def turns_after(self, scope: Scope, seq: int) -> AsyncIterator[list[Turn]]:
-        """Done turns after a position in the log, oldest first, in batches of some hundreds."""
-        while True:
-            query = EntryQuery(scope, statuses=_DONE, after_seq=seq, limit=_BATCH)
-            batch = [turn for turn in await self.engine.store.reader.entries(query) if isinstance(turn, Turn)]
-            if batch:
-                yield batch
-                seq = batch[-1].seq or seq
-            if len(batch) < _BATCH:
-                return
 
     async def standing(self, conversation_id: str, ids: Collection[str]) -> dict[str, Turn]:
         """Those of the given turns that the log still holds, done or open: neither erased nor aborted."""
         scope = await self.owned(conversation_id)
-        query = EntryQuery(scope, statuses=_DONE | _OPEN, limit=_NEWEST, newest=True)
-        newest = await self.engine.store.reader.entries(query)
+        query = EntryQuery(scope, statuses=DONE | _OPEN, limit=_NEWEST, newest=True)
+        newest = await self.reader.entries(query)
         found = {turn.id: turn for turn in newest if isinstance(turn, Turn) and turn.id in ids}
         # Most were written just now: the whole conversation is only read for others.
         if len(found) < len(ids):
@@ -313,19 +261,11 @@ class ConversationStore:
         if not window_messages:
             return head.last_seq + 1
         left = window_messages
-        for turn in reversed(
-            await newest_turns(self.engine.store.reader, scope, window_messages, head.reset_seq)
-        ):
+        for turn in reversed(await self.newest_turns(scope, window_messages, head.reset_seq)):
             left -= len(messages_of([turn]))
             if left <= 0:
                 return turn.seq or 0
         return 0
-
-    async def turns_between(self, scope: Scope, after_seq: int, before_seq: int, limit: int) -> list[Turn]:
-        """The first done turns between two positions in the log."""
-        query = EntryQuery(scope, statuses=_DONE, after_seq=after_seq, limit=limit)
-        found = await self.engine.store.reader.entries(query)
-        return [turn for turn in found if isinstance(turn, Turn) and (turn.seq or 0) < before_seq]
 
     async def turn_of(self, hit: Hit) -> Turn | None:
         """A recalled turn with both sides separate; None if it was erased meanwhile."""
@@ -343,7 +283,7 @@ class ConversationStore:
 
     async def _newest_open(self, conversation_id: str) -> str | None:
         query = EntryQuery(await self.owned(conversation_id), statuses=_OPEN, limit=1, newest=True)
-        found = await self.engine.store.reader.entries(query)
+        found = await self.reader.entries(query)
         return found[-1].id if found else None
 
 

@@ -166,36 +166,19 @@ class ConversationSummarizer:
         return await self.store.turns_between(scope, after, start, limit) if start > after + 1 else []
 
 
-class _PromptedModel(Summarizer):
-    """Sends the document's prompt to a model, and limits the length of its answer."""
+class _Bounded(Summarizer):
+    """Limits the length of the summaries that a model or a function writes."""
 
-    def __init__(
-        self,
-        complete: Callable[[list[Mapping[str, Any]], int], Awaitable[str]],
-        system_prompt: str,
-        max_input_chars: int,
-    ) -> None:
-        self._complete = complete
-        self._system_prompt = system_prompt
+    def __init__(self, write: Callable[[SummaryRequest], Awaitable[str]], max_input_chars: int) -> None:
+        self._write = write
         self._max_input_chars = max_input_chars
 
     async def summarize(self, request: SummaryRequest) -> str:
-        messages: list[Mapping[str, Any]] = [
-            {"role": "system", "content": self._system_prompt},
-            {"role": "user", "content": conversation_text(request)},
-        ]
-        return whole_sentences(await self._complete(messages, request.max_chars), request.max_chars)
+        return whole_sentences(await self._write(request), request.max_chars)
 
     @property
     def max_input_chars(self) -> int:
         return self._max_input_chars
-
-
-class _BoundedFunction(CallableSummarizer):
-    """Limits the length of a function's summary."""
-
-    async def summarize(self, request: SummaryRequest) -> str:
-        return whole_sentences(await super().summarize(request), request.max_chars)
 
 
 def conversation_text(request: SummaryRequest) -> str:
@@ -228,23 +211,24 @@ def _writer(llm: LanguageModel | None, system_prompt: str, max_input_chars: int)
         return ExtractiveSummarizer()
     if isinstance(llm, Summarizer):
         return llm
+
+    def messages(request: SummaryRequest) -> list[Mapping[str, Any]]:
+        system = {"role": "system", "content": system_prompt}
+        return [system, {"role": "user", "content": conversation_text(request)}]
+
+    async def complete(request: SummaryRequest) -> str:
+        # A Chinese character is about a token: leave room for a summary that has to be cut.
+        return await cast("ChatModel", llm).complete(messages(request), max_tokens=2 * request.max_chars)
+
+    async def invoke(request: SummaryRequest) -> str:
+        return _answer(await cast("_Invokable", llm).ainvoke(messages(request)))
+
     if isinstance(llm, ChatModel):
-        model = llm
-
-        async def complete(messages: list[Mapping[str, Any]], max_chars: int) -> str:
-            # A Chinese character is about a token: leave room for a summary that has to be cut.
-            return await model.complete(messages, max_tokens=2 * max_chars)
-
-        return _PromptedModel(complete, system_prompt, max_input_chars)
+        return _Bounded(complete, max_input_chars)
     if callable(getattr(llm, "ainvoke", None)):
-        invoked = cast("_Invokable", llm)
-
-        async def invoke(messages: list[Mapping[str, Any]], max_chars: int) -> str:
-            return _answer(await invoked.ainvoke(messages))
-
-        return _PromptedModel(invoke, system_prompt, max_input_chars)
+        return _Bounded(invoke, max_input_chars)
     if callable(llm):
-        return _BoundedFunction(llm, max_input_chars=max_input_chars)
+        return _Bounded(CallableSummarizer(llm).summarize, max_input_chars)
     raise SettingsError(
         f"llm is {type(llm).__name__}: give a ChatModel, a chat model of LangChain, a function from text to text, or None."
     )

@@ -10,12 +10,10 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
-from inspect import isawaitable, iscoroutinefunction
 from typing import Any, TypeAlias, cast
 from uuid import uuid4
 
 import anyio
-import anyio.to_thread
 
 from pagefile.engine import Memory
 from pagefile.engine.asking import at_least
@@ -24,7 +22,7 @@ from pagefile.ports import Erasures
 from pagefile.ports.world import Embedder
 from pagefile.records import Scope, Turn, checked_id, checked_text
 from pagefile.standalone.conversation_store import ConversationMessage, ConversationStore
-from pagefile.standalone.milvus_collection import MilvusCollection, data_types, quoted
+from pagefile.standalone.milvus_collection import MilvusCollection, called, data_types, quoted
 from pagefile.stores.epochs import scope_key
 from pagefile.text.clip import clip
 from pagefile.text.gate import asking, passes
@@ -243,7 +241,7 @@ class _MilvusEpisodes(_Episodes):
             marks = {"epoch": epoch, "turn_id": turn_id}
             row |= {name: value for name, value in marks.items() if value is not None}
         async with self._owing(epoch):
-            await self._call("upsert" if turn_id else "insert", data=[row])
+            await self.collection.call("upsert" if turn_id else "insert", data=[row])
 
     async def recall(self, conversation_id: str, query: str, top_k: int) -> list[_Episode]:
         vector = await self.embed(query)
@@ -252,7 +250,7 @@ class _MilvusEpisodes(_Episodes):
         fields = ["conversation_id", "user_message", "assistant_message", "created_at"]
         # An embedded collection is missing for a moment while it is rewritten.
         async with self.lock if await self.collection.in_file() else nullcontext():
-            found = await self._call(
+            found = await self.collection.call(
                 "search",
                 data=[vector],
                 anns_field="embedding",
@@ -336,7 +334,7 @@ class _MilvusEpisodes(_Episodes):
             return
         async with self._owing(epoch):
             async for rows in self.collection.some([*ids], ["*"]):
-                await self._call("upsert", data=[{**row, "epoch": epoch} for row in rows])
+                await self.collection.call("upsert", data=[{**row, "epoch": epoch} for row in rows])
 
     async def _standing(self, rows: Sequence[Mapping[str, Any]]) -> set[str]:
         """The ids of episodes whose turns the log has with the same text: an id may have been reused."""
@@ -430,32 +428,26 @@ class _MilvusEpisodes(_Episodes):
 
     async def _looked_at(self) -> int:
         """Load the collection and inspect its schema; returns the dimension of its vectors."""
-        described = await self._call("describe_collection")
-        await self._call("load_collection")
+        described = await self.collection.call("describe_collection")
+        await self.collection.call("load_collection")
         self.dynamic = bool(described.get("enable_dynamic_field"))
         return next(
             (int(known["params"]["dim"]) for known in described["fields"] if known["name"] == "embedding"), 0
         )
-
-    async def _call(self, verb: str, **arguments: Any) -> Any:
-        return await self.collection.call(verb, collection_name=self.collection.name, **arguments)
 
     async def _create(self, length: int) -> None:
         kinds, client = data_types(), self.collection.client
         schema = client.create_schema(auto_id=False, enable_dynamic_field=True)
         schema.add_field("id", kinds.VARCHAR, is_primary=True, max_length=_MAX_ID_BYTES)
         schema.add_field("conversation_id", kinds.VARCHAR, max_length=_MAX_ID_BYTES)
-        schema.add_field("user_message", kinds.VARCHAR, max_length=MAX_FIELD_BYTES)
-        schema.add_field("assistant_message", kinds.VARCHAR, max_length=MAX_FIELD_BYTES)
+        for name in ("user_message", "assistant_message"):
+            schema.add_field(name, kinds.VARCHAR, max_length=MAX_FIELD_BYTES)
         schema.add_field("embedding", kinds.FLOAT_VECTOR, dim=length)
         schema.add_field("created_at", kinds.INT64)
         index = client.prepare_index_params()
         index.add_index("embedding", index_type="AUTOINDEX", metric_type="COSINE")
-        await self._call(
-            "create_collection",
-            schema=schema,
-            index_params=index,
-            consistency_level="Strong",
+        await self.collection.call(
+            "create_collection", schema=schema, index_params=index, consistency_level="Strong"
         )
 
 
@@ -478,33 +470,24 @@ def _embed(model: EmbeddingModel | None) -> _Embed:
     if isinstance(model, Embedder):
         embedder = model
 
-        async def embed(text: str) -> list[float]:
-            return _vector((await embedder.embed([text]))[0])
+        async def embed_one(text: str) -> Any:
+            return (await embedder.embed([text]))[0]
 
-        return embed
-    for name in ("aembed_query", "embed_query"):
-        if callable(getattr(model, name, None)):
-            return _called(getattr(model, name))
-    if callable(model):
-        return _called(model)
+        return _checked(embed_one)
+    for function in (getattr(model, "aembed_query", None), getattr(model, "embed_query", None), model):
+        if callable(function):
+            return _checked(function)
     raise SettingsError(
         f"embedding_model is {type(model).__name__}: Milvus needs one; give an Embedder, an object with embed_query, "
         "or a function from a text to a vector."
     )
 
 
-def _called(function: Callable[[str], Any]) -> _Embed:
+def _checked(function: Callable[[str], Any]) -> _Embed:
     async def embed(text: str) -> list[float]:
-        if iscoroutinefunction(function):
-            return _vector(await function(text))
-        answer = await anyio.to_thread.run_sync(function, text)
-        return _vector(await answer if isawaitable(answer) else answer)
+        vector = [float(number) for number in await called(function, text)]
+        if not vector:
+            raise ModelOutputError("The embedding model returned an empty vector.")
+        return vector
 
     return embed
-
-
-def _vector(numbers: Sequence[Any]) -> list[float]:
-    vector = [float(number) for number in numbers]
-    if not vector:
-        raise ModelOutputError("The embedding model returned an empty vector.")
-    return vector

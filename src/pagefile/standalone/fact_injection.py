@@ -152,10 +152,7 @@ def _ranked(
         dense = None if similarities is None else np.asarray(similarities(context, texts), dtype=np.float64)
         found = words if dense is None else blended(words, dense)
     values = scores(
-        found,
-        [fact.confidence for fact in facts],
-        similarity_weight=weights[0],
-        confidence_weight=weights[1],
+        found, [fact.confidence for fact in facts], similarity_weight=weights[0], confidence_weight=weights[1]
     )
     order = sorted(range(len(facts)), key=lambda i: -values[i])  # stable: ties keep the file's order
     if found is not None:

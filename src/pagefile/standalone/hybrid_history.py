@@ -2,9 +2,12 @@
 
 The document's three phases are optional parts: without a summarizer and an episodic memory this is
 the baseline, the newest six messages.
+
+The document builds a LangChain template. Here the prompt is a plain list of messages, which every chat model accepts, including
+LangChain's: a template would interpret braces typed by a user.
 """
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Iterator, Sequence
 from typing import TypedDict, TypeVar
 
 from pagefile.engine import Memory
@@ -13,13 +16,25 @@ from pagefile.ports import LogView
 from pagefile.standalone.conversation_store import ConversationMessage, ConversationStore, messages_of
 from pagefile.standalone.conversation_summarizer import WINDOW_MESSAGES, ConversationSummarizer
 from pagefile.standalone.episodic_memory import TOP_K, ConversationEpisodicMemory
-from pagefile.standalone.general_prompt import PromptMessage, build_general_prompt, pairs
-from pagefile.standalone.messages import newest_turns
+from pagefile.text.clip import cut
 
 #: The maximum number of recent messages kept because no summary covers them yet.
 MAX_RECENT_MESSAGES = 40
 
+MEMORY_HEADING = "长期记忆："
+SUMMARY_HEADING = "对话背景："
+EPISODES_HEADING = "【相关历史】"
+#: The maximum length of recalled turns in a prompt; each side of a turn gets at most a quarter of it.
+MAX_EPISODE_CHARS = 1200
+
 T = TypeVar("T")
+
+
+class PromptMessage(TypedDict):
+    """A message for a chat model."""
+
+    role: str
+    content: str
 
 
 class ConversationContext(TypedDict):
@@ -92,12 +107,7 @@ class ConversationHistory:
         return [*await self._recalled(conversation_id, current_query, recent), *recent]
 
     async def build_prompt(
-        self,
-        conversation_id: str,
-        question: str,
-        *,
-        system_message: str,
-        memory_context: str | None = None,
+        self, conversation_id: str, question: str, *, system_message: str, memory_context: str | None = None
     ) -> list[PromptMessage]:
         """All configured phases in one prompt."""
         context = await self.get_context(conversation_id)
@@ -122,7 +132,7 @@ class ConversationHistory:
         head = view.head
         # Extra turns, as many as the window may have, for those being written right now.
         limit = min(self.window_messages + head.live_turns, MAX_RECENT_MESSAGES)
-        turns = await newest_turns(self.store.engine.store.reader, head.scope, limit, head.reset_seq)
+        turns = await self.store.newest_turns(head.scope, limit, head.reset_seq)
         live = messages_of(turn for turn in turns if (turn.seq or 0) > head.covered_through_seq)
         keep = min(max(self.window_messages, len(live)), MAX_RECENT_MESSAGES)
         return messages_of(turns)[-keep:]
@@ -158,3 +168,70 @@ def unique_relevant(
 
 def _no_receipt(_: str) -> None:
     """This history has no receipt: failures are logged and counted instead."""
+
+
+# -- the prompt ----------------------------------------------------------------------------------------------------------
+
+
+def build_general_prompt(
+    system_message: str,
+    memory_context: str | None,
+    summary: str | None,
+    history: Sequence[ConversationMessage] | None,
+    question: str,
+) -> list[PromptMessage]:
+    """The messages to send to a model; None and empty values have no block.
+
+    Recalled messages of the history get a block of their own, a line per turn, so that the recent ones
+    stay in sequence.
+    """
+    recalled = [message for message in history or () if message.get("recalled")]
+    recent = [message for message in history or () if not message.get("recalled")]
+    blocks = (
+        (MEMORY_HEADING, (memory_context or "").strip()),
+        (SUMMARY_HEADING, (summary or "").strip()),
+        (EPISODES_HEADING, episode_lines(recalled)),
+    )
+    return [
+        _message("system", system_message),
+        *(_message("system", f"{heading}\n{body}") for heading, body in blocks if body),
+        *(_message(message["role"], message["content"]) for message in recent),
+        _message("user", question),
+    ]
+
+
+_build_general_prompt = build_general_prompt
+
+
+def episode_lines(recalled: Sequence[ConversationMessage]) -> str:
+    """A line per turn, `- user → assistant`, as many as fit."""
+    lines: list[str] = []
+    room = MAX_EPISODE_CHARS
+    for pair in pairs(recalled):
+        line = "- " + " → ".join(_line(message["content"]) for message in pair)
+        room -= len(line) + 1
+        if room < 0:
+            break
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def pairs(messages: Sequence[ConversationMessage]) -> Iterator[list[ConversationMessage]]:
+    """Groups the messages by turn: each user message begins one."""
+    pair: list[ConversationMessage] = []
+    for message in messages:
+        if pair and (message["role"] == "user" or len(pair) > 1):
+            yield pair
+            pair = []
+        pair.append(message)
+    if pair:
+        yield pair
+
+
+def _line(text: str) -> str:
+    # On its own line, a text could pass for a block of the prompt.
+    return cut(" ".join(text.split()), MAX_EPISODE_CHARS // 4)
+
+
+def _message(role: str, content: str) -> PromptMessage:
+    return {"role": role, "content": content}

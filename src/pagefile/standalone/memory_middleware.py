@@ -11,6 +11,7 @@ from typing import Any, Literal, cast
 
 from pagefile.errors import PagefileError, SettingsError
 from pagefile.settings import MemorySettings
+from pagefile.standalone.agent_memory import part_of
 from pagefile.standalone.fact_injection import (
     FactRanker,
     Similarities,
@@ -36,11 +37,11 @@ class SystemMessage:
 
 def extract_text(msg: object) -> str:
     """The text of a message: its content, or the text parts of multimodal content."""
-    content = _field(msg, "content")
+    content = part_of(msg, "content")
     if isinstance(content, str):
         return content.strip()
     parts = cast("Sequence[object]", content) if isinstance(content, list | tuple) else ()
-    texts = [part if isinstance(part, str) else _field(part, "text") for part in parts]
+    texts = [part if isinstance(part, str) else part_of(part, "text") for part in parts]
     return " ".join(text.strip() for text in texts if isinstance(text, str) and text.strip())
 
 
@@ -52,8 +53,8 @@ def _extract_conversation_context(messages: Sequence[object], max_turns: int = 3
         if max_turns <= turns:
             break
         kind = _kind(msg)
-        final = kind == "ai" and not _field(msg, "tool_calls")
-        if _field(msg, "name") == MEMORY_NAME or not (kind == "human" or final):
+        final = kind == "ai" and not part_of(msg, "tool_calls")
+        if part_of(msg, "name") == MEMORY_NAME or not (kind == "human" or final):
             continue
         text = extract_text(msg)
         if text:
@@ -108,7 +109,7 @@ class MemoryMiddleware:
         A memory message of an earlier call is removed first. If memory cannot be read, the call goes on without it.
         """
         given = cast("Sequence[object]", state["messages"])
-        messages = [msg for msg in given if _field(msg, "name") != MEMORY_NAME]
+        messages = [msg for msg in given if part_of(msg, "name") != MEMORY_NAME]
         content = self._content(messages)
         if content:
             return {"messages": [self._message(f"<memory>\n{content}\n</memory>"), *messages]}
@@ -149,14 +150,6 @@ def _langchain_message(role: str) -> Any:
 
 def _kind(msg: object) -> object:
     """The type of a LangChain message; an OpenAI-style dict has a role instead."""
-    kind = _field(msg, "type")
-    role = _field(msg, "role")
+    kind = part_of(msg, "type")
+    role = part_of(msg, "role")
     return kind if kind is not None or not isinstance(role, str) else _ROLES.get(role, role)
-
-
-def _field(thing: object, name: str) -> object:
-    return (
-        cast("Mapping[str, object]", thing).get(name)
-        if isinstance(thing, Mapping)
-        else getattr(thing, name, None)
-    )

@@ -5,7 +5,7 @@ rows: the remaining ones are copied to a new collection, and the old one is drop
 """
 
 import sys
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from importlib import import_module
 from inspect import isawaitable, iscoroutinefunction
 from typing import Any
@@ -55,13 +55,13 @@ class MilvusCollection:
         self._in_file: bool | None = None
 
     async def call(self, verb: str, **arguments: Any) -> Any:
-        """Call a method of the client, sync or async; its errors become ours."""
-        method = getattr(self.client, verb)
+        """Call a method of the client for this collection; its errors become ours."""
+        return await self.ask(verb, **{"collection_name": self.name, **arguments})
+
+    async def ask(self, verb: str, **arguments: Any) -> Any:
+        """Call any method of the client."""
         try:
-            if iscoroutinefunction(method):
-                return await method(**arguments)
-            answer = await anyio.to_thread.run_sync(lambda: method(**arguments))
-            return await answer if isawaitable(answer) else answer
+            return await called(getattr(self.client, verb), **arguments)
         except _milvus_errors() as error:
             raise StoreError(f"Milvus could not {verb} in {self.name!r}: {error}") from error
 
@@ -69,30 +69,23 @@ class MilvusCollection:
         """Whether Milvus is embedded in this process and manages its own files."""
         if self._in_file is None:
             # The server wheel reports "v2.3.5-lite" but is not embedded.
-            self._in_file = str(await self.call("get_server_version")).startswith("milvus_lite")
+            self._in_file = str(await self.ask("get_server_version")).startswith("milvus_lite")
         return self._in_file
 
     async def is_there(self) -> bool:
         """Whether the collection exists, after completing a rewrite that a crashed process left behind."""
-        there = bool(await self.call("has_collection", collection_name=self.name))
+        there = bool(await self.call("has_collection"))
         if await self.call("has_collection", collection_name=self._new):
             # The old one is dropped once the new one is complete: while both exist, the new one may be incomplete.
             if there:
                 await self.call("drop_collection", collection_name=self._new)
             else:
-                await self.call("rename_collection", old_name=self._new, new_name=self.name)
-        return bool(await self.call("has_collection", collection_name=self.name))
+                await self.ask("rename_collection", old_name=self._new, new_name=self.name)
+        return bool(await self.call("has_collection"))
 
     async def rows(self, fields: Sequence[str], first: int = 0, end: int = _END) -> AsyncIterator[Row]:
         """These fields of every row, by creation time: a server limits the number of results and does not order them."""
-        found = await self.call(
-            "query",
-            collection_name=self.name,
-            filter=f"created_at >= {first} and created_at < {end}",
-            output_fields=list(fields),
-            limit=_MOST_ROWS,
-            consistency_level="Strong",
-        )
+        found = await self._query(f"created_at >= {first} and created_at < {end}", fields, limit=_MOST_ROWS)
         if len(found) < _MOST_ROWS or end - first < 2:
             for row in found:
                 yield row
@@ -105,24 +98,23 @@ class MilvusCollection:
     async def some(self, ids: Sequence[str], fields: Sequence[str]) -> AsyncIterator[list[Row]]:
         """These fields of the rows with the given ids, in batches, since rows may be large."""
         for part in _parts(ids):
-            yield await self.call(
-                "query",
-                collection_name=self.name,
-                filter=f"id in [{', '.join(map(quoted, part))}]",
-                output_fields=list(fields),
-                consistency_level="Strong",
-            )
+            yield await self._query(f"id in [{', '.join(map(quoted, part))}]", fields)
+
+    async def _query(self, wanted: str, fields: Sequence[str], **more: Any) -> list[Row]:
+        return await self.call(
+            "query", filter=wanted, output_fields=list(fields), consistency_level="Strong", **more
+        )
 
     async def remove(self, gone: Sequence[str], kept: Sequence[str]) -> str:
         """Remove the rows with the given ids, where all others are `kept`; says what remains of them in the files."""
-        described = await self.call("describe_collection", collection_name=self.name)
+        described = await self.call("describe_collection")
         if await self.in_file() and not described.get("auto_id"):
             await self._rewrite(described, kept)
             return ""
         for ids in _parts(gone):
-            await self.call("delete", collection_name=self.name, ids=ids)
-        await self.call("flush", collection_name=self.name)
-        await self.call("compact", collection_name=self.name)
+            await self.call("delete", ids=ids)
+        await self.call("flush")
+        await self.call("compact")
         return LEFT
 
     @property
@@ -140,14 +132,14 @@ class MilvusCollection:
         )
         async for rows in self.some(kept, ["*"]):
             await self.call("insert", collection_name=self._new, data=[dict(row) for row in rows])
-        await self.call("drop_collection", collection_name=self.name)
-        await self.call("rename_collection", old_name=self._new, new_name=self.name)
-        await self.call("load_collection", collection_name=self.name)
+        await self.call("drop_collection")
+        await self.ask("rename_collection", old_name=self._new, new_name=self.name)
+        await self.call("load_collection")
 
     async def _indexes(self) -> Any:
         made = self.client.prepare_index_params()
-        for name in await self.call("list_indexes", collection_name=self.name):
-            told = await self.call("describe_index", collection_name=self.name, index_name=name)
+        for name in await self.call("list_indexes"):
+            told = await self.call("describe_index", index_name=name)
             made.add_index(
                 told["field_name"],
                 index_type=told["index_type"],
@@ -156,6 +148,14 @@ class MilvusCollection:
                 params={key: value for key, value in told.items() if key not in _NO_PARAMETERS},
             )
         return made
+
+
+async def called(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """The answer of a function, sync or async; a sync one runs in a thread."""
+    if iscoroutinefunction(function):
+        return await function(*args, **kwargs)
+    answer = await anyio.to_thread.run_sync(lambda: function(*args, **kwargs))
+    return await answer if isawaitable(answer) else answer
 
 
 def quoted(text: str) -> str:

@@ -1,6 +1,7 @@
 """Document 001's types: the session value with its exact JSON keys, the requests and the results.
 
 Every type can be created, read and changed with our names (`conversation_id`) or the document's (`ConversationID`).
+Where a session and the log differ, the log is right.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -9,10 +10,12 @@ from datetime import datetime
 from functools import wraps
 from math import isfinite
 from operator import attrgetter
-from typing import Any, TypeVar, cast
+from types import UnionType
+from typing import Any, TypeVar, cast, dataclass_transform, get_args, get_origin
 
 from pagefile.errors import InvalidTurnError
-from pagefile.records import JsonObject, JsonValue
+from pagefile.ports import LogView
+from pagefile.records import JsonObject, JsonValue, Scope, Turn
 
 #: 全量历史模式: the whole conversation, as far as it fits.
 FULL_HISTORY = "FULL_HISTORY"
@@ -23,16 +26,15 @@ MemoryModeSummaryN = SUMMARY_N
 
 #: The Redis key of a session.
 SESSION_KEY = "short_term_memory:session:%s"
+#: How many turns `window_messages` holds.
+WINDOW_TURNS = 8
 
 R = TypeVar("R")
 
+#: The words for a speaker that are understood.
 _ROLES = {
-    "user": "user",
-    "human": "user",
-    "assistant": "assistant",
-    "ai": "assistant",
-    "bot": "assistant",
-    "model": "assistant",
+    **dict.fromkeys(("user", "human"), "user"),
+    **dict.fromkeys(("assistant", "ai", "bot", "model"), "assistant"),
 }
 
 
@@ -42,22 +44,24 @@ def spellings(name: str) -> set[str]:
     return {camel, f"{camel[:-2]}ID"} if name.endswith("_id") else {camel}
 
 
-def spelled(cls: type[R]) -> type[R]:
-    """Lets a record be created, read and changed with the document's names too."""
-    names = {name: known.name for known in fields(cast("Any", cls)) for name in spellings(known.name)}
-    made = cast("Callable[..., None]", cls.__init__)
+@dataclass_transform(field_specifiers=(field,))
+def record(cls: type[R]) -> type[R]:
+    """A dataclass that can be created, read and changed with the document's names too."""
+    made = dataclass(slots=True)(cls)
+    names = {name: known.name for known in fields(cast("Any", made)) for name in spellings(known.name)}
+    with_ours = cast("Callable[..., None]", made.__init__)
 
-    @wraps(made)
+    @wraps(with_ours)
     def init(self: R, *args: Any, **given: Any) -> None:
         ours = {names.get(name, name): value for name, value in given.items()}
         if len(ours) < len(given):
             raise TypeError(f"{cls.__name__} got the same field under two names: {sorted(given)}.")
-        made(self, *args, **ours)
+        with_ours(self, *args, **ours)
 
-    cast("Any", cls).__init__ = init
+    cast("Any", made).__init__ = init
     for name, ours in names.items():
-        setattr(cls, name, property(attrgetter(ours), _setter(ours)))
-    return cls
+        setattr(made, name, property(attrgetter(ours), _setter(ours)))
+    return made
 
 
 def _setter(name: str) -> Callable[[Any, Any], None]:
@@ -67,8 +71,7 @@ def _setter(name: str) -> Callable[[Any, Any], None]:
 # -- the session value -------------------------------------------------------------------------------------------------
 
 
-@spelled
-@dataclass(slots=True)
+@record
 class MetaInfo:
     """元信息"""
 
@@ -78,8 +81,7 @@ class MetaInfo:
     updated_at: int = 0
 
 
-@spelled
-@dataclass(slots=True)
+@record
 class FlowContext:
     """流程上下文"""
 
@@ -88,8 +90,7 @@ class FlowContext:
     turn_count: int = 0
 
 
-@spelled
-@dataclass(slots=True)
+@record
 class Message:
     """One side of a turn; the role is `user` or `assistant`, and other words for the two are understood."""
 
@@ -103,8 +104,7 @@ class Message:
         self.role = role
 
 
-@spelled
-@dataclass(slots=True)
+@record
 class MessageContext:
     """消息上下文"""
 
@@ -116,8 +116,7 @@ class MessageContext:
     cached_checkpoint: str = field(default="", metadata={"omitempty": True})
 
 
-@spelled
-@dataclass(slots=True)
+@record
 class SharedEntities:
     """公共实体"""
 
@@ -128,8 +127,7 @@ class SharedEntities:
     intent_tag: str = ""
 
 
-@spelled
-@dataclass(slots=True)
+@record
 class PendingAction:
     """挂起操作"""
 
@@ -138,13 +136,12 @@ class PendingAction:
     reason: str = ""
 
 
-@spelled
-@dataclass(slots=True)
+@record
 class GlobalState:
     """全局状态; `shared` and `entities` are two names for one thing: setting one sets both."""
 
     shared: SharedEntities = field(default_factory=SharedEntities)
-    entities: SharedEntities = cast("SharedEntities", None)  # noqa: RUF009 - None: the same as `shared`
+    entities: SharedEntities = cast("SharedEntities", None)
     agent_slots: dict[str, Any] = field(default_factory=dict[str, Any])
     current_intent: str = ""
     pending_action: PendingAction | None = None
@@ -157,8 +154,7 @@ class GlobalState:
             object.__setattr__(self, "entities", value)
 
 
-@spelled
-@dataclass(slots=True)
+@record
 class UserProfile:
     """用户快照; allergies and both histories are in every prompt."""
 
@@ -170,8 +166,7 @@ class UserProfile:
     preferences: list[str] = field(default_factory=list[str])
 
 
-@spelled
-@dataclass(slots=True)
+@record
 class SessionValue:
     """会话状态, as stored in Redis."""
 
@@ -188,116 +183,77 @@ class SessionValue:
     @classmethod
     def of(cls, value: JsonObject | None) -> "SessionValue":
         """The session in a JSON value; missing parts, and those of another type, are as in a new session."""
-        found = _part({"session": value or {}}, "session")
-        meta, flow = _part(found, "meta"), _part(found, "flow_context")
-        user = _part(found, "user_snapshot")
-        return cls(
-            meta=MetaInfo(
-                _text(meta, "conversation_id"), _text(meta, "user_id"), _number(meta, "updated_at")
-            ),
-            flow_context=FlowContext(
-                _text(flow, "current_agent_key"), _text(flow, "last_bot_message"), _number(flow, "turn_count")
-            ),
-            message_context=_message_context(_part(found, "message_context")),
-            global_state=_global_state(_part(found, "global_state")),
-            user_snapshot=UserProfile(
-                user_id=_text(user, "user_id"),
-                name=_text(user, "name"),
-                allergies=_texts(user, "allergies"),
-                chronic_diseases=_texts(user, "history"),
-                surgery_history=_texts(user, "surgery_history"),
-                preferences=_texts(user, "preferences"),
-            ),
-        )
+        given = _part(value)
+        state = _part(given.get("global_state"))
+        named = [
+            (name, text) for key in ("entities", "shared") for name, text in _part(state.get(key)).items()
+        ]
+        entities = {name: text for name, text in named if isinstance(text, str) and text}
+        session = _read(cls, {**given, "global_state": {**state, "shared": entities, "entities": entities}})
+        context = session.message_context
+        # A session older than checkpoints may claim a mode without one.
+        if context.mode != SUMMARY_N or not context.checkpoint_message_id:
+            context.mode = FULL_HISTORY
+        return session
 
 
-def _message_context(part: Mapping[str, object]) -> MessageContext:
-    checkpoint = _text(part, "checkpoint_message_id")
-    # A session older than checkpoints may claim a mode without one.
-    mode = SUMMARY_N if checkpoint and part.get("mode") == SUMMARY_N else FULL_HISTORY
-    given = part.get("window_messages")
-    messages = cast("Sequence[object]", given) if isinstance(given, list | tuple) else ()
-    said = [_part({"message": message}, "message") for message in messages]
-    return MessageContext(
-        summary=_text(part, "summary"),
-        window_messages=[
-            Message(_text(message, "role"), _text(message, "content"))
-            for message in said
-            if _text(message, "role").strip().lower() in _ROLES
-        ],
-        mode=mode,
-        checkpoint_message_id=checkpoint,
-        cached_checkpoint=_text(part, "cached_checkpoint"),
-    )
+def _read(kind: type[R], value: object) -> R:
+    """The record in a JSON value, with the defaults of its fields for what is missing or of another type."""
+    given = _part(value)
+    found = {
+        known.name: _fitting(known.type, given.get(known.metadata.get("json", known.name)))
+        for known in fields(cast("Any", kind))
+    }
+    return kind(**{name: value for name, value in found.items() if value is not None})
 
 
-def _global_state(part: Mapping[str, object]) -> GlobalState:
-    entities = {**_said(part, "entities"), **_said(part, "shared")}
-    pending = _part(part, "pending_action")
-    return GlobalState(
-        shared=SharedEntities(
-            **{known.name: entities.get(known.name, "") for known in fields(SharedEntities)}
-        ),
-        agent_slots=dict(_part(part, "agent_slots")),
-        current_intent=_text(part, "current_intent"),
-        pending_action=PendingAction(
-            _text(pending, "tool_name"), dict(_part(pending, "tool_params")), _text(pending, "reason")
-        )
-        if pending
-        else None,
-    )
+def _fitting(kind: Any, value: Any) -> Any:
+    """A JSON value for a field of this type; None if it does not fit."""
+    if kind is Message:
+        return _message(_part(value))
+    if isinstance(kind, UnionType):
+        return _fitting(get_args(kind)[0], value) if _part(value) else None
+    if is_dataclass(kind):
+        return _read(cast("type[Any]", kind), value)
+    if get_origin(kind) is list:
+        given = cast("Sequence[object]", value) if isinstance(value, list | tuple) else ()
+        return [item for item in (_fitting(get_args(kind)[0], item) for item in given) if item is not None]
+    if get_origin(kind) is dict:
+        return dict(_part(value))
+    if kind is int:
+        is_number = isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
+        return int(value) if is_number else None
+    return value if isinstance(value, kind) else None
 
 
-def _said(part: Mapping[str, object], key: str) -> dict[str, str]:
-    """The non-blank texts of a section."""
-    return {name: value for name, value in _part(part, key).items() if isinstance(value, str) and value}
+def _message(part: Mapping[str, object]) -> Message | None:
+    role, content = part.get("role"), part.get("content")
+    if not isinstance(role, str) or role.strip().lower() not in _ROLES:
+        return None
+    return Message(role, content if isinstance(content, str) else "")
 
 
-def _part(part: Mapping[str, object], key: str) -> Mapping[str, object]:
-    value = part.get(key)
+def _part(value: object) -> Mapping[str, object]:
     return cast("Mapping[str, object]", value) if isinstance(value, Mapping) else {}
 
 
-def _text(part: Mapping[str, object], key: str) -> str:
-    value = part.get(key)
-    return value if isinstance(value, str) else ""
-
-
-def _number(part: Mapping[str, object], key: str) -> int:
-    value = part.get(key)
-    found = isinstance(value, (int, float)) and not isinstance(value, bool) and isfinite(value)
-    return int(cast("float", value)) if found else 0
-
-
-def _texts(part: Mapping[str, object], key: str) -> list[str]:
-    value = part.get(key)
-    return (
-        [item for item in cast("list[object]", value) if isinstance(item, str)]
-        if isinstance(value, list)
-        else []
-    )
-
-
-def _json_of(record: Any) -> dict[str, JsonValue]:
-    found: dict[str, JsonValue] = {}
-    for known in fields(record):
-        value = getattr(record, known.name)
-        if value or not known.metadata.get("omitempty"):
-            found[known.metadata.get("json", known.name)] = _plain(value)
-    return found
-
-
-def _plain(value: Any) -> JsonValue:
-    if is_dataclass(value):
-        return _json_of(value)
-    return [_plain(item) for item in cast("list[Any]", value)] if isinstance(value, list) else value
+def _json_of(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_json_of(item) for item in cast("list[Any]", value)]
+    if not is_dataclass(value):
+        return value
+    found = [(known.metadata, known.name, getattr(value, known.name)) for known in fields(value)]
+    return {
+        metadata.get("json", name): _json_of(part)
+        for metadata, name, part in found
+        if part or not metadata.get("omitempty")
+    }
 
 
 # -- requests and results ----------------------------------------------------------------------------------------------
 
 
-@spelled
-@dataclass(slots=True)
+@record
 class AgentRequest:
     """Begins a conversation."""
 
@@ -305,8 +261,7 @@ class AgentRequest:
     user_id: str = ""
 
 
-@spelled
-@dataclass(slots=True)
+@record
 class MemoryQueryRequest:
     """Asks for the history of a conversation; numbers of zero or less mean the default."""
 
@@ -320,8 +275,7 @@ class MemoryQueryRequest:
     model_context_window: int = 0
 
 
-@spelled
-@dataclass(slots=True)
+@record
 class MemoryContext:
     """What a model needs to know before it answers."""
 
@@ -339,8 +293,7 @@ class MemoryContext:
     query: str = ""
 
 
-@spelled
-@dataclass(slots=True)
+@record
 class MemoryWriteRequest:
     """A turn; without `user_query` it answers the last query."""
 
@@ -351,8 +304,7 @@ class MemoryWriteRequest:
     agent_response: str = ""
 
 
-@spelled
-@dataclass(slots=True)
+@record
 class MemoryWriteResult:
     """The result of writing a turn."""
 
@@ -362,8 +314,7 @@ class MemoryWriteResult:
     updated_at: int
 
 
-@spelled
-@dataclass(slots=True)
+@record
 class AIMessage:
     """One row of `ai_message`, with the document's columns."""
 
@@ -375,3 +326,79 @@ class AIMessage:
     create_by: str
     update_time: datetime
     update_by: str
+
+
+# -- the session beside the log ----------------------------------------------------------------------------------------
+
+
+def summary_line(summary: str) -> str:
+    """The summary as shown in a history, and in the checkpoint's row."""
+    return f"历史摘要: {summary}"
+
+
+def present(scope: Scope, stored: JsonObject | None, view: LogView) -> SessionValue:
+    """The session's current state: complete, and with nothing that contradicts the log."""
+    session = SessionValue.of(stored if stored is not None else {"user_snapshot": view.profile})
+    head = view.head
+    session.meta.conversation_id = scope.conversation or ""
+    session.meta.user_id = session.meta.user_id or head.scope.user or ""
+    session.meta.updated_at = session.meta.updated_at or int(head.updated.timestamp())
+    session.user_snapshot.user_id = session.user_snapshot.user_id or session.meta.user_id
+    flow = session.flow_context
+    # A session read before a turn and saved after it does not know of the turn.
+    flow.turn_count = max(flow.turn_count, head.turns)
+    if stored is None:
+        flow.current_agent_key = head.agent or ""
+        flow.last_bot_message = next((turn.assistant for turn in reversed(view.turns) if turn.assistant), "")
+    if head.last_seq:
+        session.message_context.window_messages = window_messages(view.turns)
+    _put_checkpoint(session, view)
+    return session
+
+
+def _put_checkpoint(session: SessionValue, view: LogView) -> None:
+    context, checkpoint = session.message_context, view.checkpoint
+    if checkpoint is None:
+        context.mode, context.checkpoint_message_id, context.cached_checkpoint = FULL_HISTORY, "", ""
+        return
+    # A caller who saved the full mode with this checkpoint in view chose it deliberately.
+    chosen = context.mode == FULL_HISTORY and context.checkpoint_message_id == checkpoint.id
+    context.mode = FULL_HISTORY if chosen else SUMMARY_N
+    context.summary = checkpoint.summary
+    context.checkpoint_message_id = checkpoint.id
+    context.cached_checkpoint = summary_line(checkpoint.summary)
+
+
+def merged(
+    scope: Scope, stored: JsonObject | None, session: SessionValue, view: LogView, updated_at: int
+) -> dict[str, JsonValue]:
+    """What to store for a caller's session: their values, what the log knows better, and unknown keys already stored."""
+    now = present(scope, stored, view)
+    new = present(scope, session.to_json(), view)
+    new.meta.user_id = scope.user or new.meta.user_id
+    new.user_snapshot.user_id = new.user_snapshot.user_id or new.meta.user_id
+    new.meta.updated_at = updated_at
+    if session.flow_context.turn_count < now.flow_context.turn_count:
+        new.flow_context = now.flow_context
+    # Both are derived from the log, and would be outdated with the next turn.
+    new.message_context.cached_checkpoint = ""
+    if view.head.last_seq:
+        new.message_context.window_messages = []
+    kept = stored or {}
+    return {**kept, **{name: _beside(kept.get(name), part) for name, part in new.to_json().items()}}
+
+
+def _beside(stored: JsonValue, part: JsonValue) -> JsonValue:
+    if not isinstance(stored, Mapping):
+        return part
+    return {**stored, **cast("Mapping[str, JsonValue]", part)}
+
+
+def window_messages(turns: Sequence[Turn]) -> list[Message]:
+    """The newest turns as messages."""
+    return [
+        Message(role, text)
+        for turn in turns[-WINDOW_TURNS:]
+        for role, text in (("user", turn.user), ("assistant", turn.assistant))
+        if text
+    ]

@@ -20,43 +20,17 @@ from pagefile.engine.drafts import checked_json, result_text
 from pagefile.errors import ConflictError, HandleNotFoundError, StoreError
 from pagefile.lru import Lru
 from pagefile.records import DEFAULT_TENANT, JsonValue, Page, Scope, Step
+from pagefile.standalone.agent_memory import part_of
 from pagefile.text.clip import clip
 from pagefile.tiers.archive import FALLBACK_CHARS, Archive
 from pagefile.tiers.page_text import LOADING_TOOLS, explained
-from pagefile.window.placeholder import GUIDE, LOAD_TOOL, SEARCH_TOOL, placeholder, placeholder_uuid
+from pagefile.window.placeholder import GUIDE, placeholder, placeholder_uuid
 
 #: 超过 1 万字的工具结果进行存档
 ARCHIVE_THRESHOLD = 10000
 
 #: Add this to the system prompt of an agent that has the load tool.
 HISTORY_TOOL_PROMPT = GUIDE
-
-load_tool_history_schema: dict[str, Any] = {
-    "name": LOAD_TOOL,
-    "description": """加载之前工具调用的完整结果。
-    
-使用场景：
-- 用户询问之前讨论过的细节
-- 需要回顾历史检索内容
-- 用户说"之前"、"刚才"、"上次说的"等
-
-注意：只在确实需要历史详情时调用，避免不必要的加载。""",  # noqa: W293 - the document's own text, byte for byte
-    "parameters": {
-        "type": "object",
-        "properties": {"uuid": {"type": "string", "description": "要加载的工具结果 UUID（从占位符中获取）"}},
-        "required": ["uuid"],
-    },
-}
-
-search_tool_history_schema: dict[str, Any] = {
-    "name": SEARCH_TOOL,
-    "description": "在已存档的工具结果中搜索，返回最相关的段落及其 UUID。",
-    "parameters": {
-        "type": "object",
-        "properties": {"query": {"type": "string", "description": "要查找的内容"}},
-        "required": ["query"],
-    },
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,18 +173,14 @@ def _hash(text: str) -> str:
 
 
 def _is_tool(message: Any) -> bool:
-    """Whether a message is a tool's, as a mapping or as a framework's object."""
-    if isinstance(message, Mapping):
-        return cast("Mapping[str, object]", message).get("role") == "tool"
-    return "tool" in {getattr(message, "role", None), getattr(message, "type", None)}
+    """Whether a message is a tool's; an object may say so by its type, a mapping only by its role."""
+    return part_of(message, "role") == "tool" or (
+        not isinstance(message, Mapping) and part_of(message, "type") == "tool"
+    )
 
 
 def _content(message: Any) -> str:
-    found: object = (
-        cast("Mapping[str, object]", message).get("content")
-        if isinstance(message, Mapping)
-        else getattr(message, "content", None)
-    )
+    found = part_of(message, "content")
     return found if isinstance(found, str) else ""
 
 

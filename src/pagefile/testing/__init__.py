@@ -3,9 +3,6 @@
 The contracts are pytest classes in `pagefile.testing.contracts`; they need pytest, the fakes need nothing.
 """
 
-from pagefile.testing.clock import FakeClock
-from pagefile.testing.flaky import FlakyStore
-from pagefile.testing.hashing import HashingEmbedder
-from pagefile.testing.session_cache import InMemorySessions
+from pagefile.testing.fakes import FakeClock, FlakyStore, HashingEmbedder, InMemorySessions
 
 __all__ = ["FakeClock", "FlakyStore", "HashingEmbedder", "InMemorySessions"]

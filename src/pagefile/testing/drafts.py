@@ -18,9 +18,9 @@ from pagefile.ports import (
     ViewRequest,
 )
 from pagefile.records import ApiKey, Call, Fact, JsonObject, JsonValue, Page, Scope, Step
+from pagefile.testing.scopes import CHAT
 
 AT = datetime(2026, 2, 9, 8, 0, tzinfo=UTC)
-CHAT = Scope("tenant", "ada", "chat")
 
 
 def done(
@@ -98,12 +98,7 @@ def aborted(turn_id: str, *, scope: Scope = CHAT) -> Abort:
 
 
 def checkpoint(
-    marker_id: str,
-    covered: int,
-    version: int = 0,
-    *,
-    scope: Scope = CHAT,
-    summary: str = "what was said",
+    marker_id: str, covered: int, version: int = 0, *, scope: Scope = CHAT, summary: str = "what was said"
 ) -> CheckpointDraft:
     """A summary up to a turn, based on this version."""
     text = f"历史摘要: {summary}"

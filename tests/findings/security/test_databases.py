@@ -15,7 +15,7 @@ import pytest
 from pagefile import Memory, PagefileError, Scope
 from pagefile.ports import Embedder
 from pagefile.standalone import AgentApp
-from pagefile.testing.session_cache import InMemorySessions
+from pagefile.testing.fakes import InMemorySessions
 from tests.acceptance.cli_calling import pagefile
 from tests.acceptance.http_serving import serving
 from tests.findings.marks import finding, load, still_open

@@ -299,7 +299,7 @@ async def test_many_turns_at_once_are_all_counted(app):
 @pytest.mark.waits
 async def test_conversations_do_not_wait_for_each_other(app):
     """S1-66."""
-    async with app._alone(app._scope("other")):
+    async with app._alone(app._log.scope("other")):
         with anyio.fail_after(PATIENCE_S):
             await say(app, 1)
 

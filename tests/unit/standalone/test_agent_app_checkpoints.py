@@ -27,8 +27,8 @@ from .talking import COUNTER, asking, history, lines, say
 
 
 async def checkpoints(app):
-    query = EntryQuery(app._scope("c"), kinds=frozenset({"checkpoint"}))
-    return [e for e in await app._engine.store.reader.entries(query) if isinstance(e, Checkpoint)]
+    query = EntryQuery(app._log.scope("c"), kinds=frozenset({"checkpoint"}))
+    return [e for e in await app._log.engine.store.reader.entries(query) if isinstance(e, Checkpoint)]
 
 
 # -- what they do ------------------------------------------------------------------------------------------------------
@@ -250,7 +250,7 @@ async def test_a_read_from_before_a_reset_counts_no_more(app):
     """C1-9: after another process began the conversation anew, its turns can be covered."""
     await say(app, *range(10))
     await app.query_memory_context(asking(model_context_window=100))
-    await app._memory.conversation("c").reset()
+    await app._log.memory.conversation("c").reset()
     await say(app, *range(10, 20))
     await app.checkpoint_short_memory("c", "摘要", 2)
     assert ["历史摘要: 摘要", *lines(18, 19)] == await history(app)
@@ -285,7 +285,7 @@ def test_no_turn_is_ever_lost(actions, recent_turns):
                 await app.checkpoint_short_memory("c", on_its_way, recent_turns)
                 on_its_way = None
             elif action == "lose the session":
-                app._memory.engine.sessions = InMemoryStore(FakeClock()).sessions
+                app._log.memory.engine.sessions = InMemoryStore(FakeClock()).sessions
 
     anyio.run(run)
 

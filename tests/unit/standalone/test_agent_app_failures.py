@@ -43,7 +43,7 @@ async def test_then_the_full_mode_is_saved(app, store, pauses, caplog, memory):
     assert 4 == sum(message.startswith("CheckpointShortMemory error: ") for message in caplog.messages)
     assert "Failed to create checkpoint: The store cannot be reached or opened." == caplog.messages[-1]
     assert FULL_HISTORY == (await app.get_short_memory("c")).message_context.mode
-    assert FULL_HISTORY == (await memory.engine.sessions.get(app._scope("c")))["message_context"]["mode"]
+    assert FULL_HISTORY == (await memory.engine.sessions.get(app._log.scope("c")))["message_context"]["mode"]
     context = await app.query_memory_context(asking("q", model_context_window=100))
     assert FULL_HISTORY == context.mode
     assert COUNTER.count(format_prompt(context.history, "q")) <= 100

@@ -80,7 +80,7 @@ async def test_the_window_is_the_last_eight_turns(app):
 async def test_setting_stamps_the_time_and_keeps_what_others_keep(app, memory, clock):
     """S1-43: and a caller's object is not changed."""
     await app.create_short_memory(AgentRequest("c"))
-    scope = app._scope("c")
+    scope = app._log.scope("c")
     stored = await memory.engine.sessions.get(scope)
     await memory.engine.sessions.put(
         scope, {**stored, "beside": 1, "meta": {**stored["meta"], "trace": "t-1"}}
@@ -266,7 +266,7 @@ async def test_the_newest_messages_come_oldest_first(app):
 
 async def test_long_conversations_are_read_in_batches(app, monkeypatch):
     """S1-76: every message, once."""
-    monkeypatch.setattr("pagefile.standalone.messages._BATCH", 7)
+    monkeypatch.setattr("pagefile.standalone.conversations._BATCH", 7)
     await say(app, *range(21))
     rows = await app.query_message_by_conversation_id_asc_from_checkpoint("c", "")
     assert [f"问{number}" for number in range(21)] == [row.query for row in rows]

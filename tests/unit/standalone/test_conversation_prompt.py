@@ -4,9 +4,8 @@ from itertools import product
 
 import pytest
 
-from pagefile.standalone import build_general_prompt, general_prompt
-from pagefile.standalone.general_prompt import MAX_EPISODE_CHARS, episode_lines, pairs
-from pagefile.standalone.hybrid_history import unique_relevant
+from pagefile.standalone import build_general_prompt, hybrid_history
+from pagefile.standalone.hybrid_history import MAX_EPISODE_CHARS, episode_lines, pairs, unique_relevant
 
 
 def said(role, content, turn_id=None, *, recalled=False):
@@ -44,7 +43,7 @@ def test_blocks_in_their_order(memory_context, summary, history):
         history=history,
         question="现在问",
     )
-    assert general_prompt._build_general_prompt is build_general_prompt
+    assert hybrid_history._build_general_prompt is build_general_prompt
 
 
 def test_empty_is_as_good_as_none():

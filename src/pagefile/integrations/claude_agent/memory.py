@@ -30,7 +30,7 @@ from pagefile.integrations.recorder import Called, Returned, Said, completed, st
 from pagefile.lru import Lru
 from pagefile.records import Turn
 from pagefile.shapes import compact
-from pagefile.standalone.tool_schemas import tool_schemas
+from pagefile.standalone.tools import tool_schemas
 from pagefile.tiers.facts_book import refuse_orders
 from pagefile.tiers.page_text import LOADING_TOOLS
 

@@ -16,7 +16,7 @@ from pagefile.errors import PagefileError
 from pagefile.integrations.failing import FailOpen
 from pagefile.integrations.langchain.scoping import Given, Whose, whose
 from pagefile.records import Hit
-from pagefile.standalone.tool_schemas import tool_schemas
+from pagefile.standalone.tools import tool_schemas
 from pagefile.text.clip import clip
 from pagefile.tiers.facts_book import refuse_orders
 from pagefile.window.render import escape

@@ -10,7 +10,7 @@ from pagefile.engine import Memory
 from pagefile.errors import PagefileError
 from pagefile.integrations.pydantic_ai.run import RunMemory
 from pagefile.records import Hit
-from pagefile.standalone.tool_schemas import tool_schemas
+from pagefile.standalone.tools import tool_schemas
 from pagefile.text.clip import clip
 from pagefile.tiers.facts_book import refuse_orders
 from pagefile.window.placeholder import LOAD_TOOL, SEARCH_TOOL

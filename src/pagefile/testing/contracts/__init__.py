@@ -13,24 +13,23 @@ Subclass each class and give it a `store` fixture; the store must be opened with
 """
 
 from pagefile.testing.contracts.auditing import AuditorContract
-from pagefile.testing.contracts.derived import TermStoreContract, WatermarksContract
-from pagefile.testing.contracts.epochs import EpochContract
-from pagefile.testing.contracts.erasures import ErasuresContract
+from pagefile.testing.contracts.erasures import EpochContract, ErasuresContract, StoreContract
 from pagefile.testing.contracts.items import ItemStoreContract
-from pagefile.testing.contracts.keeping import PageIndexContract, PageKeeperContract
 from pagefile.testing.contracts.keys import KeyStoreContract
 from pagefile.testing.contracts.log import TurnLogContract
 from pagefile.testing.contracts.markers import MarkerContract
 from pagefile.testing.contracts.messages import MediaStoreContract, MessagesContract
-from pagefile.testing.contracts.pages import PageStoreContract
+from pagefile.testing.contracts.pages import PageIndexContract, PageKeeperContract, PageStoreContract
 from pagefile.testing.contracts.parts import PartContract
-from pagefile.testing.contracts.reader import LogReaderContract
+from pagefile.testing.contracts.reader import (
+    LogReaderContract,
+    TermStoreContract,
+    TurnSourceContract,
+    WatermarksContract,
+)
 from pagefile.testing.contracts.restoring import RestoreContract
-from pagefile.testing.contracts.session_cache import SessionCacheContract
-from pagefile.testing.contracts.sessions import SessionStoreContract
+from pagefile.testing.contracts.sessions import SessionCacheContract, SessionStoreContract
 from pagefile.testing.contracts.shelves import CallLogContract, FactRestoreContract, FactStoreContract
-from pagefile.testing.contracts.source import TurnSourceContract
-from pagefile.testing.contracts.store import StoreContract
 from pagefile.testing.contracts.tiers import TierContract
 from pagefile.testing.contracts.vectors import VectorHomeContract
 

@@ -4,10 +4,9 @@ from dataclasses import replace
 
 from pagefile.ports import After, Auditor, KeptConversation, Store, TurnTerms
 from pagefile.records import Scope
-from pagefile.testing.contracts.base import Contract
-from pagefile.testing.drafts import AT, CHAT, checkpoint, done, fact, page, reset
-
-ANYONE = Scope(CHAT.tenant)
+from pagefile.testing.contracts.base import Contract, write
+from pagefile.testing.drafts import AT, checkpoint, done, fact, page, reset
+from pagefile.testing.scopes import CHAT, TENANT
 
 
 def auditor(store: Store) -> Auditor:
@@ -28,23 +27,15 @@ class AuditorContract(Contract):
 
     async def test_a_conversation_is_kept_with_its_counts(self, store: Store) -> None:
         """The counts match the log, along with the current summary and the tiers' watermarks."""
-        for number in range(3):
-            await store.log.append(done(f"t{number}"))
+        await write(store, *map(done, "abc"))
         mark = await store.log.mark(checkpoint("k", 2))
         await store.watermarks.advance(CHAT, "tier", 2, epoch=None)
         kept = await conversation(store)
         counters = kept.counters
-        assert (counters.last_seq, counters.covered_through_seq, counters.turns, counters.live_turns) == (
-            4,
-            2,
-            3,
-            1,
-        )
-        assert (counters.checkpoint_id, counters.checkpoint_version, counters.last_created) == (
-            "k",
-            1,
-            mark.created,
-        )
+        assert (counters.last_seq, counters.covered_through_seq) == (4, 2)
+        assert (counters.turns, counters.live_turns) == (3, 1)
+        assert (counters.checkpoint_id, counters.checkpoint_version) == ("k", 1)
+        assert counters.last_created == mark.created
         assert (kept.scope, kept.marks, kept.summary) == (CHAT, {"tier": 2}, mark)
         await store.log.mark(reset("r"))
         assert (await conversation(store)).summary is None
@@ -52,8 +43,7 @@ class AuditorContract(Contract):
     async def test_lists_go_on_behind_a_place(self, store: Store) -> None:
         """Ordered by tenant and name, for one tenant or all; each is listed once."""
         scopes = [Scope(tenant, None, name) for tenant in ("a", "b") for name in ("x", "y", "z")]
-        for scope in scopes:
-            await store.log.append(done("t", scope=scope))
+        await write(store, *(done("t", scope=scope) for scope in scopes))
         found: list[Scope] = []
         after = After(limit=2)
         while slice_ := await auditor(store).conversations(after):
@@ -74,10 +64,8 @@ class AuditorContract(Contract):
         assert [row.entry for row in rows] == turns
         assert {row.writer for row in rows} == {CHAT.user}
         rest = await auditor(store).entries(CHAT, after_seq=3, limit=3)
-        assert [(row.id, row.kind, row.seq) for row in rest] == [
-            ("k", "checkpoint", 4),
-            ("open", "turn", None),
-        ]
+        places = [(row.id, row.kind, row.seq) for row in rest]
+        assert places == [("k", "checkpoint", 4), ("open", "turn", None)]
         assert rest[0].entry == mark
         one = await auditor(store).entry(CHAT, "t1")
         assert one is not None
@@ -95,14 +83,13 @@ class AuditorContract(Contract):
         lengths = await auditor(store).lengths(CHAT.tenant, ["p", "q", "r"])
         assert {uuid: one.purged for uuid, one in lengths.items()} == {"p": None, "q": AT}
         await auditor(store).set_spans(CHAT.tenant, "p", [(0, 3), (3, 8)])
-        assert (await store.page_index.read(ANYONE, ["p"]))[0].spans == ((0, 3), (3, 8))
+        assert (await store.page_index.read(TENANT, ["p"]))[0].spans == ((0, 3), (3, 8))
         await auditor(store).set_bytes(CHAT.tenant, "p")
         assert (await auditor(store).pages(After()))[0].page == stored
 
     async def test_users_have_facts(self, store: Store) -> None:
         """Each user is listed once, ordered by tenant and id."""
-        for number in range(2):
-            await store.facts.put(fact(f"f{number}"))
+        await write(store, fact("f"), fact("g"))
         (owner,) = await auditor(store).users(After())
         assert (owner.tenant, owner.conversation) == (CHAT.tenant, None)
 
@@ -115,10 +102,9 @@ class AuditorContract(Contract):
 
     async def test_a_good_store_has_no_strays_and_nothing_to_complain_of(self, store: Store) -> None:
         """Whatever was written and erased."""
-        for number in range(2):
-            await store.log.append(done(f"t{number}"))
+        await write(store, done("t0"), done("t1"))
         terms = TurnTerms(CHAT.conversation or "", 1, "t0", AT, "a", "b")
-        await store.terms.write(ANYONE, [terms], "words")
+        await store.terms.write(TENANT, [terms], "words")
         await store.watermarks.advance(CHAT, "tier", 2, epoch=None)
         await store.pages.put(page("p", "the text", spans=[(0, 8)]))
         for _ in range(2):
@@ -126,7 +112,7 @@ class AuditorContract(Contract):
             assert await auditor(store).lost(None) == []
             assert await auditor(store).complaints(full=True) == []
             assert await auditor(store).drop([]) == 0
-            await store.erase(ANYONE)
+            await store.erase(TENANT)
         assert await auditor(store).conversations(After()) == []
 
     async def test_a_conversation_that_never_was_is_not_there(self, store: Store) -> None:

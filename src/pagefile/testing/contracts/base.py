@@ -1,16 +1,34 @@
 """What every contract requires of a backend, and shared helpers."""
 
+import json
 from abc import ABC, abstractmethod
-from typing import Any, Literal
+from collections.abc import Awaitable
+from typing import Any, Literal, TypeAlias
 
 import pytest
 
-from pagefile.ports import EntryQuery, Store
-from pagefile.records import Entry, Head, Scope
-from pagefile.testing.clock import FakeClock
-from pagefile.testing.drafts import CHAT, view
+from pagefile.ports import (
+    Abort,
+    AddStep,
+    CheckpointDraft,
+    Complete,
+    EntryQuery,
+    Extend,
+    PageDraft,
+    ResetDraft,
+    Store,
+    TurnDraft,
+)
+from pagefile.records import Entry, Fact, Head, Scope
+from pagefile.testing.drafts import view
+from pagefile.testing.fakes import FakeClock
+from pagefile.testing.scopes import CHAT
 
 _EVERYTHING: frozenset[Literal["turn", "checkpoint", "reset"]] = frozenset({"turn", "checkpoint", "reset"})
+
+Request: TypeAlias = (
+    TurnDraft | AddStep | Extend | Complete | Abort | CheckpointDraft | ResetDraft | PageDraft | Fact
+)
 
 
 class Contract(ABC):
@@ -27,9 +45,39 @@ class Contract(ABC):
         """An empty store, opened with `clock`."""
 
 
+async def write(store: Store, *requests: Request) -> None:
+    """Writes one after the other, each with the verb for its kind."""
+    for request in requests:
+        match request:
+            case TurnDraft():
+                await store.log.append(request)
+            case CheckpointDraft() | ResetDraft():
+                await store.log.mark(request)
+            case PageDraft():
+                await store.pages.put(request)
+            case Fact():
+                await store.facts.put(request)
+            case _:
+                await store.log.advance(request)
+
+
+async def refused(error: type[Exception], *calls: Awaitable[object], match: str | None = None) -> None:
+    """Every one of the calls raises this error."""
+    for call in calls:
+        with pytest.raises(error, match=match):
+            await call
+
+
 async def everything(store: Store, scope: Scope = CHAT) -> list[Entry]:
     """The whole log of a conversation."""
     return await store.reader.entries(EntryQuery(scope, _EVERYTHING, limit=10_000))
+
+
+async def session_of(store: Store, scope: Scope = CHAT) -> dict[str, Any]:
+    """The session of a conversation, which must exist."""
+    found = await store.sessions.get(scope)
+    assert found is not None
+    return json.loads(json.dumps(found))
 
 
 async def head_of(store: Store, scope: Scope = CHAT) -> Head:

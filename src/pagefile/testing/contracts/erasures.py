@@ -1,10 +1,201 @@
-"""Erasures still owed by places outside the database."""
+"""Erasing: all of it, in places outside the database too, and never undone by a late write; describing and closing a store."""
 
-from pagefile.ports import Owed, Store
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import anyio
+import numpy as np
+import pytest
+
+from pagefile.errors import ClosedError, ConflictError, ErasedError, HandleNotFoundError
+from pagefile.ports import (
+    EntryQuery,
+    HeadQuery,
+    Maker,
+    Owed,
+    PurgeRequest,
+    SinceRequest,
+    Store,
+    TurnTerms,
+    VectorRow,
+)
 from pagefile.records import Scope
 from pagefile.stores.epochs import scope_key
-from pagefile.testing.contracts.base import Contract
-from pagefile.testing.drafts import CHAT, done
+from pagefile.testing.contracts.base import Contract, everything, head_of, refused, write
+from pagefile.testing.drafts import (
+    AT,
+    added,
+    api_key,
+    call,
+    checkpoint,
+    done,
+    fact,
+    opened,
+    page,
+    picturing,
+    view,
+)
+from pagefile.testing.fakes import FakeClock
+from pagefile.testing.scopes import (
+    ADA,
+    ANYBODY,
+    BOB,
+    CHAT,
+    ELSE,
+    FIRM,
+    FIRM_ADA,
+    FIRM_CHAT,
+    HIS,
+    STRANGER,
+    TENANT,
+)
+
+_NOTHING = {
+    "ai_message": 0,
+    "conversations": 0,
+    "conversation_summaries": 0,
+    "facts": 0,
+    "fact_revisions": 0,
+    "tool_result_archive": 0,
+    "archive_passage": 0,
+    "blobs": 0,
+    "context_calls": 0,
+    "sessions": 0,
+    "watermarks": 0,
+    "turn_terms": 0,
+    "items": 0,
+    "attachments": 0,
+}
+
+
+async def furnish(store: Store, scope: Scope, mark: str) -> None:
+    """Writes something to every port."""
+    await write(store, picturing(f"{mark}1", mark.encode(), scope=scope), opened(f"{mark}2", scope=scope))
+    await write(store, checkpoint(f"{mark}3", 1, scope=scope), fact(f"{mark}-fact", scope=scope))
+    await store.pages.put(page(f"{mark}-page", f"text {mark}", scope=scope, spans=((0, 4),)))
+    await store.calls.add([call(f"{mark}-call", scope=scope)], keep=10)
+    await store.watermarks.advance(scope, "tier", 1, epoch=None)
+    await store.terms.write(scope, [TurnTerms(scope.conversation or "", 1, "", AT, "said", "")], "v1")
+
+
+async def left(store: Store, scope: Scope) -> list[int]:
+    """How much a scope still has."""
+    return [
+        len(await store.reader.heads(HeadQuery(scope))),
+        len(await store.source.since(SinceRequest(scope, {}))),
+        len(await store.facts.list(scope)),
+        len(await store.pages.list(scope)),
+        len(await store.calls.list(scope)),
+    ]
+
+
+class StoreContract(Contract):
+    """`Store` itself."""
+
+    async def test_erasing_a_conversation_takes_all_of_it(self, store: Store, clock: FakeClock) -> None:
+        """Every table is counted; the user's other conversations stay."""
+        other = ELSE
+        await furnish(store, CHAT, "a")
+        await furnish(store, other, "b")
+        receipt = await store.erase(CHAT)
+        one = dict.fromkeys(_NOTHING, 1)
+        assert receipt.counts == {**one, "ai_message": 3, "items": 0, "blobs": 2}
+        assert (receipt.scope, receipt.at, receipt.total) == (CHAT, clock.now(), 16)
+        assert await everything(store) == []
+        assert not (await head_of(store)).exists
+        assert await store.sessions.get(CHAT) is None
+        await refused(HandleNotFoundError, store.pages.load(CHAT, "a-page"))
+        assert await left(store, ADA) == [1, 1, 1, 1, 1]
+        assert len(await everything(store, other)) == 3
+
+    async def test_erasing_a_user_takes_all_their_conversations(self, store: Store) -> None:
+        """Including facts, pages and calls; other users and tenants stay."""
+        await furnish(store, CHAT, "a")
+        await furnish(store, ELSE, "b")
+        await furnish(store, HIS, "c")
+        await furnish(store, FIRM_CHAT, "d")
+        await store.facts.put(fact("loose", scope=ADA))
+        receipt = await store.erase(ADA)
+        assert (receipt.counts["conversations"], receipt.counts["facts"]) == (2, 3)
+        assert await left(store, ADA) == [0, 0, 0, 0, 0]
+        assert await left(store, BOB) == [1, 1, 1, 1, 1]
+        assert await left(store, FIRM_ADA) == [1, 1, 1, 1, 1]
+
+    async def test_erasing_a_tenant_takes_everything_of_it(self, store: Store) -> None:
+        """With and without users."""
+        await furnish(store, CHAT, "a")
+        await furnish(store, HIS, "b")
+        await store.log.append(done("t", scope=Scope("tenant", None, "nobody")))
+        await store.calls.add([call("x", scope=TENANT)], keep=5)
+        await furnish(store, FIRM_CHAT, "c")
+        receipt = await store.erase(TENANT)
+        assert (receipt.counts["conversations"], receipt.counts["context_calls"]) == (3, 3)
+        assert await left(store, TENANT) == [0, 0, 0, 0, 0]
+        assert await left(store, FIRM) == [1, 1, 1, 1, 1]
+
+    async def test_erasing_nothing_counts_nothing(self, store: Store) -> None:
+        """Erasing is idempotent."""
+        await furnish(store, CHAT, "a")
+        await store.erase(ADA)
+        for scope in (ADA, CHAT, TENANT):
+            assert (await store.erase(scope)).counts == _NOTHING
+
+    async def test_a_conversation_of_another_user_is_not_erased(self, store: Store) -> None:
+        """It raises `ConflictError`, and nothing is erased."""
+        await furnish(store, CHAT, "a")
+        await refused(ConflictError, store.erase(STRANGER))
+        assert await left(store, ADA) == [1, 1, 1, 1, 1]
+
+    async def test_a_conversation_can_begin_again_after_erasing(self, store: Store) -> None:
+        """From the first position, for any user."""
+        await furnish(store, CHAT, "a")
+        await store.erase(CHAT)
+        bob = STRANGER
+        turn = await store.log.append(done("a1", scope=bob))
+        assert (turn.seq, turn.scope) == (1, bob)
+
+    async def test_a_store_describes_itself(self, store: Store) -> None:
+        """Its kind and location."""
+        described = await store.describe()
+        assert {"backend", "version", "place", "bytes", "read_only"} <= described.keys()
+        assert described["read_only"] is False
+
+    async def test_closing_twice_is_closing_once(self, store: Store, clock: FakeClock) -> None:
+        """Afterwards every verb raises `ClosedError`."""
+        await store.log.append(done("a"))
+        await store.close()
+        await store.close()
+        await refused(
+            ClosedError,
+            store.log.append(done("b")),
+            store.log.restore([]),
+            store.reader.view(view()),
+            store.reader.entries(EntryQuery(CHAT)),
+            store.source.since(SinceRequest(CHAT, {})),
+            store.facts.list(ADA),
+            store.pages.load(CHAT, "p"),
+            store.pages.put(page("p")),
+            store.page_keeper.page(CHAT, "p"),
+            store.page_keeper.touch(CHAT, [], clock.now()),
+            store.page_keeper.purge(PurgeRequest(CHAT, clock.now())),
+            store.page_index.uuids(CHAT),
+            store.page_index.write(CHAT, "p", []),
+            store.media.load(CHAT, "hash"),
+            store.calls.list(CHAT),
+            store.sessions.get(CHAT),
+            store.sessions.put(CHAT, {}),
+            store.items.get(ADA, [(("notes",), "a")], now=AT),
+            store.keys.add(api_key("k")),
+            store.keys.get("k"),
+            store.keys.list(),
+            store.keys.rotate("k", api_key("new"), AT),
+            store.keys.revoke("k", AT),
+            store.keys.used("k", AT),
+            store.erase(CHAT),
+            store.describe(),
+        )
+
 
 _CHAT, _USER = scope_key("tenant", None, "chat"), scope_key("tenant", "ada")
 
@@ -18,7 +209,7 @@ class ErasuresContract(Contract):
         await store.erasures.begin("a")
         assert await store.erasures.places() == {"a": 0}
         await store.log.append(done("a"))
-        await store.erase(Scope("tenant", "ada"))
+        await store.erase(ADA)
         await store.erasures.begin("b")
         assert await store.erasures.places() == {"a": 2, "b": 0}
         owed = await store.erasures.owed("a")
@@ -46,14 +237,14 @@ class ErasuresContract(Contract):
         await store.erasures.begin("a")
         await store.erase(CHAT)
         owed = await store.erasures.owed("a")
-        await store.erase(Scope("tenant", "bob"))
+        await store.erase(BOB)
         await store.erasures.done("a", owed)
         assert await store.erasures.owed("a") == Owed(1, {scope_key("tenant", "bob"): 2})
 
     async def test_what_was_put_behind_an_erasure_is_owed_again(self, store: Store) -> None:
         """Even if the place reports completion in between."""
         await store.erasures.begin("a")
-        for scope in (CHAT, Scope("tenant", "bob")):
+        for scope in (CHAT, BOB):
             await store.erase(scope)
         first = await store.erasures.owed("a")
         await store.erasures.done("a", first)
@@ -63,3 +254,199 @@ class ErasuresContract(Contract):
         await store.erasures.redo("a", 0)
         await store.erasures.done("a", later)
         assert await store.erasures.owed("a") == Owed(0, {_CHAT: 1, scope_key("tenant", "bob"): 2})
+
+
+_MAKER = Maker("epochs", 2)
+_ERASED = (CHAT, ADA, TENANT)
+_OTHERS = (ELSE, HIS, BOB, FIRM_CHAT, FIRM)
+
+Write = Callable[[Store, int | None], Awaitable[object]]
+
+
+async def _vector(store: Store, epoch: int | None) -> None:
+    home = store.vectors()
+    if home is None:
+        raise ErasedError
+    row = VectorRow(CHAT, 1, "a", AT, np.array([1.0, 0.0], np.float32))
+    await home.put(_MAKER, [row], epoch=epoch)
+
+
+_TERMS = TurnTerms("chat", 1, "a", AT, "said", "")
+#: Every deferred write that is based on an earlier read.
+_WRITES: Mapping[str, Write] = {
+    "checkpoint": lambda store, epoch: store.log.mark(replace(checkpoint("k", 1), epoch=epoch)),
+    "call": lambda store, epoch: store.calls.add([call("w")], keep=9, epoch=epoch),
+    "fact": lambda store, epoch: store.facts.revise(ADA, [fact("f")], action="stored", at=AT, epoch=epoch),
+    "terms": lambda store, epoch: store.terms.write(TENANT, [_TERMS], "v1", epoch=epoch),
+    "watermark": lambda store, epoch: store.watermarks.advance(CHAT, "tier", 1, epoch=epoch),
+    "page": lambda store, epoch: store.pages.put(replace(page("p"), epoch=epoch)),
+    "turn": lambda store, epoch: store.log.append(replace(done("b"), epoch=epoch)),
+    "session": lambda store, epoch: store.sessions.put(CHAT, {"x": 1}, epoch=epoch),
+    "vector": _vector,
+}
+
+
+async def remains(store: Store, scope: Scope) -> list[object]:
+    """Everything that is left of a conversation."""
+    return [
+        await store.reader.heads(HeadQuery(scope)),
+        await store.facts.list(scope),
+        await store.pages.list(scope),
+        await store.calls.list(scope),
+        await store.watermarks.known(scope, "tier"),
+        await store.sessions.get(scope),
+    ]
+
+
+class EpochContract(Contract):
+    """`Head.epoch`, and every write that can name it."""
+
+    @pytest.mark.parametrize("what", sorted(_WRITES))
+    @pytest.mark.parametrize("erased", _ERASED, ids=["conversation", "user", "tenant"])
+    async def test_what_was_read_before_an_erasure_is_not_written_behind_it(
+        self, store: Store, what: str, erased: Scope
+    ) -> None:
+        """It raises `ErasedError` and writes nothing, whether or not the conversation exists again."""
+        await store.log.append(done("a"))
+        epoch = (await head_of(store)).epoch
+        await store.erase(erased)
+        await refused(ErasedError, _WRITES[what](store, epoch))
+        assert await remains(store, CHAT) == [[], [], [], [], {}, None]
+        await store.log.append(done("a"))
+        await refused(ErasedError, _WRITES[what](store, epoch))
+        await _WRITES[what](store, (await head_of(store)).epoch)
+
+    async def test_the_last_erasure_is_known(self, store: Store) -> None:
+        """The epoch rises with every erasure, even of an empty scope; a view reports the same number."""
+        before = await store.reader.epoch()
+        await store.log.append(done("a"))
+        assert before == await store.reader.epoch() == (await head_of(store)).epoch
+        await store.erase(FIRM)
+        after = await store.reader.epoch()
+        assert before < after == (await head_of(store)).epoch
+
+    async def test_the_last_erasure_of_a_scope_is_known(self, store: Store) -> None:
+        """Whichever part of the scope was erased; erasures of other scopes do not count."""
+        newest = 0
+        assert newest == await store.reader.epoch(CHAT)
+        for erased in _ERASED:
+            await store.log.append(done("a"))
+            await store.erase(erased)
+            assert newest < (newest := await store.reader.epoch(CHAT)) == await store.reader.epoch()
+        await store.erase(BOB)
+        assert newest == await store.reader.epoch(CHAT) < await store.reader.epoch()
+
+    async def test_a_step_with_an_erased_page_is_not_written(self, store: Store) -> None:
+        """Not even if a turn with that id is open again."""
+        await store.log.append(opened("a"))
+        epoch = (await head_of(store)).epoch
+        await store.erase(ADA)
+        await store.log.append(opened("a"))
+        await refused(ErasedError, store.log.advance(replace(added("a"), epoch=epoch)))
+        turn = await store.log.advance(replace(added("a"), epoch=await store.reader.epoch()))
+        assert 1 == len(turn.steps)
+
+    async def test_a_turn_is_repeated_in_its_epoch(self, store: Store) -> None:
+        """The same turn returns what is stored and another under its id is refused, as without an epoch."""
+        first = await store.log.append(done("a"))
+        epoch = await store.reader.epoch()
+        assert first == await store.log.append(replace(done("a"), epoch=epoch))
+        await refused(ConflictError, store.log.append(replace(done("a", "another question"), epoch=epoch)))
+
+    async def test_an_erasure_names_the_conversations_that_went(self, store: Store) -> None:
+        """So that copies held elsewhere can be erased there."""
+        await write(store, *(done("a", scope=scope) for scope in (CHAT, ELSE, HIS)))
+        assert {"chat", "else"} == set((await store.erase(ADA)).conversations)
+        assert {"his"} == set((await store.erase(TENANT)).conversations)
+
+    @pytest.mark.parametrize("what", sorted(_WRITES))
+    async def test_what_nobody_erased_is_written(self, store: Store, what: str) -> None:
+        """Whatever else was erased since, or if no epoch is given."""
+        await store.erase(CHAT)
+        await store.log.append(done("a"))
+        epoch = (await head_of(store)).epoch
+        for other in _OTHERS:
+            await store.erase(other)
+        await _WRITES[what](store, epoch)
+        await store.erase(CHAT)
+        await store.log.append(done("a"))
+        await _WRITES[what](store, None)
+
+    async def test_a_conversation_that_somebody_else_begins_again_is_not_written_to(
+        self, store: Store
+    ) -> None:
+        """The erasure is reported first, whoever owns it now and however it was erased."""
+        for scope in (CHAT, ADA):
+            await store.erase(ADA)
+            await store.log.append(done("a"))
+            epoch = (await head_of(store)).epoch
+            await store.erase(scope)
+            bob = STRANGER
+            await store.log.append(done("a", scope=bob))
+            with pytest.raises(ErasedError):
+                await store.log.mark(replace(checkpoint("k", 1, scope=ANYBODY), epoch=epoch))
+            await refused(ErasedError, store.sessions.put(ANYBODY, {}, epoch=epoch))
+            await store.erase(bob)
+
+    async def test_the_epoch_is_known_before_a_conversation_begins(self, store: Store) -> None:
+        """A window may be requested before the first turn."""
+        first = (await head_of(store)).epoch
+        await store.erase(CHAT)
+        second = (await head_of(store)).epoch
+        assert second > first
+        await refused(ErasedError, store.calls.add([call("w")], keep=9, epoch=first))
+        await store.calls.add([call("w")], keep=9, epoch=second)
+        await store.log.append(done("a"))
+        assert [head.epoch for head in await store.reader.heads(HeadQuery(ADA))] == [second]
+
+    async def test_one_call_that_was_erased_keeps_all_of_them_out(self, store: Store) -> None:
+        """They are written together or not at all."""
+        other = ELSE
+        epoch = (await head_of(store)).epoch
+        await store.erase(other)
+        await refused(ErasedError, store.calls.add([call("a"), call("b", scope=other)], keep=9, epoch=epoch))
+        assert await store.calls.list(ADA) == []
+
+    async def test_a_fact_is_not_written_from_a_conversation_that_was_erased(self, store: Store) -> None:
+        """Even though the user still exists."""
+        epoch = (await head_of(store)).epoch
+        await store.erase(ANYBODY)
+        await refused(ErasedError, store.facts.revise(ADA, [fact("f")], action="stored", at=AT, epoch=epoch))
+        loose = replace(fact("g"), scope=ADA)
+        await store.facts.revise(ADA, [loose], action="stored", at=AT, epoch=epoch)
+        assert [one.id for one in await store.facts.list(ADA)] == ["g"]
+
+    async def test_a_copy_is_not_written_of_what_was_erased(self, store: Store) -> None:
+        """Neither entries nor pages, even into a conversation that was not erased itself."""
+        there = Scope("tenant", "ada", "copy")
+        turn = await store.log.append(done("a"))
+        epoch = (await head_of(store)).epoch
+        await store.erase(CHAT)
+        copied = replace(page("p", scope=there), epoch=epoch, origin=CHAT)
+        await refused(ErasedError, store.log.restore([replace(turn, scope=there)], epoch=epoch, origin=CHAT))
+        await refused(ErasedError, store.pages.put(copied))
+        assert [[], []] == [await store.reader.heads(HeadQuery(there)), await store.pages.list(there)]
+        await store.log.restore([replace(turn, scope=there)], epoch=epoch)
+        await store.pages.put(replace(copied, origin=None))
+
+    async def test_an_erasure_and_those_who_write_behind_it_at_once(self, store: Store) -> None:
+        """Whatever the interleaving, nothing erased is left."""
+        for number in range(5):
+            await store.log.append(done("a"))
+            epoch = (await head_of(store)).epoch
+            outcomes: list[Any] = []
+
+            async def attempt(name: str, epoch: int = epoch, outcomes: list[Any] = outcomes) -> None:
+                try:
+                    outcomes.append(await _WRITES[name](store, epoch))
+                except ErasedError as error:
+                    outcomes.append(error)
+
+            async with anyio.create_task_group() as tasks:
+                for name in ("call", "fact", "page", "watermark", "session"):
+                    tasks.start_soon(attempt, name)
+                    if name == "fact":
+                        tasks.start_soon(store.erase, (CHAT, ADA, TENANT)[number % 3])
+            assert len(outcomes) == 5
+            assert await remains(store, CHAT) == [[], [], [], [], {}, None]
+            assert await store.source.since(SinceRequest(ADA, {})) == []

@@ -1,17 +1,16 @@
 """Items by namespace and key."""
 
 from datetime import timedelta
+from typing import Any
 
 import numpy as np
-import pytest
 
-from pagefile.errors import ClosedError, InvalidTurnError
+from pagefile.errors import InvalidTurnError
 from pagefile.ports import ItemWrite, Store
-from pagefile.records import JsonValue, Scope
-from pagefile.testing.contracts.base import Contract
-from pagefile.testing.drafts import AT, CHAT
+from pagefile.testing.contracts.base import Contract, refused
+from pagefile.testing.drafts import AT
+from pagefile.testing.scopes import ADA, BOB, CHAT, FIRM_ADA, TENANT
 
-ADA, BOB, NOBODY = Scope("tenant", "ada"), Scope("tenant", "bob"), Scope("tenant")
 NOTES = ("notes", "中文")
 LATER = AT + timedelta(minutes=1)
 
@@ -22,7 +21,7 @@ class ItemStoreContract(Contract):
     async def test_an_item_comes_back_as_it_was_put(self, store: Store) -> None:
         """Any JSON, any labels and any key."""
         odd = ("a/b~c", "~1", "é.\u2028", "/")
-        values: dict[str, JsonValue] = {"text": "中文\u0000", "n": [1, 2.5, None, True, {"deep": {}}]}
+        values: dict[str, Any] = {"text": "中文\u0000", "n": [1, 2.5, None, True, {"deep": {}}]}
         await store.items.write(ADA, [ItemWrite(odd, "k/~ é", values)], now=AT)
         (item,) = await store.items.get(ADA, [(odd, "k/~ é")], now=AT)
         assert item is not None
@@ -56,8 +55,7 @@ class ItemStoreContract(Contract):
             ItemWrite(("\0",), "b", 1),
             ItemWrite(NOTES, "\0", 1),
         ):
-            with pytest.raises(InvalidTurnError):
-                await store.items.write(ADA, [ItemWrite(NOTES, "a", 1), bad], now=AT)
+            await refused(InvalidTurnError, store.items.write(ADA, [ItemWrite(NOTES, "a", 1), bad], now=AT))
         assert await store.items.under(ADA, (), now=AT) == []
 
     async def test_a_prefix_is_one_of_whole_labels(self, store: Store) -> None:
@@ -84,12 +82,11 @@ class ItemStoreContract(Contract):
 
     async def test_nobody_sees_the_items_of_another(self, store: Store) -> None:
         """Not another user's, not those without a user, not another tenant's; conversations have no items."""
-        for scope in (ADA, BOB, NOBODY, Scope("firm", "ada")):
+        for scope in (ADA, BOB, TENANT, FIRM_ADA):
             await store.items.write(scope, [ItemWrite(NOTES, "a", str(scope))], now=AT)
-        for scope in (ADA, BOB, NOBODY, Scope("firm", "ada")):
+        for scope in (ADA, BOB, TENANT, FIRM_ADA):
             assert [item.value for item in await store.items.under(scope, (), now=AT)] == [str(scope)]
-        with pytest.raises(InvalidTurnError):
-            await store.items.under(CHAT, (), now=AT)
+        await refused(InvalidTurnError, store.items.under(CHAT, (), now=AT))
 
     async def test_an_item_that_has_expired_is_not_there(self, store: Store) -> None:
         """It is in no result; written again, it is a new item."""
@@ -145,21 +142,21 @@ class ItemStoreContract(Contract):
 
     async def test_items_are_erased_with_their_user_or_tenant(self, store: Store) -> None:
         """They are counted; a conversation has none to erase."""
-        for scope in (ADA, BOB, NOBODY, Scope("firm", "ada")):
+        for scope in (ADA, BOB, TENANT, FIRM_ADA):
             await store.items.write(scope, [ItemWrite(NOTES, "a", 1)], now=AT)
         assert (await store.erase(CHAT)).counts["items"] == 0
         assert (await store.erase(ADA)).counts["items"] == 1
         assert await store.items.under(ADA, (), now=AT) == []
-        assert (await store.erase(NOBODY)).counts["items"] == 2
-        assert len(await store.items.under(Scope("firm", "ada"), (), now=AT)) == 1
+        assert (await store.erase(TENANT)).counts["items"] == 2
+        assert len(await store.items.under(FIRM_ADA, (), now=AT)) == 1
 
     async def test_owners_are_told_by_tenant_and_user(self, store: Store) -> None:
         """Those without a user first; an owner whose items were all removed is not listed."""
-        for scope in (BOB, ADA, NOBODY, Scope("firm", "ada")):
+        for scope in (BOB, ADA, TENANT, FIRM_ADA):
             await store.items.write(scope, [ItemWrite(NOTES, "a", 1)], now=AT)
         await store.items.write(BOB, [ItemWrite(NOTES, "a", None)], now=AT)
-        assert await store.items.owners("tenant") == [NOBODY, ADA]
-        assert await store.items.owners(None) == [Scope("firm", "ada"), NOBODY, ADA]
+        assert await store.items.owners("tenant") == [TENANT, ADA]
+        assert await store.items.owners(None) == [FIRM_ADA, TENANT, ADA]
 
     async def test_what_is_kept_is_restored_as_it_was(self, store: Store) -> None:
         """With times, expiries and vectors, page by page; existing items stay as they are, expired ones are skipped."""
@@ -181,9 +178,3 @@ class ItemStoreContract(Contract):
         assert found[0].vectors is not None
         assert found[0].vectors.tolist() == one.tolist()
         assert await store.items.restore(BOB, kept, now=LATER) == 0
-
-    async def test_a_closed_store_keeps_no_items(self, store: Store) -> None:
-        """It raises `ClosedError`."""
-        await store.close()
-        with pytest.raises(ClosedError):
-            await store.items.get(ADA, [(NOTES, "a")], now=AT)

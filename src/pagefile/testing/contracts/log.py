@@ -19,26 +19,13 @@ from pagefile.ports import (
     labels_of,
 )
 from pagefile.records import Scope, Step, Turn
-from pagefile.testing.clock import FakeClock
-from pagefile.testing.contracts.base import Contract, everything, head_of
-from pagefile.testing.drafts import (
-    AT,
-    CHAT,
-    aborted,
-    added,
-    checkpoint,
-    completed,
-    done,
-    opened,
-    reset,
-    step,
-    view,
-)
+from pagefile.testing.contracts.base import Contract, everything, head_of, refused, write
+from pagefile.testing.drafts import AT, aborted, added, checkpoint, completed, done, opened, reset, step, view
+from pagefile.testing.fakes import FakeClock
+from pagefile.testing.scopes import ADA, ANYBODY, CHAT, ELSE, FIRM_CHAT, STRANGER, TENANT
 
-ANYBODY = Scope("tenant", None, "chat")
-OTHER = Scope("tenant", "bob", "chat")
 #: A conversation's owner, and a scope that is not.
-_STRANGERS = [(CHAT, OTHER), (CHAT, ANYBODY), (ANYBODY, CHAT)]
+_STRANGERS = [(CHAT, STRANGER), (CHAT, ANYBODY), (ANYBODY, CHAT)]
 
 
 class TurnLogContract(Contract):
@@ -46,20 +33,9 @@ class TurnLogContract(Contract):
 
     async def test_seq_counts_what_ended_without_gaps(self, store: Store) -> None:
         """`seq` is 1, 2, 3 … over ended turns, checkpoints and resets."""
-        await store.log.append(done("a"))
-        await store.log.append(opened("b"))
-        await store.log.append(done("c"))
-        await store.log.advance(aborted("b"))
-        await store.log.mark(checkpoint("d", 2))
-        await store.log.mark(reset("e"))
-        entries = await everything(store)
-        assert [(entry.id, entry.seq) for entry in entries] == [
-            ("a", 1),
-            ("c", 2),
-            ("b", 3),
-            ("d", 4),
-            ("e", 5),
-        ]
+        await write(store, done("a"), opened("b"), done("c"), aborted("b"), checkpoint("d", 2), reset("e"))
+        places = [(entry.id, entry.seq) for entry in await everything(store)]
+        assert places == [("a", 1), ("c", 2), ("b", 3), ("d", 4), ("e", 5)]
 
     async def test_many_writers_leave_no_gap(self, store: Store) -> None:
         """No gap and no duplicate, however many write concurrently."""
@@ -72,14 +48,11 @@ class TurnLogContract(Contract):
 
     async def test_created_rises_even_when_the_clock_does_not(self, store: Store, clock: FakeClock) -> None:
         """`created` is strictly increasing with `seq`."""
-        await store.log.append(done("a"))
-        await store.log.append(done("b"))
+        await write(store, done("a"), done("b"))
         clock.advance(-3600)
-        await store.log.append(opened("c"))
-        await store.log.append(done("d"))
+        await write(store, opened("c"), done("d"))
         clock.advance(-3600)
-        await store.log.advance(completed("c"))
-        await store.log.mark(reset("e"))
+        await write(store, completed("c"), reset("e"))
         times = [entry.created for entry in await everything(store)]
         assert times == sorted(set(times))
         assert times[0] == AT
@@ -102,22 +75,8 @@ class TurnLogContract(Contract):
         )
         turn = await store.log.append(given)
         assert await everything(store) == [turn]
-        assert turn == Turn(
-            "a",
-            CHAT,
-            1,
-            "done",
-            given.user,
-            given.assistant,
-            given.steps,
-            AT,
-            AT,
-            3,
-            4,
-            10,
-            "test",
-            given.metadata,
-        )
+        said = given.user, given.assistant, given.steps
+        assert turn == Turn("a", CHAT, 1, "done", *said, AT, AT, 3, 4, 10, "test", given.metadata)
 
     async def test_times_come_back_in_utc(self, store: Store) -> None:
         """A time in any zone is returned as the same instant in UTC."""
@@ -129,8 +88,7 @@ class TurnLogContract(Contract):
 
     async def test_one_side_may_be_missing(self, store: Store) -> None:
         """A missing user or assistant text is not the same as an empty one."""
-        await store.log.append(done("a", None, ""))
-        await store.log.append(done("b", "", None))
+        await write(store, done("a", None, ""), done("b", "", None))
         sides = [(turn.user, turn.assistant) for turn in await everything(store) if isinstance(turn, Turn)]
         assert sides == [(None, ""), ("", None)]
 
@@ -156,13 +114,11 @@ class TurnLogContract(Contract):
         assert await store.log.append(opened("a")) == stepped
         answered = await store.log.advance(completed("a"))
         assert await store.log.append(opened("a")) == answered
-        await store.log.append(opened("b"))
-        await store.log.advance(added("b"))
+        await write(store, opened("b"), added("b"))
         given_up = await store.log.advance(aborted("b"))
         assert await store.log.append(opened("b")) == given_up
         for other in (opened("a", "else"), opened("b", "else"), done("a"), done("b")):
-            with pytest.raises(ConflictError):
-                await store.log.append(other)
+            await refused(ConflictError, store.log.append(other))
         assert await everything(store) == [answered, given_up]
 
     @pytest.mark.parametrize(
@@ -179,7 +135,7 @@ class TurnLogContract(Contract):
 
     async def test_ids_are_per_conversation_and_tenant(self, store: Store) -> None:
         """The same turn id may exist in another conversation, the same conversation id in another tenant."""
-        for scope in (CHAT, Scope("tenant", "ada", "else"), Scope("firm", "ada", "chat")):
+        for scope in (CHAT, ELSE, FIRM_CHAT):
             turn = await store.log.append(done("a", f"{scope}", scope=scope))
             assert (turn.seq, turn.scope) == (1, scope)
             assert await everything(store, scope) == [turn]
@@ -189,9 +145,9 @@ class TurnLogContract(Contract):
         self, store: Store, owner: Scope, stranger: Scope
     ) -> None:
         """A user, or permanently no user: all others get `ConflictError` for every kind of write, read and erasure."""
-        await store.log.append(done("a", scope=owner))
-        await store.log.append(opened("b", scope=owner))
-        for verb in (
+        await write(store, done("a", scope=owner), opened("b", scope=owner))
+        await refused(
+            ConflictError,
             store.log.append(done("c", scope=stranger)),
             store.log.append(done("a", scope=stranger)),
             store.log.advance(completed("b", scope=stranger)),
@@ -204,9 +160,7 @@ class TurnLogContract(Contract):
             store.reader.view(ViewRequest(stranger, 100, 1)),
             store.reader.entries(EntryQuery(stranger)),
             store.erase(stranger),
-        ):
-            with pytest.raises(ConflictError):
-                await verb
+        )
         assert [entry.id for entry in await everything(store, owner)] == ["a", "b"]
         assert await store.reader.owner(stranger) == owner
 
@@ -221,20 +175,19 @@ class TurnLogContract(Contract):
         assert await store.source.around(stranger, [ref]) == []
         assert await store.terms.since(SinceRequest(stranger, {}), "v1") == []
         assert await store.watermarks.known(stranger, "tier") == {}
-        everybody = Scope("tenant")
+        everybody = TENANT
         assert [head.scope for head in await store.reader.heads(HeadQuery(everybody))] == [owner]
         assert [near.turn.scope for near in await store.source.around(everybody, [ref])] == [owner]
 
     async def test_the_error_does_not_name_the_owner(self, store: Store) -> None:
         """Nor does it reveal whether a conversation belongs to another user or to none."""
-        await store.log.append(done("a", scope=CHAT))
-        await store.log.append(done("a", scope=Scope("tenant", None, "else")))
-        with pytest.raises(ConflictError) as refused:
-            await store.log.claim(OTHER)
-        assert "ada" not in str(refused.value)
+        await write(store, done("a", scope=CHAT), done("a", scope=Scope("tenant", None, "else")))
+        with pytest.raises(ConflictError) as theirs:
+            await store.log.claim(STRANGER)
+        assert "ada" not in str(theirs.value)
         with pytest.raises(ConflictError) as nobodys:
-            await store.log.claim(Scope("tenant", OTHER.user, "else"))
-        assert str(nobodys.value).replace("'else'", "'chat'") == str(refused.value)
+            await store.log.claim(Scope("tenant", STRANGER.user, "else"))
+        assert str(nobodys.value).replace("'else'", "'chat'") == str(theirs.value)
         with pytest.raises(ConflictError, match="name the user") as unnamed:
             await store.log.claim(ANYBODY)
         assert "ada" not in str(unnamed.value)
@@ -248,15 +201,14 @@ class TurnLogContract(Contract):
         assert (head.scope, head.exists, head.last_seq) == (owner, True, 0)
         await store.log.claim(owner)
         assert await head_of(store, owner) == head
-        assert await store.reader.owner(OTHER) == owner
+        assert await store.reader.owner(STRANGER) == owner
         assert (await store.log.append(done("a", scope=owner))).scope == owner
 
     async def test_a_claim_from_before_an_erasure_is_refused(self, store: Store) -> None:
         """A user erased meanwhile does not come back with an empty conversation."""
         epoch = await store.reader.epoch()
-        await store.erase(Scope("tenant", "ada"))
-        with pytest.raises(ErasedError):
-            await store.log.claim(CHAT, epoch=epoch)
+        await store.erase(ADA)
+        await refused(ErasedError, store.log.claim(CHAT, epoch=epoch))
         assert await store.reader.owner(CHAT) is None
 
     async def test_labels_stay_until_others_are_given(self, store: Store) -> None:
@@ -264,24 +216,21 @@ class TurnLogContract(Contract):
         first = Labels("alpha", "zh", "Asia/Shanghai")
         await store.log.append(replace(opened("a"), labels=first))
         assert labels_of(await head_of(store)) == first
-        await store.log.advance(completed("a"))
-        await store.log.append(done("b"))
+        await write(store, completed("a"), done("b"))
         assert labels_of(await head_of(store)) == first
         await store.log.append(replace(done("c"), labels=Labels(language="en")))
         (head,) = await store.reader.heads(HeadQuery(CHAT))
         assert labels_of(head) == Labels("alpha", "en", "Asia/Shanghai")
-        assert (await store.log.append(done("d", scope=Scope("tenant", "ada", "else")))).seq == 1
-        assert labels_of(await head_of(store, Scope("tenant", "ada", "else"))) == NO_LABELS
+        assert (await store.log.append(done("d", scope=ELSE))).seq == 1
+        assert labels_of(await head_of(store, ELSE)) == NO_LABELS
 
     async def test_a_turn_needs_a_conversation(self, store: Store) -> None:
         """A scope without a conversation cannot be written to."""
-        with pytest.raises(InvalidTurnError):
-            await store.log.append(done("a", scope=Scope("tenant", "ada")))
+        await refused(InvalidTurnError, store.log.append(done("a", scope=ADA)))
 
     async def test_what_is_not_json_is_refused(self, store: Store) -> None:
         """Metadata that cannot be stored is refused before anything is written."""
-        with pytest.raises(InvalidTurnError):
-            await store.log.append(done("a", metadata={"x": float("nan")}))
+        await refused(InvalidTurnError, store.log.append(done("a", metadata={"x": float("nan")})))
         assert await everything(store) == []
         assert not (await head_of(store)).exists
 
@@ -316,18 +265,15 @@ class TurnLogContract(Contract):
         self, store: Store, other: Step
     ) -> None:
         """So is another call id, input or tool: parallel calls may share an id."""
-        await store.log.append(opened("a"))
-        await store.log.advance(added("a"))
-        await store.log.advance(added("a", other))
+        await write(store, opened("a"), added("a"), added("a", other))
         turn = await store.log.advance(added("a"))
         assert (turn.steps, turn.tokens) == ((step(), other), 17)
 
     async def test_every_field_of_a_step_comes_back(self, store: Store) -> None:
         """Including its page, and what was lost."""
-        paged = Step(
-            "search", None, "📎", "1", 2, 3, page="p", whole=False, page_tokens=900, page_chars=50_000
-        )
-        lost = Step("search", {}, "head … tail", "2", 2, 3, lost_chars=7)
+        result = Step("search", None, "📎", "1", 2, 3)
+        paged = replace(result, page="p", whole=False, page_tokens=900, page_chars=50_000)
+        lost = replace(result, input={}, result="head … tail", lost_chars=7)
         await store.log.append(done("a", steps=[paged, lost, step()]))
         assert (await store.reader.view(view())).turns[0].steps == (paged, lost, step())
 
@@ -343,8 +289,7 @@ class TurnLogContract(Contract):
 
     async def test_ending_twice_the_same_way_is_ending_once(self, store: Store) -> None:
         """Completing twice with the same text and aborting twice return the stored turn."""
-        await store.log.append(opened("a"))
-        await store.log.append(opened("b"))
+        await write(store, opened("a"), opened("b"))
         answered = await store.log.advance(completed("a"))
         stopped = await store.log.advance(aborted("b"))
         assert await store.log.advance(completed("a")) == answered
@@ -353,24 +298,18 @@ class TurnLogContract(Contract):
 
     async def test_a_turn_that_ended_does_not_change(self, store: Store) -> None:
         """Any other change of it raises `ConflictError`."""
-        await store.log.append(opened("a"))
-        await store.log.append(opened("b"))
-        await store.log.advance(completed("a"))
-        await store.log.advance(aborted("b"))
+        await write(store, opened("a"), opened("b"), completed("a"), aborted("b"))
         before = await everything(store)
         for change in (completed("a", "else"), aborted("a"), added("a"), completed("b"), added("b")):
-            with pytest.raises(ConflictError):
-                await store.log.advance(change)
+            await refused(ConflictError, store.log.advance(change))
         assert await everything(store) == before
 
     async def test_an_unknown_turn_cannot_move_on(self, store: Store) -> None:
         """It raises `NotFoundError`, also if the conversation is unknown or the id is a marker's."""
-        with pytest.raises(NotFoundError):
-            await store.log.advance(completed("a"))
+        await refused(NotFoundError, store.log.advance(completed("a")))
         await store.log.mark(reset("r"))
         for turn_id in ("a", "r"):
-            with pytest.raises(NotFoundError):
-                await store.log.advance(completed(turn_id))
+            await refused(NotFoundError, store.log.advance(completed(turn_id)))
 
     async def test_a_reader_sees_what_a_write_returned(self, store: Store) -> None:
         """What a call returned is visible to every reader immediately."""

@@ -6,15 +6,10 @@ import pytest
 from pagefile.errors import ConflictError
 from pagefile.ports import Store
 from pagefile.records import CHECKPOINT_QUERY, Checkpoint, Reset
-from pagefile.testing.clock import FakeClock
-from pagefile.testing.contracts.base import Contract, everything, head_of
-from pagefile.testing.drafts import CHAT, aborted, checkpoint, done, opened, reset, view
-
-
-async def talk(store: Store, *ids: str) -> None:
-    """Records some turns."""
-    for turn_id in ids:
-        await store.log.append(done(turn_id))
+from pagefile.testing.contracts.base import Contract, everything, head_of, refused, write
+from pagefile.testing.drafts import aborted, checkpoint, done, opened, reset, view
+from pagefile.testing.fakes import FakeClock
+from pagefile.testing.scopes import CHAT
 
 
 class MarkerContract(Contract):
@@ -22,10 +17,7 @@ class MarkerContract(Contract):
 
     async def test_a_checkpoint_says_what_it_covers(self, store: Store, clock: FakeClock) -> None:
         """It counts the done turns it covers and has its own position in the log."""
-        await talk(store, "a", "b")
-        await store.log.append(opened("c"))
-        await store.log.advance(aborted("c"))
-        await talk(store, "d")
+        await write(store, done("a"), done("b"), opened("c"), aborted("c"), done("d"))
         clock.advance(1)
         entry = await store.log.mark(checkpoint("k", 3))
         assert entry == Checkpoint(
@@ -47,17 +39,15 @@ class MarkerContract(Contract):
 
     async def test_counters_follow_the_checkpoint(self, store: Store) -> None:
         """Covered turns are no longer live; turns written later are."""
-        await talk(store, "a", "b", "c")
-        await store.log.mark(checkpoint("k", 2))
+        await write(store, *map(done, "abc"), checkpoint("k", 2))
         head = await head_of(store)
         assert (head.turns, head.live_turns, head.live_tokens, head.covered_through_seq) == (3, 1, 10, 2)
-        await talk(store, "d")
+        await write(store, done("d"))
         assert ((head := await head_of(store)).turns, head.live_turns, head.live_tokens) == (4, 2, 20)
 
     async def test_versions_count_one_by_one(self, store: Store) -> None:
         """Each checkpoint builds on the newest; all of them stay in the log."""
-        await talk(store, "a", "b", "c")
-        await store.log.mark(checkpoint("k1", 1, summary="one"))
+        await write(store, *map(done, "abc"), checkpoint("k1", 1, summary="one"))
         await store.log.mark(checkpoint("k2", 1, 1, summary="one, said better"))
         await store.log.mark(checkpoint("k3", 3, 2, summary="two"))
         found = [entry for entry in await everything(store) if isinstance(entry, Checkpoint)]
@@ -75,64 +65,54 @@ class MarkerContract(Contract):
     )
     async def test_a_checkpoint_out_of_date_conflicts(self, store: Store, covered: int, version: int) -> None:
         """Based on another version, covering less than the newest or more than exists: `ConflictError`."""
-        await talk(store, "a", "b", "c")
-        await store.log.mark(checkpoint("k", 2))
+        await write(store, *map(done, "abc"), checkpoint("k", 2))
         before, log = await head_of(store), await everything(store)
-        with pytest.raises(ConflictError):
-            await store.log.mark(checkpoint("k2", covered, version))
+        await refused(ConflictError, store.log.mark(checkpoint("k2", covered, version)))
         assert (await head_of(store), await everything(store)) == (before, log)
 
     async def test_a_checkpoint_of_nothing_conflicts(self, store: Store) -> None:
         """An empty conversation has nothing to cover."""
-        with pytest.raises(ConflictError):
-            await store.log.mark(checkpoint("k", 0))
+        await refused(ConflictError, store.log.mark(checkpoint("k", 0)))
         assert not (await head_of(store)).exists
 
     async def test_a_checkpoint_from_before_the_reset_conflicts(self, store: Store) -> None:
         """One that covers only what was reset comes too late."""
-        await talk(store, "a", "b")
-        await store.log.mark(reset("r"))
-        await talk(store, "c")
-        with pytest.raises(ConflictError):
-            await store.log.mark(checkpoint("k", 2))
+        await write(store, done("a"), done("b"), reset("r"), done("c"))
+        await refused(ConflictError, store.log.mark(checkpoint("k", 2)))
         entry = await store.log.mark(checkpoint("k", 4))
         assert isinstance(entry, Checkpoint)
         assert entry.covered_turns == 1
 
     async def test_a_reset_empties_the_window_and_keeps_the_log(self, store: Store, clock: FakeClock) -> None:
         """Earlier turns stay in the log and leave the window."""
-        await talk(store, "a", "b")
+        await write(store, done("a"), done("b"))
         entry = await store.log.mark(reset("r"))
         assert entry == Reset("r", CHAT, 3, entry.created)
         head = await head_of(store)
         assert (head.reset_seq, head.turns, head.live_turns, head.live_tokens) == (3, 0, 0, 0)
         assert [item.id for item in await everything(store)] == ["a", "b", "r"]
-        await talk(store, "c")
+        await write(store, done("c"))
         assert [turn.id for turn in (await store.reader.view(view())).turns] == ["c"]
 
     async def test_a_reset_forgets_the_checkpoint_and_the_version_goes_on(self, store: Store) -> None:
         """The next checkpoint builds on none, and its version still increases."""
-        await talk(store, "a")
-        await store.log.mark(checkpoint("k1", 1))
-        await store.log.mark(reset("r"))
+        await write(store, done("a"), checkpoint("k1", 1), reset("r"))
         seen = await store.reader.view(view())
         assert (seen.checkpoint, seen.head.covered_through_seq) == (None, 0)
-        await talk(store, "b")
+        await write(store, done("b"))
         entry = await store.log.mark(checkpoint("k2", 4))
         assert isinstance(entry, Checkpoint)
         assert entry.version == 2
 
     async def test_the_same_marker_twice_is_stored_once(self, store: Store) -> None:
         """A marker with the same id and contents returns what is stored; a taken id conflicts."""
-        await talk(store, "a")
+        await write(store, done("a"))
         mark, anew = await store.log.mark(checkpoint("k", 1)), await store.log.mark(reset("r"))
         assert await store.log.mark(checkpoint("k", 1)) == mark
         assert await store.log.mark(reset("r")) == anew
         for taken in (reset("a"), reset("k"), checkpoint("a", 1), checkpoint("k", 1, summary="else")):
-            with pytest.raises(ConflictError):
-                await store.log.mark(taken)
-        with pytest.raises(ConflictError):
-            await store.log.append(done("k", CHECKPOINT_QUERY, "历史摘要: what was said"))
+            await refused(ConflictError, store.log.mark(taken))
+        await refused(ConflictError, store.log.append(done("k", CHECKPOINT_QUERY, "历史摘要: what was said")))
         assert len(await everything(store)) == 3
 
     async def test_a_conversation_may_begin_with_a_reset(self, store: Store) -> None:
@@ -143,7 +123,7 @@ class MarkerContract(Contract):
     async def test_a_reset_that_meets_an_erasure_is_before_or_after_it(self, store: Store) -> None:
         """It is erased too, or begins the conversation again: there is never an entry without a conversation."""
         for _ in range(10):
-            await talk(store, "a")
+            await write(store, done("a"))
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(store.erase, CHAT)
                 tasks.start_soon(store.log.mark, reset("r"))

@@ -11,9 +11,8 @@ from pagefile.content import Media, Message, Other, Reasoning, Text, ToolCall, T
 from pagefile.errors import ConflictError, InvalidTurnError, NotFoundError
 from pagefile.ports import EntryQuery, Extend, Store
 from pagefile.records import Scope, Turn, plain_layout
-from pagefile.testing.contracts.base import Contract, everything, head_of
+from pagefile.testing.contracts.base import Contract, everything, head_of, refused, write
 from pagefile.testing.drafts import (
-    CHAT,
     aborted,
     added,
     completed,
@@ -26,8 +25,8 @@ from pagefile.testing.drafts import (
     step,
     view,
 )
+from pagefile.testing.scopes import ADA, ANYBODY, BOB, CHAT, ELSE, FIRM, FIRM_CHAT, HIS, STRANGER, TENANT
 
-ADA, TENANT = Scope("tenant", "ada"), Scope("tenant")
 SEEN = Message("assistant", (Text("I see"),))
 CALL, RESULT = Message("assistant", (ToolCall(0),)), Message("tool", (ToolResult(0),))
 #: Every kind of part; texts that the row already has, and others.
@@ -85,8 +84,7 @@ class MessagesContract(Contract):
     ) -> None:
         """It raises `ConflictError` and changes nothing."""
         first = await store.log.append(replace(done("a", steps=[step()]), layout=LAYOUT))
-        with pytest.raises(ConflictError):
-            await store.log.append(replace(done("a", steps=[step()]), layout=layout))
+        await refused(ConflictError, store.log.append(replace(done("a", steps=[step()]), layout=layout)))
         assert await everything(store) == [first]
 
     async def test_an_open_turn_is_extended_message_by_message(self, store: Store) -> None:
@@ -129,8 +127,7 @@ class MessagesContract(Contract):
 
     async def test_the_same_messages_with_another_result_conflict(self, store: Store) -> None:
         """Messages refer to the step that holds a result, so results are compared too; nothing is written."""
-        await store.log.append(opened("a"))
-        await store.log.advance(extended("a", CALL, steps=[step(result="")], after=1))
+        await write(store, opened("a"), extended("a", CALL, steps=[step(result="")], after=1))
         first = Extend(CHAT, "a", (RESULT,), 4, results={0: step(result="first")}, after=2)
         turn = await store.log.advance(first)
         assert await store.log.advance(first) == turn
@@ -162,8 +159,7 @@ class MessagesContract(Contract):
             extended("a", Message("assistant", (ToolCall(2),)), steps=[step("other")]),
             extended("a", Message("tool", (ToolResult(1),))),
         ):
-            with pytest.raises(ConflictError):
-                await store.log.advance(late)
+            await refused(ConflictError, store.log.advance(late))
         assert await everything(store) == [turn]
 
     async def test_of_two_who_extend_at_once_one_must_look_again(self, store: Store) -> None:
@@ -186,21 +182,14 @@ class MessagesContract(Contract):
 
     async def test_a_turn_that_ended_is_not_extended(self, store: Store) -> None:
         """It raises `ConflictError`, whether the messages are new or already there."""
-        await store.log.append(opened("a"))
-        await store.log.append(opened("b"))
-        await store.log.advance(extended("a", SEEN))
-        await store.log.advance(completed("a"))
-        await store.log.advance(aborted("b"))
+        await write(store, opened("a"), opened("b"), extended("a", SEEN), completed("a"), aborted("b"))
         for change in (extended("a", SEEN), extended("a", CALL, steps=[step()]), extended("b", SEEN)):
-            with pytest.raises(ConflictError):
-                await store.log.advance(change)
-        with pytest.raises(NotFoundError):
-            await store.log.advance(extended("c", SEEN))
+            await refused(ConflictError, store.log.advance(change))
+        await refused(NotFoundError, store.log.advance(extended("c", SEEN)))
 
     async def test_a_step_of_a_turn_with_messages_is_a_message_too(self, store: Store) -> None:
         """`AddStep` is equivalent to the messages of a call and its result."""
-        await store.log.append(opened("a"))
-        await store.log.advance(extended("a", SEEN))
+        await write(store, opened("a"), extended("a", SEEN))
         turn = await store.log.advance(added("a"))
         assert turn.messages[-2:] == (CALL, RESULT)
         assert await everything(store) == [turn]
@@ -208,22 +197,16 @@ class MessagesContract(Contract):
     async def test_what_is_not_json_in_a_message_is_refused(self, store: Store) -> None:
         """Before anything is written."""
         bad = (Message("user", (Other({"x": float("nan")}),)),)
-        with pytest.raises(InvalidTurnError):
-            await store.log.append(replace(done("a"), layout=bad))
+        await refused(InvalidTurnError, store.log.append(replace(done("a"), layout=bad)))
         await store.log.append(opened("b"))
-        with pytest.raises(InvalidTurnError):
-            await store.log.advance(extended("b", *bad))
+        await refused(InvalidTurnError, store.log.advance(extended("b", *bad)))
         assert [entry.id for entry in await everything(store)] == ["b"]
 
     async def test_an_answer_made_for_other_messages_conflicts(self, store: Store) -> None:
         """`Complete.after`: the answer belongs to messages that have changed since. A turn in the short form has none."""
-        await store.log.append(opened("a"))
-        await store.log.advance(added("a"))
-        await store.log.advance(replace(completed("a"), after=1))
-        await store.log.append(opened("b"))
+        await write(store, opened("a"), added("a"), replace(completed("a"), after=1), opened("b"))
         await store.log.advance(extended("b", SEEN))
-        with pytest.raises(ConflictError):
-            await store.log.advance(replace(completed("b"), after=1))
+        await refused(ConflictError, store.log.advance(replace(completed("b"), after=1)))
         ended = await store.log.advance(replace(completed("b"), after=2))
         assert (ended.status, len(ended.messages)) == ("done", 3)
         assert await store.log.advance(replace(completed("b"), after=2)) == ended
@@ -237,8 +220,7 @@ class MessagesContract(Contract):
         assert await store.log.restore([replace(original, scope=copy)], blobs=blobs) == 1
         assert [one.layout for one in await everything(store, copy) if isinstance(one, Turn)] == [LAYOUT]
         assert await store.media.load(copy, key) == b"one"
-        with pytest.raises(NotFoundError):
-            await store.media.load(copy, hashlib.sha256(b"nowhere").hexdigest())
+        await refused(NotFoundError, store.media.load(copy, hashlib.sha256(b"nowhere").hexdigest()))
         new = replace(original, id="b", scope=copy, seq=2)
         assert await store.log.restore([new], blobs=blobs) == 1
         assert (await head_of(store, copy)).turns == 2
@@ -250,8 +232,7 @@ class MediaStoreContract(Contract):
     async def test_the_bytes_of_a_turn_are_loaded(self, store: Store) -> None:
         """Byte for byte, from `append` and from `advance`."""
         data = bytes(range(256)) * 300
-        await store.log.append(picturing("a", data))
-        await store.log.append(opened("b"))
+        await write(store, picturing("a", data), opened("b"))
         more = picture(b"more", "image/webp")
         change = extended("b", Message("tool", (ToolResult(0, (more,)),)), steps=[step()])
         change = replace(change, messages=(CALL, *change.messages), blobs={more.blob or "": b"more"})
@@ -265,58 +246,42 @@ class MediaStoreContract(Contract):
         key = picture(b"PNG").blob or ""
         for scope in (CHAT, ADA, TENANT):
             assert await store.media.load(scope, key) == b"PNG"
-        strangers = (
-            Scope("tenant", "bob", "chat"),
-            Scope("tenant", None, "chat"),
-            Scope("tenant", "bob"),
-            Scope("tenant", "ada", "else"),
-            Scope("firm"),
-            Scope("firm", "ada", "chat"),
-        )
+        strangers = (STRANGER, ANYBODY, BOB, ELSE, FIRM, FIRM_CHAT)
         for scope in strangers:
-            with pytest.raises(NotFoundError):
-                await store.media.load(scope, key)
-        with pytest.raises(NotFoundError):
-            await store.media.load(CHAT, "unknown")
+            await refused(NotFoundError, store.media.load(scope, key))
+        await refused(NotFoundError, store.media.load(CHAT, "unknown"))
 
     async def test_bytes_that_are_not_what_their_hash_says_are_refused(self, store: Store) -> None:
         """`InvalidTurnError`, and nothing is written."""
         bad = replace(picturing("a"), blobs={picture(b"PNG").blob or "": b"else"})
-        with pytest.raises(InvalidTurnError):
-            await store.log.append(bad)
+        await refused(InvalidTurnError, store.log.append(bad))
         turn = await store.log.append(opened("b"))
-        with pytest.raises(InvalidTurnError):
-            await store.log.advance(replace(extended("b", SEEN), blobs={"x": b"y"}))
-        with pytest.raises(InvalidTurnError):
-            await store.log.restore([replace(turn, id="c")], blobs={"x": b"y"})
+        await refused(InvalidTurnError, store.log.advance(replace(extended("b", SEEN), blobs={"x": b"y"})))
+        await refused(InvalidTurnError, store.log.restore([replace(turn, id="c")], blobs={"x": b"y"}))
         assert await everything(store) == [turn]
 
     async def test_a_repeat_of_the_turn_brings_nothing_new(self, store: Store) -> None:
         """The same turn with the same file again is stored once."""
-        await store.log.append(picturing("a"))
-        await store.log.append(picturing("a"))
+        await write(store, picturing("a"), picturing("a"))
         assert (await store.erase(CHAT)).counts["attachments"] == 1
 
     async def test_bytes_go_with_the_last_turn_that_brought_them(self, store: Store) -> None:
         """Equal bytes are stored once, and stay while anything else uses them, even as the text of a page."""
-        other = Scope("tenant", "bob", "his")
-        await store.log.append(picturing("a", b"shared"))
-        await store.log.append(picturing("b", b"shared", scope=other))
+        other = HIS
+        await write(store, picturing("a", b"shared"), picturing("b", b"shared", scope=other))
         await store.pages.put(page("p", "shared", scope=Scope("tenant", "eve", "hers")))
         key = picture(b"shared").blob or ""
         first = await store.erase(CHAT)
         assert (first.counts["attachments"], first.counts["blobs"]) == (1, 0)
-        with pytest.raises(NotFoundError):
-            await store.media.load(CHAT, key)
+        await refused(NotFoundError, store.media.load(CHAT, key))
         assert await store.media.load(other, key) == b"shared"
-        assert (await store.erase(Scope("tenant", "bob"))).counts["blobs"] == 0
+        assert (await store.erase(BOB)).counts["blobs"] == 0
         assert (await store.pages.load(TENANT, "p"))[1] == "shared"
         assert (await store.erase(TENANT)).counts["blobs"] == 1
 
     async def test_erasing_a_tenant_takes_its_files(self, store: Store) -> None:
         """Files of other tenants stay."""
-        await store.log.append(picturing("a", b"1"))
-        await store.log.append(picturing("a", b"2", scope=Scope("firm", None, "chat")))
+        await write(store, picturing("a", b"1"), picturing("a", b"2", scope=Scope("firm", None, "chat")))
         assert (await store.erase(TENANT)).counts["blobs"] == 1
-        assert await store.media.load(Scope("firm"), picture(b"2").blob or "") == b"2"
+        assert await store.media.load(FIRM, picture(b"2").blob or "") == b"2"
         assert len(await store.reader.entries(EntryQuery(Scope("firm", None, "chat")))) == 1

@@ -7,11 +7,9 @@ import pytest
 from pagefile.errors import ConflictError, ErasedError, HandleNotFoundError, NotFoundError
 from pagefile.ports import EntryQuery, Part, SinceRequest, Store, TurnTerms
 from pagefile.records import ERASED, Call, Checkpoint, Scope, Step, Turn
-from pagefile.testing.clock import FakeClock
-from pagefile.testing.contracts.base import Contract, everything, head_of
+from pagefile.testing.contracts.base import Contract, everything, head_of, refused, session_of, write
 from pagefile.testing.drafts import (
     AT,
-    CHAT,
     call,
     checkpoint,
     completed,
@@ -23,8 +21,9 @@ from pagefile.testing.drafts import (
     reset,
     view,
 )
+from pagefile.testing.fakes import FakeClock
+from pagefile.testing.scopes import ADA, BOB, CHAT, ELSE, FIRM, FIRM_CHAT, HIS, STRANGER, TENANT
 
-ADA, TENANT = Scope("tenant", "ada"), Scope("tenant")
 FORK = Scope("tenant", "ada", "fork")
 _LOADS = frozenset({"load"})
 MARKER = "the passport number is X4711-88"
@@ -76,8 +75,7 @@ class PartContract(Contract):
 
     async def test_a_turn_leaves_its_place_and_nothing_else(self, store: Store, clock: FakeClock) -> None:
         """Every trace is counted and removed; the log has no gap, and other turns are unchanged."""
-        await store.log.append(done("before"))
-        await store.log.append(replace(picturing("a"), user=MARKER, assistant=f"Noted: {MARKER}"))
+        await write(store, done("before"), replace(picturing("a"), user=MARKER, assistant=f"Noted: {MARKER}"))
         await store.log.append(done("after", assistant="last"))
         await store.facts.put(replace(fact("f", MARKER), source_turn="a", source_quote=MARKER))
         await store.facts.put(replace(fact("g"), source_turn="before"))
@@ -114,9 +112,9 @@ class PartContract(Contract):
         await store.log.append(done("a", MARKER))
         old = await everything(store)
         await store.erase(CHAT, turn())
-        for write in (store.log.append(done("a", MARKER)), store.log.restore(old)):
-            with pytest.raises(ConflictError, match="erased"):
-                await write
+        await refused(
+            ConflictError, store.log.append(done("a", MARKER)), store.log.restore(old), match="erased"
+        )
         again = await store.erase(CHAT, turn())
         assert (again.total, again.places) == (0, (("chat", 1),))
         assert MARKER not in await words_left(store)
@@ -127,109 +125,73 @@ class PartContract(Contract):
         receipt = await store.erase(CHAT, turn())
         assert (receipt.counts["ai_message"], receipt.places) == (1, (("chat", 0),))
         assert await everything(store) == []
-        with pytest.raises(NotFoundError):
-            await store.log.advance(completed("a"))
+        await refused(NotFoundError, store.log.advance(completed("a")))
 
     async def test_what_was_never_there_is_not_erased(self, store: Store) -> None:
         """An unknown turn, page or conversation raises: a mistyped id must not go unnoticed."""
         await store.log.append(done("a"))
-        for scope, part in (
-            (CHAT, turn("x")),
-            (CHAT, of_page("x")),
-            (Scope("tenant", "ada", "else"), turn()),
-            (Scope("firm", "ada", "chat"), turn()),
-        ):
-            with pytest.raises(NotFoundError, match="nothing was erased"):
-                await store.erase(scope, part)
+        for scope, part in ((CHAT, turn("x")), (CHAT, of_page("x")), (ELSE, turn()), (FIRM_CHAT, turn())):
+            await refused(NotFoundError, store.erase(scope, part), match="nothing was erased")
         assert len(await everything(store)) == 1
         assert 0 == await store.reader.epoch()
 
     async def test_what_left_no_trace_is_erased_twice_like_once(self, store: Store) -> None:
         """An open turn and a page; other users learn nothing about them."""
-        await store.log.append(opened("a"))
-        await store.pages.put(page("p"))
+        await write(store, opened("a"), page("p"))
         assert 1 == (await store.erase(CHAT, turn())).counts["ai_message"]
         assert 0 == (await store.erase(CHAT, turn())).total
         assert 1 == (await store.erase(TENANT, of_page())).counts["tool_result_archive"]
         for scope in (TENANT, ADA, CHAT):
             assert 0 == (await store.erase(scope, of_page())).total
-        for scope, part in (
-            (Scope("tenant", "bob"), of_page()),
-            (Scope("firm"), of_page()),
-            (CHAT, turn("b")),
-        ):
-            with pytest.raises(NotFoundError):
-                await store.erase(scope, part)
+        for scope, part in ((BOB, of_page()), (FIRM, of_page()), (CHAT, turn("b"))):
+            await refused(NotFoundError, store.erase(scope, part))
 
     async def test_a_turn_of_another_user_is_not_erased(self, store: Store) -> None:
         """It raises `ConflictError` and erases nothing; whether a page exists is not revealed."""
-        await store.log.append(done("a"))
-        await store.pages.put(page("p"))
+        await write(store, done("a"), page("p"))
         for part in (turn(), of_page(), of_page("x")):
-            with pytest.raises(ConflictError):
-                await store.erase(Scope("tenant", "bob", "chat"), part)
+            await refused(ConflictError, store.erase(STRANGER, part))
         assert 0 == await store.reader.epoch()
-        with pytest.raises(HandleNotFoundError):
-            await store.erase(Scope("tenant", "bob"), of_page())
+        await refused(HandleNotFoundError, store.erase(BOB, of_page()))
         assert len(await everything(store)) == 1
         assert (await store.pages.load(CHAT, "p"))[1] == "the whole result"
 
     async def test_summaries_that_may_say_it_go_too(self, store: Store) -> None:
         """The turns they covered are live again, and the summary before them is current; the next one builds on that."""
-        await store.log.append(done("x", "early"))
-        await store.log.mark(checkpoint("k1", 1, summary="early words"))
-        await store.log.append(done("a", MARKER))
-        await store.log.mark(checkpoint("k2", 3, 1, summary=MARKER))
-        await store.log.append(done("b"))
+        await write(store, done("x", "early"), checkpoint("k1", 1, summary="early words"), done("a", MARKER))
+        await write(store, checkpoint("k2", 3, 1, summary=MARKER), done("b"))
         await store.log.mark(checkpoint("k3", 5, 2, summary=f"{MARKER} and more"))
         receipt = await store.erase(CHAT, turn())
         assert (receipt.counts["ai_message"], receipt.counts["conversation_summaries"]) == (3, 1)
         assert MARKER not in await words_left(store)
         entries = await everything(store)
-        assert [isinstance(one, Turn) and one.erased for one in entries] == [
-            False,
-            False,
-            True,
-            True,
-            False,
-            True,
-        ]
+        erased = [entry.seq for entry in entries if isinstance(entry, Turn) and entry.erased]
+        assert (len(entries), erased) == (6, [3, 4, 6])
         seen = await store.reader.view(view())
         assert isinstance(seen.checkpoint, Checkpoint)
         assert (seen.checkpoint.id, [one.id for one in seen.turns]) == ("k1", ["b"])
         assert (seen.head.covered_through_seq, seen.head.turns, seen.head.live_turns) == (1, 2, 1)
-        session = await store.sessions.get(CHAT)
-        assert session is not None
-        assert session["message_context"]["summary"] == "early words"  # pyright: ignore[reportIndexIssue, reportCallIssue, reportArgumentType, reportOptionalSubscript]
+        assert (await session_of(store))["message_context"]["summary"] == "early words"
         mark = await store.log.mark(checkpoint("k4", 5, 1, summary="anew"))
         assert isinstance(mark, Checkpoint)
         assert (mark.seq, mark.version) == (7, 2)
 
     async def test_without_a_summary_before_it_everything_is_live(self, store: Store) -> None:
         """And the session reflects that."""
-        for name in ("a", "b", "c"):
-            await store.log.append(done(name, assistant=f"answer {name}"))
+        await write(store, *(done(name, assistant=f"answer {name}") for name in ("a", "b", "c")))
         await store.log.mark(checkpoint("k", 2))
         await store.erase(CHAT, turn("c"))
         assert (await head_of(store)).live_turns == 0
         await store.erase(CHAT, turn("a"))
         seen = await store.reader.view(view())
         assert (seen.checkpoint, [one.id for one in seen.turns]) == (None, ["b"])
-        session = await store.sessions.get(CHAT)
-        assert session is not None
-        assert session["flow_context"] == {
-            "current_agent_key": "",
-            "last_bot_message": "answer b",
-            "turn_count": 1,
-        }
-        assert session["message_context"]["mode"] == "FULL_HISTORY"  # pyright: ignore[reportIndexIssue, reportCallIssue, reportArgumentType, reportOptionalSubscript]
+        session = await session_of(store)
+        flow = {"current_agent_key": "", "last_bot_message": "answer b", "turn_count": 1}
+        assert (session["flow_context"], session["message_context"]["mode"]) == (flow, "FULL_HISTORY")
 
     async def test_a_summary_from_after_a_reset_stays(self, store: Store) -> None:
         """It never read what came before."""
-        await store.log.append(done("a", MARKER))
-        await store.log.mark(checkpoint("k1", 1, summary=MARKER))
-        await store.log.mark(reset("r"))
-        await store.log.append(done("b"))
+        await write(store, done("a", MARKER), checkpoint("k1", 1, summary=MARKER), reset("r"), done("b"))
         await store.log.mark(checkpoint("k2", 4, summary="of b"))
         await store.erase(CHAT, turn())
         assert MARKER not in await words_left(store)
@@ -241,15 +203,11 @@ class PartContract(Contract):
     async def test_what_an_application_kept_in_the_session_loses_the_words(self, store: Store) -> None:
         """Messages that repeat them are removed, and everything else stays as it was."""
         await store.log.append(done("a", MARKER, "ok"))
-        kept = {
-            "message_context": {"window_messages": [{"text": MARKER}, {"text": "other"}]},
-            "mine": ["ok?"],
-        }
-        await store.sessions.put(CHAT, kept)
+        messages = {"window_messages": [{"text": MARKER}, {"text": "other"}]}
+        await store.sessions.put(CHAT, {"message_context": messages, "mine": ["ok?"]})
         await store.erase(CHAT, turn())
-        session = await store.sessions.get(CHAT)
-        assert session is not None
-        assert session["message_context"]["window_messages"] == [{"text": "other"}]  # pyright: ignore[reportIndexIssue, reportCallIssue, reportArgumentType, reportOptionalSubscript]
+        session = await session_of(store)
+        assert session["message_context"]["window_messages"] == [{"text": "other"}]
         assert session["mine"] == ["ok?"]
 
     async def test_copies_in_forks_go_too(self, store: Store) -> None:
@@ -257,9 +215,8 @@ class PartContract(Contract):
         for scope in (CHAT, FORK):
             await store.log.append(done("a", MARKER, scope=scope))
             await store.log.mark(checkpoint("k", 1, scope=scope, summary=MARKER))
-        other, bob = Scope("tenant", "ada", "other"), Scope("tenant", "bob", "his")
-        await store.log.append(done("a", "other words", scope=other))
-        await store.log.append(done("a", MARKER, scope=bob))
+        other, bob = Scope("tenant", "ada", "other"), HIS
+        await write(store, done("a", "other words", scope=other), done("a", MARKER, scope=bob))
         receipt = await store.erase(CHAT, turn())
         assert sorted(receipt.places) == [("chat", 1), ("fork", 1)]
         for scope in (CHAT, FORK):
@@ -270,8 +227,7 @@ class PartContract(Contract):
     @pytest.mark.parametrize("answered", [CHAT, FORK], ids=["original", "copy"])
     async def test_a_copy_that_was_answered_otherwise_goes_too(self, store: Store, answered: Scope) -> None:
         """A fork may begin at an open turn, and each side continues on its own."""
-        for scope in (CHAT, FORK):
-            await store.log.append(opened("a", MARKER, scope=scope))
+        await write(store, *(opened("a", MARKER, scope=scope) for scope in (CHAT, FORK)))
         await store.log.advance(replace(completed("a", f"Noted: {MARKER}"), scope=answered))
         await store.calls.add([shown("w", query=f"Noted: {MARKER}")], keep=9)
         receipt = await store.erase(CHAT, turn())
@@ -284,8 +240,7 @@ class PartContract(Contract):
         self, store: Store, part: Part
     ) -> None:
         """Even if the clock does not move and no entry is added: holders of the session can tell by the head."""
-        await store.pages.put(page("p"))
-        await store.log.append(done("a", MARKER, steps=[paged("p")]))
+        await write(store, page("p"), done("a", MARKER, steps=[paged("p")]))
         before = await head_of(store)
         await store.erase(CHAT, part)
         after = await head_of(store)
@@ -293,17 +248,13 @@ class PartContract(Contract):
 
     async def test_the_pages_of_a_turn_go_with_it(self, store: Store) -> None:
         """Except those another turn also made with an equal call, or that the turn only loaded."""
-        for uuid in ("p", "q", "r"):
-            await store.pages.put(page(uuid, f"text of {uuid}", spans=((0, 4),)))
+        await write(store, *(page(uuid, f"text of {uuid}", spans=((0, 4),)) for uuid in ("p", "q", "r")))
         loaded = paged("r", "load")
         await store.log.append(done("a", steps=[paged("p"), paged("q"), loaded]))
         await store.log.append(done("b", steps=[paged("q"), paged("p", "load", "text of p")], tokens=30))
         receipt = await store.erase(CHAT, turn())
-        assert [receipt.counts[name] for name in ("tool_result_archive", "archive_passage", "blobs")] == [
-            1,
-            1,
-            1,
-        ]
+        for name in ("tool_result_archive", "archive_passage", "blobs"):
+            assert receipt.counts[name] == 1
         assert {one.uuid for one in await store.pages.list(CHAT)} == {"q", "r"}
         left = (await everything(store))[1]
         assert isinstance(left, Turn)
@@ -312,8 +263,7 @@ class PartContract(Contract):
 
     async def test_a_page_leaves_a_note(self, store: Store) -> None:
         """Wherever a turn showed it. Windows that show it and its copies in forks are removed; equal texts of other pages stay."""
-        await store.pages.put(page("p", MARKER, spans=((0, 4),)))
-        await store.pages.put(page("copy", MARKER, scope=FORK))
+        await write(store, page("p", MARKER, spans=((0, 4),)), page("copy", MARKER, scope=FORK))
         await store.pages.put(page("equal", MARKER, minutes=5))
         await store.log.append(done("a", steps=[paged("p"), paged("equal")], tokens=20))
         await store.log.append(done("b", steps=[replace(paged("p", "load", f"p: {MARKER}"), page=None)]))
@@ -327,10 +277,8 @@ class PartContract(Contract):
         assert isinstance(first, Turn)
         assert isinstance(second, Turn)
         assert isinstance(mark, Checkpoint)
-        assert [(one.page, one.whole, one.result) for one in first.steps] == [
-            (None, True, ERASED),
-            ("equal", False, "see p"),
-        ]
+        steps = [(one.page, one.whole, one.result) for one in first.steps]
+        assert steps == [(None, True, ERASED), ("equal", False, "see p")]
         assert (first.status, first.user, first.tokens) == ("done", "question", 19)
         assert second.steps[0].result == ERASED
         assert mark.archive_refs == ("equal",)
@@ -338,23 +286,18 @@ class PartContract(Contract):
         assert seen.checkpoint is not None
         assert seen.checkpoint.archive_refs == ("equal",)
         for uuid in ("p", "copy"):
-            with pytest.raises(HandleNotFoundError):
-                await store.pages.load(ADA, uuid)
+            await refused(HandleNotFoundError, store.pages.load(ADA, uuid))
         assert (await store.pages.load(ADA, "equal"))[1] == MARKER
 
     @pytest.mark.parametrize("part", [turn(), of_page()], ids=["turn", "page"])
     async def test_what_was_read_before_is_not_written_behind_it(self, store: Store, part: Part) -> None:
         """Within its conversation; writes elsewhere are accepted."""
-        other = Scope("tenant", "ada", "else")
-        await store.log.append(done("a"))
-        await store.log.append(done("b", scope=other))
-        await store.pages.put(page("p"))
+        other = ELSE
+        await write(store, done("a"), done("b", scope=other), page("p"))
         epoch = (await head_of(store)).epoch
         await store.erase(CHAT, part)
-        with pytest.raises(ErasedError):
-            await store.log.mark(replace(checkpoint("k", 1), epoch=epoch))
-        with pytest.raises(ErasedError):
-            await store.sessions.put(CHAT, {}, epoch=epoch)
+        await refused(ErasedError, store.log.mark(replace(checkpoint("k", 1), epoch=epoch)))
+        await refused(ErasedError, store.sessions.put(CHAT, {}, epoch=epoch))
         await store.log.mark(replace(checkpoint("k", 1, scope=other), epoch=epoch))
         await store.log.mark(replace(checkpoint("k", 1), epoch=(await head_of(store)).epoch))
 
@@ -369,8 +312,7 @@ class PartContract(Contract):
 
     async def test_a_log_with_an_erased_turn_can_be_restored(self, store: Store) -> None:
         """Into an empty conversation, unchanged."""
-        await store.log.append(done("x"))
-        await store.log.append(done("a", MARKER))
+        await write(store, done("x"), done("a", MARKER))
         await store.erase(CHAT, turn())
         entries = await everything(store)
         await store.erase(CHAT)

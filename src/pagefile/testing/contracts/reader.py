@@ -1,22 +1,21 @@
-"""Reading the log."""
+"""Reading the log: windows, lists, how indexes catch up, and what tiers derive from turns."""
+
+from collections.abc import Mapping
 
 import anyio
-import pytest
 
-from pagefile.errors import ConflictError, NotFoundError
-from pagefile.ports import EntryQuery, HeadQuery, LogView, Store
+from pagefile.errors import NotFoundError
+from pagefile.ports import EntryQuery, HeadQuery, LogView, SinceRequest, Store, TurnRef, TurnTerms
 from pagefile.records import NEVER, Head, Scope
-from pagefile.testing.clock import FakeClock
-from pagefile.testing.contracts.base import Contract
-from pagefile.testing.drafts import CHAT, aborted, added, checkpoint, done, opened, reset, view
-
-OTHER = Scope("tenant", "bob", "chat")
+from pagefile.testing.contracts.base import Contract, refused, write
+from pagefile.testing.drafts import aborted, added, checkpoint, done, opened, reset, view
+from pagefile.testing.fakes import FakeClock
+from pagefile.testing.scopes import ADA, BOB, CHAT, FIRM, TENANT
 
 
 async def talk(store: Store, count: int, *, tokens: int = 10, scope: Scope = CHAT) -> None:
     """Records turns t1, t2 …"""
-    for number in range(1, count + 1):
-        await store.log.append(done(f"t{number}", tokens=tokens, scope=scope))
+    await write(store, *(done(f"t{number}", tokens=tokens, scope=scope) for number in range(1, count + 1)))
 
 
 async def seen(store: Store, *, budget: int, least: int = 0) -> list[int | None]:
@@ -33,7 +32,7 @@ class LogReaderContract(Contract):
         assert found == LogView(Head(CHAT, None, NEVER, NEVER, 0, 0, 0, 0, 0, 0), None, ())
         assert not found.head.exists
         assert await store.reader.entries(EntryQuery(CHAT)) == []
-        assert await store.reader.heads(HeadQuery(Scope("tenant"))) == []
+        assert await store.reader.heads(HeadQuery(TENANT)) == []
 
     async def test_a_view_stops_before_the_budget_is_exceeded(self, store: Store) -> None:
         """The newest live turns, oldest first, until the next would exceed it."""
@@ -59,12 +58,7 @@ class LogReaderContract(Contract):
     async def test_a_view_has_only_live_done_turns(self, store: Store) -> None:
         """Nothing before the reset or the checkpoint, no open or aborted turn."""
         await talk(store, 2)
-        await store.log.mark(reset("r"))
-        await store.log.append(done("a"))
-        await store.log.append(done("b"))
-        await store.log.append(opened("c"))
-        await store.log.append(opened("d"))
-        await store.log.advance(aborted("d"))
+        await write(store, reset("r"), done("a"), done("b"), opened("c"), opened("d"), aborted("d"))
         await store.log.mark(checkpoint("k", 4))
         found = await store.reader.view(view())
         assert [turn.id for turn in found.turns] == ["b"]
@@ -72,25 +66,14 @@ class LogReaderContract(Contract):
 
     async def test_a_view_brings_the_open_turn_it_is_for(self, store: Store) -> None:
         """With its steps so far; a missing or ended one raises `NotFoundError`."""
-        with pytest.raises(NotFoundError):
-            await store.reader.view(view(open_turn="a"))
+        await refused(NotFoundError, store.reader.view(view(open_turn="a")))
         await store.log.append(opened("a"))
         stepped = await store.log.advance(added("a"))
         assert (await store.reader.view(view(open_turn="a"))).open_turn == stepped
         assert (await store.reader.view(view())).open_turn is None
         await store.log.advance(aborted("a"))
         for turn_id in ("a", "b"):
-            with pytest.raises(NotFoundError):
-                await store.reader.view(view(open_turn=turn_id))
-
-    async def test_a_conversation_of_another_user_conflicts(self, store: Store) -> None:
-        """Not even for a reader that names no user."""
-        await talk(store, 1)
-        for scope in (OTHER, Scope("tenant", None, "chat")):
-            with pytest.raises(ConflictError):
-                await store.reader.view(view(scope=scope))
-            with pytest.raises(ConflictError):
-                await store.reader.entries(EntryQuery(scope))
+            await refused(NotFoundError, store.reader.view(view(open_turn=turn_id)))
 
     async def test_the_head_knows_the_agent_and_the_times(self, store: Store, clock: FakeClock) -> None:
         """The latest agent, when the conversation began, and when it was last written to."""
@@ -106,13 +89,8 @@ class LogReaderContract(Contract):
 
     async def test_a_view_is_one_snapshot(self, store: Store) -> None:
         """Counters and turns are consistent, whatever is written meanwhile."""
-
-        async def write() -> None:
-            for number in range(60):
-                await store.log.append(done(f"t{number}"))
-
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(write)
+            tasks.start_soon(write, store, *(done(f"t{number}") for number in range(60)))
             for _ in range(30):
                 found = await store.reader.view(view())
                 assert found.head.live_turns == len(found.turns) == found.head.last_seq
@@ -120,8 +98,7 @@ class LogReaderContract(Contract):
 
     async def test_entries_ascend_and_open_turns_stand_last(self, store: Store) -> None:
         """Ascending by `seq`; turns without one come last, in the order they began."""
-        await store.log.append(opened("x"))
-        await store.log.append(opened("y"))
+        await write(store, opened("x"), opened("y"))
         await talk(store, 2)
         found = await store.reader.entries(EntryQuery(CHAT))
         assert [entry.id for entry in found] == ["t1", "t2", "x", "y"]
@@ -129,11 +106,7 @@ class LogReaderContract(Contract):
     async def test_entries_are_chosen_by_kind_and_status(self, store: Store) -> None:
         """Statuses filter turns only."""
         await talk(store, 1)
-        await store.log.append(opened("x"))
-        await store.log.append(opened("y"))
-        await store.log.advance(aborted("y"))
-        await store.log.mark(checkpoint("k", 1))
-        await store.log.mark(reset("r"))
+        await write(store, opened("x"), opened("y"), aborted("y"), checkpoint("k", 1), reset("r"))
 
         async def ids(query: EntryQuery) -> list[str]:
             return [entry.id for entry in await store.reader.entries(query)]
@@ -167,7 +140,7 @@ class LogReaderContract(Contract):
             await talk(store, 1, scope=Scope("tenant", "ada", name))
         clock.advance(1)
         await store.log.append(done("again", scope=Scope("tenant", "ada", "b")))
-        heads = await store.reader.heads(HeadQuery(Scope("tenant", "ada")))
+        heads = await store.reader.heads(HeadQuery(ADA))
         assert [(head.scope.conversation, head.turns) for head in heads] == [("b", 2), ("a", 1), ("c", 1)]
 
     async def test_heads_are_of_a_tenant_a_user_or_one_conversation(self, store: Store) -> None:
@@ -179,8 +152,8 @@ class LogReaderContract(Contract):
         async def listed(scope: Scope) -> list[Scope]:
             return [head.scope for head in await store.reader.heads(HeadQuery(scope))]
 
-        assert await listed(Scope("tenant")) == scopes
-        assert await listed(Scope("tenant", "ada")) == scopes[:1]
+        assert await listed(TENANT) == scopes
+        assert await listed(ADA) == scopes[:1]
         assert await listed(Scope("tenant", None, "b")) == []
         assert await listed(Scope("tenant", "bob", "b")) == [scopes[1]]
         assert await listed(Scope("tenant", "bob", "a")) == []
@@ -196,14 +169,231 @@ class LogReaderContract(Contract):
         for number, name in enumerate(names):
             await talk(store, 1, scope=Scope("tenant", "ada", name))
             clock.advance(number % 2)
-        whole = [head.scope.conversation for head in await store.reader.heads(HeadQuery(Scope("tenant")))]
+        whole = [head.scope.conversation for head in await store.reader.heads(HeadQuery(TENANT))]
         found: list[str | None] = []
         while slice_ := await store.reader.heads(
-            HeadQuery(Scope("tenant"), limit=2, after=found[-1] if found else None)
+            HeadQuery(TENANT, limit=2, after=found[-1] if found else None)
         ):
             found += [head.scope.conversation for head in slice_]
         assert found == whole
         assert sorted(name for name in found if name) == names
-        for after, scope in (("nope", Scope("tenant")), ("c1", Scope("tenant", "bob"))):
-            with pytest.raises(NotFoundError):
-                await store.reader.heads(HeadQuery(scope, after=after))
+        for after, scope in (("nope", TENANT), ("c1", BOB)):
+            await refused(NotFoundError, store.reader.heads(HeadQuery(scope, after=after)))
+
+
+A, B, C = (Scope("tenant", user, name) for user, name in (("ada", "a"), ("bob", "b"), ("ada", "c")))
+
+
+async def fill(store: Store) -> None:
+    """Three conversations of two users; each has three done turns, an aborted one and an open one."""
+    for scope in (C, A, B):
+        await write(store, done("1", scope=scope), done("2", scope=scope))
+        await write(store, opened("x", scope=scope), aborted("x", scope=scope))
+        await write(store, done("3", scope=scope), opened("y", scope=scope))
+
+
+async def found(
+    store: Store, scope: Scope, known: Mapping[str, int] | None = None, limit: int = 100
+) -> list[tuple[str | None, int | None]]:
+    """The positions of the turns."""
+    turns = await store.source.since(SinceRequest(scope, known or {}, limit))
+    return [(turn.scope.conversation, turn.seq) for turn in turns]
+
+
+class TurnSourceContract(Contract):
+    """`TurnSource`."""
+
+    async def test_since_gives_done_turns_by_conversation_and_place(self, store: Store) -> None:
+        """Ordered by conversation id, then `seq`; without open or aborted turns."""
+        await fill(store)
+        assert await found(store, ADA) == [(name, seq) for name in "ac" for seq in (1, 2, 4)]
+        assert await found(store, TENANT) == [(name, seq) for name in "abc" for seq in (1, 2, 4)]
+        assert await found(store, FIRM) == []
+
+    async def test_since_leaves_out_what_is_known(self, store: Store) -> None:
+        """Only what came after the highest known `seq` of each conversation."""
+        await fill(store)
+        assert await found(store, ADA, {"a": 2, "c": 4}) == [("a", 4)]
+        assert await found(store, TENANT, {"a": 4, "b": 1, "c": 99}) == [("b", 2), ("b", 4)]
+
+    async def test_since_stops_at_the_limit(self, store: Store) -> None:
+        """Continuing with what is then known gives the rest."""
+        await fill(store)
+        assert await found(store, TENANT, limit=4) == [("a", 1), ("a", 2), ("a", 4), ("b", 1)]
+        assert await found(store, TENANT, {"a": 4, "b": 1}, 2) == [("b", 2), ("b", 4)]
+        assert await found(store, TENANT, limit=0) == []
+
+    async def test_since_of_one_conversation(self, store: Store) -> None:
+        """A scope with a conversation gives only that one, and nothing of another user's."""
+        await fill(store)
+        assert await found(store, C) == [("c", 1), ("c", 2), ("c", 4)]
+        assert await found(store, Scope("tenant", None, "b")) == []
+        assert await found(store, Scope("tenant", "ada", "b")) == []
+
+    async def test_since_includes_what_was_reset_away(self, store: Store) -> None:
+        """Turns before a reset or a checkpoint left the window, not the memory."""
+        await write(store, done("1"), checkpoint("k", 1), done("2"), reset("r"), done("3"))
+        turns = await store.source.since(SinceRequest(CHAT, {}))
+        assert [(turn.id, turn.seq) for turn in turns] == [("1", 1), ("2", 3), ("3", 5)]
+        assert {turn.scope for turn in turns} == {CHAT}
+
+    async def test_around_gives_turns_with_their_neighbours(self, store: Store) -> None:
+        """In the requested order; neighbours are the adjacent done turns."""
+        await fill(store)
+        refs = [TurnRef("c", 4), TurnRef("a", 1), TurnRef("c", 2)]
+        near = await store.source.around(ADA, refs)
+        assert [(place.turn.scope, place.turn.seq) for place in near] == [(C, 4), (A, 1), (C, 2)]
+        places = [(place.before and place.before.seq, place.after and place.after.seq) for place in near]
+        assert places == [(2, None), (None, 2), (1, 4)]
+
+    async def test_around_leaves_out_what_is_not_there(self, store: Store) -> None:
+        """Turns that are gone, were aborted, or belong to another user."""
+        await fill(store)
+        refs = [TurnRef("a", 3), TurnRef("a", 9), TurnRef("nope", 1), TurnRef("b", 1), TurnRef("a", 2)]
+        near = await store.source.around(ADA, refs)
+        assert [(place.turn.scope.conversation, place.turn.seq) for place in near] == [("a", 2)]
+        assert await store.source.around(A, [TurnRef("c", 1)]) == []
+        assert await store.source.around(TENANT, []) == []
+
+
+class WatermarksContract(Contract):
+    """`Watermarks`."""
+
+    async def test_nothing_is_known_at_first(self, store: Store) -> None:
+        """A tier that has never read anything has no watermarks and is behind on everything."""
+        await fill(store)
+        assert await store.watermarks.known(TENANT, "t") == {}
+        behind = await store.watermarks.behind("t")
+        assert [(one.scope, one.seq, one.last_seq) for one in behind] == [(A, 0, 4), (B, 0, 4), (C, 0, 4)]
+
+    async def test_it_rises_and_never_falls(self, store: Store) -> None:
+        """A lower position is ignored: a late writer undoes nothing."""
+        await fill(store)
+        await store.watermarks.advance(A, "t", 3, epoch=None)
+        await store.watermarks.advance(A, "t", 2, epoch=None)
+        assert await store.watermarks.known(A, "t") == {"a": 3}
+        await store.watermarks.advance(A, "t", 4, epoch=None)
+        assert await store.watermarks.known(A, "t") == {"a": 4}
+
+    async def test_tiers_and_scopes_are_apart(self, store: Store) -> None:
+        """A tier sees only its own marks, for a tenant, a user or a conversation."""
+        await fill(store)
+        for scope, seq in ((A, 1), (B, 2), (C, 4)):
+            await store.watermarks.advance(scope, "t", seq, epoch=None)
+        await store.watermarks.advance(A, "other", 4, epoch=None)
+        assert await store.watermarks.known(TENANT, "t") == {"a": 1, "b": 2, "c": 4}
+        assert await store.watermarks.known(ADA, "t") == {"a": 1, "c": 4}
+        assert await store.watermarks.known(Scope("tenant", "ada", "b"), "t") == {}
+        assert await store.watermarks.known(Scope("tenant", None, "b"), "t") == {}
+        assert await store.watermarks.known(B, "t") == {"b": 2}
+        assert await store.watermarks.known(FIRM, "t") == {}
+
+    async def test_behind_is_what_was_written_since(self, store: Store) -> None:
+        """Turns, checkpoints and resets advance a log; a tier at its end is not behind."""
+        await fill(store)
+        for scope in (A, B, C):
+            await store.watermarks.advance(scope, "t", 4, epoch=None)
+        assert await store.watermarks.behind("t") == []
+        await write(store, done("4", scope=B), reset("r", scope=C))
+        behind = await store.watermarks.behind("t")
+        assert [(one.scope, one.seq, one.last_seq) for one in behind] == [(B, 4, 5), (C, 4, 5)]
+        assert [one.scope for one in await store.watermarks.behind("t", limit=1)] == [B]
+        assert await store.watermarks.behind("t", tenant="firm") == []
+        assert len(await store.watermarks.behind("t", tenant="tenant")) == 2
+
+    async def test_what_is_gone_has_no_watermark(self, store: Store) -> None:
+        """Erasing removes them, and a missing conversation gets none."""
+        await fill(store)
+        await store.watermarks.advance(A, "t", 4, epoch=None)
+        await store.watermarks.advance(Scope("tenant", "ada", "nope"), "t", 4, epoch=None)
+        assert await store.watermarks.known(TENANT, "t") == {"a": 4}
+        receipt = await store.erase(A)
+        assert receipt.counts["watermarks"] == 1
+        await store.watermarks.advance(A, "t", 4, epoch=None)
+        assert await store.watermarks.known(TENANT, "t") == {}
+
+    async def test_a_tier_begins_anew(self, store: Store) -> None:
+        """Dropping resets one tier everywhere, and returns the number of conversations affected."""
+        await fill(store)
+        for scope in (A, B):
+            await store.watermarks.advance(scope, "t", 4, epoch=None)
+            await store.watermarks.advance(scope, "other", 4, epoch=None)
+        assert await store.watermarks.tiers() == ["other", "t"]
+        assert await store.watermarks.drop("t") == 2
+        assert await store.watermarks.drop("t") == 0
+        assert await store.watermarks.known(TENANT, "t") == {}
+        assert await store.watermarks.known(TENANT, "other") == {"a": 4, "b": 4}
+
+
+def _terms(name: str, seq: int, said: str, answered: str = "") -> TurnTerms:
+    return TurnTerms(name, seq, "", done("x").at, said, answered)
+
+
+async def _kept(
+    store: Store, scope: Scope, analyzer: str = "v1"
+) -> list[tuple[str, int, str | None, str | None]]:
+    found = await store.terms.since(SinceRequest(scope, {}), analyzer)
+    return [(one.conversation, one.seq, one.said, one.answered) for one in found]
+
+
+class TermStoreContract(Contract):
+    """`TermStore`."""
+
+    async def test_turns_without_terms_are_told(self, store: Store) -> None:
+        """The same turns in the same order as from the source, with positions and times but no terms yet."""
+        await fill(store)
+        for scope in (TENANT, ADA, C, FIRM):
+            turns = await store.source.since(SinceRequest(scope, {"a": 1}))
+            found = await store.terms.since(SinceRequest(scope, {"a": 1}), "v1")
+            assert [(one.conversation, one.seq, one.turn_id, one.at) for one in found] == [
+                (turn.scope.conversation, turn.seq, turn.id, turn.at) for turn in turns
+            ]
+            assert {(one.said, one.answered) for one in found} <= {(None, None)}
+
+    async def test_terms_are_kept_and_replaced(self, store: Store) -> None:
+        """Terms are read as written, byte for byte; the last write wins."""
+        await fill(store)
+        await store.terms.write(A, [_terms("a", 1, "old"), _terms("a", 2, "", "导演 是 谁")], "v1")
+        await store.terms.write(A, [_terms("a", 1, "lost"), _terms("a", 1, "new words", "more")], "v1")
+        assert await _kept(store, A) == [
+            ("a", 1, "new words", "more"),
+            ("a", 2, "", "导演 是 谁"),
+            ("a", 4, None, None),
+        ]
+
+    async def test_terms_of_another_analyzer_count_as_none(self, store: Store) -> None:
+        """With another analyzer a turn is returned again; its terms then replace the old ones."""
+        await fill(store)
+        await store.terms.write(A, [_terms("a", 1, "first")], "v1")
+        assert (await _kept(store, A, "v2"))[0] == ("a", 1, None, None)
+        await store.terms.write(A, [_terms("a", 1, "second")], "v2")
+        assert (await _kept(store, A, "v2"))[0] == ("a", 1, "second", "")
+        assert (await _kept(store, A, "v1"))[0] == ("a", 1, None, None)
+
+    async def test_since_goes_on_behind_what_is_known(self, store: Store) -> None:
+        """Limited, and continued like the source's."""
+        await fill(store)
+        first = await store.terms.since(SinceRequest(TENANT, {}, 4), "v1")
+        assert [(one.conversation, one.seq) for one in first] == [("a", 1), ("a", 2), ("a", 4), ("b", 1)]
+        rest = await store.terms.since(SinceRequest(TENANT, {"a": 4, "b": 1}, 2), "v1")
+        assert [(one.conversation, one.seq) for one in rest] == [("b", 2), ("b", 4)]
+        assert await store.terms.since(SinceRequest(TENANT, {}, 0), "v1") == []
+
+    async def test_turns_that_are_gone_keep_nothing(self, store: Store) -> None:
+        """Positions without a turn are ignored, and erasing removes the terms."""
+        await fill(store)
+        await store.terms.write(
+            A, [_terms("a", 1, "one"), _terms("a", 99, "x"), _terms("nope", 1, "y")], "v1"
+        )
+        await store.terms.write(FIRM, [_terms("a", 1, "foreign")], "v1")
+        assert (await _kept(store, A))[0] == ("a", 1, "one", "")
+        receipt = await store.erase(A)
+        assert receipt.counts["turn_terms"] == 1
+        await store.log.append(done("1", scope=A))
+        assert await _kept(store, A) == [("a", 1, None, None)]
+
+    async def test_what_a_reset_hides_from_windows_keeps_its_terms(self, store: Store) -> None:
+        """A reset removes turns from the window, not from memory."""
+        await write(store, done("1"), checkpoint("k", 1), reset("r"), done("2"))
+        found = await store.terms.since(SinceRequest(CHAT, {}), "v1")
+        assert [(one.turn_id, one.seq) for one in found] == [("1", 1), ("2", 4)]

@@ -1,26 +1,27 @@
-"""The session value of a conversation."""
+"""The session value of a conversation, and its cache: what a cache may lose, and what it must never get wrong."""
 
-import json
-from typing import Any
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeAlias
 
+import anyio
 import pytest
 
 from pagefile.errors import ConflictError, InvalidTurnError
-from pagefile.ports import HeadQuery, Store
-from pagefile.records import Scope
-from pagefile.testing.clock import FakeClock
-from pagefile.testing.contracts.base import Contract
-from pagefile.testing.drafts import AT, CHAT, aborted, checkpoint, completed, done, opened, reset
+from pagefile.ports import CachedSession, HeadQuery, SessionCache, Store
+from pagefile.records import DEFAULT_TENANT, JsonObject, Scope
+from pagefile.testing.contracts.base import Contract, refused, session_of, write
+from pagefile.testing.drafts import AT, aborted, checkpoint, completed, done, opened, reset
+from pagefile.testing.fakes import FakeClock
+from pagefile.testing.scopes import ADA, CHAT, STRANGER
 
-OTHER = Scope("tenant", "bob", "chat")
 _SECONDS = int(AT.timestamp())
-
-
-async def value_of(store: Store, scope: Scope = CHAT) -> dict[str, Any]:
-    """The session, which must exist."""
-    found = await store.sessions.get(scope)
-    assert found is not None
-    return json.loads(json.dumps(found))
+_NO_MESSAGES: JsonObject = {
+    "summary": "",
+    "window_messages": [],
+    "mode": "FULL_HISTORY",
+    "checkpoint_message_id": "",
+}
 
 
 class SessionStoreContract(Contract):
@@ -29,22 +30,16 @@ class SessionStoreContract(Contract):
     async def test_there_is_no_session_before_a_turn_is_done(self, store: Store) -> None:
         """None; an open or aborted turn does not create one."""
         assert await store.sessions.get(CHAT) is None
-        await store.log.append(opened("a"))
-        await store.log.advance(aborted("a"))
+        await write(store, opened("a"), aborted("a"))
         assert await store.sessions.get(CHAT) is None
 
     async def test_a_done_turn_writes_the_document_s_keys(self, store: Store) -> None:
         """Every key of the session value's JSON, by name."""
         await store.log.append(done("a", "头晕", "请休息", agent="triage"))
-        assert await value_of(store) == {
+        assert await session_of(store) == {
             "meta": {"conversation_id": "chat", "user_id": "ada", "updated_at": _SECONDS},
             "flow_context": {"current_agent_key": "triage", "last_bot_message": "请休息", "turn_count": 1},
-            "message_context": {
-                "summary": "",
-                "window_messages": [],
-                "mode": "FULL_HISTORY",
-                "checkpoint_message_id": "",
-            },
+            "message_context": _NO_MESSAGES,
             "global_state": {
                 "shared": {},
                 "entities": {},
@@ -64,13 +59,11 @@ class SessionStoreContract(Contract):
 
     async def test_the_session_follows_the_turns(self, store: Store, clock: FakeClock) -> None:
         """The count rises with every done turn; fields a turn does not set stay as they were."""
-        await store.log.append(done("a", agent="triage"))
-        await store.log.append(done("b", assistant=None))
+        await write(store, done("a", agent="triage"), done("b", assistant=None))
         await store.log.append(opened("c", agent="pharmacy"))
         clock.advance(90)
-        await store.log.advance(completed("c", 'quotes " and \\ and 中文'))
-        await store.log.append(done("a", agent="again"))
-        value = await value_of(store)
+        await write(store, completed("c", 'quotes " and \\ and 中文'), done("a", agent="again"))
+        value = await session_of(store)
         assert value["flow_context"] == {
             "current_agent_key": "pharmacy",
             "last_bot_message": 'quotes " and \\ and 中文',
@@ -80,37 +73,27 @@ class SessionStoreContract(Contract):
 
     async def test_a_checkpoint_and_a_reset_change_the_mode(self, store: Store) -> None:
         """A checkpoint sets its summary and id; a reset clears them and restarts the count."""
-        await store.log.append(done("a"))
-        await store.log.mark(checkpoint("k", 1))
-        value = await value_of(store)
-        assert value["message_context"] == {
-            "summary": "what was said",
-            "window_messages": [],
-            "mode": "SUMMARY_N",
-            "checkpoint_message_id": "k",
-        }
+        await write(store, done("a"), checkpoint("k", 1))
+        value = await session_of(store)
+        summarized = {"summary": "what was said", "mode": "SUMMARY_N", "checkpoint_message_id": "k"}
+        assert value["message_context"] == {**_NO_MESSAGES, **summarized}
         assert value["flow_context"]["turn_count"] == 1
         await store.log.mark(reset("r"))
-        value = await value_of(store)
-        assert value["message_context"] == {
-            "summary": "",
-            "window_messages": [],
-            "mode": "FULL_HISTORY",
-            "checkpoint_message_id": "",
-        }
+        value = await session_of(store)
+        assert value["message_context"] == _NO_MESSAGES
         assert value["flow_context"]["turn_count"] == 0
         await store.log.append(done("b"))
-        assert (await value_of(store))["flow_context"]["turn_count"] == 1
+        assert (await session_of(store))["flow_context"]["turn_count"] == 1
 
     async def test_what_an_application_keeps_in_it_stays(self, store: Store) -> None:
         """A turn changes only its own keys."""
         await store.log.append(done("a"))
-        value = await value_of(store)
+        value = await session_of(store)
         value["global_state"]["agent_slots"] = {"dose": [1, 2.5, None, "毫克"]}
         value["own"] = True
         await store.sessions.put(CHAT, value)
         await store.log.append(done("b"))
-        after = await value_of(store)
+        after = await session_of(store)
         assert (after["global_state"], after["own"]) == (value["global_state"], True)
         assert after["flow_context"]["turn_count"] == 2
 
@@ -118,7 +101,7 @@ class SessionStoreContract(Contract):
         """A missing section is created; one that is not an object is left alone."""
         await store.sessions.put(CHAT, {"flow_context": None, "meta": {"updated_at": "never"}})
         await store.log.append(done("a"))
-        assert await value_of(store) == {
+        assert await session_of(store) == {
             "flow_context": None,
             "meta": {"updated_at": _SECONDS, "user_id": "ada"},
             "user_snapshot": {"user_id": "ada"},
@@ -127,27 +110,193 @@ class SessionStoreContract(Contract):
     async def test_put_replaces_the_value(self, store: Store) -> None:
         """What is put is what is read."""
         await store.sessions.put(CHAT, {"a": [1, {"b": None}], "中": "文"})
-        assert await value_of(store) == {"a": [1, {"b": None}], "中": "文"}
+        assert await session_of(store) == {"a": [1, {"b": None}], "中": "文"}
         await store.sessions.put(CHAT, {})
-        assert await value_of(store) == {}
+        assert await session_of(store) == {}
 
     async def test_putting_a_session_begins_the_conversation(self, store: Store) -> None:
         """It belongs to the user who put it, and is listed."""
         await store.sessions.put(CHAT, {})
-        heads = await store.reader.heads(HeadQuery(Scope("tenant", "ada")))
+        heads = await store.reader.heads(HeadQuery(ADA))
         assert [(head.scope, head.exists, head.last_seq) for head in heads] == [(CHAT, True, 0)]
 
     async def test_the_session_of_another_user_conflicts(self, store: Store) -> None:
         """It can be neither read nor replaced."""
         await store.sessions.put(CHAT, {"mine": 1})
-        with pytest.raises(ConflictError):
-            await store.sessions.get(OTHER)
-        with pytest.raises(ConflictError):
-            await store.sessions.put(OTHER, {})
-        assert await value_of(store) == {"mine": 1}
+        await refused(ConflictError, store.sessions.get(STRANGER), store.sessions.put(STRANGER, {}))
+        assert await session_of(store) == {"mine": 1}
 
     async def test_a_session_must_be_json(self, store: Store) -> None:
         """What is not JSON is refused."""
-        with pytest.raises(InvalidTurnError):
-            await store.sessions.put(CHAT, {"x": float("inf")})
+        await refused(InvalidTurnError, store.sessions.put(CHAT, {"x": float("inf")}))
         assert await store.sessions.get(CHAT) is None
+
+
+Elapse: TypeAlias = Callable[[float], Awaitable[None]]
+
+_TTL_S = 1800
+_LARGEST = 2**53 - 1
+#: Ids designed to look like each other's keys.
+_ALIKE = (
+    Scope("a", None, "b:c"),
+    Scope("a:b", None, "c"),
+    Scope("a%3Ab", None, "c"),
+    Scope(DEFAULT_TENANT, None, "a:b:c"),
+    Scope(DEFAULT_TENANT, None, "c"),
+    Scope(DEFAULT_TENANT, None, "c:version"),
+    Scope(DEFAULT_TENANT, None, "tenant:a:session:b:c"),
+    Scope("tenant", None, "中文 {x}\n"),
+    Scope("tenant", None, "中文 {x}"),
+)
+
+
+class SessionCacheContract(ABC):
+    """`SessionCache`."""
+
+    @pytest.fixture
+    @abstractmethod
+    async def cache(self) -> Any:
+        """An empty cache."""
+
+    @pytest.fixture
+    @abstractmethod
+    async def elapse(self, cache: SessionCache) -> Any:
+        """A coroutine function that lets a number of seconds pass for the contents of the cache."""
+
+    async def test_what_is_put_is_what_is_got(self, cache: SessionCache) -> None:
+        """Equal JSON, including the order of keys, with its version; nothing for any other conversation."""
+        value = {"z": [1, 2.5, None, True], "a": {"中": '文 " \\ \u2028'}, "big": 2**53 + 1}
+        assert await cache.get(CHAT) is None
+        assert await cache.put(CHAT, value, version=7)
+        found = await cache.get(CHAT)
+        assert CachedSession(value, 7) == found
+        assert found is not None
+        assert list(value) == list(found.value)
+        assert await cache.put(CHAT, {}, version=_LARGEST)
+        assert CachedSession({}, _LARGEST) == await cache.get(CHAT)
+
+    async def test_a_value_got_can_be_changed(self, cache: SessionCache) -> None:
+        """The stored value is independent of the objects that were put and returned."""
+        value: dict[str, Any] = {"a": [1]}
+        await cache.put(CHAT, value, version=1)
+        value["a"].append(2)
+        first: Any = await cache.get(CHAT)
+        first.value["a"].append(3)
+        assert CachedSession({"a": [1]}, 1) == await cache.get(CHAT)
+
+    async def test_only_a_newer_version_is_kept(self, cache: SessionCache) -> None:
+        """An equal or older one changes nothing, and the caller is told."""
+        assert await cache.put(CHAT, {"is": "first"}, version=0)
+        assert not await cache.put(CHAT, {"is": "equal"}, version=0)
+        assert await cache.put(CHAT, {"is": "newer"}, version=10)
+        for version in (9, 10, 0, 2):
+            assert not await cache.put(CHAT, {"is": "late"}, version=version)
+        assert CachedSession({"is": "newer"}, 10) == await cache.get(CHAT)
+        assert await cache.put(CHAT, {"is": "large"}, version=2**52 + 1)
+        assert not await cache.put(CHAT, {"is": "late"}, version=2**52)
+        assert CachedSession({"is": "large"}, 2**52 + 1) == await cache.get(CHAT)
+
+    async def test_of_many_writers_the_newest_wins(self, cache: SessionCache) -> None:
+        """In whatever order they arrive."""
+        versions = [version * 7 % 40 for version in range(40)]
+        async with anyio.create_task_group() as group:
+            for version in versions:
+                group.start_soon(lambda version=version: cache.put(CHAT, {"is": version}, version=version))
+        assert CachedSession({"is": 39}, 39) == await cache.get(CHAT)
+
+    async def test_a_dropped_value_is_gone(self, cache: SessionCache) -> None:
+        """With its version: an older one may replace it. Dropping is idempotent."""
+        await cache.put(CHAT, {"is": "here"}, version=5)
+        for _ in range(2):
+            await cache.drop(CHAT)
+            assert await cache.get(CHAT) is None
+        assert await cache.put(CHAT, {"is": "older"}, version=4)
+        assert CachedSession({"is": "older"}, 4) == await cache.get(CHAT)
+
+    async def test_what_was_erased_is_not_put_back(self, cache: SessionCache, elapse: Elapse) -> None:
+        """Not by a caller that read it before; what was written since is kept. The mark expires like a value."""
+        await cache.put(CHAT, {"is": "erased"}, version=5)
+        assert await cache.erase(CHAT, version=7)
+        assert await cache.get(CHAT) is None
+        for version in (5, 6, 7):
+            assert not await cache.put(CHAT, {"is": "late"}, version=version)
+        assert await cache.get(CHAT) is None
+        await cache.drop(CHAT)
+        assert not await cache.put(CHAT, {"is": "late"}, version=7)
+        assert await cache.put(CHAT, {"is": "anew"}, version=8)
+        assert CachedSession({"is": "anew"}, 8) == await cache.get(CHAT)
+        await cache.erase(CHAT, version=9)
+        await elapse(_TTL_S + 1)
+        assert await cache.put(CHAT, {"is": "later"}, version=1)
+
+    async def test_it_says_what_it_holds(self, cache: SessionCache) -> None:
+        """Conversations of every tenant by name, without erased or dropped ones."""
+        names = (("default", "a:b"), ("te:nant", "c"), ("default", "tenant:x:session:y"))
+        held = [Scope(tenant, None, name) for tenant, name in names]
+        dropped = Scope("te:nant", None, "dropped")
+        for scope in (*held, CHAT, dropped):
+            await cache.put(scope, {"is": "here"}, version=1)
+        await cache.erase(CHAT, version=2)
+        await cache.drop(dropped)
+        assert sorted(held, key=repr) == sorted(await cache.kept(), key=repr)
+
+    async def test_a_value_lives_for_half_an_hour(self, cache: SessionCache, elapse: Elapse) -> None:
+        """Then it is gone, including its version."""
+        await cache.put(CHAT, {"is": "here"}, version=5)
+        await elapse(_TTL_S - 5)
+        assert CachedSession({"is": "here"}, 5) == await cache.get(CHAT)
+        await elapse(6)
+        assert await cache.get(CHAT) is None
+        assert await cache.put(CHAT, {"is": "back"}, version=5)
+
+    async def test_a_write_begins_the_half_hour_anew(self, cache: SessionCache, elapse: Elapse) -> None:
+        """Reading does not, nor does a write that came too late."""
+        await cache.put(CHAT, {"is": "old"}, version=1)
+        await elapse(_TTL_S - 300)
+        await cache.put(CHAT, {"is": "new"}, version=2)
+        await elapse(_TTL_S - 300)
+        assert CachedSession({"is": "new"}, 2) == await cache.get(CHAT)
+        assert not await cache.put(CHAT, {"is": "late"}, version=1)
+        await elapse(301)
+        assert await cache.get(CHAT) is None
+
+    async def test_conversations_are_apart(self, cache: SessionCache) -> None:
+        """Whatever their ids and tenants look like; the user makes no difference."""
+        for version, scope in enumerate(_ALIKE):
+            assert await cache.put(scope, {"of": version}, version=version)
+        for version, scope in enumerate(_ALIKE):
+            user = Scope(scope.tenant, "ada", scope.conversation)
+            assert CachedSession({"of": version}, version) == await cache.get(user)
+        for version, scope in enumerate(_ALIKE):
+            await cache.drop(scope)
+            left = [other for other in _ALIKE if await cache.get(other) is not None]
+            assert list(_ALIKE[version + 1 :]) == left
+
+    async def test_hits_and_misses_are_counted(self, cache: SessionCache) -> None:
+        """Every read is one or the other."""
+        await cache.get(CHAT)
+        await cache.put(CHAT, {}, version=1)
+        await cache.get(CHAT)
+        await cache.get(CHAT)
+        assert (2, 1, 0) == (cache.hits, cache.misses, cache.errors)
+
+    async def test_what_cannot_be_kept_is_refused(self, cache: SessionCache) -> None:
+        """Invalid JSON, a version out of range, no conversation."""
+        for value, version in (({"x": float("nan")}, 1), ({}, -1), ({}, _LARGEST + 1)):
+            await refused(InvalidTurnError, cache.put(CHAT, value, version=version))
+        await refused(
+            InvalidTurnError,
+            cache.get(Scope("t")),
+            cache.put(Scope("t"), {}, version=1),
+            cache.drop(Scope("t")),
+        )
+        assert await cache.get(CHAT) is None
+
+    async def test_a_closed_cache_has_nothing(self, cache: SessionCache) -> None:
+        """It does not raise either; closing is idempotent."""
+        await cache.put(CHAT, {}, version=1)
+        for _ in range(2):
+            await cache.close()
+            assert await cache.get(CHAT) is None
+            assert not await cache.put(CHAT, {}, version=2)
+            await cache.drop(CHAT)

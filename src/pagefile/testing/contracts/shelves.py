@@ -2,18 +2,30 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
 from pagefile.errors import ConflictError, InvalidTurnError, NotFoundError
 from pagefile.ports import Store
 from pagefile.records import Fact, Revision, Scope
-from pagefile.testing.contracts.base import Contract
-from pagefile.testing.drafts import AT, CHAT, call, done, fact
+from pagefile.testing.contracts.base import Contract, refused, write
+from pagefile.testing.drafts import AT, call, done, fact
+from pagefile.testing.scopes import ADA, BOB, CHAT, ELSE, FIRM, FIRM_ADA, FIRM_CHAT, STRANGER, TENANT
 
-ADA, BOB, TENANT = Scope("tenant", "ada"), Scope("tenant", "bob"), Scope("tenant")
 COPY = Scope("copy", "ada")
+
+
+async def revise(
+    store: Store,
+    scope: Scope,
+    *facts: Fact,
+    action: str = "stored",
+    at: datetime = AT,
+    expected: int | None = None,
+) -> Revision:
+    """Writes facts as one revision."""
+    return await store.facts.revise(scope, facts, action=action, at=at, expected=expected, epoch=None)
 
 
 class FactStoreContract(Contract):
@@ -34,22 +46,20 @@ class FactStoreContract(Contract):
         newer = replace(fact("a", "not allergic"), valid_to=AT + timedelta(days=1), category=None)
         await store.facts.put(newer)
         assert await store.facts.list(ADA) == [newer]
-        with pytest.raises(ConflictError):
-            await store.facts.put(fact("a", scope=BOB))
+        await refused(ConflictError, store.facts.put(fact("a", scope=BOB)))
         assert await store.facts.list(TENANT) == [newer]
 
     async def test_a_fact_needs_a_user(self, store: Store) -> None:
         """Its scope must name one."""
-        with pytest.raises(InvalidTurnError):
-            await store.facts.put(fact("a", scope=TENANT))
+        await refused(InvalidTurnError, store.facts.put(fact("a", scope=TENANT)))
 
     async def test_facts_are_of_a_user_or_a_tenant(self, store: Store) -> None:
         """A user's own, or all of the tenant's if the scope names no user; never another tenant's."""
-        for scope, fact_id in ((ADA, "a"), (BOB, "b"), (Scope("firm", "ada"), "a")):
+        for scope, fact_id in ((ADA, "a"), (BOB, "b"), (FIRM_ADA, "a")):
             await store.facts.put(fact(fact_id, scope=scope))
         assert [found.id for found in await store.facts.list(ADA)] == ["a"]
         assert [found.id for found in await store.facts.list(TENANT)] == ["a", "b"]
-        assert [found.scope.tenant for found in await store.facts.list(Scope("firm"))] == ["firm"]
+        assert [found.scope.tenant for found in await store.facts.list(FIRM)] == ["firm"]
 
     async def test_a_retracted_fact_is_listed_only_when_asked_for(self, store: Store) -> None:
         """It can still be read by id."""
@@ -62,18 +72,15 @@ class FactStoreContract(Contract):
     async def test_an_unknown_or_foreign_fact_cannot_be_got(self, store: Store) -> None:
         """It raises `NotFoundError`."""
         await store.facts.put(fact("a"))
-        for scope, fact_id in ((ADA, "b"), (BOB, "a"), (Scope("firm", "ada"), "a")):
-            with pytest.raises(NotFoundError):
-                await store.facts.get(scope, fact_id)
+        for scope, fact_id in ((ADA, "b"), (BOB, "a"), (FIRM_ADA, "a")):
+            await refused(NotFoundError, store.facts.get(scope, fact_id))
 
     async def test_a_revision_tells_what_was_and_what_became(self, store: Store) -> None:
         """Facts of several conversations in one revision, new and old, in the given order."""
         old = replace(fact("a"), subject="user", attribute="allergy", supersedes="z", category=None)
-        first = await store.facts.revise(ADA, [old], action="stored", at=AT, epoch=None)
+        first = await revise(store, ADA, old)
         closed, new = replace(old, valid_to=AT), fact("b", "改吃头孢", scope=ADA)
-        second = await store.facts.revise(
-            ADA, [closed, new], action="superseded", at=AT + timedelta(hours=1), epoch=None
-        )
+        second = await revise(store, ADA, closed, new, action="superseded", at=AT + timedelta(hours=1))
         assert (first.before, first.after, first.action) == ((None,), (old,), "stored")
         assert (second.before, second.after, second.scope) == ((old, None), (closed, new), ADA)
         assert list(await store.facts.revisions(ADA)) == [first, second]
@@ -84,19 +91,18 @@ class FactStoreContract(Contract):
     async def test_nobody_writes_over_a_change_they_have_not_seen(self, store: Store) -> None:
         """It conflicts unless the expected revision is the newest, and nothing is written."""
         assert await store.facts.changed(ADA) == (0, 0)
-        first = await store.facts.revise(ADA, [fact("a")], action="stored", at=AT, expected=0, epoch=None)
-        with pytest.raises(ConflictError):
-            await store.facts.revise(ADA, [fact("b")], action="stored", at=AT, expected=0, epoch=None)
+        first = await revise(store, ADA, fact("a"), expected=0)
+        await refused(ConflictError, revise(store, ADA, fact("b"), expected=0))
         assert [found.id for found in await store.facts.list(ADA)] == ["a"]
-        await store.facts.revise(ADA, [fact("b")], action="stored", at=AT, expected=first.number, epoch=None)
-        await store.facts.revise(BOB, [fact("c", scope=BOB)], action="stored", at=AT, expected=0, epoch=None)
+        await revise(store, ADA, fact("b"), expected=first.number)
+        await revise(store, BOB, fact("c", scope=BOB), expected=0)
 
     async def test_a_revision_is_all_or_nothing(self, store: Store) -> None:
         """If one fact cannot be written, none is."""
         await store.facts.put(fact("theirs", scope=BOB))
         for bad in (fact("theirs"), fact("x", scope=BOB)):
             with pytest.raises((ConflictError, InvalidTurnError)):
-                await store.facts.revise(ADA, [fact("a"), bad], action="stored", at=AT, epoch=None)
+                await revise(store, ADA, fact("a"), bad)
         assert await store.facts.list(ADA) == []
         assert await store.facts.changed(ADA) == (0, 0)
 
@@ -104,8 +110,7 @@ class FactStoreContract(Contract):
         """It differs after every change, including erasures, and never repeats."""
         seen = {await store.facts.changed(ADA)}
         for number in range(2):
-            await store.facts.put(fact(f"chat-{number}", scope=CHAT))
-            await store.facts.put(fact(f"loose-{number}", scope=ADA))
+            await write(store, fact(f"chat-{number}", scope=CHAT), fact(f"loose-{number}", scope=ADA))
             seen.add(await store.facts.changed(ADA))
         await store.erase(CHAT)
         seen.add(await store.facts.changed(ADA))
@@ -114,13 +119,12 @@ class FactStoreContract(Contract):
         await store.erase(ADA)
         assert await store.facts.changed(ADA) == (0, 0)
         assert list(await store.facts.revisions(ADA)) == []
-        again = await store.facts.revise(ADA, [fact("new", scope=ADA)], action="stored", at=AT, epoch=None)
+        again = await revise(store, ADA, fact("new", scope=ADA))
         assert again.number > newest
 
     async def test_erasing_a_conversation_erases_the_history_of_its_facts(self, store: Store) -> None:
         """The history of other facts stays."""
-        await store.facts.put(fact("gone", scope=CHAT))
-        await store.facts.put(fact("stays", scope=ADA))
+        await write(store, fact("gone", scope=CHAT), fact("stays", scope=ADA))
         await store.erase(CHAT)
         assert [found.id for found in await store.facts.list(ADA)] == ["stays"]
         assert [one.after[0].id for one in await store.facts.revisions(ADA)] == ["stays"]
@@ -155,14 +159,12 @@ def elsewhere(facts: Sequence[Fact], revisions: Sequence[Revision]) -> tuple[lis
 async def lived(store: Store) -> tuple[list[Fact], list[Revision]]:
     """Facts that were closed, retracted and restored, with all their revisions, as copies."""
     old, other = fact("a", scope=CHAT), fact("c", "喜欢中文", scope=ADA)
-    await store.facts.put(old)
-    await store.facts.put(fact("theirs", scope=BOB))
+    await write(store, old, fact("theirs", scope=BOB))
     later = AT + timedelta(hours=1)
-    await store.facts.revise(
-        ADA, [replace(old, valid_to=later), fact("b", scope=ADA)], action="superseded", at=later, epoch=None
-    )
+    closed = replace(old, valid_to=later)
+    await revise(store, ADA, closed, fact("b", scope=ADA), action="superseded", at=later)
     await store.facts.put(other)
-    await store.facts.revise(ADA, [replace(other, retracted=later)], action="retracted", at=later, epoch=None)
+    await revise(store, ADA, replace(other, retracted=later), action="retracted", at=later)
     return elsewhere(await store.facts.list(ADA, retracted=True), await store.facts.revisions(ADA))
 
 
@@ -192,13 +194,11 @@ class FactRestoreContract(Contract):
         far = [replace(one, number=one.number + 10**9) for one in journal]
         await store.facts.restore(COPY, facts, far)
         newest = far[-1].number
-        again = await store.facts.revise(
-            COPY, [replace(facts[0], confidence=0.1)], action="stored", at=AT, expected=newest, epoch=None
-        )
+        again = await revise(store, COPY, replace(facts[0], confidence=0.1), expected=newest)
         assert again.number > newest
         assert again.before == (facts[0],)
         assert [one.number for one in await store.facts.revisions(COPY, after=newest)] == [again.number]
-        theirs = await store.facts.revise(BOB, [fact("new", scope=BOB)], action="stored", at=AT, epoch=None)
+        theirs = await revise(store, BOB, fact("new", scope=BOB))
         assert theirs.number < newest
 
     async def test_the_journal_of_a_user_who_has_one_stays(self, store: Store) -> None:
@@ -241,13 +241,10 @@ class FactRestoreContract(Contract):
             [replace(first, after=(fact("x", scope=ADA),))],
         )
         for revisions in broken:
-            with pytest.raises(InvalidTurnError):
-                await store.facts.restore(COPY, [], revisions)
-        with pytest.raises(InvalidTurnError):
-            await store.facts.restore(Scope("copy"), facts, journal)
+            await refused(InvalidTurnError, store.facts.restore(COPY, [], revisions))
+        await refused(InvalidTurnError, store.facts.restore(Scope("copy"), facts, journal))
         for revisions in (journal, []):
-            with pytest.raises(ConflictError):
-                await store.facts.restore(COPY, facts, revisions)
+            await refused(ConflictError, store.facts.restore(COPY, facts, revisions))
         assert await store.facts.list(COPY, retracted=True) == []
         assert await store.facts.changed(COPY) == (0, 0)
 
@@ -264,7 +261,7 @@ class CallLogContract(Contract):
 
     async def test_only_the_newest_are_kept(self, store: Store) -> None:
         """Per conversation the new calls belong to; other conversations keep theirs."""
-        other = Scope("tenant", "ada", "else")
+        other = ELSE
         await store.calls.add([call(f"o{number}", scope=other) for number in range(3)], keep=3)
         for number in range(5):
             await store.calls.add([call(f"c{number}")], keep=2)
@@ -275,9 +272,7 @@ class CallLogContract(Contract):
 
     async def test_calls_are_of_a_scope_and_go_on(self, store: Store) -> None:
         """No scope sees another's calls; `after` continues after a call."""
-        for number, scope in enumerate(
-            (CHAT, Scope("tenant", "bob", "b"), CHAT, Scope("firm", "ada", "chat"))
-        ):
+        for number, scope in enumerate((CHAT, Scope("tenant", "bob", "b"), CHAT, FIRM_CHAT)):
             await store.calls.add([call(f"c{number}", scope=scope)], keep=10)
 
         async def listed(scope: Scope, *, limit: int = 100, after: str | None = None) -> list[str]:
@@ -286,22 +281,19 @@ class CallLogContract(Contract):
         assert await listed(CHAT) == await listed(ADA) == ["c2", "c0"]
         assert await listed(TENANT) == ["c2", "c1", "c0"]
         assert await listed(TENANT, limit=1, after="c2") == ["c1"]
-        assert await listed(Scope("tenant", "bob", "chat")) == []
-        with pytest.raises(NotFoundError):
-            await listed(CHAT, after="c1")
+        assert await listed(STRANGER) == []
+        await refused(NotFoundError, listed(CHAT, after="c1"))
 
     async def test_a_call_is_found_by_its_id(self, store: Store) -> None:
         """From any scope that may list it; not from others, nor once it is no longer kept."""
         await store.calls.add([call("a"), call("b", scope=Scope("tenant", "bob", "b"))], keep=10)
         for scope in (TENANT, ADA, CHAT):
             assert await store.calls.get(scope, "a") == call("a")
-        strangers = (BOB, Scope("tenant", "ada", "else"), Scope("firm"))
+        strangers = (BOB, ELSE, FIRM)
         for scope, call_id in [*((stranger, "a") for stranger in strangers), (CHAT, "b"), (TENANT, "c")]:
-            with pytest.raises(NotFoundError):
-                await store.calls.get(scope, call_id)
+            await refused(NotFoundError, store.calls.get(scope, call_id))
         await store.calls.add([call("c")], keep=1)
-        with pytest.raises(NotFoundError):
-            await store.calls.get(CHAT, "a")
+        await refused(NotFoundError, store.calls.get(CHAT, "a"))
 
     async def test_restored_calls_are_as_they_were(self, store: Store) -> None:
         """In order, whatever the limit elsewhere; the second time nothing is new."""
@@ -314,7 +306,7 @@ class CallLogContract(Contract):
 
     async def test_a_conversation_that_has_calls_keeps_those(self, store: Store) -> None:
         """It gets no others, and an existing id is left as it is."""
-        other = Scope("tenant", "ada", "else")
+        other = ELSE
         await store.calls.add([call("new")], keep=10)
         assert await store.calls.restore([call("old"), call("o", scope=other), call("new", scope=other)]) == 1
         assert [found.id for found in await store.calls.list(ADA)] == ["o", "new"]
@@ -330,7 +322,7 @@ class CallLogContract(Contract):
             (CHAT, ["old", "hers"]),
             (bob, ["his"]),
             (nobody, ["none"]),
-            (Scope("tenant"), ["old", "none", "his", "hers"]),
+            (TENANT, ["old", "none", "his", "hers"]),
         ):
             found = await store.calls.list(scope)
             assert [one.id for one in found] == ids
@@ -338,10 +330,8 @@ class CallLogContract(Contract):
             behind = [one.id for one in await store.calls.list(scope, after=ids[0])]
             assert behind == ids[1:]
             for foreign in {"hers", "his", "none", "old"}.difference(ids):
-                with pytest.raises(NotFoundError):
-                    await store.calls.get(scope, foreign)
-                with pytest.raises(NotFoundError):
-                    await store.calls.list(scope, after=foreign)
+                await refused(NotFoundError, store.calls.get(scope, foreign))
+                await refused(NotFoundError, store.calls.list(scope, after=foreign))
 
     async def test_loose_calls_are_of_conversations_that_nobody_owns(self, store: Store) -> None:
         """Ordered by id, for one tenant or all, with the scopes of the calls."""

@@ -12,6 +12,7 @@ from pagefile.window.receipt import Window
 _SETTINGS = Settings(language="en", embedder=EmbedderSettings(name="none"), on_tier_error="raise")
 
 
+@pytest.mark.anyio
 class TierContract:
     """Subclass it, set `said`, `question` and `shown`, and add a `make_tier` fixture that makes tiers over the same storage."""
 
@@ -30,12 +31,7 @@ class TierContract:
             yield memory
 
     async def _window(
-        self,
-        memory: Memory,
-        *,
-        user: str | None = "ada",
-        tenant: str | None = None,
-        incognito: bool = False,
+        self, memory: Memory, *, user: str | None = "ada", tenant: str | None = None, incognito: bool = False
     ) -> Window:
         chat = memory.conversation("second", user_id=user, tenant=tenant, incognito=incognito)
         return await chat.context(self.question)
@@ -43,7 +39,6 @@ class TierContract:
     def _is_shown(self, window: Window) -> bool:
         return self.shown in str(window.messages[:-1])
 
-    @pytest.mark.anyio
     async def test_it_is_in_the_window_and_in_the_receipt(self, memory: Memory) -> None:
         """What was said comes back in another conversation, within the budget."""
         window = await self._window(memory)
@@ -51,26 +46,22 @@ class TierContract:
         assert [] != [verdict for verdict in window.receipt.kept if verdict.block not in {"current", "guide"}]
         assert 0 < window.tokens <= window.budget
 
-    @pytest.mark.anyio
     async def test_others_do_not_see_it(self, memory: Memory) -> None:
         """What one user said is in no other user's window."""
         assert not self._is_shown(await self._window(memory, user="bob"))
 
-    @pytest.mark.anyio
     async def test_other_tenants_do_not_see_it(self, memory: Memory) -> None:
         """A user with the same id in another tenant is a different one, and erasing them erases nothing here."""
         assert not self._is_shown(await self._window(memory, tenant="another"))
         await memory.forget(user_id="ada", tenant="another")
         assert self._is_shown(await self._window(memory))
 
-    @pytest.mark.anyio
     async def test_what_nobody_in_particular_said_stays_where_it_was_said(self, memory: Memory) -> None:
         """Conversations without a user share nothing."""
         await memory.conversation("nameless").record(user=self.said, assistant="Noted.")
         await memory.settle()
         assert not self._is_shown(await self._window(memory, user=None))
 
-    @pytest.mark.anyio
     async def test_a_turn_that_is_written_again_counts_once(self, memory: Memory) -> None:
         """A caller that got no response retries with the same id."""
         shown: list[Window] = []
@@ -82,7 +73,6 @@ class TierContract:
         assert self._is_shown(shown[0])
         assert shown[0].messages == shown[1].messages
 
-    @pytest.mark.anyio
     async def test_what_was_recorded_survives_a_kill(
         self, memory: Memory, make_tier: Callable[[], Tier]
     ) -> None:
@@ -92,7 +82,6 @@ class TierContract:
             await later.settle()
             assert self._is_shown(await self._window(later, user="eve"))
 
-    @pytest.mark.anyio
     async def test_incognito_leaves_no_trace(self, memory: Memory) -> None:
         """What is said incognito is not brought up later, nor is anything brought up there, unless the tier allows it."""
         tier = memory.engine.tiers[-1]
@@ -102,7 +91,6 @@ class TierContract:
         await secret.record(user=self.said, assistant="Noted.")
         assert not self._is_shown(await self._window(memory, user="eve"))
 
-    @pytest.mark.anyio
     async def test_forgotten_is_gone(self, memory: Memory, make_tier: Callable[[], Tier]) -> None:
         """Also from the tier's storage outside the database, also for the next process."""
         await memory.forget(user_id="ada")
@@ -110,7 +98,6 @@ class TierContract:
         async with Memory.open("memory://", settings=_SETTINGS, tiers=[make_tier()]) as later:
             assert not self._is_shown(await self._window(later))
 
-    @pytest.mark.anyio
     async def test_what_it_answers_can_be_used(self, memory: Memory) -> None:
         """Its description is JSON with its own keys, and what it erased is counted, even when nothing is left."""
         await memory.describe()
@@ -118,13 +105,11 @@ class TierContract:
             await memory.forget(user_id="ada")
         assert {} == memory.engine.failures
 
-    @pytest.mark.anyio
     async def test_settled_work_survives(self, memory: Memory, make_tier: Callable[[], Tier]) -> None:
         """Settled work is available to the next process."""
         async with Memory.open("memory://", settings=_SETTINGS, tiers=[make_tier()]) as later:
             assert self._is_shown(await self._window(later))
 
-    @pytest.mark.anyio
     async def test_a_window_is_made_again(self, memory: Memory) -> None:
         """Replaying a call shows the same messages, byte for byte, whatever the tier holds by now."""
         chat = memory.conversation("second", user_id="ada")

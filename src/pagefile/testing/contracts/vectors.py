@@ -12,8 +12,9 @@ from pagefile.errors import ClosedError, VectorHomeError
 from pagefile.ports import Maker, Near, Part, Shelf, Store, Vector, VectorHome, VectorRow
 from pagefile.records import Scope
 from pagefile.stores.epochs import scope_key
-from pagefile.testing.contracts.base import Contract
-from pagefile.testing.drafts import AT, CHAT, done
+from pagefile.testing.contracts.base import Contract, refused
+from pagefile.testing.drafts import AT, done
+from pagefile.testing.scopes import CHAT
 
 MAKER = Maker("测试/embedder 1", 4)
 #: Tolerance for similarities: stores may use half precision.
@@ -64,9 +65,8 @@ class VectorHomeContract(Contract):
         await home.put(MAKER, [*rows[:2], rows[3]])
         found = await home.held(MAKER, CHAT, 1, 4)
         if found is not None:
-            assert [(2, "turn-2", True), (4, "turn-4", True)] == [
-                (one.seq, one.turn_id, one.fits) for one in found
-            ]
+            fitting = [(one.seq, one.turn_id, one.fits) for one in found]
+            assert [(2, "turn-2", True), (4, "turn-4", True)] == fitting
             assert await home.held(Maker("unknown", 4), CHAT, 0, 9) == []
 
     async def test_what_is_near_comes_first(self, store: Store, home: VectorHome) -> None:
@@ -106,13 +106,8 @@ class VectorHomeContract(Contract):
         assert [] == await found(Scope("t", "ada", "nobody's"))
         assert ["bob's", "mine", "mine too", "nobody's"] == await found(Scope("t"))
         assert ["mine"] == await found(Scope("other"))
-        for nobody in (
-            Scope("t", "eve"),
-            Scope("t", "ada", "bob's"),
-            Scope("t", "ada", "gone"),
-            Scope("third", "ada"),
-        ):
-            assert [] == await found(nobody)
+        for nobody in (("t", "eve"), ("t", "ada", "bob's"), ("t", "ada", "gone"), ("third", "ada")):
+            assert [] == await found(Scope(*nobody))
 
     async def test_ids_are_only_ids(self, store: Store, home: VectorHome) -> None:
         """Quotes, backslashes, wildcards and other scripts in them change nothing."""
@@ -160,12 +155,10 @@ class VectorHomeContract(Contract):
     async def test_another_dimension_is_refused(self, store: Store, home: VectorHome) -> None:
         """With both numbers and what to do; nothing of the call is stored. So are values that are not numbers."""
         rows = [await said(store, CHAT, 1, (1, 0, 0, 0)), await said(store, CHAT, 2, (1, 0, 0))]
-        with pytest.raises(VectorHomeError, match=r"3 dimensions.* 4.*pagefile rebuild"):
-            await home.put(MAKER, rows)
+        await refused(VectorHomeError, home.put(MAKER, rows), match=r"3 dimensions.* 4.*pagefile rebuild")
         with pytest.raises(VectorHomeError, match="NaN"):
             await home.put(MAKER, [rows[0], await said(store, CHAT, 3, (1, 0, float("nan"), 0))])
-        with pytest.raises(VectorHomeError, match="2 dimensions"):
-            await home.search(MAKER, CHAT, vector(1, 0), 10)
+        await refused(VectorHomeError, home.search(MAKER, CHAT, vector(1, 0), 10), match="2 dimensions")
         assert [] == await home.search(MAKER, CHAT, vector(1, 0, 0, 0), 10)
 
     async def test_makers_stand_side_by_side(self, store: Store, home: VectorHome) -> None:
@@ -195,14 +188,8 @@ class VectorHomeContract(Contract):
     async def test_what_is_erased_is_gone(self, store: Store, home: VectorHome) -> None:
         """A conversation, a user, a tenant; from every model, counted, and nothing else."""
         other = Maker("other", 4)
-        scopes = [
-            Scope("t", "ada", "a"),
-            Scope("t", "ada", "b"),
-            Scope("t", "bob", "c"),
-            Scope("t", None, "d"),
-            Scope("u", "ada", "a"),
-        ]
-        rows = [await said(store, scope, 1, (1, 0, 0, 0)) for scope in scopes]
+        names = (("t", "ada", "a"), ("t", "ada", "b"), ("t", "bob", "c"), ("t", None, "d"), ("u", "ada", "a"))
+        rows = [await said(store, Scope(*name), 1, (1, 0, 0, 0)) for name in names]
         for maker in (MAKER, other):
             await home.put(maker, rows)
 
@@ -240,9 +227,8 @@ class VectorHomeContract(Contract):
         assert 4 == (await store.erase(Scope("t", "ada"))).counts["conversation_episodes"]
         assert 2 == (await store.erase(Scope("t", None, "d"))).counts["conversation_episodes"]
         assert "conversation_episodes" not in (await store.erase(Scope("t", "ada"))).counts
-        assert ["c"] == [
-            near.conversation for near in await home.search(MAKER, Scope("t"), vector(1, 0, 0, 0), 10)
-        ]
+        (left,) = await home.search(MAKER, Scope("t"), vector(1, 0, 0, 0), 10)
+        assert "c" == left.conversation
         assert [Shelf(other, 1), Shelf(MAKER, 1)] == await home.shelves()
         part = Part("turn-1")
         assert 2 == (await store.erase(kept, part)).counts["conversation_episodes"]
@@ -301,7 +287,8 @@ class VectorHomeContract(Contract):
         """Every verb raises `ClosedError`; closing is idempotent."""
         for _ in range(2):
             await home.close()
-        for call in (
+        await refused(
+            ClosedError,
             home.prepare(MAKER),
             home.put(MAKER, []),
             home.search(MAKER, CHAT, vector(1, 0, 0, 0), 1),
@@ -309,6 +296,4 @@ class VectorHomeContract(Contract):
             home.drop(MAKER),
             home.erase(CHAT),
             home.describe(),
-        ):
-            with pytest.raises(ClosedError):
-                await call
+        )

@@ -1,0 +1,221 @@
+"""Fakes for tests: a clock and a store that do as they are told, an embedder without a model, a cache without a server."""
+
+import zlib
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, cast, get_type_hints
+
+import numpy as np
+
+from pagefile.errors import StoreUnavailableError
+from pagefile.ports import CachedSession, Clock, Embedder, Part, SessionCache, Store, Vector, VectorHome
+from pagefile.records import ErasureReceipt, JsonObject, Scope, utc
+from pagefile.stores import rules
+from pagefile.stores.caching import SESSION_TTL_S, checked_version
+from pagefile.stores.encoding import from_json, to_json
+
+_START = datetime(2026, 2, 9, 8, 0, tzinfo=UTC)
+
+
+class FakeClock:
+    """Does not move until told to; may go backwards."""
+
+    def __init__(self, start: datetime = _START) -> None:
+        self._now = utc(start)
+
+    def now(self) -> datetime:
+        """The time it was set to."""
+        return self._now
+
+    def set(self, moment: datetime) -> None:
+        """Jump to a point in time."""
+        self._now = utc(moment)
+
+    def advance(self, seconds: float) -> None:
+        """Move forward, or back if negative."""
+        self._now += timedelta(seconds=seconds)
+
+
+_RUNS = (1, 2, 3)
+
+
+class HashingEmbedder(Embedder):
+    """Hashes n-grams of one to three characters into `dimension` buckets; the same text always gives the same vector."""
+
+    def __init__(self, dimension: int = 64, *, name: str = "hashing") -> None:
+        self.name = name
+        self.dimension = dimension
+        #: How many texts were embedded.
+        self.embedded = 0
+
+    async def embed(self, texts: Sequence[str]) -> Vector:
+        self.embedded += len(texts)
+        rows = np.zeros((len(texts), self.dimension), dtype=np.float32)
+        for row, text in zip(rows, texts, strict=True):
+            plain = text.strip().casefold()
+            for size in _RUNS:
+                for at in range(len(plain) - size + 1):
+                    row[zlib.crc32(plain[at : at + size].encode()) % self.dimension] += 1
+        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+        return np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    #: None for a tombstone.
+    text: str | None
+    version: int
+    until: datetime
+
+
+class InMemorySessions(SessionCache):
+    """Keeps every promise of a session cache, with a clock controlled by the test; it can be emptied and taken down."""
+
+    def __init__(self, clock: Clock, *, ttl_s: float = SESSION_TTL_S) -> None:
+        self._clock = clock
+        self._ttl = timedelta(seconds=ttl_s)
+        self._kept: dict[tuple[str, str], _Kept] = {}
+        self._closed = False
+        #: While set, every call fails as if the server were unreachable.
+        self.down = False
+
+    async def get(self, scope: Scope) -> CachedSession | None:
+        kept = self._living(scope) if self._answers() else None
+        if kept is None or kept.text is None:
+            self.misses += 1
+            return None
+        self.hits += 1
+        return CachedSession(from_json(kept.text), kept.version)
+
+    async def put(self, scope: Scope, value: JsonObject, *, version: int) -> bool:
+        text, place = to_json(value), _place(scope)
+        checked_version(version)
+        if not self._answers():
+            return False
+        kept = self._living(scope)
+        if kept is not None and kept.version >= version:
+            return False
+        self._kept[place] = _Kept(text, version, self._clock.now() + self._ttl)
+        return True
+
+    async def drop(self, scope: Scope) -> None:
+        place = _place(scope)
+        kept = self._kept.get(place)
+        # The mark of an erasure stays.
+        if self._answers() and kept is not None and kept.text is not None:
+            del self._kept[place]
+
+    async def erase(self, scope: Scope, *, version: int) -> bool:
+        place = _place(scope)
+        checked_version(version)
+        if not self._answers():
+            return False
+        self._kept[place] = _Kept(None, version, self._clock.now() + self._ttl)
+        return True
+
+    @property
+    def name(self) -> str:
+        return "a session cache in memory"
+
+    async def kept(self) -> list[Scope]:
+        if not self._answers():
+            raise StoreUnavailableError("The session cache is down.")
+        return [
+            Scope(tenant, None, name) for (tenant, name), kept in self._kept.items() if kept.text is not None
+        ]
+
+    async def close(self) -> None:
+        self._closed = True
+
+    def flush(self) -> None:
+        """Lose everything."""
+        self._kept.clear()
+
+    def _answers(self) -> bool:
+        self.errors += self.down and not self._closed
+        return not (self.down or self._closed)
+
+    def _living(self, scope: Scope) -> _Kept | None:
+        kept = self._kept.get(_place(scope))
+        return kept if kept is not None and self._clock.now() < kept.until else None
+
+
+def _place(scope: Scope) -> tuple[str, str]:
+    return scope.tenant, rules.conversation_of(scope)
+
+
+_PORTS = sorted(get_type_hints(Store).keys() - {"audit"})
+
+
+class FlakyStore(Store):
+    """Passes everything on to another store, but raises for the named verbs.
+
+    Verbs are written `port.verb`: `log.append`, `reader.view`, `pages.load` …, and `erase`, `describe` for the store
+    itself. A failing verb never reaches the underlying store.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._error: Exception = StoreUnavailableError()
+        self._failing: set[str] = set()
+        self._left: int | None = None
+        for name in _PORTS:
+            setattr(self, name, _FlakyPort(name, getattr(store, name), self.check))
+
+    def vectors(self, *, cache_bytes: int | None = None) -> VectorHome | None:
+        home = self._store.vectors(cache_bytes=cache_bytes)
+        if home is None:
+            return None
+        flaky = _FlakyPort("vectors", home, self.check)
+        flaky.name, flaky.apart = home.name, home.apart
+        return cast("VectorHome", flaky)
+
+    def fail(self, verbs: Iterable[str], *, error: Exception | None = None, times: int | None = None) -> None:
+        """Fail these verbs from now on, or only the next few times."""
+        self._failing = set(verbs)
+        self._error = error or StoreUnavailableError()
+        self._left = times
+
+    def mend(self) -> None:
+        """Stop failing."""
+        self._failing = set()
+
+    def check(self, verb: str) -> None:
+        """Raise if this verb is to fail now."""
+        if verb not in self._failing or self._left == 0:
+            return
+        if self._left is not None:
+            self._left -= 1
+        raise self._error
+
+    async def erase(self, scope: Scope, part: Part | None = None) -> ErasureReceipt:
+        self.check("erase")
+        return await self._store.erase(scope, part)
+
+    async def describe(self) -> JsonObject:
+        self.check("describe")
+        return await self._store.describe()
+
+    async def close(self) -> None:
+        await self._store.close()
+
+
+class _FlakyPort:
+    """Any port: every verb first checks whether it is to fail."""
+
+    def __init__(self, name: str, port: object, check: Callable[[str], None]) -> None:
+        #: Only a vector store has these.
+        self.name, self.apart = "", False
+        self._prefix = name
+        self._port = port
+        self._check = check
+
+    def __getattr__(self, verb: str) -> Any:
+        method = getattr(self._port, verb)
+
+        async def checked(*args: Any, **kwargs: Any) -> Any:
+            self._check(f"{self._prefix}.{verb}")
+            return await method(*args, **kwargs)
+
+        return checked
