@@ -15,7 +15,7 @@ from rich.text import Text
 from typer.core import TyperGroup
 
 from pagefile.cli import INTERRUPTED
-from pagefile.cli.options import ConfigFile, Db, Place
+from pagefile.cli.invocation import ConfigFile, Db, Place
 from pagefile.cli.output import complain, err
 from pagefile.errors import NotFoundError, PagefileError
 
@@ -25,24 +25,24 @@ NOT_THERE = 3
 #: The module of each command, imported only when the command or its help is requested.
 COMMANDS = {
     "serve": "serve:serve",
-    "worker": "worker:worker",
+    "worker": "serve:worker",
     "record": "conversations:record",
     "show": "conversations:show",
-    "context": "context:context",
-    "calls": "explain:calls",
-    "explain": "explain:explain",
-    "replay": "explain:replay",
-    "recall": "recall:recall",
+    "context": "windows:context",
+    "calls": "windows:calls",
+    "explain": "windows:explain",
+    "replay": "windows:replay",
+    "recall": "conversations:recall",
     "remember": "facts:remember",
     "export": "transfer:export",
     "import": "transfer:import_",
-    "forget": "forget:forget",
-    "rebuild": "rebuild:rebuild",
-    "verify": "verify:verify",
-    "upgrade": "upgrade:upgrade",
+    "forget": "conversations:forget",
+    "rebuild": "maintenance:rebuild",
+    "verify": "maintenance:verify",
+    "upgrade": "maintenance:upgrade",
     "demo": "demo:demo",
     "doctor": "doctor:doctor",
-    "config": "config:config",
+    "config": "doctor:config",
     "facts": "facts:app",
     "archive": "archive:app",
     "keys": "keys:app",

@@ -3,10 +3,9 @@
 from typing import Annotated
 
 import anyio
-import typer
+from typer import Option
 
-from pagefile.cli.invocation import Invocation, command
-from pagefile.cli.opening import database_file
+from pagefile.cli.invocation import Invocation, command, database_file
 from pagefile.cli.output import plural, say, show_counts
 from pagefile.cli.progress import counting
 from pagefile.inspector.demo import DemoReport, fill_demo, remove_demo
@@ -18,7 +17,7 @@ from pagefile.settings.sources import shown
 def demo(
     cli: Invocation,
     *,
-    remove: Annotated[bool, typer.Option("--remove", help="Erase the demo again, and nothing else.")] = False,
+    remove: Annotated[bool, Option("--remove", help="Erase the demo again, and nothing else.")] = False,
 ) -> None:
     """Fill the database with long conversations to look at: a shop, a clinic (中文), research, code, travel.
 

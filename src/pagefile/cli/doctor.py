@@ -1,4 +1,4 @@
-"""`doctor`: what is installed and configured, what is broken, and what to do about it."""
+"""`doctor` and `config`: what is installed and configured, what is broken, and what to do about it."""
 
 import platform
 import re
@@ -11,9 +11,8 @@ from typing import Literal, cast
 import apsw
 import typer
 
-from pagefile.cli.invocation import Invocation, command
-from pagefile.cli.opening import database_file, run
-from pagefile.cli.output import number, plural, print_table, say, table, visible
+from pagefile.cli.invocation import Invocation, command, database_file, run
+from pagefile.cli.output import number, plural, say, show_table, visible
 from pagefile.errors import PagefileError
 from pagefile.settings import Settings
 from pagefile.settings.sources import Loaded, shown
@@ -57,12 +56,37 @@ def _summary(checks: list[Check]) -> str:
 
 
 def _show(checks: list[Check]) -> None:
-    made = table("", "what", "found")
-    for check in checks:
-        text = visible(check.found) + (f"\n→ {visible(check.advice)}" if check.advice else "")
-        made.add_row(check.state, check.name, text)
-    print_table(made)
+    rows = [
+        (
+            check.state,
+            check.name,
+            visible(check.found) + (f"\n→ {visible(check.advice)}" if check.advice else ""),
+        )
+        for check in checks
+    ]
+    show_table(("", "what", "found"), rows)
     say(f"\n{_summary(checks)}")
+
+
+@command(tenant=False)
+def config(cli: Invocation) -> None:
+    """Print the settings in force and where each came from; passwords are left out."""
+    found = cli.loaded(patient=False)
+    values = {name: shown(value, name) for name, value in found.values().items()}
+    file = None if found.file is None else str(found.file)
+    rows = {name: {"value": value, "from": found.origins[name]} for name, value in values.items()}
+
+    def shown_rows() -> None:
+        say(f"Settings file: {file or 'none'}\n")
+        written = [(name, _written(value), found.origins[name]) for name, value in values.items()]
+        show_table(("setting", "~value", "from"), written)
+
+    cli.answer({"file": file, "settings": rows}, shown_rows)
+
+
+def _written(value: object) -> str:
+    """A value as it would be written in a settings file."""
+    return str(value).lower() if isinstance(value, bool) else visible(str(value))
 
 
 # -- checks --------------------------------------------------------------------------------------------------------------
@@ -84,9 +108,9 @@ def _in_force(cli: Invocation) -> Iterator[Check]:
         return
     yield _settings(found)
     yield _tokenizer(found.settings)
-    database, *owed = _database(found.settings)
-    yield from (database, *owed)
-    if database.state != "broken":
+    database = _database(found.settings)
+    yield from database
+    if database[0].state != "broken":
         yield from _recall(found.settings)
 
 

@@ -1,24 +1,125 @@
-"""Options that nearly every command has: the database, the tenant, and the output format."""
+"""What nearly every command needs: the shared options, the memory that they name, and one way to answer."""
 
 import inspect
+import sys
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, wraps
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Annotated, Any, Concatenate, ParamSpec, TypeVar
+from urllib.parse import quote, unquote
 
+import anyio
 import typer
+from typer import Argument, Option
 
-from pagefile.cli.opening import loaded, run
-from pagefile.cli.options import AsJson, ConfigFile, Db, Place, Tenant
-from pagefile.cli.output import print_json, say
-from pagefile.engine import Memory
+from pagefile.cli.output import print_json, say, visible, warn
+from pagefile.engine import Conversation, Memory
+from pagefile.engine.owning import looked_up
 from pagefile.errors import NotFoundError
 from pagefile.settings import Settings
-from pagefile.settings.sources import Loaded
+from pagefile.settings.sources import DEFAULT, Loaded, load
 
 T = TypeVar("T")
 P = ParamSpec("P")
+
+#: How long a short-lived command waits for the embedding of a question: a slow answer is better than an incomplete one.
+PATIENCE_S = 30.0
+
+
+# -- options and arguments -----------------------------------------------------------------------------------------------
+
+_WHERE = "Where"
+Db = Annotated[
+    str | None,
+    Option(
+        "--db",
+        metavar="URL|PATH",
+        help="The database; a bare path means SQLite. Else `url` of the settings holds.",
+        rich_help_panel=_WHERE,
+    ),
+]
+ConfigFile = Annotated[
+    Path | None,
+    Option(
+        "--config",
+        metavar="FILE",
+        help="The settings file. Else $PAGEFILE_CONFIG or a pagefile.toml, .yaml or .yml here.",
+        rich_help_panel=_WHERE,
+    ),
+]
+Tenant = Annotated[str | None, Option(help="The tenant, `default` unless given.", rich_help_panel=_WHERE)]
+AsJson = Annotated[bool, Option("--json", help="Print JSON and nothing else.")]
+UserId = Annotated[str | None, Option(help="The user it belongs to.")]
+Full = Annotated[bool, Option("--full", help="Print whole texts and every row.")]
+Newest = Annotated[int, Option(min=1, help="How many of the newest to show.")]
+Limit = Annotated[int, Option(min=1, help="How many to find.")]
+Yes = Annotated[bool, Option("--yes", "-y", help="Do not ask.")]
+Named = Annotated[str, Argument(help="The conversation.")]
+Query = Annotated[str, Argument(help="What is asked for.")]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The database and the settings file that were named."""
+
+    db: str | None = None
+    config: Path | None = None
+
+    def after(self, before: "Place | None") -> "Place":
+        """This place, completed by options before the command; those after the command win."""
+        return self if before is None else Place(self.db or before.db, self.config or before.config)
+
+
+# -- databases -----------------------------------------------------------------------------------------------------------
+
+
+def database_file(url: str) -> Path | None:
+    """The file a URL names; None if it names none."""
+    prefix, path = url[:10], url[10:]
+    return Path(unquote(path)) if prefix == "sqlite:///" and path not in {"", ":memory:"} else None
+
+
+def existing_file(url: str, *, otherwise: str = "") -> Path | None:
+    """The file a URL names; None if it names none. A missing file is an error and not created: it may be a typo."""
+    file = database_file(url)
+    if file is not None and not file.exists():
+        raise NotFoundError(f"There is no database at {str(file)!r}: name it with --db{otherwise}.")
+    return file
+
+
+def run(settings: Settings, work: Callable[[Memory], Awaitable[T]], *, must_exist: bool = True) -> T:
+    """Open the memory, do the work, close it. Reading never creates a database."""
+    if must_exist:
+        existing_file(settings.url, otherwise=", or record something first")
+
+    async def worked() -> T:
+        async with Memory.open(settings=settings) as memory:
+            return await work(memory)
+
+    return anyio.run(worked)
+
+
+async def whose(memory: Memory, conversation: str, user_id: str | None, tenant: str | None) -> Conversation:
+    """A conversation as its owner sees it, unless another user is named."""
+    named = memory.conversation(conversation, user_id=user_id, tenant=tenant).scope
+    owned = await looked_up(memory, named)
+    return memory.conversation(conversation, user_id=owned.user, tenant=tenant)
+
+
+async def existing(
+    memory: Memory, conversation: str, user_id: str | None, tenant: str | None
+) -> Conversation:
+    """Like `whose`, for a conversation that must exist."""
+    chat = await whose(memory, conversation, user_id, tenant)
+    if not await chat.turns(limit=1, newest=True):
+        raise NotFoundError(
+            f"There is no conversation {conversation!r} here: `pagefile show` lists what there is."
+        )
+    return chat
+
+
+# -- commands ------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -35,8 +136,17 @@ class Invocation:
         return self.loaded().settings
 
     def loaded(self, overrides: Mapping[str, object] | None = None, *, patient: bool = True) -> Loaded:
-        """The effective settings and where they came from."""
-        return loaded(self.place, overrides, patient=patient)
+        """The effective settings and where they came from.
+
+        `patient` commands are short-lived: they wait for a slow embedder, unless the settings give a timeout.
+        """
+        db = self.place.db
+        url = db if db is None or "://" in db else f"sqlite:///{quote(db)}"
+        found = load(file=self.place.config, overrides={"url": url, **(overrides or {})})
+        if not patient or found.origins["embedder.patience_s"] != DEFAULT:
+            return found
+        embedder = replace(found.settings.embedder, patience_s=PATIENCE_S)
+        return replace(found, settings=replace(found.settings, embedder=embedder))
 
     def run(
         self,
@@ -67,6 +177,11 @@ def command(
     shared: dict[str, tuple[Any, object]] = {"tenant": (Tenant, None)} if tenant else {}
     shared |= {"as_json": (AsJson, False)} if json else {}
     shared |= {"db": (Db, None), "config": (ConfigFile, None)}
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    added = [
+        inspect.Parameter(name, keyword, annotation=kind, default=default)
+        for name, (kind, default) in shared.items()
+    ]
 
     def decorated(function: Callable[Concatenate[Invocation, P], T]) -> Callable[..., T]:
         @wraps(function)
@@ -75,17 +190,19 @@ def command(
             return function(Invocation(Place(db, config).after(ctx.find_object(Place)), **common), **given)  # pyright: ignore[reportCallIssue] - as Typer parsed them from its own signature
 
         _, *own = inspect.signature(function).parameters.values()
-        keyword = inspect.Parameter.KEYWORD_ONLY
-        parameters = [
-            inspect.Parameter("ctx", keyword, annotation=typer.Context),
-            *(one.replace(kind=keyword) for one in own),
-            *(
-                inspect.Parameter(name, keyword, annotation=kind, default=default)
-                for name, (kind, default) in shared.items()
-            ),
-        ]
+        context = inspect.Parameter("ctx", keyword, annotation=typer.Context)
+        parameters = [context, *(one.replace(kind=keyword) for one in own), *added]
         invoked.__signature__ = inspect.Signature(parameters)  # pyright: ignore[reportAttributeAccessIssue] - Typer reads it
         invoked.__annotations__ = {one.name: one.annotation for one in parameters}
         return invoked
 
     return decorated
+
+
+def confirm(action: str, *, otherwise: str) -> None:
+    """Continue only if the user confirms; without a terminal to ask on, refuse."""
+    if not sys.stdin.isatty():
+        raise typer.BadParameter(f"there is nobody to ask whether to {action}: say --yes")
+    if not typer.confirm(f"{visible(action[:1].upper() + action[1:])}?", err=True):
+        warn(otherwise)
+        raise typer.Exit(1)
