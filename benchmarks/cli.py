@@ -32,7 +32,7 @@ from benchmarks.tables import (
     show_scenario,
     show_walked,
 )
-from pagefile.cli.invocation import AsJson
+from pagefile.cli.options import AsJson
 from pagefile.cli.output import err, print_json, visible, warn
 from pagefile.records import JsonObject
 from pagefile.settings.sources import bench_data

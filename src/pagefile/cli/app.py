@@ -15,7 +15,8 @@ from rich.text import Text
 from typer.core import TyperGroup
 
 from pagefile.cli import INTERRUPTED
-from pagefile.cli.invocation import ConfigFile, Db, Place
+from pagefile.cli.invocation import Place
+from pagefile.cli.options import ConfigFile, Db
 from pagefile.cli.output import complain, err
 from pagefile.errors import NotFoundError, PagefileError
 
@@ -63,12 +64,9 @@ class _Commands(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
-        except NotFoundError as error:
-            complain(str(error))
-            raise typer.Exit(NOT_THERE) from error
         except PagefileError as error:
             complain(str(error))
-            raise typer.Exit(FAILED) from error
+            raise typer.Exit(NOT_THERE if isinstance(error, NotFoundError) else FAILED) from error
         except (KeyboardInterrupt, typer.Abort) as error:
             err().print(Text(f"Interrupted. {error}".rstrip()), soft_wrap=True)
             raise typer.Exit(INTERRUPTED) from error
@@ -93,7 +91,6 @@ _PLAIN: dict[str, Any] = {"pretty_exceptions_enable": False, "add_completion": F
 app = typer.Typer(
     cls=_Commands,
     no_args_is_help=True,
-    # A traceback with the values of variables would print user content.
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )

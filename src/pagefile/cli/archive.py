@@ -6,23 +6,12 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
-import typer
 from typer import Argument, BadParameter, Option
 
-from pagefile.cli.invocation import Full, Invocation, Limit, Newest, Query, Yes, command, confirm, whose
-from pagefile.cli.measures import size, size_text, span, span_text
-from pagefile.cli.output import (
-    chosen,
-    clipped,
-    moment,
-    number,
-    plural,
-    say,
-    shortened,
-    show_table,
-    visible,
-    warn,
-)
+from pagefile.cli.invocation import Invocation, command, confirm, group, whose
+from pagefile.cli.measures import moment, number, plural, size, size_text, span, span_text
+from pagefile.cli.options import Full, Limit, Newest, Query, Yes
+from pagefile.cli.output import chosen, clipped, say, shortened, show_table, visible, warn
 from pagefile.engine import Memory
 from pagefile.engine.pages import load_text
 from pagefile.records import DEFAULT_TENANT, Page, PageHit, Scope
@@ -34,18 +23,13 @@ _BATCH = 1000
 _BESIDE = 44
 _PASSAGE = 300
 
-app = typer.Typer(no_args_is_help=True, add_completion=False)
+app = group("List, read, search, pin and purge archived tool results.")
 
 Uuid = Annotated[str, Argument(help="The page, as its placeholder names it.")]
 User = Annotated[str | None, Option("--user-id", "--user", help="Only pages of this user.")]
 InConversation = Annotated[
     str | None, Option("--conversation", "-c", help="Only pages of this conversation.")
 ]
-
-
-@app.callback()
-def archive() -> None:
-    """List, read, search, pin and purge archived tool results."""
 
 
 # -- reading with full access to the database: any page of a tenant, or all of them --------------------------------------
@@ -107,8 +91,7 @@ class _Totals:
         return sum(self._texts.values())
 
 
-@app.command("ls")
-@command()
+@command(app, "ls")
 def list_pages(
     cli: Invocation, *, user_id: User = None, conversation: InConversation = None, limit: Newest = 20
 ) -> None:
@@ -169,8 +152,7 @@ def _about(page: Page) -> str:
 # -- one page ------------------------------------------------------------------------------------------------------------
 
 
-@app.command()
-@command()
+@command(app)
 def show(
     cli: Invocation,
     uuid: Uuid,
@@ -236,8 +218,7 @@ def _facts(page: Page) -> dict[str, str]:
     }
 
 
-@app.command()
-@command()
+@command(app)
 def search(
     cli: Invocation,
     query: Query,
@@ -335,8 +316,7 @@ class _Purge:
         return gone, sum(texts.values())
 
 
-@app.command()
-@command()
+@command(app)
 def purge(
     cli: Invocation,
     *,
@@ -375,16 +355,14 @@ def _show_purged(pages: Sequence[Page], freed: int) -> None:
     say(f"\nPurged {plural(len(pages), 'page')}: {size_text(freed)} freed.")
 
 
-@app.command()
-@command()
+@command(app)
 def pin(cli: Invocation, uuid: Uuid) -> None:
     """Keep a page in every window of its conversation and out of every purge."""
     page = _with_pin(cli, uuid, pinned=True)
     cli.answer(page, f"Pinned {page.uuid}: it stays in the window and is never purged.")
 
 
-@app.command()
-@command()
+@command(app)
 def unpin(cli: Invocation, uuid: Uuid) -> None:
     """Treat a page like any other again."""
     page = _with_pin(cli, uuid, pinned=False)

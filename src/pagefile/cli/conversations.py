@@ -7,31 +7,10 @@ from typing import Annotated
 import anyio
 from typer import Argument, BadParameter, Option
 
-from pagefile.cli.invocation import (
-    Full,
-    Invocation,
-    Limit,
-    Newest,
-    Query,
-    UserId,
-    Yes,
-    command,
-    confirm,
-    existing,
-    whose,
-)
-from pagefile.cli.measures import when
-from pagefile.cli.output import (
-    Cell,
-    chosen,
-    clipped,
-    plural,
-    say,
-    shortened,
-    show_counts,
-    show_table,
-    visible,
-)
+from pagefile.cli.invocation import Invocation, command, confirm, existing, whose
+from pagefile.cli.measures import plural, when
+from pagefile.cli.options import Full, Limit, Newest, Query, UserId, Yes
+from pagefile.cli.output import Cell, chosen, clipped, say, shortened, show_counts, show_table, visible
 from pagefile.engine import Memory
 from pagefile.engine.asking import check_erased
 from pagefile.errors import PagefileError

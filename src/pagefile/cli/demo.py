@@ -6,7 +6,8 @@ import anyio
 from typer import Option
 
 from pagefile.cli.invocation import Invocation, command, database_file
-from pagefile.cli.output import plural, say, show_counts
+from pagefile.cli.measures import plural
+from pagefile.cli.output import say, show_counts
 from pagefile.cli.progress import counting
 from pagefile.inspector.demo import DemoReport, fill_demo, remove_demo
 from pagefile.settings import Settings

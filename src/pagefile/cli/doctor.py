@@ -12,7 +12,8 @@ import apsw
 import typer
 
 from pagefile.cli.invocation import Invocation, command, database_file, run
-from pagefile.cli.output import number, plural, say, show_table, visible
+from pagefile.cli.measures import number, plural
+from pagefile.cli.output import say, show_table, visible
 from pagefile.errors import PagefileError
 from pagefile.settings import Settings
 from pagefile.settings.sources import Loaded, shown
@@ -186,12 +187,8 @@ def _by_meaning(found: Mapping[str, object]) -> Check:
     if not others:
         return Check("recall", "ok", told)
     left = ", ".join(f"{maker} ({number:,})" for maker, number in others.items())
-    return Check(
-        "recall",
-        "note",
-        f"{told}; vectors of other embedders: {left}",
-        "Run `pagefile rebuild` to remove them.",
-    )
+    told += f"; vectors of other embedders: {left}"
+    return Check("recall", "note", told, "Run `pagefile rebuild` to remove them.")
 
 
 def _described(place: str, store: Mapping[str, object]) -> Check:
@@ -210,24 +207,21 @@ def _extras() -> Iterator[Check]:
     parts: dict[str, list[str]] = {}
     for requirement in metadata.requires("pagefile") or []:
         match = re.match(r"([\w.-]+).*extra == ['\"]([\w-]+)['\"]", requirement)
-        if match and match[1] != "pagefile":
+        if match and match[1] != "pagefile" and match[2] != "all":
             parts.setdefault(match[2], []).append(match[1])
     for extra, names in sorted(parts.items()):
-        if extra == "all":
-            continue
-        missing = [name for name in names if not _installed(name)]
+        versions = {name: _version(name) for name in names}
+        missing = [name for name, version in versions.items() if version is None]
         if missing:
             advice = f"To have it: pip install 'pagefile[{extra}]'"
             yield Check(f"{_EXTRA}{extra}", "note", f"not installed ({', '.join(missing)})", advice)
         else:
-            yield Check(
-                f"extra {extra}", "ok", ", ".join(f"{name} {metadata.version(name)}" for name in names)
-            )
+            found = ", ".join(f"{name} {version}" for name, version in versions.items())
+            yield Check(f"{_EXTRA}{extra}", "ok", found)
 
 
-def _installed(name: str) -> bool:
+def _version(name: str) -> str | None:
     try:
-        metadata.version(name)
+        return metadata.version(name)
     except metadata.PackageNotFoundError:
-        return False
-    return True
+        return None

@@ -9,9 +9,9 @@ import typer
 from typer import Argument, Option
 from typer.core import TyperGroup
 
-from pagefile.cli.invocation import Invocation, command
-from pagefile.cli.measures import when
-from pagefile.cli.output import LEAST_CHARS, clipped, show_table, telling_chars, visible
+from pagefile.cli.invocation import Invocation, command, group
+from pagefile.cli.measures import LEAST_CHARS, telling_chars, when
+from pagefile.cli.output import clipped, show_table, visible
 from pagefile.engine import Memory
 from pagefile.errors import NotFoundError, SettingsError
 from pagefile.records import Fact, Revision, Scope, checked_id
@@ -34,14 +34,11 @@ class _ListsByDefault(TyperGroup):
         return super().parse_args(ctx, args)
 
 
-app = typer.Typer(cls=_ListsByDefault, no_args_is_help=True, add_completion=False)
+app = group(
+    "List what is held about a user (`facts USER`), how it changed; undo, retract, import.", _ListsByDefault
+)
 
 User = Annotated[str, Argument(help="The user.")]
-
-
-@app.callback()
-def facts() -> None:
-    """List what is held about a user (`facts USER`), how it changed; undo, retract, import."""
 
 
 @command()
@@ -76,8 +73,7 @@ def remember(
     cli.answer(fact, f"{told} about {clipped(user_id)}: {clipped(fact.text)} (id {fact.id})")
 
 
-@app.command("list")
-@command()
+@command(app, "list")
 def list_facts(
     cli: Invocation,
     user_id: User,
@@ -100,8 +96,7 @@ def list_facts(
     cli.answer(found, lambda: _show(found, history=history), found=found, missing=missing)
 
 
-@app.command("revisions")
-@command()
+@command(app, "revisions")
 def list_revisions(cli: Invocation, user_id: User) -> None:
     """List every change of what is held about a user, oldest first; `undo` takes one back."""
     found = cli.run(lambda memory: memory.fact_revisions(user_id, cli.tenant))
@@ -109,8 +104,7 @@ def list_revisions(cli: Invocation, user_id: User) -> None:
     cli.answer(found, lambda: _show_revisions(found), found=found, missing=missing)
 
 
-@app.command()
-@command()
+@command(app)
 def undo(
     cli: Invocation,
     user_id: User,
@@ -121,8 +115,7 @@ def undo(
     cli.answer(done, f"Undone as revision {done.number}: {_changed(done)}")
 
 
-@app.command()
-@command()
+@command(app)
 def retract(
     cli: Invocation,
     fact_id: Annotated[
@@ -138,8 +131,7 @@ def retract(
     cli.answer(fact, f"Retracted: {clipped(fact.text)}")
 
 
-@app.command("import")
-@command()
+@command(app, "import")
 def import_facts(
     cli: Invocation,
     file: Annotated[Path, Argument(metavar="FILE", help="A deer-flow memory.json.")],

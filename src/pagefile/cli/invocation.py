@@ -6,13 +6,14 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, wraps
 from pathlib import Path
-from typing import Annotated, Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 from urllib.parse import quote, unquote
 
 import anyio
 import typer
-from typer import Argument, Option
+from typer.core import TyperGroup
 
+from pagefile.cli.options import AsJson, ConfigFile, Db, Tenant
 from pagefile.cli.output import print_json, say, visible, warn
 from pagefile.engine import Conversation, Memory
 from pagefile.engine.owning import looked_up
@@ -25,38 +26,6 @@ P = ParamSpec("P")
 
 #: How long a short-lived command waits for the embedding of a question: a slow answer is better than an incomplete one.
 PATIENCE_S = 30.0
-
-
-# -- options and arguments -----------------------------------------------------------------------------------------------
-
-_WHERE = "Where"
-Db = Annotated[
-    str | None,
-    Option(
-        "--db",
-        metavar="URL|PATH",
-        help="The database; a bare path means SQLite. Else `url` of the settings holds.",
-        rich_help_panel=_WHERE,
-    ),
-]
-ConfigFile = Annotated[
-    Path | None,
-    Option(
-        "--config",
-        metavar="FILE",
-        help="The settings file. Else $PAGEFILE_CONFIG or a pagefile.toml, .yaml or .yml here.",
-        rich_help_panel=_WHERE,
-    ),
-]
-Tenant = Annotated[str | None, Option(help="The tenant, `default` unless given.", rich_help_panel=_WHERE)]
-AsJson = Annotated[bool, Option("--json", help="Print JSON and nothing else.")]
-UserId = Annotated[str | None, Option(help="The user it belongs to.")]
-Full = Annotated[bool, Option("--full", help="Print whole texts and every row.")]
-Newest = Annotated[int, Option(min=1, help="How many of the newest to show.")]
-Limit = Annotated[int, Option(min=1, help="How many to find.")]
-Yes = Annotated[bool, Option("--yes", "-y", help="Do not ask.")]
-Named = Annotated[str, Argument(help="The conversation.")]
-Query = Annotated[str, Argument(help="What is asked for.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,8 +139,13 @@ class Invocation:
             say(shown) if isinstance(shown, str) else shown()
 
 
+def group(about: str, kind: type[TyperGroup] | None = None) -> typer.Typer:
+    """A group of commands."""
+    return typer.Typer(help=about, cls=kind, no_args_is_help=True, add_completion=False)
+
+
 def command(
-    *, tenant: bool = True, json: bool = True
+    within: typer.Typer | None = None, name: str | None = None, *, tenant: bool = True, json: bool = True
 ) -> Callable[[Callable[Concatenate[Invocation, P], T]], Callable[..., T]]:
     """Give a command the shared options: Typer sees them after its own, the command gets an `Invocation` in their place."""
     shared: dict[str, tuple[Any, object]] = {"tenant": (Tenant, None)} if tenant else {}
@@ -179,14 +153,14 @@ def command(
     shared |= {"db": (Db, None), "config": (ConfigFile, None)}
     keyword = inspect.Parameter.KEYWORD_ONLY
     added = [
-        inspect.Parameter(name, keyword, annotation=kind, default=default)
-        for name, (kind, default) in shared.items()
+        inspect.Parameter(option, keyword, annotation=kind, default=default)
+        for option, (kind, default) in shared.items()
     ]
 
     def decorated(function: Callable[Concatenate[Invocation, P], T]) -> Callable[..., T]:
         @wraps(function)
         def invoked(*, ctx: typer.Context, db: str | None, config: Path | None, **given: Any) -> T:
-            common = {name: given.pop(name) for name in shared if name in given}
+            common = {option: given.pop(option) for option in shared if option in given}
             return function(Invocation(Place(db, config).after(ctx.find_object(Place)), **common), **given)  # pyright: ignore[reportCallIssue] - as Typer parsed them from its own signature
 
         _, *own = inspect.signature(function).parameters.values()
@@ -194,7 +168,7 @@ def command(
         parameters = [context, *(one.replace(kind=keyword) for one in own), *added]
         invoked.__signature__ = inspect.Signature(parameters)  # pyright: ignore[reportAttributeAccessIssue] - Typer reads it
         invoked.__annotations__ = {one.name: one.annotation for one in parameters}
-        return invoked
+        return invoked if within is None else within.command(name)(invoked)
 
     return decorated
 

@@ -7,9 +7,9 @@ from typing import Annotated
 import typer
 from typer import Argument, Option
 
-from pagefile.cli.invocation import Invocation, command
-from pagefile.cli.measures import span
-from pagefile.cli.output import chosen, clipped, moment, show_table, visible
+from pagefile.cli.invocation import Invocation, command, group
+from pagefile.cli.measures import moment, span
+from pagefile.cli.output import chosen, clipped, show_table, visible
 from pagefile.engine import Memory
 from pagefile.errors import NotFoundError, SettingsError
 from pagefile.records import DEFAULT_TENANT, ApiKey, Scope
@@ -18,16 +18,10 @@ from pagefile.stores.secrets import new_key
 _MOST_DAYS = 36_500
 _EXPIRES = Option(min=0.001, max=_MOST_DAYS, metavar="DAYS", help="It opens nothing after so many days.")
 
-app = typer.Typer(no_args_is_help=True, add_completion=False)
+app = group("Make, list, rotate and revoke the keys of the HTTP service.")
 
 
-@app.callback()
-def keys() -> None:
-    """Make, list, rotate and revoke the keys of the HTTP service."""
-
-
-@app.command("add")
-@command()
+@command(app, "add")
 def add(
     cli: Invocation,
     name: Annotated[str, Argument(help="What to call it, such as the program that will use it.")],
@@ -50,8 +44,7 @@ def add(
     )
 
 
-@app.command("list")
-@command(tenant=False)
+@command(app, "list", tenant=False)
 def list_keys(cli: Invocation) -> None:
     """List the keys, oldest first; never their secrets."""
     found = cli.run(lambda memory: memory.engine.store.keys.list())
@@ -76,8 +69,7 @@ def _overlap(text: str) -> timedelta:
         ) from error
 
 
-@app.command("rotate")
-@command(tenant=False)
+@command(app, "rotate", tenant=False)
 def rotate(
     cli: Invocation,
     name: Annotated[str, Argument(metavar="NAME", help="Its name or its id, as `keys list` shows them.")],
@@ -109,8 +101,7 @@ def rotate(
     )
 
 
-@app.command("revoke")
-@command(tenant=False)
+@command(app, "revoke", tenant=False)
 def revoke(
     cli: Invocation, key_id: Annotated[str, Argument(metavar="ID", help="As `keys list` shows it.")]
 ) -> None:

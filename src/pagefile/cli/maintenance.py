@@ -11,7 +11,8 @@ import typer
 from typer import Option
 
 from pagefile.cli.invocation import Invocation, command, existing_file
-from pagefile.cli.output import chosen, plural, say, show_table, visible
+from pagefile.cli.measures import plural
+from pagefile.cli.output import chosen, say, show_table, visible
 from pagefile.cli.progress import counting
 from pagefile.engine.verifying import Finding, Report
 from pagefile.engine.verifying import verify as verified

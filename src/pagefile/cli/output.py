@@ -4,7 +4,6 @@ import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from math import ceil
 from typing import TypeAlias
 
 from rich import box
@@ -13,12 +12,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from pagefile.cli.measures import moment, number
 from pagefile.plain import plain
 from pagefile.text.visible import visible
-
-#: Characters of an id that are shown, as with commits, and the minimum needed to look one up.
-SHOWN_CHARS, LEAST_CHARS = 8, 4
-_BAR_CELLS = 40
 
 #: What a cell of a table may hold: numbers and times are formatted, None is left empty.
 Cell: TypeAlias = str | int | datetime | None
@@ -133,35 +129,3 @@ def clipped(text: str, cells: int = 60) -> str:
 def shortened(text: str, cells: int, *, full: bool) -> str:
     """The whole text with its line breaks if `full`, otherwise its beginning on one line."""
     return visible(text, lines=True) if full else clipped(text, cells)
-
-
-def moment(at: datetime) -> str:
-    """A time in the local time zone."""
-    return f"{at.astimezone():%Y-%m-%d %H:%M}"
-
-
-def number(value: float) -> str:
-    """A whole number with thousands separators."""
-    return f"{value:,}"
-
-
-def plural(count: int, word: str) -> str:
-    """`1 turn`, `2 turns`, `2 entries`."""
-    if count == 1:
-        return f"1 {word}"
-    return (
-        f"{number(count)} {word.removesuffix('y')}ies" if word.endswith("ry") else f"{number(count)} {word}s"
-    )
-
-
-def bar(share: float, cells: int = _BAR_CELLS) -> str:
-    """A ratio as a bar."""
-    filled = min(cells, ceil(share * cells))
-    return "█" * filled + "░" * (cells - filled)
-
-
-def telling_chars(ids: Sequence[str]) -> int:
-    """How many characters are needed to tell the ids apart: as many are shown, and can be given instead of the whole id."""
-    longest = max(map(len, ids))
-    lengths = range(SHOWN_CHARS, longest)
-    return next((n for n in lengths if len({one[:n] for one in ids}) == len(ids)), longest)

@@ -8,8 +8,9 @@ from typing import Annotated, Literal
 import anyio
 from typer import Argument, Option
 
-from pagefile.cli.invocation import Invocation, UserId, command
-from pagefile.cli.output import number, plural
+from pagefile.cli.invocation import Invocation, command
+from pagefile.cli.measures import number, plural
+from pagefile.cli.options import UserId
 from pagefile.cli.progress import moving
 from pagefile.errors import NotFoundError, TransferError
 from pagefile.integrations.moving import read_dump, take_over

@@ -8,22 +8,10 @@ from typing import Annotated
 from rich.text import Text
 from typer import Argument, Option
 
-from pagefile.cli.invocation import Full, Invocation, Named, Newest, UserId, command, existing, whose
-from pagefile.cli.output import (
-    LEAST_CHARS,
-    Cell,
-    bar,
-    chosen,
-    clipped,
-    moment,
-    number,
-    say,
-    shortened,
-    show_table,
-    telling_chars,
-    visible,
-    warn,
-)
+from pagefile.cli.invocation import Invocation, command, existing, whose
+from pagefile.cli.measures import LEAST_CHARS, bar, moment, number, telling_chars
+from pagefile.cli.options import Full, Named, Newest, UserId
+from pagefile.cli.output import Cell, chosen, clipped, say, shortened, show_table, visible, warn
 from pagefile.engine import Conversation, Memory
 from pagefile.engine.explaining import Explanation
 from pagefile.engine.replaying import CHANGEABLE, Replay, change_of

@@ -1,0 +1,35 @@
+"""Options and arguments that several commands share."""
+
+from pathlib import Path
+from typing import Annotated
+
+from typer import Argument, Option
+
+_WHERE = "Where"
+Db = Annotated[
+    str | None,
+    Option(
+        "--db",
+        metavar="URL|PATH",
+        help="The database; a bare path means SQLite. Else `url` of the settings holds.",
+        rich_help_panel=_WHERE,
+    ),
+]
+ConfigFile = Annotated[
+    Path | None,
+    Option(
+        "--config",
+        metavar="FILE",
+        help="The settings file. Else $PAGEFILE_CONFIG or a pagefile.toml, .yaml or .yml here.",
+        rich_help_panel=_WHERE,
+    ),
+]
+Tenant = Annotated[str | None, Option(help="The tenant, `default` unless given.", rich_help_panel=_WHERE)]
+AsJson = Annotated[bool, Option("--json", help="Print JSON and nothing else.")]
+UserId = Annotated[str | None, Option(help="The user it belongs to.")]
+Full = Annotated[bool, Option("--full", help="Print whole texts and every row.")]
+Newest = Annotated[int, Option(min=1, help="How many of the newest to show.")]
+Limit = Annotated[int, Option(min=1, help="How many to find.")]
+Yes = Annotated[bool, Option("--yes", "-y", help="Do not ask.")]
+Named = Annotated[str, Argument(help="The conversation.")]
+Query = Annotated[str, Argument(help="What is asked for.")]
