@@ -11,7 +11,6 @@ from pagefile.errors import InvalidTurnError, PagePurgedError
 from pagefile.inspector import places, ui
 from pagefile.inspector.asking import Asked, chat_of
 from pagefile.inspector.conversations import chat_in
-from pagefile.inspector.frame import View
 from pagefile.inspector.markup import Content, Element, el
 from pagefile.inspector.reader import Reader
 from pagefile.records import Page, PageHit
@@ -107,7 +106,7 @@ async def pin(memory: Memory, asked: Asked) -> str:
 # -- the pages ---------------------------------------------------------------------------------------------------------
 
 
-def show(data: Archive, reader: Reader) -> View:
+def show(data: Archive, reader: Reader) -> ui.View:
     say, asked = reader.say, reader.asked
     if data.search is not None:
         found = _hits(data, reader)
@@ -122,7 +121,7 @@ def show(data: Archive, reader: Reader) -> View:
         lead = say("archive.lead", n=reader.number(len(data.pages)), size=reader.size(kept))
     query = {"q": data.search or "", "after": asked.text("after") or ""}
     tabs = asked.conversation_id is not None
-    return View(say("nav.archive"), [_search(data, reader), found], lead=lead, tabs=tabs, query=query)
+    return ui.View(say("nav.archive"), [_search(data, reader), found], lead=lead, tabs=tabs, query=query)
 
 
 def _search(data: Archive, reader: Reader) -> Element:
@@ -140,15 +139,8 @@ def _search(data: Archive, reader: Reader) -> Element:
 
 
 def _table(pages: tuple[Page, ...], reader: Reader) -> Element:
-    columns = {
-        "archive.result": "row",
-        "archive.state": "",
-        "archive.chars": "num",
-        "archive.tokens": "num",
-        "archive.bytes": "num",
-        "archive.loads": "num",
-        "archive.when": "when",
-    }
+    sizes = ui.numbers("archive.chars", "archive.tokens", "archive.bytes", "archive.loads")
+    columns = {"archive.result": "row", "archive.state": "", **sizes, "archive.when": "when"}
     rows = [
         (
             [_link(page, reader), el("p", page.result_summary[:160], class_="snippet")],
@@ -199,7 +191,7 @@ def _hits(data: Archive, reader: Reader) -> Element:
     return ui.card(None, el("ol", items, class_="hits"))
 
 
-def show_page(data: Opened, reader: Reader) -> View:
+def show_page(data: Opened, reader: Reader) -> ui.View:
     say, page, scope = reader.say, data.page, data.page.scope
     crumbs: tuple[tuple[str, str], ...] = (reader.crumb(places.ARCHIVE, say("nav.archive")),)
     if scope.conversation is not None:
@@ -219,7 +211,7 @@ def show_page(data: Opened, reader: Reader) -> View:
         (say("page.summary"), [page.result_summary]),
         (say("page.sources"), sources),
     )
-    return View(
+    return ui.View(
         f"{page.tool}: {page.query_summary[:80]}",
         [
             ui.confirmation(reader),

@@ -11,7 +11,6 @@ from pagefile.inspector import places, ui
 from pagefile.inspector.asking import Asked, chat_of
 from pagefile.inspector.charts import Part, Point, costs, stacked
 from pagefile.inspector.conversations import chat_in
-from pagefile.inspector.frame import View
 from pagefile.inspector.markup import Content, Element, el
 from pagefile.inspector.reader import Reader
 from pagefile.records import Call
@@ -65,14 +64,14 @@ def about(call: Call, asked: Asked) -> Asked:
 # -- the calls of a conversation ---------------------------------------------------------------------------------------
 
 
-def show_calls(data: Calls, reader: Reader) -> View:
+def show_calls(data: Calls, reader: Reader) -> ui.View:
     say = reader.say
     if data.costs:
         body: Content = [_chart(data, reader), ui.card(say("calls.list"), _calls_table(data, reader))]
     else:
         body = ui.empty(say("calls.none"), say("calls.none_about"))
     crumbs = _crumbs(data.conversation, reader)[:2]
-    return View(say("tab.calls"), body, lead=say("calls.lead"), crumbs=crumbs, tabs=True)
+    return ui.View(say("tab.calls"), body, lead=say("calls.lead"), crumbs=crumbs, tabs=True)
 
 
 def _chart(data: Calls, reader: Reader) -> Element:
@@ -113,14 +112,8 @@ def _saved(saved: int | None, without: int | None, reader: Reader) -> str:
 
 
 def _calls_table(data: Calls, reader: Reader) -> Element:
-    columns = {
-        "calls.call": "row clip",
-        "calls.bill": "barcell",
-        "calls.tokens": "num",
-        "calls.without": "num",
-        "calls.mode": "",
-        "archive.when": "when",
-    }
+    costs = {"calls.bill": "barcell", **ui.numbers("calls.tokens", "calls.without")}
+    columns = {"calls.call": "row clip", **costs, "calls.mode": "", "archive.when": "when"}
     rows: list[tuple[ui.Value, ...]] = []
     for cost in reversed(data.costs):
         call_id, total = cost.call_id, sum(one.tokens for one in cost.blocks)
@@ -149,7 +142,7 @@ def _label(tokens: int, budget: int, reader: Reader) -> str:
 # -- one call ----------------------------------------------------------------------------------------------------------
 
 
-def show_call(data: Explanation, reader: Reader) -> View:
+def show_call(data: Explanation, reader: Reader) -> ui.View:
     say, call, receipt = reader.say, data.call, data.receipt
     body: list[Content] = [
         inexact(data.exact, data.why, reader),
@@ -167,7 +160,9 @@ def show_call(data: Explanation, reader: Reader) -> View:
     ]
     crumbs = _crumbs(call.scope.conversation or "", reader)
     query = {"call_id": call.id}
-    return View(say("bill.heading"), body, lead=question(call, reader), crumbs=crumbs, tabs=True, query=query)
+    return ui.View(
+        say("bill.heading"), body, lead=question(call, reader), crumbs=crumbs, tabs=True, query=query
+    )
 
 
 def _crumbs(name: str, reader: Reader) -> tuple[tuple[str, str], ...]:
@@ -223,13 +218,7 @@ def bill_table(receipt: Receipt, blocks: tuple[BlockBill, ...], reader: Reader) 
         block = [*ui.key_of(name, reader), el("small", reader.say(f"block.{name}.about"))]
         return block, tokens, share, *counts
 
-    columns = {
-        "bill.block": "row",
-        "calls.tokens": "num",
-        "bill.share": "num",
-        "bill.kept": "num",
-        "bill.dropped": "num",
-    }
+    columns = {"bill.block": "row", **ui.numbers("calls.tokens", "bill.share", "bill.kept", "bill.dropped")}
     rows = [row(one.block, one.tokens, str(one.kept), str(one.dropped or "–")) for one in blocks]
     rows.append(row("framing", receipt.framing, "–", "–"))
     return ui.table(reader, reader.say("bill.title"), columns, rows, class_="bill")
@@ -267,14 +256,8 @@ def _verdicts(receipt: Receipt, reader: Reader) -> Element:
         button=ui.button(say("verdict.apply"), None),
         call_id=asked.text("call_id"),
     )
-    columns = {
-        "bill.block": "when",
-        "verdict.candidate": "row clip",
-        "verdict.verdict": "",
-        "calls.tokens": "num",
-        "verdict.score": "num",
-        "verdict.reason": "reason",
-    }
+    about = {"bill.block": "when", "verdict.candidate": "row clip", "verdict.verdict": ""}
+    columns = {**about, **ui.numbers("calls.tokens", "verdict.score"), "verdict.reason": "reason"}
     shown = found[:_VERDICTS_SHOWN]
     rows = [_verdict(one, reader) for one in shown]
     marks = [None if one.kept else "dropped" for one in shown]

@@ -7,7 +7,6 @@ from typing import Any
 from pagefile.engine import Conversation, Memory
 from pagefile.inspector import places, ui
 from pagefile.inspector.asking import Asked, head_of
-from pagefile.inspector.frame import View
 from pagefile.inspector.markup import Content, Element, el
 from pagefile.inspector.reader import Reader
 from pagefile.records import Head, JsonObject, JsonValue, Scope
@@ -63,13 +62,8 @@ async def _row(memory: Memory, head: Head) -> Row:
 
 def conversations_table(rows: Sequence[Row], reader: Reader) -> Element:
     """A table with one row per conversation."""
-    columns = {
-        "conv.conversation": "row",
-        "conv.turns": "num",
-        "conv.live": "num",
-        "conv.archived": "num",
-        "conv.written": "when",
-    }
+    counts = ui.numbers("conv.turns", "conv.live", "conv.archived")
+    columns = {"conv.conversation": "row", **counts, "conv.written": "when"}
     made = [_cells(row, reader) for row in rows]
     return ui.table(reader, reader.say("nav.conversations"), columns, made, class_="roomy")
 
@@ -126,7 +120,7 @@ def _fits(head: Head, search: str) -> bool:
     return any(search in name.casefold() for name in names if name)
 
 
-def show(data: Conversations, reader: Reader) -> View:
+def show(data: Conversations, reader: Reader) -> ui.View:
     say, asked = reader.say, reader.asked
     sort = "" if data.order == "written" else data.order
     query = {
@@ -147,7 +141,7 @@ def show(data: Conversations, reader: Reader) -> View:
         rest = ui.notice([say("conv.looked_at", n=reader.number(LOOKED_AT)), " ", link])
     here = {key: value for key, value in {**query, "page": str(data.page)}.items() if value}
     lead = reader.count("count.conversations", data.found)
-    return View(say("nav.conversations"), [_search(data, reader), found, rest], lead=lead, query=here)
+    return ui.View(say("nav.conversations"), [_search(data, reader), found, rest], lead=lead, query=here)
 
 
 def _search(data: Conversations, reader: Reader) -> Element:
@@ -220,7 +214,7 @@ async def gather_sessions(memory: Memory, asked: Asked) -> Sessions:
     return Sessions(tuple([await session(head) for head in heads]), heads.next, one=False)
 
 
-def show_sessions(data: Sessions, reader: Reader) -> View:
+def show_sessions(data: Sessions, reader: Reader) -> ui.View:
     say, asked = reader.say, reader.asked
     if data.one:
         body: list[Content] = [_session(session, reader) for session in data.sessions]
@@ -229,7 +223,7 @@ def show_sessions(data: Sessions, reader: Reader) -> View:
         found = ui.card(None, _sessions_table(data, reader), ui.older(reader, more))
         body = [_user_search(reader), found if data.sessions else ui.empty(say("conv.none"))]
     query = {"after": asked.text("after") or ""}
-    return View(say("nav.sessions"), body, lead=say("session.lead"), tabs=data.one, query=query)
+    return ui.View(say("nav.sessions"), body, lead=say("session.lead"), tabs=data.one, query=query)
 
 
 def _user_search(reader: Reader) -> Content:

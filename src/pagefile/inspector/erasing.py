@@ -6,7 +6,6 @@ from pagefile.engine import Memory
 from pagefile.errors import InvalidTurnError, NotFoundError
 from pagefile.inspector import places, ui
 from pagefile.inspector.asking import Asked, head_of
-from pagefile.inspector.frame import View
 from pagefile.inspector.markup import Content, Element, el
 from pagefile.inspector.reader import Reader
 from pagefile.records import DEFAULT_TENANT, ErasureReceipt, Head, Listing, Scope
@@ -68,17 +67,17 @@ async def erase(memory: Memory, asked: Asked) -> ErasureReceipt:
     )
 
 
-def show(data: Erasing, reader: Reader) -> View:
+def show(data: Erasing, reader: Reader) -> ui.View:
     say, scope, lead = reader.say, data.scope, reader.say("erase.lead")
     if scope is None:
-        return View(say("erase.title"), _choose(reader), lead=lead)
+        return ui.View(say("erase.title"), _choose(reader), lead=lead)
     name = scope.conversation or scope.user or ""
     what = say("erase.conversation" if scope.conversation else "erase.user", name=name)
     if data.conversations:
         body = _confirm(data, scope, what, reader)
     else:
         body, lead = ui.empty(say("erase.nothing", name=name)), what
-    return View(say("erase.title"), body, lead=lead, tabs=scope.conversation is not None)
+    return ui.View(say("erase.title"), body, lead=lead, tabs=scope.conversation is not None)
 
 
 def _confirm(data: Erasing, scope: Scope, what: str, reader: Reader) -> Content:
@@ -115,7 +114,7 @@ def _choose(reader: Reader) -> Element:
     )
 
 
-def show_receipt(receipt: ErasureReceipt, reader: Reader) -> View:
+def show_receipt(receipt: ErasureReceipt, reader: Reader) -> ui.View:
     """What was erased."""
     say, scope = reader.say, receipt.scope
     rows = [(el("code", name), count) for name, count in receipt.counts.items()]
@@ -134,4 +133,4 @@ def show_receipt(receipt: ErasureReceipt, reader: Reader) -> View:
         ui.card(say("receipt.title"), el("p", name, " · ", reader.time(receipt.at, exact=True)), counts),
         el("p", reader.link(places.CONVERSATIONS, say("conv.back"))),
     ]
-    return View(say("erase.title"), body, lead=say("receipt.lead"))
+    return ui.View(say("erase.title"), body, lead=say("receipt.lead"))

@@ -6,7 +6,6 @@ from pagefile.engine import Memory
 from pagefile.errors import InvalidTurnError, NotFoundError
 from pagefile.inspector import places, ui
 from pagefile.inspector.asking import Asked
-from pagefile.inspector.frame import View
 from pagefile.inspector.markup import Content, Element, el
 from pagefile.inspector.reader import Reader
 from pagefile.inspector.recall import known_users
@@ -57,19 +56,15 @@ async def change(memory: Memory, asked: Asked) -> str:
         case "edit":
             outcome = await _edit(memory, asked, asked.user_id)
         case _:
-            outcome = await _add(memory, asked, asked.user_id)
+            fact = await memory.remember(
+                asked.text("text") or "",
+                user_id=asked.user_id,
+                tenant=asked.tenant,
+                category=asked.text("category"),
+                attribute=asked.text("attribute"),
+            )
+            outcome = fact.outcome or "stored"
     return asked.to(places.FACTS, user_id=asked.user_id, done=outcome)
-
-
-async def _add(memory: Memory, asked: Asked, user_id: str) -> str:
-    fact = await memory.remember(
-        asked.text("text") or "",
-        user_id=user_id,
-        tenant=asked.tenant,
-        category=asked.text("category"),
-        attribute=asked.text("attribute"),
-    )
-    return fact.outcome or "stored"
 
 
 async def _edit(memory: Memory, asked: Asked, user_id: str) -> str:
@@ -94,7 +89,7 @@ async def _edit(memory: Memory, asked: Asked, user_id: str) -> str:
 # -- the page ----------------------------------------------------------------------------------------------------------
 
 
-def show(data: Facts, reader: Reader) -> View:
+def show(data: Facts, reader: Reader) -> ui.View:
     say = reader.say
     lead: Content = say("facts.lead")
     if data.user_id is None:
@@ -108,7 +103,7 @@ def show(data: Facts, reader: Reader) -> View:
         body = [_held(data, reader), _add_form(reader), _revisions(data, reader), el("p", erase)]
     query = {"q": data.search or "", "history": "yes" if data.history else ""}
     body = [ui.confirmation(reader), _choose(data, reader), *body]
-    return View(say("nav.facts"), body, lead=lead, query=query)
+    return ui.View(say("nav.facts"), body, lead=lead, query=query)
 
 
 def _choose(data: Facts, reader: Reader) -> Element:
@@ -192,13 +187,8 @@ def _revisions(data: Facts, reader: Reader) -> Element | None:
     if not data.revisions:
         return None
     title = reader.say("revision.title")
-    columns = {
-        "#": "num",
-        "revision.what": "",
-        "revision.fact": "reason",
-        "archive.when": "when",
-        "revision.undo": "action",
-    }
+    change = {"revision.what": "", "revision.fact": "reason", "archive.when": "when"}
+    columns = {"#": "num", **change, "revision.undo": "action"}
     return ui.card(
         title, ui.table(reader, title, columns, [_revision(one, reader) for one in data.revisions])
     )

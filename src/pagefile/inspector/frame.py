@@ -1,10 +1,9 @@
 """The frame of every page: header, navigation, language and theme switches, the link to the JSON."""
 
-from dataclasses import dataclass, field
-
 from pagefile.inspector import places, ui
-from pagefile.inspector.markup import Content, Element, document, el
+from pagefile.inspector.markup import Element, document, el
 from pagefile.inspector.reader import Reader
+from pagefile.inspector.ui import View
 
 _NAVIGATION = (
     (places.CONVERSATIONS, "nav.conversations"),
@@ -33,33 +32,6 @@ _UNDER = {
     places.PAGE: places.ARCHIVE,
 }
 _TAB_OF = {places.CALL: places.CALLS, places.REPLAY: places.CALLS, places.PAGE: places.ARCHIVE}
-
-
-@dataclass(frozen=True, slots=True)
-class View:
-    """A page without its frame."""
-
-    title: str
-    body: Content
-    #: One sentence under the title.
-    lead: Content = None
-    #: Breadcrumbs: (path with query, text).
-    crumbs: tuple[tuple[str, str], ...] = ()
-    #: Whether the page uses the script.
-    script: bool = False
-    #: Whether the conversation's tabs are shown above it.
-    tabs: bool = False
-    #: The query string of this page, for the JSON link and the switches.
-    query: dict[str, str] = field(default_factory=dict[str, str])
-    #: Without navigation, for readers who are not signed in.
-    bare: bool = False
-    #: Whether the page has a JSON twin: a problem has none.
-    twin: bool = True
-
-    @property
-    def has_twin(self) -> bool:
-        """Whether it links its JSON twin."""
-        return self.twin and not self.bare
 
 
 def page(view: View, reader: Reader) -> str:

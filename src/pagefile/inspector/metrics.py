@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from pagefile.engine import Memory
 from pagefile.inspector import ui
-from pagefile.inspector.frame import View
 from pagefile.inspector.markup import Content, el
 from pagefile.inspector.reader import Reader, words
 from pagefile.records import JsonObject
@@ -44,20 +43,14 @@ def quantile(buckets: Sequence[tuple[float, float]], share: float) -> float | No
     return next((edge for edge, count in buckets if count >= share * most), None) if most else None
 
 
-def show(data: Metrics, reader: Reader) -> View:
+def show(data: Metrics, reader: Reader) -> ui.View:
     say = reader.say
     counted = {key: 0.0 for key in words() if key.startswith("metric.")}
     for measure in data.measures:
         key = f"metric.{measure.name.removeprefix('pagefile_')}"
         if key in counted:
             counted[key] += measure.count
-    columns = {
-        "metrics.name": "row",
-        "metrics.count": "num",
-        "metrics.mean": "num",
-        "p50 ≤": "num",
-        "p95 ≤": "num",
-    }
+    columns = {"metrics.name": "row", **ui.numbers("metrics.count", "metrics.mean", "p50 ≤", "p95 ≤")}
     rows = [_row(measure, reader) for measure in data.measures]
     everything = ui.card(say("metrics.all"), ui.table(reader, say("metrics.all"), columns, rows))
     body: list[Content] = [
@@ -66,7 +59,7 @@ def show(data: Metrics, reader: Reader) -> View:
         ui.card(say("metrics.runs_on"), ui.code(data.runs_on)) if data.runs_on else None,
     ]
     lead = [say("metrics.lead"), " ", el("a", "/metrics", href="/metrics")]
-    return View(say("nav.metrics"), body, lead=lead)
+    return ui.View(say("nav.metrics"), body, lead=lead)
 
 
 def _row(measure: Measure, reader: Reader) -> tuple[ui.Value, ...]:

@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 from pagefile.engine import Memory
 from pagefile.inspector import places, ui
 from pagefile.inspector.asking import Asked
-from pagefile.inspector.frame import View
 from pagefile.inspector.markup import Content, Element, el
 from pagefile.inspector.reader import Reader
 from pagefile.records import Step, Turn
@@ -45,7 +44,7 @@ async def gather(memory: Memory, asked: Asked) -> Playground:
     return Playground(name, asked.user_id, tuple(turns), memory.settings.model.name)
 
 
-def show(data: Playground, reader: Reader) -> View:
+def show(data: Playground, reader: Reader) -> ui.View:
     """The page. Without JavaScript the form is posted, and the answer is on the page that comes back."""
     say = reader.say
     who = say("chat.model", name=data.model) if data.model else say("chat.scripted")
@@ -61,7 +60,9 @@ def show(data: Playground, reader: Reader) -> View:
         _other(reader),
     ]
     lead = [el("code", data.conversation_id), el("span", f" · {data.user_id}") if data.user_id else None]
-    return View(say("nav.chat"), body, lead=lead, script=True, tabs=reader.asked.conversation_id is not None)
+    return ui.View(
+        say("nav.chat"), body, lead=lead, script=True, tabs=reader.asked.conversation_id is not None
+    )
 
 
 def _other(reader: Reader) -> Element:

@@ -9,7 +9,6 @@ from pagefile.engine import Memory
 from pagefile.inspector import places, ui
 from pagefile.inspector.asking import Asked, chat_of
 from pagefile.inspector.charts import gauge
-from pagefile.inspector.frame import View
 from pagefile.inspector.markup import Content, Element, el
 from pagefile.inspector.reader import Reader
 from pagefile.records import Hit, Turn
@@ -80,7 +79,7 @@ def _by_words(turns: Sequence[Turn], query: str) -> list[WordHit]:
     return [WordHit(turn.id, turn.scope.conversation or "", turn.text, score) for turn, score in found]
 
 
-def show(data: Recalled, reader: Reader) -> View:
+def show(data: Recalled, reader: Reader) -> ui.View:
     say, asked = reader.say, reader.asked
     if data.query is None:
         found = ui.empty(say("recall.ask"), say("recall.ask_about"))
@@ -90,7 +89,7 @@ def show(data: Recalled, reader: Reader) -> View:
         found = _both(data, reader)
     body = [_form(data, reader), found]
     tabs = asked.conversation_id is not None
-    return View(say("nav.recall"), body, lead=say("recall.lead"), tabs=tabs, query={"q": data.query or ""})
+    return ui.View(say("nav.recall"), body, lead=say("recall.lead"), tabs=tabs, query={"q": data.query or ""})
 
 
 def _form(data: Recalled, reader: Reader) -> Element:

@@ -9,7 +9,6 @@ from pagefile.errors import BudgetError, SettingsError
 from pagefile.inspector import places, ui
 from pagefile.inspector.asking import Asked
 from pagefile.inspector.bill import bill_bar, called, inexact, left_out, question
-from pagefile.inspector.frame import View
 from pagefile.inspector.markup import Content, Element, el
 from pagefile.inspector.reader import Reader
 from pagefile.records import Call, JsonValue
@@ -85,7 +84,7 @@ def _shown(value: JsonValue) -> str:
             return str(value)
 
 
-def show(data: Compared, reader: Reader) -> View:
+def show(data: Compared, reader: Reader) -> ui.View:
     """The form, and both windows side by side."""
     say, call = reader.say, data.call
     if data.refused is not None:
@@ -101,7 +100,9 @@ def show(data: Compared, reader: Reader) -> View:
     )
     query = {"call_id": call.id, **{f"set.{name}": text for name, text in data.changes.items()}}
     body = [ui.card(say("replay.change"), _form(data, reader)), outcome]
-    return View(say("replay.title"), body, lead=question(call, reader), crumbs=crumbs, tabs=True, query=query)
+    return ui.View(
+        say("replay.title"), body, lead=question(call, reader), crumbs=crumbs, tabs=True, query=query
+    )
 
 
 def _form(data: Compared, reader: Reader) -> Element:
@@ -158,7 +159,7 @@ def _comparison(replay: Replay, reader: Reader) -> list[Content]:
 
 
 def _blocks(changes: tuple[BlockChange, ...], reader: Reader) -> Element:
-    columns = {"bill.block": "row", "replay.before": "num", "replay.after": "num", "replay.difference": "num"}
+    columns = {"bill.block": "row", **ui.numbers("replay.before", "replay.after", "replay.difference")}
     rows = [
         (ui.key_of(one.block, reader), one.before, one.after, reader.signed(one.difference))
         for one in changes
@@ -167,13 +168,8 @@ def _blocks(changes: tuple[BlockChange, ...], reader: Reader) -> Element:
 
 
 def _candidates(changes: tuple[CandidateChange, ...], reader: Reader) -> Element:
-    columns = {
-        "bill.block": "when",
-        "verdict.candidate": "row clip",
-        "replay.what": "",
-        "replay.difference": "num",
-        "verdict.reason": "reason",
-    }
+    about = {"bill.block": "when", "verdict.candidate": "row clip", "replay.what": ""}
+    columns = {**about, **ui.numbers("replay.difference"), "verdict.reason": "reason"}
     rows = [
         (
             ui.key_of(one.block, reader),

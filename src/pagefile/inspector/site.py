@@ -16,13 +16,13 @@ from pagefile.inspector import (
     recall,
     replaying,
     timeline,
+    ui,
 )
 from pagefile.inspector.asking import Asked
-from pagefile.inspector.frame import View
 from pagefile.inspector.reader import Reader
 
 Gather: TypeAlias = Callable[[Memory, Asked], Awaitable[Any]]
-Show: TypeAlias = Callable[[Any, Reader], View]
+Show: TypeAlias = Callable[[Any, Reader], ui.View]
 
 
 @dataclass(frozen=True, slots=True)

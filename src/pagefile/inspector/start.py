@@ -14,7 +14,6 @@ from pagefile.inspector import places, ui
 from pagefile.inspector.asking import Asked
 from pagefile.inspector.conversations import Row, conversations_table, rows_of
 from pagefile.inspector.demo import fill_demo
-from pagefile.inspector.frame import View
 from pagefile.inspector.markup import Content, Element, el
 from pagefile.inspector.reader import Reader
 from pagefile.records import JsonObject
@@ -62,7 +61,7 @@ async def gather(memory: Memory, asked: Asked, *, version: str, base: str, demo:
     return Start(rows, found.next is not None, await memory.describe(), version, base, demo)
 
 
-def show(data: Start, reader: Reader) -> View:
+def show(data: Start, reader: Reader) -> ui.View:
     say, latest = reader.say, None
     if data.conversations:
         link = (
@@ -72,7 +71,7 @@ def show(data: Start, reader: Reader) -> View:
     elif not data.demo.running:
         latest = _welcome(reader)
     body = [_demo_state(data.demo, reader), latest, _ways(reader), _calling(data, reader)]
-    return View("Pagefile", body, lead=say("start.lead"))
+    return ui.View("Pagefile", body, lead=say("start.lead"))
 
 
 def _welcome(reader: Reader) -> Element:
@@ -120,7 +119,7 @@ def _calling(data: Start, reader: Reader) -> Element:
     )
 
 
-def sign_in(reader: Reader, *, onward: str, failed: bool = False) -> View:
+def sign_in(reader: Reader, *, onward: str, failed: bool = False) -> ui.View:
     say = reader.say
     wrong = ui.notice(say("login.failed"), "bad") if failed else None
     key = ui.field_of(
@@ -134,10 +133,10 @@ def sign_in(reader: Reader, *, onward: str, failed: bool = False) -> View:
     asked = ui.form(reader, places.LOGIN, key, ui.button(say("login.in")), class_="stacked-form", next=onward)
     how = ui.soft([say("login.how"), " ", el("code", "pagefile keys add NAME")])
     body = [wrong, ui.card(say("login.title"), asked, how, class_="narrow")]
-    return View("Pagefile", body, lead=say("start.lead"), bare=True)
+    return ui.View("Pagefile", body, lead=say("start.lead"), bare=True)
 
 
-def problem(title: str, detail: str, status: int, reader: Reader, *, code: str) -> View:
+def problem(title: str, detail: str, status: int, reader: Reader, *, code: str) -> ui.View:
     """An error page with what to do."""
     say, known = reader.say, reader.knows(f"problem.{code}")
     body = [
@@ -146,7 +145,7 @@ def problem(title: str, detail: str, status: int, reader: Reader, *, code: str) 
         el("p", reader.link(places.HOME, say("problem.back"))),
     ]
     lead = say(f"problem.{code}.about") if known else None
-    return View(say(f"problem.{code}") if known else title, body, lead=lead, twin=False)
+    return ui.View(say(f"problem.{code}") if known else title, body, lead=lead, twin=False)
 
 
 # -- the demo ------------------------------------------------------------------------------------------------------------

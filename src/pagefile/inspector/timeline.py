@@ -9,7 +9,6 @@ from pagefile.inspector import places, ui
 from pagefile.inspector.archive import Opened, opened
 from pagefile.inspector.asking import Asked, chat_of, head_of
 from pagefile.inspector.charts import level
-from pagefile.inspector.frame import View
 from pagefile.inspector.markup import Content, Element, el
 from pagefile.inspector.reader import Reader
 from pagefile.records import Checkpoint, Entry, Head, Reset, Step, Turn
@@ -104,7 +103,7 @@ async def _before(chat: Conversation, marks: Sequence[Checkpoint]) -> Checkpoint
 # -- the page ----------------------------------------------------------------------------------------------------------
 
 
-def show(data: Timeline, reader: Reader) -> View:
+def show(data: Timeline, reader: Reader) -> ui.View:
     say, head = reader.say, data.head
     covered = head.covered_through_seq
     facts: dict[str, Content] = {
@@ -118,7 +117,7 @@ def show(data: Timeline, reader: Reader) -> View:
     slices = _slices(data, reader)
     entries = [_entry(entry, data, reader) for entry in data.entries]
     log = el("ol", entries, class_="timeline") if entries else ui.empty(say("time.nothing"))
-    return View(
+    return ui.View(
         head.scope.conversation or "",
         [
             ui.figures(reader, facts),

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeAlias
 
@@ -15,6 +16,33 @@ _ROLES = frozenset({"system", "user", "assistant", "tool"})
 
 #: A value to show: whole numbers and times are formatted for the reader.
 Value: TypeAlias = "Content | datetime"
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A page without its frame."""
+
+    title: str
+    body: Content
+    #: One sentence under the title.
+    lead: Content = None
+    #: Breadcrumbs: (path with query, text).
+    crumbs: tuple[tuple[str, str], ...] = ()
+    #: Whether the page uses the script.
+    script: bool = False
+    #: Whether the conversation's tabs are shown above it.
+    tabs: bool = False
+    #: The query string of this page, for the JSON link and the switches.
+    query: dict[str, str] = field(default_factory=dict[str, str])
+    #: Without navigation, for readers who are not signed in.
+    bare: bool = False
+    #: Whether the page has a JSON twin: a problem has none.
+    twin: bool = True
+
+    @property
+    def has_twin(self) -> bool:
+        """Whether it links its JSON twin."""
+        return self.twin and not self.bare
 
 
 def some(name: str, *inside: Content, **attributes: object) -> Element | None:
@@ -75,6 +103,11 @@ def definitions(*pairs: tuple[str, Content]) -> Element:
 
 def _pairs(pairs: Sequence[tuple[str, Content]], class_: str) -> Element:
     return el("dl", [el("div", el("dt", term), el("dd", value)) for term, value in pairs], class_=class_)
+
+
+def numbers(*keys: str) -> dict[str, str]:
+    """Columns of numbers."""
+    return dict.fromkeys(keys, "num")
 
 
 def table(

@@ -4,6 +4,7 @@ Ids of its users and conversations begin with `demo-`; nothing else is touched. 
 leftovers of an interrupted run are erased before that person is written again, and complete ones are left alone.
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
 from datetime import datetime, timedelta
@@ -89,10 +90,9 @@ async def remove_demo(memory: Memory) -> dict[str, int]:
     """Erase the demo; returns the number of rows removed by table."""
     for person in PEOPLE:
         await _check_ours(memory, person)
-    counts: dict[str, int] = {}
+    counts = Counter[str]()
     for person in PEOPLE:
-        for name, count in (await memory.forget(user_id=person.user_id)).counts.items():
-            counts[name] = counts.get(name, 0) + count
+        counts.update((await memory.forget(user_id=person.user_id)).counts)
     return counts
 
 
