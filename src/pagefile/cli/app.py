@@ -15,8 +15,7 @@ from rich.text import Text
 from typer.core import TyperGroup
 
 from pagefile.cli import INTERRUPTED
-from pagefile.cli.invocation import Place
-from pagefile.cli.options import ConfigFile, Db
+from pagefile.cli.options import ConfigFile, Db, Place
 from pagefile.cli.output import complain, err
 from pagefile.errors import NotFoundError, PagefileError
 

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
@@ -299,14 +299,7 @@ class _Purge:
 
     async def done(self, memory: Memory) -> tuple[list[Page], int]:
         """The purged pages, and the bytes this freed."""
-        gone = await memory.purge(
-            user_id=self.user_id,
-            conversation_id=self.conversation_id,
-            tenant=self.tenant,
-            uuids=self.uuids,
-            older_than=self.older_than,
-            max_bytes=self.max_bytes,
-        )
+        gone = await memory.purge(**asdict(self))
         # Equal texts are stored once, and removed with the last page that uses them.
         texts = {page.content_hash: page.stored_bytes for page in gone}
         if texts:

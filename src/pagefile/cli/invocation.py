@@ -13,7 +13,7 @@ import anyio
 import typer
 from typer.core import TyperGroup
 
-from pagefile.cli.options import AsJson, ConfigFile, Db, Tenant
+from pagefile.cli.options import AsJson, ConfigFile, Db, Place, Tenant
 from pagefile.cli.output import print_json, say, visible, warn
 from pagefile.engine import Conversation, Memory
 from pagefile.engine.owning import looked_up
@@ -26,18 +26,6 @@ P = ParamSpec("P")
 
 #: How long a short-lived command waits for the embedding of a question: a slow answer is better than an incomplete one.
 PATIENCE_S = 30.0
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """The database and the settings file that were named."""
-
-    db: str | None = None
-    config: Path | None = None
-
-    def after(self, before: "Place | None") -> "Place":
-        """This place, completed by options before the command; those after the command win."""
-        return self if before is None else Place(self.db or before.db, self.config or before.config)
 
 
 # -- databases -----------------------------------------------------------------------------------------------------------

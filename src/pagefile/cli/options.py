@@ -1,5 +1,6 @@
 """Options and arguments that several commands share."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -33,3 +34,15 @@ Limit = Annotated[int, Option(min=1, help="How many to find.")]
 Yes = Annotated[bool, Option("--yes", "-y", help="Do not ask.")]
 Named = Annotated[str, Argument(help="The conversation.")]
 Query = Annotated[str, Argument(help="What is asked for.")]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The database and the settings file that were named."""
+
+    db: str | None = None
+    config: Path | None = None
+
+    def after(self, before: "Place | None") -> "Place":
+        """This place, completed by options before the command; those after the command win."""
+        return self if before is None else Place(self.db or before.db, self.config or before.config)

@@ -30,15 +30,18 @@ _LISTED = 100
 class DemoReport:
     """What was written."""
 
-    conversations: int = 0
-    turns: int = 0
-    facts: int = 0
-    windows: int = 0
+    conversations: int
+    turns: int
+    facts: int
+    windows: int
 
     @property
     def added(self) -> int:
         """The number of turns written; 0 if the demo was already complete."""
         return self.turns
+
+
+_NOTHING = DemoReport(0, 0, 0, 0)
 
 
 class DemoClock:
@@ -71,7 +74,7 @@ async def fill_demo(
         )
     total = sum(len(talk.turns()) for person in people for talk in person.talks)
     told = _Counted(progress, total)
-    reports = [DemoReport()]
+    reports = [_NOTHING]
     clock = DemoClock()
     for language in ("en", "zh"):
         mine = [person for person in people if person.language == language]
@@ -156,7 +159,7 @@ async def _check_ours(memory: Memory, person: Person) -> None:
 async def _written(memory: Memory, clock: DemoClock, person: Person, told: _Counted) -> DemoReport:
     if await _complete(memory, person):
         told.add(sum(len(talk.turns()) for talk in person.talks))
-        return DemoReport()
+        return _NOTHING
     await _check_ours(memory, person)
     await memory.forget(user_id=person.user_id)
     writer = _Writer(memory, clock, person)
