@@ -9,7 +9,7 @@ import pytest
 
 from pagefile import ConflictError, InvalidTurnError, Memory, Settings
 from pagefile.inspector.demo import demo_present, fill_demo, remove_demo
-from pagefile.inspector.demo.people import PEOPLE
+from pagefile.inspector.demo.script import PEOPLE
 from pagefile.settings import EmbedderSettings
 
 from .cli_calling import pagefile

@@ -16,7 +16,7 @@ import httpx
 from fastapi import FastAPI
 
 from pagefile import Conversation, Memory, Settings
-from pagefile.inspector.filling import filling
+from pagefile.inspector.start import filling
 from pagefile.ports import ChatModel, Spoken, ToolCall
 from pagefile.records import DEFAULT_TENANT
 from pagefile.service.app import create_app

@@ -36,7 +36,7 @@ READERS: dict[str, str] = {
     "engine/export_lines.py::_decoded": IMPORTS,
     "engine/transfer_lines.py::Reader.read": IMPORTS,
     "engine/transfer_lines.py::_check_header": IMPORTS,
-    "inspector/demo/data.py::read": OWN,
+    "inspector/demo/picks.py::read": OWN,
     "inspector/reader.py::words": OWN,
     "integrations/claude_agent/transcript.py::Transcript._take": "tests/integration/claude/test_transcript.py",
     "integrations/langgraph/speaking.py::_call": STREAMS,

@@ -25,24 +25,24 @@ NOT_THERE = 3
 #: The module of each command, imported only when the command or its help is requested.
 COMMANDS = {
     "serve": "serve:serve",
-    "worker": "worker:worker",
+    "worker": "serve:worker",
     "record": "conversations:record",
     "show": "conversations:show",
-    "context": "context:context",
-    "calls": "explain:calls",
-    "explain": "explain:explain",
-    "replay": "explain:replay",
-    "recall": "recall:recall",
+    "context": "windows:context",
+    "calls": "windows:calls",
+    "explain": "windows:explain",
+    "replay": "windows:replay",
+    "recall": "conversations:recall",
     "remember": "facts:remember",
     "export": "transfer:export",
     "import": "transfer:import_",
-    "forget": "forget:forget",
-    "rebuild": "rebuild:rebuild",
-    "verify": "verify:verify",
-    "upgrade": "upgrade:upgrade",
+    "forget": "conversations:forget",
+    "rebuild": "maintenance:rebuild",
+    "verify": "maintenance:verify",
+    "upgrade": "maintenance:upgrade",
     "demo": "demo:demo",
     "doctor": "doctor:doctor",
-    "config": "config:config",
+    "config": "doctor:config",
     "facts": "facts:app",
     "archive": "archive:app",
     "keys": "keys:app",
@@ -63,12 +63,9 @@ class _Commands(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
-        except NotFoundError as error:
-            complain(str(error))
-            raise typer.Exit(NOT_THERE) from error
         except PagefileError as error:
             complain(str(error))
-            raise typer.Exit(FAILED) from error
+            raise typer.Exit(NOT_THERE if isinstance(error, NotFoundError) else FAILED) from error
         except (KeyboardInterrupt, typer.Abort) as error:
             err().print(Text(f"Interrupted. {error}".rstrip()), soft_wrap=True)
             raise typer.Exit(INTERRUPTED) from error
@@ -93,7 +90,6 @@ _PLAIN: dict[str, Any] = {"pretty_exceptions_enable": False, "add_completion": F
 app = typer.Typer(
     cls=_Commands,
     no_args_is_help=True,
-    # A traceback with the values of variables would print user content.
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )

@@ -1,47 +1,39 @@
-"""`record` and `show`: writing turns, and reading what was written."""
+"""`record`, `show`, `recall` and `forget`: turns are written, read, found again and erased."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Annotated
 
-import typer
+import anyio
+from typer import Argument, BadParameter, Option
 
-from pagefile.cli.invocation import Invocation, command
-from pagefile.cli.measures import when
-from pagefile.cli.opening import existing, whose
-from pagefile.cli.options import Full, UserId
-from pagefile.cli.output import (
-    clipped,
-    moment,
-    number,
-    plural,
-    print_table,
-    say,
-    table,
-    visible,
-)
+from pagefile.cli.invocation import Invocation, command, confirm, existing, whose
+from pagefile.cli.measures import plural, when
+from pagefile.cli.options import Full, Limit, Newest, Query, UserId, Yes
+from pagefile.cli.output import Cell, chosen, clipped, say, shortened, show_counts, show_table, visible
 from pagefile.engine import Memory
-from pagefile.records import Checkpoint, Head, Listing, Turn
+from pagefile.engine.asking import check_erased
+from pagefile.errors import PagefileError
+from pagefile.records import DEFAULT_TENANT, Checkpoint, ErasureReceipt, Head, Hit, Listing, Scope, Turn
 
 _LIMIT = 20
+_PATIENCE_S = 5.0
 
 
 @command()
 def record(
     cli: Invocation,
-    conversation: Annotated[
-        str, typer.Argument(help="The conversation's id; it begins with its first turn.")
-    ],
+    conversation: Annotated[str, Argument(help="The conversation's id; it begins with its first turn.")],
     *,
-    user: Annotated[str | None, typer.Option(help="What the user said.")] = None,
-    assistant: Annotated[str | None, typer.Option(help="What the assistant answered.")] = None,
+    user: Annotated[str | None, Option(help="What the user said.")] = None,
+    assistant: Annotated[str | None, Option(help="What the assistant answered.")] = None,
     user_id: UserId = None,
     turn_id: Annotated[
-        str | None, typer.Option("--id", help="The turn's id: writing it again changes nothing.")
+        str | None, Option("--id", help="The turn's id: writing it again changes nothing.")
     ] = None,
     at: Annotated[
         datetime | None,
-        typer.Option(
+        Option(
             parser=when,
             metavar="2026-01-31T09:30",
             help="When it was said, now unless given (UTC unless it says otherwise).",
@@ -55,21 +47,17 @@ def record(
         return await chat.record(user, assistant, id=turn_id, at=at)
 
     turn = cli.run(work, must_exist=False)
-    cli.answer(
-        turn,
-        f"Recorded turn {turn.seq} of {clipped(conversation)}: {plural(turn.tokens, 'token')}, id {visible(turn.id)}",
-    )
+    size = plural(turn.tokens, "token")
+    cli.answer(turn, f"Recorded turn {turn.seq} of {clipped(conversation)}: {size}, id {visible(turn.id)}")
 
 
 @command()
 def show(
     cli: Invocation,
-    conversation: Annotated[
-        str | None, typer.Argument(help="A conversation; without one, all are listed.")
-    ] = None,
+    conversation: Annotated[str | None, Argument(help="A conversation; without one, all are listed.")] = None,
     *,
     user_id: UserId = None,
-    limit: Annotated[int, typer.Option(min=1, help="How many of the newest to show.")] = _LIMIT,
+    limit: Newest = _LIMIT,
     full: Full = False,
 ) -> None:
     """List the conversations, or show one: its turns and its checkpoints."""
@@ -98,24 +86,19 @@ def show(
 
 
 def _show_heads(heads: Listing[Head]) -> None:
-    made = table(
-        "turns",
-        "live tokens",
-        "last written",
-        "user",
-        "conversation",
-        right=("turns", "live tokens"),
-        wraps=("user",),
-    )
-    for head in heads:
-        made.add_row(
-            number(head.turns),
-            number(head.live_tokens),
-            moment(head.updated),
-            visible(head.scope.user or "–"),
-            visible(head.scope.conversation or ""),
+    columns = (">turns", ">live tokens", "last written", "~user", "conversation")
+    rows = [
+        (
+            head.turns,
+            head.live_tokens,
+            head.updated,
+            visible(scope.user or "–"),
+            visible(scope.conversation or ""),
         )
-    print_table(made)
+        for head in heads
+        for scope in (head.scope,)
+    ]
+    show_table(columns, rows)
     if heads.next:
         say(f"\nThere are more: --limit {len(heads) * 10} shows them.")
 
@@ -123,14 +106,16 @@ def _show_heads(heads: Listing[Head]) -> None:
 def _show_turns(conversation: str, turns: Sequence[Turn], *, full: bool) -> None:
     owner = turns[-1].scope.user
     say(f"Conversation {clipped(conversation)}" + (f" of {clipped(owner)}" if owner else "") + "\n")
-    made = table("seq", "status", "said", "tokens", "who", "text", right=("seq", "tokens"))
-    for turn in turns:
-        seq = "" if turn.seq is None else str(turn.seq)
-        left = (seq, turn.status, moment(turn.at), number(turn.tokens))
-        for who, text in _sides(turn):
-            made.add_row(*left, who, visible(text, lines=True) if full else clipped(text))
-            left = ("", "", "", "")
-    print_table(made)
+    columns = (">seq", "status", "said", ">tokens", "who", "text")
+    show_table(columns, [row for turn in turns for row in _rows(turn, full=full)])
+
+
+def _rows(turn: Turn, *, full: bool) -> Iterator[tuple[Cell, ...]]:
+    seq = None if turn.seq is None else str(turn.seq)
+    left: tuple[Cell, ...] = (seq, turn.status, turn.at, turn.tokens)
+    for who, text in _sides(turn):
+        yield (*left, who, shortened(text, 60, full=full))
+        left = (None,) * len(left)
 
 
 def _sides(turn: Turn) -> Iterator[tuple[str, str]]:
@@ -144,9 +129,116 @@ def _sides(turn: Turn) -> Iterator[tuple[str, str]]:
 
 def _show_checkpoints(checkpoints: Sequence[Checkpoint], *, full: bool) -> None:
     say("\nCheckpoints\n")
-    made = table("version", "seq", "covers", "tokens", "summary", right=("version", "seq", "tokens"))
-    for checkpoint in checkpoints:
-        summary = visible(checkpoint.summary, lines=True) if full else clipped(checkpoint.summary, 120)
-        covers = f"…{checkpoint.covered_through_seq} ({plural(checkpoint.covered_turns, 'turn')})"
-        made.add_row(str(checkpoint.version), str(checkpoint.seq), covers, number(checkpoint.tokens), summary)
-    print_table(made)
+    rows = [
+        (
+            str(one.version),
+            str(one.seq),
+            f"…{one.covered_through_seq} ({plural(one.covered_turns, 'turn')})",
+            one.tokens,
+            shortened(one.summary, 120, full=full),
+        )
+        for one in checkpoints
+    ]
+    show_table((">version", ">seq", "covers", ">tokens", "summary"), rows)
+
+
+# -- recall --------------------------------------------------------------------------------------------------------------
+
+
+@command()
+def recall(
+    cli: Invocation,
+    query: Query,
+    *,
+    conversation: Annotated[
+        str | None, Option("--conversation", "-c", help="Search one conversation.")
+    ] = None,
+    user_id: Annotated[str | None, Option(help="Search all conversations of a user.")] = None,
+    limit: Limit = 10,
+    scores: Annotated[bool, Option("--scores", help="Show what each score is made of.")] = False,
+    full: Full = False,
+) -> None:
+    """Find past turns, best first, with the score of each."""
+    if not query.strip():
+        raise BadParameter("the question is empty: say what to look for")
+    if conversation is None and user_id is None:
+        raise BadParameter("say where to search: --conversation ID or --user-id ID")
+
+    async def work(memory: Memory) -> list[Hit]:
+        # This process may be the first to see what others wrote: a short wait lets it be found by meaning too.
+        with anyio.move_on_after(_PATIENCE_S):
+            await memory.settle()
+        if conversation is None:
+            return await memory.recall(query, user_id=user_id or "", tenant=cli.tenant, limit=limit)
+        chat = await existing(memory, conversation, user_id, cli.tenant)
+        return await chat.recall(query, limit)
+
+    hits = cli.run(work)
+    missing = f"Nothing recorded here answers {query!r}."
+    cli.answer(hits, lambda: _show_hits(hits, scores=scores, full=full), found=hits, missing=missing)
+
+
+def _show_hits(hits: Sequence[Hit], *, scores: bool, full: bool) -> None:
+    rows = [
+        (
+            f"{hit.score:.2f}",
+            *([_parts(hit)] if scores else []),
+            f"{hit.at.astimezone():%Y-%m-%d}",
+            visible(hit.conversation_id),
+            shortened(hit.text, 160, full=full),
+        )
+        for hit in hits
+    ]
+    show_table((">score", *(["parts"] if scores else []), "said", "~conversation", "text"), rows)
+
+
+def _parts(hit: Hit) -> str:
+    told = {name: f"{value:.2f}" for name, value in hit.parts.items()}
+    return "\n".join(f"{name} {value}" for name, value in told.items() if float(value))
+
+
+# -- forget --------------------------------------------------------------------------------------------------------------
+
+
+@command(tenant=False)
+def forget(
+    cli: Invocation,
+    conversation: Annotated[str | None, Argument(help="A conversation.")] = None,
+    *,
+    user_id: Annotated[str | None, Option(help="A user: all conversations, facts and pages.")] = None,
+    tenant: Annotated[str | None, Option(help="A tenant; alone, everything it has.")] = None,
+    turn: Annotated[str | None, Option(help="Only this turn of the conversation, by its id.")] = None,
+    page: Annotated[str | None, Option(help="Only this archived page, by its uuid.")] = None,
+    scrub: Annotated[bool, Option(help="Rewrite the database's files too: takes a while.")] = False,
+    yes: Yes = False,
+) -> None:
+    """Erase a conversation, a user or a whole tenant, or one turn or page alone, for good."""
+    named = {"turn": turn, "page": page, "conversation": conversation, "user": user_id, "tenant": tenant}
+    what = " of ".join(f"{kind} {name!r}" for kind, name in named.items() if name is not None)
+    if not what:
+        raise BadParameter("say what to forget: a conversation, --user-id, --page or --tenant")
+    try:
+        uuid = check_erased(user_id, conversation, tenant, turn_id=turn, page=page)
+    except PagefileError as error:
+        raise BadParameter(str(error)) from error
+    settings = cli.settings
+    if not yes:
+        confirm(f"erase {what} for good", otherwise="nothing was erased.")
+    scope = Scope(tenant or DEFAULT_TENANT, user_id, conversation)
+    receipt = cli.run(
+        lambda memory: memory.engine.erase(scope, turn_id=turn, page=uuid, scrub=scrub), settings=settings
+    )
+    cli.answer(
+        chosen(receipt, "scope at counts total pending turn_id page places"),
+        lambda: _show_erased(receipt, what),
+        # Files are rewritten even if the rows were erased earlier.
+        found=receipt.total or scrub,
+        missing=f"There was nothing to forget of {what}.",
+    )
+
+
+def _show_erased(receipt: ErasureReceipt, what: str) -> None:
+    say(f"Erased {visible(what)}\n")
+    show_counts(receipt.counts)
+    for pending in receipt.pending:
+        say(f"\nStill to be erased: {visible(pending)}")

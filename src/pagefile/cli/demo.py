@@ -3,11 +3,11 @@
 from typing import Annotated
 
 import anyio
-import typer
+from typer import Option
 
-from pagefile.cli.invocation import Invocation, command
-from pagefile.cli.opening import database_file
-from pagefile.cli.output import plural, say, show_counts
+from pagefile.cli.invocation import Invocation, command, database_file
+from pagefile.cli.measures import plural
+from pagefile.cli.output import say, show_counts
 from pagefile.cli.progress import counting
 from pagefile.inspector.demo import DemoReport, fill_demo, remove_demo
 from pagefile.settings import Settings
@@ -18,7 +18,7 @@ from pagefile.settings.sources import shown
 def demo(
     cli: Invocation,
     *,
-    remove: Annotated[bool, typer.Option("--remove", help="Erase the demo again, and nothing else.")] = False,
+    remove: Annotated[bool, Option("--remove", help="Erase the demo again, and nothing else.")] = False,
 ) -> None:
     """Fill the database with long conversations to look at: a shop, a clinic (中文), research, code, travel.
 

@@ -1,4 +1,4 @@
-"""`doctor`: what is installed and configured, what is broken, and what to do about it."""
+"""`doctor` and `config`: what is installed and configured, what is broken, and what to do about it."""
 
 import platform
 import re
@@ -11,9 +11,9 @@ from typing import Literal, cast
 import apsw
 import typer
 
-from pagefile.cli.invocation import Invocation, command
-from pagefile.cli.opening import database_file, run
-from pagefile.cli.output import number, plural, print_table, say, table, visible
+from pagefile.cli.invocation import Invocation, command, database_file, run
+from pagefile.cli.measures import number, plural
+from pagefile.cli.output import say, show_table, visible
 from pagefile.errors import PagefileError
 from pagefile.settings import Settings
 from pagefile.settings.sources import Loaded, shown
@@ -57,12 +57,37 @@ def _summary(checks: list[Check]) -> str:
 
 
 def _show(checks: list[Check]) -> None:
-    made = table("", "what", "found")
-    for check in checks:
-        text = visible(check.found) + (f"\n→ {visible(check.advice)}" if check.advice else "")
-        made.add_row(check.state, check.name, text)
-    print_table(made)
+    rows = [
+        (
+            check.state,
+            check.name,
+            visible(check.found) + (f"\n→ {visible(check.advice)}" if check.advice else ""),
+        )
+        for check in checks
+    ]
+    show_table(("", "what", "found"), rows)
     say(f"\n{_summary(checks)}")
+
+
+@command(tenant=False)
+def config(cli: Invocation) -> None:
+    """Print the settings in force and where each came from; passwords are left out."""
+    found = cli.loaded(patient=False)
+    values = {name: shown(value, name) for name, value in found.values().items()}
+    file = None if found.file is None else str(found.file)
+    rows = {name: {"value": value, "from": found.origins[name]} for name, value in values.items()}
+
+    def shown_rows() -> None:
+        say(f"Settings file: {file or 'none'}\n")
+        written = [(name, _written(value), found.origins[name]) for name, value in values.items()]
+        show_table(("setting", "~value", "from"), written)
+
+    cli.answer({"file": file, "settings": rows}, shown_rows)
+
+
+def _written(value: object) -> str:
+    """A value as it would be written in a settings file."""
+    return str(value).lower() if isinstance(value, bool) else visible(str(value))
 
 
 # -- checks --------------------------------------------------------------------------------------------------------------
@@ -84,9 +109,9 @@ def _in_force(cli: Invocation) -> Iterator[Check]:
         return
     yield _settings(found)
     yield _tokenizer(found.settings)
-    database, *owed = _database(found.settings)
-    yield from (database, *owed)
-    if database.state != "broken":
+    database = _database(found.settings)
+    yield from database
+    if database[0].state != "broken":
         yield from _recall(found.settings)
 
 
@@ -162,12 +187,8 @@ def _by_meaning(found: Mapping[str, object]) -> Check:
     if not others:
         return Check("recall", "ok", told)
     left = ", ".join(f"{maker} ({number:,})" for maker, number in others.items())
-    return Check(
-        "recall",
-        "note",
-        f"{told}; vectors of other embedders: {left}",
-        "Run `pagefile rebuild` to remove them.",
-    )
+    told += f"; vectors of other embedders: {left}"
+    return Check("recall", "note", told, "Run `pagefile rebuild` to remove them.")
 
 
 def _described(place: str, store: Mapping[str, object]) -> Check:
@@ -186,24 +207,21 @@ def _extras() -> Iterator[Check]:
     parts: dict[str, list[str]] = {}
     for requirement in metadata.requires("pagefile") or []:
         match = re.match(r"([\w.-]+).*extra == ['\"]([\w-]+)['\"]", requirement)
-        if match and match[1] != "pagefile":
+        if match and match[1] != "pagefile" and match[2] != "all":
             parts.setdefault(match[2], []).append(match[1])
     for extra, names in sorted(parts.items()):
-        if extra == "all":
-            continue
-        missing = [name for name in names if not _installed(name)]
+        versions = {name: _version(name) for name in names}
+        missing = [name for name, version in versions.items() if version is None]
         if missing:
             advice = f"To have it: pip install 'pagefile[{extra}]'"
             yield Check(f"{_EXTRA}{extra}", "note", f"not installed ({', '.join(missing)})", advice)
         else:
-            yield Check(
-                f"extra {extra}", "ok", ", ".join(f"{name} {metadata.version(name)}" for name in names)
-            )
+            found = ", ".join(f"{name} {version}" for name, version in versions.items())
+            yield Check(f"{_EXTRA}{extra}", "ok", found)
 
 
-def _installed(name: str) -> bool:
+def _version(name: str) -> str | None:
     try:
-        metadata.version(name)
+        return metadata.version(name)
     except metadata.PackageNotFoundError:
-        return False
-    return True
+        return None

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 from typer.core import TyperGroup
 
-from pagefile.cli.ids import begins, telling_chars
-from pagefile.cli.invocation import Invocation, command
-from pagefile.cli.measures import when
-from pagefile.cli.output import clipped, moment, print_table, table, visible
+from pagefile.cli.invocation import Invocation, command, group
+from pagefile.cli.measures import LEAST_CHARS, telling_chars, when
+from pagefile.cli.output import clipped, show_table, visible
 from pagefile.engine import Memory
 from pagefile.errors import NotFoundError, SettingsError
 from pagefile.records import Fact, Revision, Scope, checked_id
@@ -34,34 +34,28 @@ class _ListsByDefault(TyperGroup):
         return super().parse_args(ctx, args)
 
 
-app = typer.Typer(cls=_ListsByDefault, no_args_is_help=True, add_completion=False)
+app = group(
+    "List what is held about a user (`facts USER`), how it changed; undo, retract, import.", _ListsByDefault
+)
 
-User = Annotated[str, typer.Argument(help="The user.")]
-UserOption = Annotated[str, typer.Option(help="The user they are about.")]
-
-
-@app.callback()
-def facts() -> None:
-    """List what is held about a user (`facts USER`), how it changed; undo, retract, import."""
+User = Annotated[str, Argument(help="The user.")]
 
 
 @command()
 def remember(
     cli: Invocation,
-    text: Annotated[str, typer.Argument(help="The statement.")],
+    text: Annotated[str, Argument(help="The statement.")],
     *,
-    user_id: Annotated[str, typer.Option(help="The user it is about.")],
+    user_id: Annotated[str, Option(help="The user it is about.")],
     category: Annotated[
         str | None,
-        typer.Option(help="Such as preference or correction; corrections have a budget of their own."),
+        Option(help="Such as preference or correction; corrections have a budget of their own."),
     ] = None,
     attribute: Annotated[
         str | None,
-        typer.Option(
-            help="What it speaks of, such as residence; it takes the place of what was held about it."
-        ),
+        Option(help="What it speaks of, such as residence; it takes the place of what was held about it."),
     ] = None,
-    confidence: Annotated[float, typer.Option(min=0, max=1, help="How sure it is.")] = 1.0,
+    confidence: Annotated[float, Option(min=0, max=1, help="How sure it is.")] = 1.0,
 ) -> None:
     """Write down a lasting statement about a user."""
     fact = cli.run(
@@ -79,21 +73,20 @@ def remember(
     cli.answer(fact, f"{told} about {clipped(user_id)}: {clipped(fact.text)} (id {fact.id})")
 
 
-@app.command("list")
-@command()
+@command(app, "list")
 def list_facts(
     cli: Invocation,
     user_id: User,
     *,
     as_of: Annotated[
         datetime | None,
-        typer.Option(
+        Option(
             parser=when,
             metavar="2026-01-31T09:30",
             help="What was held at this time (UTC unless it says otherwise).",
         ),
     ] = None,
-    history: Annotated[bool, typer.Option("--history", help="Superseded and retracted ones too.")] = False,
+    history: Annotated[bool, Option("--history", help="Superseded and retracted ones too.")] = False,
 ) -> None:
     """List what is held about a user, oldest first."""
     found = cli.run(
@@ -103,8 +96,7 @@ def list_facts(
     cli.answer(found, lambda: _show(found, history=history), found=found, missing=missing)
 
 
-@app.command("revisions")
-@command()
+@command(app, "revisions")
 def list_revisions(cli: Invocation, user_id: User) -> None:
     """List every change of what is held about a user, oldest first; `undo` takes one back."""
     found = cli.run(lambda memory: memory.fact_revisions(user_id, cli.tenant))
@@ -112,24 +104,22 @@ def list_revisions(cli: Invocation, user_id: User) -> None:
     cli.answer(found, lambda: _show_revisions(found), found=found, missing=missing)
 
 
-@app.command()
-@command()
+@command(app)
 def undo(
     cli: Invocation,
     user_id: User,
-    revision: Annotated[int | None, typer.Argument(min=1, help="Which change; else the newest.")] = None,
+    revision: Annotated[int | None, Argument(min=1, help="Which change; else the newest.")] = None,
 ) -> None:
     """Take back a change of what is held about a user; that can be undone too."""
     done = cli.run(lambda memory: memory.undo(user_id, revision, tenant=cli.tenant))
     cli.answer(done, f"Undone as revision {done.number}: {_changed(done)}")
 
 
-@app.command()
-@command()
+@command(app)
 def retract(
     cli: Invocation,
     fact_id: Annotated[
-        str, typer.Argument(help="A fact, or the beginning of its id; `pagefile facts list USER` lists them.")
+        str, Argument(help="A fact, or the beginning of its id; `pagefile facts list USER` lists them.")
     ],
 ) -> None:
     """No longer hold a fact; it stays on record as retracted."""
@@ -141,13 +131,12 @@ def retract(
     cli.answer(fact, f"Retracted: {clipped(fact.text)}")
 
 
-@app.command("import")
-@command()
+@command(app, "import")
 def import_facts(
     cli: Invocation,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A deer-flow memory.json.")],
+    file: Annotated[Path, Argument(metavar="FILE", help="A deer-flow memory.json.")],
     *,
-    user_id: UserOption,
+    user_id: Annotated[str, Option(help="The user they are about.")],
 ) -> None:
     """Take over the facts and the profile of a memory.json; a second time changes nothing."""
     counts = cli.run(
@@ -164,7 +153,8 @@ async def _named(memory: Memory, name: str, tenant: str | None) -> str:
     try:
         return (await facts.get(scope, checked_id(name, "fact id"))).id
     except NotFoundError:
-        found = [fact for fact in await facts.list(scope, retracted=True) if begins(fact.id, name)]
+        every = await facts.list(scope, retracted=True) if len(name) >= LEAST_CHARS else []
+        found = [fact for fact in every if fact.id.startswith(name)]
     if not found:
         raise NotFoundError(f"There is no fact {name!r}: `pagefile facts list USER` shows them.")
     if len(found) > 1:
@@ -178,25 +168,25 @@ def _changed(revision: Revision) -> str:
 
 
 def _show_revisions(found: Sequence[Revision]) -> None:
-    made = table("revision", "at", "change", "fact", right=("revision",))
-    for revision in found:
-        made.add_row(str(revision.number), moment(revision.at), revision.action, _changed(revision))
-    print_table(made)
+    rows = [(str(one.number), one.at, one.action, _changed(one)) for one in found]
+    show_table((">revision", "at", "change", "fact"), rows)
 
 
 def _show(found: Sequence[Fact], *, history: bool) -> None:
-    made = table(
-        "id", "recorded", *(("until",) if history else ()), "category", "sure", "fact", right=("sure",)
-    )
     chars = telling_chars([fact.id for fact in found])
-    for fact in found:
-        ended = min((end for end in (fact.valid_to, fact.retracted) if end is not None), default=None)
-        made.add_row(
+    rows = [
+        (
             visible(fact.id[:chars]),
-            moment(fact.recorded),
-            *((moment(ended) if ended else "–",) if history else ()),
+            fact.recorded,
+            *((_ended(fact) or "–",) if history else ()),
             clipped(fact.category or "–", 14),
             f"{fact.confidence:.2f}",
             visible(fact.text),
         )
-    print_table(made)
+        for fact in found
+    ]
+    show_table(("id", "recorded", *(["until"] if history else []), "category", ">sure", "fact"), rows)
+
+
+def _ended(fact: Fact) -> datetime | None:
+    return min((end for end in (fact.valid_to, fact.retracted) if end is not None), default=None)

@@ -1,24 +1,82 @@
-"""Options that nearly every command has: the database, the tenant, and the output format."""
+"""What nearly every command needs: the shared options, the memory that they name, and one way to answer."""
 
 import inspect
+import sys
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, wraps
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
+from urllib.parse import quote, unquote
 
+import anyio
 import typer
+from typer.core import TyperGroup
 
-from pagefile.cli.opening import loaded, run
 from pagefile.cli.options import AsJson, ConfigFile, Db, Place, Tenant
-from pagefile.cli.output import print_json, say
-from pagefile.engine import Memory
+from pagefile.cli.output import print_json, say, visible, warn
+from pagefile.engine import Conversation, Memory
+from pagefile.engine.owning import looked_up
 from pagefile.errors import NotFoundError
 from pagefile.settings import Settings
-from pagefile.settings.sources import Loaded
+from pagefile.settings.sources import DEFAULT, Loaded, load
 
 T = TypeVar("T")
 P = ParamSpec("P")
+
+#: How long a short-lived command waits for the embedding of a question: a slow answer is better than an incomplete one.
+PATIENCE_S = 30.0
+
+
+# -- databases -----------------------------------------------------------------------------------------------------------
+
+
+def database_file(url: str) -> Path | None:
+    """The file a URL names; None if it names none."""
+    prefix, path = url[:10], url[10:]
+    return Path(unquote(path)) if prefix == "sqlite:///" and path not in {"", ":memory:"} else None
+
+
+def existing_file(url: str, *, otherwise: str = "") -> Path | None:
+    """The file a URL names; None if it names none. A missing file is an error and not created: it may be a typo."""
+    file = database_file(url)
+    if file is not None and not file.exists():
+        raise NotFoundError(f"There is no database at {str(file)!r}: name it with --db{otherwise}.")
+    return file
+
+
+def run(settings: Settings, work: Callable[[Memory], Awaitable[T]], *, must_exist: bool = True) -> T:
+    """Open the memory, do the work, close it. Reading never creates a database."""
+    if must_exist:
+        existing_file(settings.url, otherwise=", or record something first")
+
+    async def worked() -> T:
+        async with Memory.open(settings=settings) as memory:
+            return await work(memory)
+
+    return anyio.run(worked)
+
+
+async def whose(memory: Memory, conversation: str, user_id: str | None, tenant: str | None) -> Conversation:
+    """A conversation as its owner sees it, unless another user is named."""
+    named = memory.conversation(conversation, user_id=user_id, tenant=tenant).scope
+    owned = await looked_up(memory, named)
+    return memory.conversation(conversation, user_id=owned.user, tenant=tenant)
+
+
+async def existing(
+    memory: Memory, conversation: str, user_id: str | None, tenant: str | None
+) -> Conversation:
+    """Like `whose`, for a conversation that must exist."""
+    chat = await whose(memory, conversation, user_id, tenant)
+    if not await chat.turns(limit=1, newest=True):
+        raise NotFoundError(
+            f"There is no conversation {conversation!r} here: `pagefile show` lists what there is."
+        )
+    return chat
+
+
+# -- commands ------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -35,8 +93,17 @@ class Invocation:
         return self.loaded().settings
 
     def loaded(self, overrides: Mapping[str, object] | None = None, *, patient: bool = True) -> Loaded:
-        """The effective settings and where they came from."""
-        return loaded(self.place, overrides, patient=patient)
+        """The effective settings and where they came from.
+
+        `patient` commands are short-lived: they wait for a slow embedder, unless the settings give a timeout.
+        """
+        db = self.place.db
+        url = db if db is None or "://" in db else f"sqlite:///{quote(db)}"
+        found = load(file=self.place.config, overrides={"url": url, **(overrides or {})})
+        if not patient or found.origins["embedder.patience_s"] != DEFAULT:
+            return found
+        embedder = replace(found.settings.embedder, patience_s=PATIENCE_S)
+        return replace(found, settings=replace(found.settings, embedder=embedder))
 
     def run(
         self,
@@ -60,32 +127,44 @@ class Invocation:
             say(shown) if isinstance(shown, str) else shown()
 
 
+def group(about: str, kind: type[TyperGroup] | None = None) -> typer.Typer:
+    """A group of commands."""
+    return typer.Typer(help=about, cls=kind, no_args_is_help=True, add_completion=False)
+
+
 def command(
-    *, tenant: bool = True, json: bool = True
+    within: typer.Typer | None = None, name: str | None = None, *, tenant: bool = True, json: bool = True
 ) -> Callable[[Callable[Concatenate[Invocation, P], T]], Callable[..., T]]:
     """Give a command the shared options: Typer sees them after its own, the command gets an `Invocation` in their place."""
     shared: dict[str, tuple[Any, object]] = {"tenant": (Tenant, None)} if tenant else {}
     shared |= {"as_json": (AsJson, False)} if json else {}
     shared |= {"db": (Db, None), "config": (ConfigFile, None)}
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    added = [
+        inspect.Parameter(option, keyword, annotation=kind, default=default)
+        for option, (kind, default) in shared.items()
+    ]
 
     def decorated(function: Callable[Concatenate[Invocation, P], T]) -> Callable[..., T]:
         @wraps(function)
         def invoked(*, ctx: typer.Context, db: str | None, config: Path | None, **given: Any) -> T:
-            common = {name: given.pop(name) for name in shared if name in given}
+            common = {option: given.pop(option) for option in shared if option in given}
             return function(Invocation(Place(db, config).after(ctx.find_object(Place)), **common), **given)  # pyright: ignore[reportCallIssue] - as Typer parsed them from its own signature
 
         _, *own = inspect.signature(function).parameters.values()
-        keyword = inspect.Parameter.KEYWORD_ONLY
-        parameters = [
-            inspect.Parameter("ctx", keyword, annotation=typer.Context),
-            *(one.replace(kind=keyword) for one in own),
-            *(
-                inspect.Parameter(name, keyword, annotation=kind, default=default)
-                for name, (kind, default) in shared.items()
-            ),
-        ]
+        context = inspect.Parameter("ctx", keyword, annotation=typer.Context)
+        parameters = [context, *(one.replace(kind=keyword) for one in own), *added]
         invoked.__signature__ = inspect.Signature(parameters)  # pyright: ignore[reportAttributeAccessIssue] - Typer reads it
         invoked.__annotations__ = {one.name: one.annotation for one in parameters}
-        return invoked
+        return invoked if within is None else within.command(name)(invoked)
 
     return decorated
+
+
+def confirm(action: str, *, otherwise: str) -> None:
+    """Continue only if the user confirms; without a terminal to ask on, refuse."""
+    if not sys.stdin.isatty():
+        raise typer.BadParameter(f"there is nobody to ask whether to {action}: say --yes")
+    if not typer.confirm(f"{visible(action[:1].upper() + action[1:])}?", err=True):
+        warn(otherwise)
+        raise typer.Exit(1)

@@ -5,37 +5,30 @@ from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
-from pagefile.cli.invocation import Invocation, command
-from pagefile.cli.measures import span
-from pagefile.cli.output import clipped, moment, print_table, table, visible
+from pagefile.cli.invocation import Invocation, command, group
+from pagefile.cli.measures import moment, span
+from pagefile.cli.output import chosen, clipped, show_table, visible
 from pagefile.engine import Memory
 from pagefile.errors import NotFoundError, SettingsError
 from pagefile.records import DEFAULT_TENANT, ApiKey, Scope
 from pagefile.stores.secrets import new_key
 
 _MOST_DAYS = 36_500
-_EXPIRES = typer.Option(
-    min=0.001, max=_MOST_DAYS, metavar="DAYS", help="It opens nothing after so many days."
-)
+_EXPIRES = Option(min=0.001, max=_MOST_DAYS, metavar="DAYS", help="It opens nothing after so many days.")
 
-app = typer.Typer(no_args_is_help=True, add_completion=False)
+app = group("Make, list, rotate and revoke the keys of the HTTP service.")
 
 
-@app.callback()
-def keys() -> None:
-    """Make, list, rotate and revoke the keys of the HTTP service."""
-
-
-@app.command("add")
-@command()
+@command(app, "add")
 def add(
     cli: Invocation,
-    name: Annotated[str, typer.Argument(help="What to call it, such as the program that will use it.")],
+    name: Annotated[str, Argument(help="What to call it, such as the program that will use it.")],
     *,
     user_id: Annotated[
         str | None,
-        typer.Option("--user-id", "--user", help="Only this user's memory, else the whole tenant's."),
+        Option("--user-id", "--user", help="Only this user's memory, else the whole tenant's."),
     ] = None,
     expires: Annotated[float | None, _EXPIRES] = None,
 ) -> None:
@@ -51,8 +44,7 @@ def add(
     )
 
 
-@app.command("list")
-@command(tenant=False)
+@command(app, "list", tenant=False)
 def list_keys(cli: Invocation) -> None:
     """List the keys, oldest first; never their secrets."""
     found = cli.run(lambda memory: memory.engine.store.keys.list())
@@ -62,11 +54,10 @@ def list_keys(cli: Invocation) -> None:
 
 def _show(found: Sequence[ApiKey]) -> None:
     now = datetime.now(UTC)
-    made = table("id", "name", "opens", "state", "last used", wraps=("name", "opens", "state"))
-    for key in found:
-        used = "never" if key.last_used is None else moment(key.last_used)
-        made.add_row(key.id, visible(key.name), _whose(key), _state(key, now), used)
-    print_table(made)
+    rows = [
+        (key.id, visible(key.name), _whose(key), _state(key, now), key.last_used or "never") for key in found
+    ]
+    show_table(("id", "~name", "~opens", "~state", "last used"), rows)
 
 
 def _overlap(text: str) -> timedelta:
@@ -78,19 +69,14 @@ def _overlap(text: str) -> timedelta:
         ) from error
 
 
-@app.command("rotate")
-@command(tenant=False)
+@command(app, "rotate", tenant=False)
 def rotate(
     cli: Invocation,
-    name: Annotated[
-        str, typer.Argument(metavar="NAME", help="Its name or its id, as `keys list` shows them.")
-    ],
+    name: Annotated[str, Argument(metavar="NAME", help="Its name or its id, as `keys list` shows them.")],
     *,
     overlap: Annotated[
         timedelta,
-        typer.Option(
-            parser=_overlap, metavar="1d|12h|…", help="How long the old one still works; 0s: no longer."
-        ),
+        Option(parser=_overlap, metavar="1d|12h|…", help="How long the old one still works; 0s: no longer."),
     ] = "1d",  # pyright: ignore[reportArgumentType] - Typer parses the default like a given value
     expires: Annotated[float | None, _EXPIRES] = None,
 ) -> None:
@@ -115,10 +101,9 @@ def rotate(
     )
 
 
-@app.command("revoke")
-@command(tenant=False)
+@command(app, "revoke", tenant=False)
 def revoke(
-    cli: Invocation, key_id: Annotated[str, typer.Argument(metavar="ID", help="As `keys list` shows it.")]
+    cli: Invocation, key_id: Annotated[str, Argument(metavar="ID", help="As `keys list` shows it.")]
 ) -> None:
     """Let a key open nothing any more, at once. It stays on record."""
 
@@ -148,16 +133,8 @@ def _end(now: datetime, days: float | None) -> datetime | None:
 
 def _told(key: ApiKey) -> dict[str, object]:
     """A key for scripts, without its hash."""
-    return {
-        "id": key.id,
-        "name": key.name,
-        "tenant": key.scope.tenant,
-        "user_id": key.scope.user,
-        "created": key.created,
-        "expires": key.expires,
-        "revoked": key.revoked,
-        "last_used": key.last_used,
-    }
+    scope = {"tenant": key.scope.tenant, "user_id": key.scope.user}
+    return {**chosen(key, "id name"), **scope, **chosen(key, "created expires revoked last_used")}
 
 
 def _whose(key: ApiKey) -> str:

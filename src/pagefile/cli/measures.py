@@ -1,25 +1,24 @@
-"""Sizes, durations and times as people write and read them: `100MB`, `30d`, `2026-01-31T09:30`."""
+"""Numbers, sizes, durations, times and ids as people write and read them: `100MB`, `30d`, `2026-01-31T09:30`."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from math import ceil
 
 import typer
 
 _BYTES: Mapping[str, int] = {
     "": 1,
     "b": 1,
-    "kb": 10**3,
-    "mb": 10**6,
-    "gb": 10**9,
-    "tb": 10**12,
-    "kib": 2**10,
-    "mib": 2**20,
-    "gib": 2**30,
-    "tib": 2**40,
+    **{f"{prefix}b": 1000**power for power, prefix in enumerate("kmgt", 1)},
+    **{f"{prefix}ib": 1024**power for power, prefix in enumerate("kmgt", 1)},
 }
 _SECONDS: Mapping[str, int] = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
 _MOST_S = 1000 * 365 * 86_400
+
+_BAR_CELLS = 40
+#: Characters of an id that are shown, as with commits, and the minimum needed to look one up.
+SHOWN_CHARS, LEAST_CHARS = 8, 4
 
 _AMOUNT = re.compile(r"(\d{1,15}(?:\.\d{1,9})?)\s*([a-z]*)", re.ASCII)
 
@@ -75,3 +74,35 @@ def span_text(length: timedelta) -> str:
 def _amount(text: str, units: Mapping[str, int]) -> float | None:
     found = _AMOUNT.fullmatch(text.strip().lower())
     return float(found[1]) * units[found[2]] if found and found[2] in units else None
+
+
+def moment(at: datetime) -> str:
+    """A time in the local time zone."""
+    return f"{at.astimezone():%Y-%m-%d %H:%M}"
+
+
+def number(value: float) -> str:
+    """A whole number with thousands separators."""
+    return f"{value:,}"
+
+
+def plural(count: int, word: str) -> str:
+    """`1 turn`, `2 turns`, `2 entries`."""
+    if count == 1:
+        return f"1 {word}"
+    return (
+        f"{number(count)} {word.removesuffix('y')}ies" if word.endswith("ry") else f"{number(count)} {word}s"
+    )
+
+
+def bar(share: float, cells: int = _BAR_CELLS) -> str:
+    """A ratio as a bar."""
+    filled = min(cells, ceil(share * cells))
+    return "█" * filled + "░" * (cells - filled)
+
+
+def telling_chars(ids: Sequence[str]) -> int:
+    """How many characters are needed to tell the ids apart: as many are shown, and can be given instead of the whole id."""
+    longest = max(map(len, ids))
+    lengths = range(SHOWN_CHARS, longest)
+    return next((n for n in lengths if len({one[:n] for one in ids}) == len(ids)), longest)

@@ -1,15 +1,15 @@
-"""Options that many commands share."""
+"""Options and arguments that several commands share."""
 
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
 _WHERE = "Where"
 Db = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--db",
         metavar="URL|PATH",
         help="The database; a bare path means SQLite. Else `url` of the settings holds.",
@@ -18,19 +18,22 @@ Db = Annotated[
 ]
 ConfigFile = Annotated[
     Path | None,
-    typer.Option(
+    Option(
         "--config",
         metavar="FILE",
         help="The settings file. Else $PAGEFILE_CONFIG or a pagefile.toml, .yaml or .yml here.",
         rich_help_panel=_WHERE,
     ),
 ]
-Tenant = Annotated[
-    str | None, typer.Option(help="The tenant, `default` unless given.", rich_help_panel=_WHERE)
-]
-UserId = Annotated[str | None, typer.Option(help="The user it belongs to.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
-Full = Annotated[bool, typer.Option("--full", help="Print whole texts and every row.")]
+Tenant = Annotated[str | None, Option(help="The tenant, `default` unless given.", rich_help_panel=_WHERE)]
+AsJson = Annotated[bool, Option("--json", help="Print JSON and nothing else.")]
+UserId = Annotated[str | None, Option(help="The user it belongs to.")]
+Full = Annotated[bool, Option("--full", help="Print whole texts and every row.")]
+Newest = Annotated[int, Option(min=1, help="How many of the newest to show.")]
+Limit = Annotated[int, Option(min=1, help="How many to find.")]
+Yes = Annotated[bool, Option("--yes", "-y", help="Do not ask.")]
+Named = Annotated[str, Argument(help="The conversation.")]
+Query = Annotated[str, Argument(help="What is asked for.")]
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,10 +2,9 @@
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from math import ceil
-from typing import Literal
+from typing import TypeAlias
 
 from rich import box
 from rich.cells import cell_len, set_cell_size
@@ -13,12 +12,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from pagefile.cli.measures import moment, number
 from pagefile.plain import plain
 from pagefile.text.visible import visible
 
-_BAR_CELLS = 40
-
-Justify = Literal["left", "right"]
+#: What a cell of a table may hold: numbers and times are formatted, None is left empty.
+Cell: TypeAlias = str | int | datetime | None
 
 
 def out() -> Console:
@@ -55,6 +54,11 @@ def print_json(value: object) -> None:
     sys.stdout.write(json.dumps(plain(value), ensure_ascii=not utf8, indent=2) + "\n")
 
 
+def chosen(record: object, names: str) -> dict[str, object]:
+    """Some attributes of a record for scripts, named in one string as for `namedtuple`."""
+    return {name: getattr(record, name) for name in names.split()}
+
+
 # -- tables ------------------------------------------------------------------------------------------------------------
 
 
@@ -62,11 +66,13 @@ def table(*columns: str, right: Sequence[str] = (), wraps: Sequence[str] = ()) -
     """A table readable at 80 columns: the last column, and those named in `wraps`, may wrap."""
     made = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
     for column in columns:
-        justify: Justify = "right" if column in right else "left"
         one_line = column != columns[-1] and column not in wraps
-        # Chinese has no spaces to break at: folding breaks anywhere, other modes would truncate.
         made.add_column(
-            column, justify=justify, no_wrap=one_line, overflow="ellipsis" if one_line else "fold"
+            column,
+            justify="right" if column in right else "left",
+            no_wrap=one_line,
+            # Chinese has no spaces to break at: folding breaks anywhere, other modes would truncate.
+            overflow="ellipsis" if one_line else "fold",
         )
     return made
 
@@ -76,14 +82,42 @@ def print_table(made: Table) -> None:
     out().print(made)
 
 
+def show_table(
+    columns: Sequence[str], rows: Iterable[Sequence[Cell]], *, total: Sequence[Cell] = (), apart: bool = False
+) -> None:
+    """Print rows under their columns: `>name` is aligned right, `~name` may wrap.
+
+    `total` is a last row after a rule; with `apart`, every row is followed by one.
+    """
+    named = {marker: [one[1:] for one in columns if one.startswith(marker)] for marker in ">~"}
+    made = table(*(one.lstrip(">~") for one in columns), right=named[">"], wraps=named["~"])
+    for row in rows:
+        made.add_row(*map(_cell, row), end_section=apart)
+    if total:
+        made.add_section()
+        made.add_row(*map(_cell, total))
+    print_table(made)
+
+
+def _cell(value: Cell) -> str:
+    match value:
+        case None:
+            return ""
+        case int():
+            return number(value)
+        case datetime():
+            return moment(value)
+        case _:
+            return value
+
+
 def show_counts(counts: Mapping[str, int]) -> None:
     """Print the number of removed rows by table."""
-    made = table("rows", "of", right=("rows",))
-    for name, count in counts.items():
-        made.add_row(number(count), name)
-    made.add_section()
-    made.add_row(number(sum(counts.values())), "in all")
-    print_table(made)
+    rows = [(count, name) for name, count in counts.items()]
+    show_table((">rows", "of"), rows, total=(sum(counts.values()), "in all"))
+
+
+# -- cells -------------------------------------------------------------------------------------------------------------
 
 
 def clipped(text: str, cells: int = 60) -> str:
@@ -92,26 +126,6 @@ def clipped(text: str, cells: int = 60) -> str:
     return line if cell_len(line) <= cells else set_cell_size(line, cells - 1).rstrip() + "…"
 
 
-def moment(at: datetime) -> str:
-    """A time in the local time zone."""
-    return f"{at.astimezone():%Y-%m-%d %H:%M}"
-
-
-def number(value: float) -> str:
-    """A whole number with thousands separators."""
-    return f"{value:,}"
-
-
-def plural(count: int, word: str) -> str:
-    """`1 turn`, `2 turns`, `2 entries`."""
-    if count == 1:
-        return f"1 {word}"
-    return (
-        f"{number(count)} {word.removesuffix('y')}ies" if word.endswith("ry") else f"{number(count)} {word}s"
-    )
-
-
-def bar(share: float, cells: int = _BAR_CELLS) -> str:
-    """A ratio as a bar."""
-    filled = min(cells, ceil(share * cells))
-    return "█" * filled + "░" * (cells - filled)
+def shortened(text: str, cells: int, *, full: bool) -> str:
+    """The whole text with its line breaks if `full`, otherwise its beginning on one line."""
+    return visible(text, lines=True) if full else clipped(text, cells)

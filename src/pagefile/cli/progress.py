@@ -3,38 +3,29 @@
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    ProgressColumn,
-    Task,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
+from rich import progress as bars
 from rich.text import Text
 
 from pagefile.cli.output import err
 
 
-class _Speed(ProgressColumn):
+class _Speed(bars.ProgressColumn):
     """The rate in items per second."""
 
-    def render(self, task: Task) -> Text:
+    def render(self, task: bars.Task) -> Text:
         return Text(f"{task.speed:,.0f}/s" if task.speed else "", style="progress.data.speed")
 
 
-def _bar(*columns: ProgressColumn) -> Progress:
+def _bar(*columns: bars.ProgressColumn) -> bars.Progress:
     console = err()
-    shown = (TextColumn("{task.description}"), BarColumn(), *columns)
-    return Progress(*shown, console=console, transient=True, disable=not console.is_terminal)
+    shown = (bars.TextColumn("{task.description}"), bars.BarColumn(), *columns)
+    return bars.Progress(*shown, console=console, transient=True, disable=not console.is_terminal)
 
 
 @contextmanager
 def moving(what: str) -> Generator[None]:
     """A bar for work of unknown length."""
-    with _bar(TimeElapsedColumn()) as progress:
+    with _bar(bars.TimeElapsedColumn()) as progress:
         progress.add_task(what, total=None)
         yield
 
@@ -44,7 +35,9 @@ def counting(
     what: str, *, at_end: str | None = None, speed: bool = False
 ) -> Generator[Callable[[int, int], None]]:
     """A progress bar, and the function that updates it with (done, total); `at_end` is the description once all is done."""
-    with _bar(MofNCompleteColumn(), *((_Speed(),) if speed else ()), TimeRemainingColumn()) as progress:
+    with _bar(
+        bars.MofNCompleteColumn(), *((_Speed(),) if speed else ()), bars.TimeRemainingColumn()
+    ) as progress:
         task = progress.add_task(what, total=None)
 
         def told(done: int, total: int) -> None:

@@ -1,4 +1,4 @@
-"""`serve`: the HTTP service on this machine."""
+"""`serve` and `worker`: the HTTP service on this machine, and background work in a separate process."""
 
 import errno
 import socket
@@ -7,11 +7,13 @@ from collections.abc import Callable
 from functools import partial
 from typing import Annotated
 
-import typer
+import anyio
+from typer import Option
 
-from pagefile.cli.invocation import Invocation, command
+from pagefile.cli.invocation import Invocation, command, existing_file
 from pagefile.cli.output import say, warn
 from pagefile.engine import Memory
+from pagefile.engine.background import dedicated, look_after
 from pagefile.errors import SettingsError
 from pagefile.settings import ServiceSettings, Settings
 from pagefile.settings.sources import shown
@@ -21,11 +23,11 @@ from pagefile.settings.sources import shown
 def serve(
     cli: Invocation,
     *,
-    host: Annotated[str | None, typer.Option(help="Where to listen, 127.0.0.1 unless set.")] = None,
-    port: Annotated[int | None, typer.Option(help="The port, 8780 unless set.")] = None,
+    host: Annotated[str | None, Option(help="Where to listen, 127.0.0.1 unless set.")] = None,
+    port: Annotated[int | None, Option(help="The port, 8780 unless set.")] = None,
     workers: Annotated[
         int | None,
-        typer.Option(min=1, help="How many processes answer, 1 unless set; more than one wants PostgreSQL."),
+        Option(min=1, help="How many processes answer, 1 unless set; more than one wants PostgreSQL."),
     ] = None,
 ) -> None:
     """Start the HTTP service; Ctrl-C stops it."""
@@ -89,3 +91,20 @@ def _greeting(settings: Settings) -> str:
     host = f"[{settings.service.host}]" if ":" in settings.service.host else settings.service.host
     url = f"http://{host}:{settings.service.port}"
     return f"Pagefile serves {shown(settings.url)} at {url} (the API: {url}/docs). Ctrl-C stops it."
+
+
+@command(tenant=False, json=False)
+def worker(cli: Invocation) -> None:
+    """Do the background work of processes that run with `worker = "apart"`: indexes, checkpoints, facts. Ctrl-C stops it.
+
+    It makes no database: the service does, so start that first.
+    """
+    settings = dedicated(cli.loaded(patient=False).settings)
+    existing_file(settings.url, otherwise=", or start the service first, which makes it")
+
+    def ready() -> None:
+        say(f"Pagefile looks after {shown(settings.url)}. Ctrl-C stops it.")
+        sys.stdout.flush()
+
+    anyio.run(look_after, settings, ready)
+    say("Stopped.")

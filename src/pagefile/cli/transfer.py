@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import anyio
-import typer
+from typer import Argument, Option
 
 from pagefile.cli.invocation import Invocation, command
+from pagefile.cli.measures import number, plural
 from pagefile.cli.options import UserId
-from pagefile.cli.output import number, plural
 from pagefile.cli.progress import moving
 from pagefile.errors import NotFoundError, TransferError
 from pagefile.integrations.moving import read_dump, take_over
@@ -21,23 +21,18 @@ _SAY_WHOSE = "If it is a dump of another memory, say whose: --from mem0 | redis-
 @command()
 def export(
     cli: Invocation,
-    file: Annotated[Path, typer.Argument(help="The file to write; an earlier export is replaced.")],
+    file: Annotated[Path, Argument(help="The file to write; an earlier export is replaced.")],
     *,
     conversation: Annotated[
-        str | None, typer.Option("--conversation", "-c", help="Only this conversation.")
+        str | None, Option("--conversation", "-c", help="Only this conversation.")
     ] = None,
     user_id: UserId = None,
 ) -> None:
     """Write everything that is kept, except API keys, to a file of JSON lines."""
-    settings = cli.settings
     _check_target(file)
+    scope = {"user_id": user_id, "conversation_id": conversation, "tenant": cli.tenant}
     with moving(f"Exporting to {file.name}"):
-        counts = cli.run(
-            lambda memory: memory.export(
-                file, user_id=user_id, conversation_id=conversation, tenant=cli.tenant
-            ),
-            settings=settings,
-        )
+        counts = cli.run(lambda memory: memory.export(file, **scope))
     missing = "There was nothing to export: the file has a first line and no records."
     cli.answer(counts, _counted("Exported", counts), found=counts, missing=missing)
 
@@ -45,50 +40,46 @@ def export(
 @command()
 def import_(
     cli: Invocation,
-    file: Annotated[Path, typer.Argument(help="An export, or with --from a dump of another memory.")],
+    file: Annotated[Path, Argument(help="An export, or with --from a dump of another memory.")],
     *,
     source: Annotated[
         Literal["pagefile", "mem0", "redis-agent-memory", "langchain"],
-        typer.Option("--from", help="Whose dump it is."),
+        Option("--from", help="Whose dump it is."),
     ] = "pagefile",
     conversation: Annotated[
         str | None,
-        typer.Option("--conversation", "-c", help="Where messages belong that name no conversation."),
+        Option("--conversation", "-c", help="Where messages belong that name no conversation."),
     ] = None,
-    user_id: Annotated[
-        str | None, typer.Option(help="Whose it is, where the dump does not say so itself.")
-    ] = None,
+    user_id: Annotated[str | None, Option(help="Whose it is, where the dump does not say so itself.")] = None,
 ) -> None:
     """Read an export, or a dump of another memory; what is there already is left as it is."""
-    settings = cli.settings
     if not file.is_file():
         raise NotFoundError(f"There is no file {str(file)!r} to import.")
     if source != "pagefile":
-        brought = anyio.run(read_dump, file, source)
-        with moving(f"Importing {file.name}"):
-            counts = cli.run(
-                lambda memory: take_over(
-                    memory, brought, user_id=user_id, conversation_id=conversation, tenant=cli.tenant
-                ),
-                settings=settings,
-                must_exist=False,
-            )
-        cli.answer({**counts, "left_out": brought.left_out}, _taken(counts, brought.left_out))
-        if not counts["turn"] + counts["fact"] + counts["known"]:
-            raise TransferError(f"There is nothing in {file.name!r} that could be taken over.")
+        _take_over(cli, file, source, user_id=user_id, conversation_id=conversation)
         return
     if conversation is not None or user_id is not None:
         raise TransferError("An export says itself whose it is: --conversation and --user-id go with --from.")
     with moving(f"Importing {file.name}"):
         try:
-            counts = cli.run(
-                lambda memory: memory.import_(file, tenant=cli.tenant), settings=settings, must_exist=False
-            )
+            counts = cli.run(lambda memory: memory.import_(file, tenant=cli.tenant), must_exist=False)
         except TransferError as error:
             if _may_be_a_dump(file):
                 raise TransferError(f"{error} {_SAY_WHOSE}") from error
             raise
     cli.answer(counts, _counted("Imported", counts))
+
+
+def _take_over(cli: Invocation, file: Path, source: str, **whose: str | None) -> None:
+    """Import a dump of another memory."""
+    brought = anyio.run(read_dump, file, source)
+    with moving(f"Importing {file.name}"):
+        counts = cli.run(
+            lambda memory: take_over(memory, brought, tenant=cli.tenant, **whose), must_exist=False
+        )
+    cli.answer({**counts, "left_out": brought.left_out}, _taken(counts, brought.left_out))
+    if not counts["turn"] + counts["fact"] + counts["known"]:
+        raise TransferError(f"There is nothing in {file.name!r} that could be taken over.")
 
 
 def _check_target(file: Path) -> None:

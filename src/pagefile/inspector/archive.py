@@ -8,24 +8,10 @@ from dataclasses import dataclass
 from pagefile.engine import Memory
 from pagefile.engine.owning import looked_up
 from pagefile.errors import InvalidTurnError, PagePurgedError
-from pagefile.inspector import places
+from pagefile.inspector import places, ui
 from pagefile.inspector.asking import Asked, chat_of
-from pagefile.inspector.frame import (
-    View,
-    asking_form,
-    card,
-    columns,
-    empty,
-    field_of,
-    figures,
-    form,
-    notice,
-    num,
-    numbers,
-    table,
-)
+from pagefile.inspector.conversations import chat_in
 from pagefile.inspector.markup import Content, Element, el
-from pagefile.inspector.pieces import badge, code, page_state
 from pagefile.inspector.reader import Reader
 from pagefile.records import Page, PageHit
 
@@ -66,14 +52,14 @@ async def gather(memory: Memory, asked: Asked) -> Archive:
     if asked.conversation_id is not None:
         pages = await chat_of(memory, asked).pages(limit=PER_PAGE, after=after)
     else:
-        pages = await memory.pages(user_id=asked.user_id, tenant=asked.tenant, limit=PER_PAGE, after=after)
+        pages = await memory.pages(**asked.owner, limit=PER_PAGE, after=after)
     return Archive(tuple(pages), pages.next, None, ())
 
 
 async def _found(memory: Memory, asked: Asked, search: str) -> list[PageHit]:
     if asked.conversation_id is not None:
         return await chat_of(memory, asked).search_tool_history(search, _HITS, here=True)
-    return await memory.search_tool_history(search, user_id=asked.user_id, tenant=asked.tenant, limit=_HITS)
+    return await memory.search_tool_history(search, **asked.owner, limit=_HITS)
 
 
 async def gather_page(memory: Memory, asked: Asked) -> Opened:
@@ -81,24 +67,12 @@ async def gather_page(memory: Memory, asked: Asked) -> Opened:
     uuid = asked.text("uuid")
     if uuid is None:
         raise InvalidTurnError("Which page? Give its uuid, as it stands in the placeholder.")
-    return await opened(
-        memory,
-        asked,
-        uuid,
-        query=asked.text("q"),
-        offset=asked.whole("offset", 0),
-        limit=asked.whole("limit", SLICE, least=1, most=200_000),
-    )
+    limit = asked.whole("limit", SLICE, least=1, most=200_000)
+    return await opened(memory, asked, uuid, asked.text("q"), asked.whole("offset", 0), limit)
 
 
 async def opened(
-    memory: Memory,
-    asked: Asked,
-    uuid: str,
-    *,
-    query: str | None = None,
-    offset: int = 0,
-    limit: int = IN_PLACE,
+    memory: Memory, asked: Asked, uuid: str, query: str | None = None, offset: int = 0, limit: int = IN_PLACE
 ) -> Opened:
     """A page with part of its text. Does not count as a load."""
     page = await _page(memory, asked, uuid)
@@ -115,7 +89,7 @@ async def opened(
 async def _page(memory: Memory, asked: Asked, uuid: str) -> Page:
     if asked.conversation_id is not None:
         return await chat_of(memory, asked).page(uuid)
-    return await memory.page(uuid, user_id=asked.user_id, tenant=asked.tenant)
+    return await memory.page(uuid, **asked.owner)
 
 
 async def pin(memory: Memory, asked: Asked) -> str:
@@ -125,247 +99,173 @@ async def pin(memory: Memory, asked: Asked) -> str:
     if page.scope.conversation is None:
         raise InvalidTurnError("This page is in no conversation: there is no window to keep it in.")
     scope = await looked_up(memory, page.scope)
-    chat = memory.conversation(page.scope.conversation, user_id=scope.user, tenant=scope.tenant)
-    await chat.pin(uuid, pinned=pinned)
+    await chat_in(memory, scope).pin(uuid, pinned=pinned)
     return asked.here(places.PAGE, uuid=uuid, done="pinned" if pinned else "unpinned")
 
 
 # -- the pages ---------------------------------------------------------------------------------------------------------
 
 
-def show(data: Archive, reader: Reader) -> View:
-    """The list."""
+def show(data: Archive, reader: Reader) -> ui.View:
     say, asked = reader.say, reader.asked
-    body: list[Content] = [_search(data, reader)]
     if data.search is not None:
-        body.append(_hits(data, reader))
+        found = _hits(data, reader)
     elif data.pages:
         more = asked.here(places.ARCHIVE, after=data.next) if data.next else None
-        link = el("p", el("a", say("slice.older"), href=more), class_="more") if more else None
-        body.append(card(_table(data.pages, reader), link))
+        found = ui.card(None, _table(data.pages, reader), ui.older(reader, more))
     else:
-        body.append(empty(say("archive.none"), el("p", say("archive.none_about"))))
-    kept = sum(page.stored_bytes for page in data.pages if page.purged is None)
-    lead = (
-        say("archive.lead", n=reader.number(len(data.pages)), size=reader.size(kept))
-        if data.pages
-        else say("archive.about")
-    )
+        found = ui.empty(say("archive.none"), say("archive.none_about"))
+    lead = say("archive.about")
+    if data.pages:
+        kept = sum(page.stored_bytes for page in data.pages if page.purged is None)
+        lead = say("archive.lead", n=reader.number(len(data.pages)), size=reader.size(kept))
     query = {"q": data.search or "", "after": asked.text("after") or ""}
-    return View(say("nav.archive"), body, lead=lead, tabs=asked.conversation_id is not None, query=query)
+    tabs = asked.conversation_id is not None
+    return ui.View(say("nav.archive"), [_search(data, reader), found], lead=lead, tabs=tabs, query=query)
 
 
 def _search(data: Archive, reader: Reader) -> Element:
-    say, asked = reader.say, reader.asked
-    who: Content = None
-    if "user_id" not in asked.bound:
-        who = field_of(say("field.user"), "user_id", asked.user_id)
-    return asking_form(
+    say, asked, user = reader.say, reader.asked, ui.user_field(reader)
+    return ui.asking_form(
+        reader,
         places.ARCHIVE,
-        field_of(say("archive.search"), "q", data.search, kind="search"),
-        who,
-        el("button", say("ask.search"), class_="primary"),
-        hidden={
-            "conversation_id": asked.conversation_id,
-            "tenant": asked.tenant,
-            "user_id": asked.user_id if "user_id" in asked.bound else None,
-        },
-        label=say("archive.search"),
+        say("archive.search"),
+        ui.field_of(say("archive.search"), "q", data.search, kind="search"),
+        user,
+        button=ui.button(say("ask.search")),
+        conversation_id=asked.conversation_id,
+        user_id=asked.user_id if user is None else None,
     )
 
 
 def _table(pages: tuple[Page, ...], reader: Reader) -> Element:
-    say = reader.say
-    head = columns(
-        reader,
-        "archive.result",
-        "archive.state",
-        *numbers("archive.chars", "archive.tokens", "archive.bytes", "archive.loads"),
-        "archive.when",
-    )
-    return table(head, [_row(page, reader) for page in pages], caption=say("nav.archive"), class_="roomy")
+    sizes = ui.numbers("archive.chars", "archive.tokens", "archive.bytes", "archive.loads")
+    columns = {"archive.result": "row", "archive.state": "", **sizes, "archive.when": "when"}
+    rows = [
+        (
+            [_link(page, reader), el("p", page.result_summary[:160], class_="snippet")],
+            _state(page, reader),
+            page.length,
+            page.tokens,
+            reader.size(page.stored_bytes),
+            page.loads,
+            page.created,
+        )
+        for page in pages
+    ]
+    return ui.table(reader, reader.say("nav.archive"), columns, rows, class_="roomy")
 
 
-def _row(page: Page, reader: Reader) -> Element:
-    return el(
-        "tr",
-        el(
-            "th",
-            el(
-                "a",
-                el("code", page.tool, class_="tool"),
-                " ",
-                page.query_summary[:120],
-                href=place_of(page, reader),
-            ),
-            el("p", page.result_summary[:160], class_="snippet"),
-            scope="row",
-        ),
-        el("td", page_state(page, reader)),
-        num(reader.number(page.length)),
-        num(reader.number(page.tokens)),
-        num(reader.size(page.stored_bytes)),
-        num(reader.number(page.loads)),
-        el("td", reader.time(page.created), class_="when"),
-    )
+def _link(page: Page, reader: Reader, **more: object) -> Element:
+    tool, scope = el("code", page.tool, class_="tool"), page.scope
+    about = {"uuid": page.uuid, "conversation_id": scope.conversation, "user_id": scope.user, **more}
+    return reader.link(places.PAGE, tool, " ", page.query_summary[:120], **about)
 
 
-def place_of(page: Page, reader: Reader, **more: object) -> str:
-    """The URL of a page."""
-    return reader.asked.to(
-        places.PAGE, uuid=page.uuid, conversation_id=page.scope.conversation, user_id=page.scope.user, **more
-    )
+def _state(page: Page, reader: Reader) -> Content:
+    """Archived, pinned, or purged."""
+    if page.purged is not None:
+        return ui.badge(reader.say("page.purged"), "gone")
+    pinned = [" ", ui.badge(reader.say("page.pinned"), "pin")] if page.pinned else None
+    return [ui.badge(reader.say("page.archived"), "kept"), pinned]
 
 
 def _hits(data: Archive, reader: Reader) -> Element:
-    say = reader.say
+    say, number = reader.say, reader.number
     if not data.hits:
-        return empty(say("archive.no_match", q=data.search))
+        return ui.empty(say("archive.no_match", q=data.search))
     items = [
         el(
             "li",
             el(
                 "p",
-                el(
-                    "a",
-                    el("code", hit.page.tool, class_="tool"),
-                    " ",
-                    hit.page.query_summary[:120],
-                    href=place_of(hit.page, reader, q=data.search),
-                ),
+                _link(hit.page, reader, q=data.search),
                 " ",
-                badge(say("score", score=f"{hit.score:.3f}"), "soft"),
+                ui.badge(say("score", score=f"{hit.score:.3f}"), "soft"),
             ),
             el("blockquote", hit.passage[:600]),
-            el(
-                "p",
-                say("archive.at", start=reader.number(hit.start), length=reader.number(hit.page.length)),
-                class_="soft",
-            ),
+            ui.soft(say("archive.at", start=number(hit.start), length=number(hit.page.length))),
         )
         for hit in data.hits
     ]
-    return card(el("ol", items, class_="hits"))
+    return ui.card(None, el("ol", items, class_="hits"))
 
 
-def show_page(data: Opened, reader: Reader) -> View:
-    """One page."""
-    say, asked, page = reader.say, reader.asked, data.page
-    conversation = asked.to(
-        places.CONVERSATION, conversation_id=page.scope.conversation, user_id=page.scope.user
+def show_page(data: Opened, reader: Reader) -> ui.View:
+    say, page, scope = reader.say, data.page, data.page.scope
+    crumbs: tuple[tuple[str, str], ...] = (reader.crumb(places.ARCHIVE, say("nav.archive")),)
+    if scope.conversation is not None:
+        conversation = {"conversation_id": scope.conversation, "user_id": scope.user}
+        crumbs = ((reader.asked.to(places.CONVERSATION, **conversation), scope.conversation), *crumbs)
+    values: dict[str, ui.Value] = {
+        "archive.chars": page.length,
+        "archive.tokens": page.tokens,
+        "archive.bytes": reader.size(page.stored_bytes),
+        "archive.loads": page.loads,
+        "archive.when": reader.time(page.created, exact=True),
+    }
+    sources = el("ul", [el("li", one) for one in page.sources]) if page.sources else None
+    about = ui.definitions(
+        ("uuid", el("code", page.uuid)),
+        (say("page.query"), [page.query_summary]),
+        (say("page.summary"), [page.result_summary]),
+        (say("page.sources"), sources),
     )
-    crumbs: tuple[tuple[str, str], ...] = ((asked.here(places.ARCHIVE), say("nav.archive")),)
-    if page.scope.conversation is not None:
-        crumbs = ((conversation, page.scope.conversation), *crumbs)
-    facts = figures(
-        (say("archive.chars"), reader.number(page.length)),
-        (say("archive.tokens"), reader.number(page.tokens)),
-        (say("archive.bytes"), reader.size(page.stored_bytes)),
-        (say("archive.loads"), reader.number(page.loads)),
-        (say("archive.when"), reader.time(page.created, exact=True)),
-    )
-    about = el(
-        "dl",
-        el("div", el("dt", "uuid"), el("dd", el("code", page.uuid))),
-        el("div", el("dt", say("page.query")), el("dd", page.query_summary)),
-        el("div", el("dt", say("page.summary")), el("dd", page.result_summary)),
-        el("div", el("dt", say("page.sources")), el("dd", el("ul", [el("li", one) for one in page.sources])))
-        if page.sources
-        else None,
-        class_="about",
-    )
-    return View(
+    return ui.View(
         f"{page.tool}: {page.query_summary[:80]}",
         [
-            done(reader),
-            facts,
-            card(el("p", page_state(page, reader)), about, _pin(page, reader)),
+            ui.confirmation(reader),
+            ui.figures(reader, values),
+            ui.card(None, el("p", _state(page, reader)), about, _pin(page, reader)),
             _text(data, reader),
-            _input(page, reader),
+            ui.card(say("step.input"), ui.code(page.input)),
         ],
         crumbs=crumbs,
-        tabs=asked.conversation_id is not None,
+        tabs=reader.asked.conversation_id is not None,
         query={"uuid": page.uuid, "q": data.query or "", "offset": str(data.offset or "")},
-    )
-
-
-def done(reader: Reader) -> Content:
-    """A confirmation of the action that led here, if there was one."""
-    known = (
-        "pinned",
-        "unpinned",
-        "stored",
-        "duplicate",
-        "superseded",
-        "retracted",
-        "undone",
-        "recorded",
-        "failed",
-    )
-    word = reader.asked.text("done")
-    return (
-        notice(reader.say(f"done.{word}"), "bad" if word == "failed" else "good") if word in known else None
     )
 
 
 def _pin(page: Page, reader: Reader) -> Element | None:
     if page.purged is not None or page.scope.conversation is None:
         return None
-    pinned = el("input", type="hidden", name="pinned", value="no" if page.pinned else "yes")
-    button = el("button", reader.say("page.unpin" if page.pinned else "page.pin"))
-    hint = el("span", reader.say("page.pin_about"), class_="soft")
-    return form(reader, reader.asked.here(places.PAGE, uuid=page.uuid), pinned, button, " ", hint)
+    pin = ui.button(reader.say("page.unpin" if page.pinned else "page.pin"), None)
+    hint = ui.soft(reader.say("page.pin_about"), "span")
+    place = reader.asked.here(places.PAGE, uuid=page.uuid)
+    return ui.form(reader, place, pin, " ", hint, pinned="no" if page.pinned else "yes")
 
 
 def _text(data: Opened, reader: Reader) -> Element:
     say, asked, page = reader.say, reader.asked, data.page
     if data.text is None:
-        return card(notice(say("page.purged_about")), title=say("page.text"))
-    hidden = {
-        "uuid": page.uuid,
-        "conversation_id": asked.conversation_id,
-        "user_id": asked.user_id,
-        "tenant": asked.tenant,
-    }
-    search = asking_form(
+        return ui.card(say("page.text"), ui.notice(say("page.purged_about")))
+    all_of_it = reader.here(places.PAGE, say("page.whole"), uuid=page.uuid) if data.query else None
+    search = ui.asking_form(
+        reader,
         places.PAGE,
-        field_of(say("page.passage"), "q", data.query, kind="search"),
-        el("button", say("page.find"), class_="primary"),
-        el("a", say("page.whole"), href=asked.here(places.PAGE, uuid=page.uuid)) if data.query else None,
-        hidden=hidden,
-        label=say("page.passage"),
+        say("page.passage"),
+        ui.field_of(say("page.passage"), "q", data.query, kind="search"),
+        button=[ui.button(say("page.find")), all_of_it],
+        uuid=page.uuid,
+        conversation_id=asked.conversation_id,
+        user_id=asked.user_id,
     )
-    where = None
-    if data.query is None:
-        before, behind = max(0, data.offset - SLICE), data.end
-        where = el(
-            "nav",
-            el("a", say("pager.before"), href=asked.here(places.PAGE, uuid=page.uuid, offset=before or None))
-            if data.offset
-            else el("span", say("pager.before"), class_="soft"),
-            el(
-                "span",
-                say(
-                    "page.place",
-                    start=reader.number(data.offset),
-                    end=reader.number(data.end),
-                    length=reader.number(page.length),
-                ),
-            ),
-            el("a", say("pager.next"), href=asked.here(places.PAGE, uuid=page.uuid, offset=behind))
-            if behind < page.length
-            else el("span", say("pager.next"), class_="soft"),
-            class_="pager",
-            aria_label=say("pager.label"),
-        )
-    return card(
-        search,
-        where,
-        el("div", data.text, class_="text whole", tabindex="0"),
-        where if data.text and len(data.text) > 3000 else None,
-        title=say("page.text"),
-    )
+    where = _where(data, reader) if data.query is None else None
+    again = where if len(data.text) > 3000 else None
+    return ui.card(say("page.text"), search, where, ui.whole(data.text), again)
 
 
-def _input(page: Page, reader: Reader) -> Element:
-    return card(code(page.input), title=reader.say("step.input"))
+def _where(data: Opened, reader: Reader) -> Element:
+    """Which part of the text is shown, and the ways to the parts before and after."""
+    say, number, page = reader.say, reader.number, data.page
+
+    def to(offset: int) -> str:
+        return reader.asked.here(places.PAGE, uuid=page.uuid, offset=offset or None)
+
+    shown = say("page.place", start=number(data.offset), end=number(data.end), length=number(page.length))
+    return ui.pager(
+        reader,
+        ui.step_to(say("pager.before"), to(max(0, data.offset - SLICE)) if data.offset else None),
+        el("span", shown),
+        ui.step_to(say("pager.next"), to(data.end) if data.end < page.length else None),
+    )

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TypedDict
 from urllib.parse import urlencode
 
 from pagefile.engine import Conversation, Memory
@@ -9,6 +10,13 @@ from pagefile.errors import InvalidTurnError
 from pagefile.records import DEFAULT_TENANT, Head, checked_text
 
 _NOTHING: Mapping[str, str] = {}
+
+
+class Owner(TypedDict):
+    """A user, or everybody of a tenant."""
+
+    user_id: str | None
+    tenant: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +29,11 @@ class Asked:
     values: Mapping[str, str] = field(default_factory=lambda: _NOTHING)
     #: Ids fixed by the caller's key, which the reader cannot choose.
     bound: frozenset[str] = frozenset()
+
+    @property
+    def owner(self) -> Owner:
+        """Whose memory, as the verbs of a memory take it."""
+        return {"user_id": self.user_id, "tenant": self.tenant}
 
     def text(self, name: str) -> str | None:
         """A value with surrounding whitespace removed; None if it is empty."""
@@ -59,7 +72,7 @@ def chat_of(memory: Memory, asked: Asked) -> Conversation:
     """A handle on the requested conversation."""
     if asked.conversation_id is None:
         raise InvalidTurnError("Which conversation? Choose one from the list.")
-    return memory.conversation(asked.conversation_id, user_id=asked.user_id, tenant=asked.tenant)
+    return memory.conversation(asked.conversation_id, **asked.owner)
 
 
 async def head_of(memory: Memory, asked: Asked) -> Head:

@@ -7,6 +7,8 @@ from pagefile.inspector.markup import Content, Element, el
 
 _WIDTH, _HEIGHT = 960, 260
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 8, 12, 28
+#: Marks on the vertical axis, above zero.
+_MARKS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,49 +29,32 @@ def stacked(parts: Sequence[Part], whole: int, label: str) -> Element:
         width = max(0, part.value) * 1000 / total
         if width > 0:
             # A gap separates neighbours for readers who cannot tell the colours apart.
-            shown = max(width - 1.5, 0.8)
-            title = el("title", part.label)
-            pieces.append(
-                el(
-                    "rect",
-                    title,
-                    x=f"{at:.2f}",
-                    y=0,
-                    width=f"{shown:.2f}",
-                    height=28,
-                    class_=f"b-{part.name}",
-                )
-            )
+            size, kind = f"{max(width - 1.5, 0.8):.2f}", f"b-{part.name}"
+            pieces.append(_bar(el("title", part.label), x=f"{at:.2f}", width=size, height=28, class_=kind))
         at += width
     if whole and total > whole:
-        edge = whole * 1000 / total
-        pieces.append(el("rect", x=f"{edge:.2f}", y=0, width=2, height=28, class_="edge"))
-    return el(
-        "svg",
-        pieces,
-        viewBox="0 0 1000 28",
-        preserveAspectRatio="none",
-        role="img",
-        aria_label=label,
-        class_="stack",
-    )
+        pieces.append(_bar(x=f"{whole * 1000 / total:.2f}", width=2, height=28, class_="edge"))
+    return _strip(pieces, "0 0 1000 28", "stack", role="img", aria_label=label)
 
 
 def level(value: float, most: float, label: str) -> Element:
     """A level gauge."""
     share = min(1.0, value / most) if most else 0.0
-    filled = el(
-        "rect", x=0, y=0, width=f"{share * 100:.1f}", height=6, class_="full" if share >= 0.75 else "fill"
-    )
-    return el(
-        "svg",
-        filled,
-        viewBox="0 0 100 6",
-        preserveAspectRatio="none",
-        role="img",
-        aria_label=label,
-        class_="level",
-    )
+    return gauge(share, "full" if share >= 0.75 else "fill", role="img", aria_label=label)
+
+
+def gauge(share: float, class_: str, **more: object) -> Element:
+    """A bar that is filled up to a share."""
+    filled = _bar(x=0, width=f"{share * 100:.1f}", height=6, class_=class_)
+    return _strip(filled, "0 0 100 6", "level", **more)
+
+
+def _bar(*inside: Content, **attributes: object) -> Element:
+    return el("rect", *inside, y=0, **attributes)
+
+
+def _strip(inside: Content, box: str, class_: str, **more: object) -> Element:
+    return el("svg", inside, viewBox=box, preserveAspectRatio="none", class_=class_, **more)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,73 +67,71 @@ class Point:
     label: str
 
 
+class _Scale:
+    """Where numbers and points are in the chart."""
+
+    def __init__(self, points: int, most: int) -> None:
+        self.top = _nice(most)
+        self.step = (_WIDTH - _LEFT - _RIGHT) / max(points, 1)
+        self.width = min(self.step * 0.7, 26)
+
+    def x(self, index: int) -> float:
+        return _LEFT + (index + 0.5) * self.step
+
+    def y(self, value: int) -> float:
+        return _HEIGHT - _BOTTOM - value / self.top * (_HEIGHT - _TOP - _BOTTOM)
+
+    def line(self, value: int, class_: str) -> Element:
+        """A line across the chart."""
+        y = f"{self.y(value):.1f}"
+        return el("line", x1=f"{_LEFT:.1f}", y1=y, x2=f"{_WIDTH - _RIGHT:.1f}", y2=y, class_=class_)
+
+    def mark(self, value: int) -> Element:
+        """A number on the vertical axis."""
+        y = f"{self.y(value) + 4:.1f}"
+        return el("text", short(value), x=_LEFT - 8, y=y, class_="axis", text_anchor="end")
+
+    def column(self, index: int, point: Point) -> Element:
+        """A point's cost, with an area to touch that is as high as the chart."""
+        x, y, height = self.x(index), self.y(point.tokens), _HEIGHT - _TOP - _BOTTOM
+        touch = el(
+            "rect",
+            x=f"{x - self.step / 2:.1f}",
+            y=_TOP,
+            width=f"{self.step:.1f}",
+            height=height,
+            class_="touch",
+        )
+        filled = el(
+            "rect",
+            x=f"{x - self.width / 2:.1f}",
+            y=f"{y:.1f}",
+            width=f"{self.width:.1f}",
+            height=f"{max(1.0, self.y(0) - y):.1f}",
+            rx=2,
+            class_="with",
+        )
+        return el("a", el("title", point.label), touch, filled, href=point.href, aria_label=point.label)
+
+
 def costs(points: Sequence[Point], budget: int, label: str) -> Element:
     """Each call's cost as a column, and its cost without Pagefile as a line."""
     most = max([budget, *(point.tokens for point in points), *(point.without or 0 for point in points)])
-    top = _nice(most)
-    step = (_WIDTH - _LEFT - _RIGHT) / max(len(points), 1)
-    width = min(step * 0.7, 26)
-
-    def y(value: int) -> float:
-        return _HEIGHT - _BOTTOM - value / top * (_HEIGHT - _TOP - _BOTTOM)
-
-    def x(index: int) -> float:
-        return _LEFT + (index + 0.5) * step
-
-    grid = [
-        _line(_LEFT, y(top * part // 4), _WIDTH - _RIGHT, y(top * part // 4), "grid") for part in range(5)
-    ]
-    marks = [
-        el(
-            "text",
-            short(top * part // 4),
-            x=_LEFT - 8,
-            y=f"{y(top * part // 4) + 4:.1f}",
-            class_="axis",
-            text_anchor="end",
-        )
-        for part in range(5)
-    ]
-    columns = [
-        el(
-            "a",
-            el("title", point.label),
-            el(
-                "rect",
-                x=f"{x(index) - step / 2:.1f}",
-                y=_TOP,
-                width=f"{step:.1f}",
-                height=_HEIGHT - _TOP - _BOTTOM,
-                class_="touch",
-            ),
-            el(
-                "rect",
-                x=f"{x(index) - width / 2:.1f}",
-                y=f"{y(point.tokens):.1f}",
-                width=f"{width:.1f}",
-                height=f"{max(1.0, y(0) - y(point.tokens)):.1f}",
-                rx=2,
-                class_="with",
-            ),
-            href=point.href,
-            aria_label=point.label,
-        )
+    scale = _Scale(len(points), most)
+    marks = [scale.top * mark // _MARKS for mark in range(_MARKS + 1)]
+    line = [
+        (f"{scale.x(index):.1f}", f"{scale.y(point.without):.1f}")
         for index, point in enumerate(points)
-    ]
-    line = [f"{x(i):.1f},{y(one.without):.1f}" for i, one in enumerate(points) if one.without is not None]
-    dots = [
-        el("circle", cx=f"{x(i):.1f}", cy=f"{y(one.without):.1f}", r=3, class_="without-dot")
-        for i, one in enumerate(points)
-        if one.without is not None
+        if point.without is not None
     ]
     return el(
         "svg",
-        grid,
-        marks,
-        _line(_LEFT, y(budget), _WIDTH - _RIGHT, y(budget), "budget") if budget else None,
-        el("polyline", points=" ".join(line), class_="without") if line else None,
-        columns,
-        dots,
+        [scale.line(mark, "grid") for mark in marks],
+        [scale.mark(mark) for mark in marks],
+        scale.line(budget, "budget") if budget else None,
+        el("polyline", points=" ".join(f"{x},{y}" for x, y in line), class_="without") if line else None,
+        [scale.column(index, point) for index, point in enumerate(points)],
+        [el("circle", cx=x, cy=y, r=3, class_="without-dot") for x, y in line],
         viewBox=f"0 0 {_WIDTH} {_HEIGHT}",
         role="group",
         aria_label=label,
@@ -161,10 +144,6 @@ def short(value: int) -> str:
     if value >= 1_000_000:
         return f"{value / 1_000_000:g}M"
     return f"{value / 1000:g}k" if value >= 1000 else str(value)
-
-
-def _line(x1: float, y1: float, x2: float, y2: float, kind: str) -> Element:
-    return el("line", x1=f"{x1:.1f}", y1=f"{y1:.1f}", x2=f"{x2:.1f}", y2=f"{y2:.1f}", class_=kind)
 
 
 def _nice(most: int) -> int:

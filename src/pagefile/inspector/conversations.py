@@ -1,21 +1,22 @@
-"""The list of conversations: searchable, sortable, paginated."""
+"""Conversations and their sessions: searchable lists, and the state an agent keeps for a conversation."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pagefile.engine import Memory
-from pagefile.inspector import places
-from pagefile.inspector.asking import Asked
-from pagefile.inspector.frame import View, asking_form, card, choice_of, empty, field_of, notice
+from pagefile.engine import Conversation, Memory
+from pagefile.inspector import places, ui
+from pagefile.inspector.asking import Asked, head_of
 from pagefile.inspector.markup import Content, Element, el
-from pagefile.inspector.pieces import Row, conversations_table, rows_of
 from pagefile.inspector.reader import Reader
-from pagefile.records import Head
+from pagefile.records import Head, JsonObject, JsonValue, Scope
 
 #: Conversations per page, and how many are scanned for a search or another order.
 PER_PAGE = 25
 LOOKED_AT = 2_000
+#: How many of a conversation's archived results are counted for a list.
+_COUNTED = 200
+_SESSIONS_SHOWN = 30
 
 _ORDERS: dict[str, Callable[[Head], Any]] = {
     "written": lambda head: head.updated,
@@ -23,6 +24,67 @@ _ORDERS: dict[str, Callable[[Head], Any]] = {
     "turns": lambda head: head.turns,
     "tokens": lambda head: head.live_tokens,
 }
+
+
+def chat_in(memory: Memory, scope: Scope) -> Conversation:
+    """A handle on the conversation of a scope."""
+    return memory.conversation(scope.conversation or "", user_id=scope.user, tenant=scope.tenant)
+
+
+# -- a table with one row per conversation -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A conversation in a list: its state, its first words, and the size of its archive."""
+
+    head: Head
+    began_with: str
+    pages: int
+    #: Whether there are more pages than were counted.
+    more_pages: bool
+    stored_bytes: int
+
+
+async def rows_of(memory: Memory, heads: Sequence[Head]) -> tuple[Row, ...]:
+    """The rows for a list of conversations."""
+    return tuple([await _row(memory, head) for head in heads])
+
+
+async def _row(memory: Memory, head: Head) -> Row:
+    chat = chat_in(memory, head.scope)
+    first = await chat.turns(limit=1)
+    pages = await chat.pages(limit=_COUNTED)
+    kept = sum(page.stored_bytes for page in pages if page.purged is None)
+    text = next((turn.text for turn in first), "")
+    return Row(head, " ".join(text.split())[:160], len(pages), pages.next is not None, kept)
+
+
+def conversations_table(rows: Sequence[Row], reader: Reader) -> Element:
+    """A table with one row per conversation."""
+    counts = ui.numbers("conv.turns", "conv.live", "conv.archived")
+    columns = {"conv.conversation": "row", **counts, "conv.written": "when"}
+    made = [_cells(row, reader) for row in rows]
+    return ui.table(reader, reader.say("nav.conversations"), columns, made, class_="roomy")
+
+
+def _cells(row: Row, reader: Reader) -> tuple[Any, ...]:
+    head, name = row.head, row.head.scope.conversation or ""
+    owner = el(
+        "span", head.scope.user or reader.say("conv.nobody"), class_="who" if head.scope.user else "who soft"
+    )
+    link = reader.link(places.CONVERSATION, name, conversation_id=name, user_id=head.scope.user)
+    agent = ui.some("span", head.agent, class_="tag")
+    archived: Content = "–"
+    if row.pages:
+        more = "+" if row.more_pages else ""
+        archived = [f"{row.pages}{more}", el("small", reader.size(row.stored_bytes) + more)]
+    live = [reader.number(head.live_tokens), el("small", reader.count("count.turns", head.live_turns))]
+    snippet = el("p", row.began_with, class_="snippet")
+    return [link, " ", owner, agent, snippet], head.turns, live, archived, head.updated
+
+
+# -- the list ------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +104,7 @@ class Conversations:
 
 async def gather(memory: Memory, asked: Asked) -> Conversations:
     """The conversations that match."""
-    listing = await memory.conversations(
-        user_id=asked.user_id, tenant=asked.tenant, limit=LOOKED_AT, after=asked.text("after")
-    )
+    listing = await memory.conversations(**asked.owner, limit=LOOKED_AT, after=asked.text("after"))
     search, order = asked.text("q"), asked.choice("sort", *_ORDERS)
     found = [head for head in listing if search is None or _fits(head, search.casefold())]
     if order != "written":
@@ -55,88 +115,149 @@ async def gather(memory: Memory, asked: Asked) -> Conversations:
     return Conversations(rows, len(found), page, pages, search, order, listing.next)
 
 
-def show(data: Conversations, reader: Reader) -> View:
-    """The page."""
-    say, asked = reader.say, reader.asked
-    body: list[Content] = [_search(data, reader)]
-    if data.rows:
-        body.append(
-            card(
-                conversations_table(data.rows, reader),
-                pager(data.page, data.pages, _query(data, reader), reader),
-            )
-        )
-    elif data.search is None:
-        body.append(empty(say("conv.none"), el("p", el("a", say("conv.begin"), href=asked.to(places.HOME)))))
-    else:
-        body.append(empty(say("conv.no_match", q=data.search)))
-    if data.older is not None:
-        behind = asked.to(places.CONVERSATIONS, **{**_query(data, reader), "after": data.older})
-        told = say("conv.looked_at", n=reader.number(LOOKED_AT))
-        body.append(notice([told, " ", el("a", say("conv.older"), href=behind)]))
-    return View(
-        say("nav.conversations"),
-        body,
-        lead=reader.count("count.conversations", data.found),
-        query={
-            key: value for key, value in {**_query(data, reader), "page": str(data.page)}.items() if value
-        },
-    )
-
-
 def _fits(head: Head, search: str) -> bool:
     names = (head.scope.conversation, head.scope.user, head.agent)
     return any(search in name.casefold() for name in names if name)
 
 
-def _query(data: Conversations, reader: Reader) -> dict[str, str]:
-    asked = reader.asked
+def show(data: Conversations, reader: Reader) -> ui.View:
+    say, asked = reader.say, reader.asked
     sort = "" if data.order == "written" else data.order
-    return {
+    query = {
         "q": data.search or "",
         "sort": sort,
         "user_id": asked.user_id or "",
         "after": asked.text("after") or "",
     }
+    if data.rows:
+        found = ui.card(None, conversations_table(data.rows, reader), _pager(data, query, reader))
+    elif data.search is None:
+        found = ui.empty(say("conv.none"), el("a", say("conv.begin"), href=asked.to(places.HOME)))
+    else:
+        found = ui.empty(say("conv.no_match", q=data.search))
+    rest = None
+    if data.older is not None:
+        link = reader.link(places.CONVERSATIONS, say("conv.older"), **{**query, "after": data.older})
+        rest = ui.notice([say("conv.looked_at", n=reader.number(LOOKED_AT)), " ", link])
+    here = {key: value for key, value in {**query, "page": str(data.page)}.items() if value}
+    lead = reader.count("count.conversations", data.found)
+    return ui.View(say("nav.conversations"), [_search(data, reader), found, rest], lead=lead, query=here)
 
 
 def _search(data: Conversations, reader: Reader) -> Element:
     say, asked = reader.say, reader.asked
-    orders = [(name, say(f"sort.{name}")) for name in _ORDERS]
-    who: Content = None
-    if "user_id" not in asked.bound:
-        who = field_of(say("field.user"), "user_id", asked.user_id)
     tenant: Content = None
     if "tenant" not in asked.bound:
-        tenant = field_of(say("field.tenant"), "tenant", asked.tenant, placeholder="default")
-    return asking_form(
+        tenant = ui.field_of(say("field.tenant"), "tenant", asked.tenant, placeholder="default")
+    return ui.asking_form(
+        reader,
         places.CONVERSATIONS,
-        field_of(say("conv.search"), "q", data.search, kind="search"),
-        who,
+        say("conv.search"),
+        ui.field_of(say("conv.search"), "q", data.search, kind="search"),
+        ui.user_field(reader),
         tenant,
-        choice_of(say("sort.label"), "sort", data.order, orders),
-        el("button", say("ask.search"), class_="primary"),
-        label=say("conv.search"),
+        ui.choice_of(
+            say("sort.label"), "sort", data.order, [(name, say(f"sort.{name}")) for name in _ORDERS]
+        ),
+        button=ui.button(say("ask.search")),
+        tenant=None,
     )
 
 
-def pager(page: int, pages: int, query: dict[str, str], reader: Reader) -> Element | None:
-    """Links to the previous and next page."""
-    if pages < 2:
+def _pager(data: Conversations, query: dict[str, str], reader: Reader) -> Element | None:
+    if data.pages < 2:
         return None
-    say = reader.say
 
-    def to(number: int, key: str, rel: str) -> Element:
-        if not 1 <= number <= pages:
-            return el("span", say(key), class_="soft")
-        return el("a", say(key), href=reader.asked.to(reader.path, **{**query, "page": str(number)}), rel=rel)
+    def to(number: int) -> str | None:
+        known = 1 <= number <= data.pages
+        return reader.asked.to(reader.path, **{**query, "page": str(number)}) if known else None
 
-    place = el("span", say("pager.place", page=reader.number(page), pages=reader.number(pages)))
-    return el(
-        "nav",
-        to(page - 1, "pager.before", "prev"),
-        place,
-        to(page + 1, "pager.next", "next"),
-        aria_label=say("pager.label"),
-        class_="pager",
+    say, number = reader.say, reader.number
+    return ui.pager(
+        reader,
+        ui.step_to(say("pager.before"), to(data.page - 1), rel="prev"),
+        el("span", say("pager.place", page=number(data.page), pages=number(data.pages))),
+        ui.step_to(say("pager.next"), to(data.page + 1), rel="next"),
     )
+
+
+# -- sessions ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A conversation and its session value, if it has one."""
+
+    head: Head
+    value: JsonObject | None
+
+
+@dataclass(frozen=True, slots=True)
+class Sessions:
+    """Sessions of the latest conversations, or of one."""
+
+    sessions: tuple[Session, ...]
+    next: str | None
+    #: Whether a single conversation was requested.
+    one: bool
+
+
+async def gather_sessions(memory: Memory, asked: Asked) -> Sessions:
+    """Session values as stored in the database."""
+
+    async def session(head: Head) -> Session:
+        return Session(head, await chat_in(memory, head.scope).session())
+
+    if asked.conversation_id is not None:
+        return Sessions((await session(await head_of(memory, asked)),), None, one=True)
+    heads = await memory.conversations(**asked.owner, limit=_SESSIONS_SHOWN, after=asked.text("after"))
+    return Sessions(tuple([await session(head) for head in heads]), heads.next, one=False)
+
+
+def show_sessions(data: Sessions, reader: Reader) -> ui.View:
+    say, asked = reader.say, reader.asked
+    if data.one:
+        body: list[Content] = [_session(session, reader) for session in data.sessions]
+    else:
+        more = asked.to(places.SESSIONS, user_id=asked.user_id, after=data.next) if data.next else None
+        found = ui.card(None, _sessions_table(data, reader), ui.older(reader, more))
+        body = [_user_search(reader), found if data.sessions else ui.empty(say("conv.none"))]
+    query = {"after": asked.text("after") or ""}
+    return ui.View(say("nav.sessions"), body, lead=say("session.lead"), tabs=data.one, query=query)
+
+
+def _user_search(reader: Reader) -> Content:
+    user, label = ui.user_field(reader), reader.say("nav.sessions")
+    go = ui.button(reader.say("ask.show"))
+    return None if user is None else ui.asking_form(reader, places.SESSIONS, label, user, button=go)
+
+
+def _sessions_table(data: Sessions, reader: Reader) -> Element:
+    columns = {"conv.conversation": "row", "calls.mode": "", "session.last": "reason", "conv.written": "when"}
+    rows: list[tuple[Any, ...]] = []
+    for session in data.sessions:
+        scope, context = session.head.scope, _inner(session.value, "message_context")
+        last = str(_inner(session.value, "flow_context").get("last_bot_message") or "–")
+        name = scope.conversation or ""
+        link = reader.link(places.SESSIONS, name, conversation_id=name, user_id=scope.user)
+        mode = el("code", str(context.get("mode") or "–"))
+        owner = ui.some("span", scope.user, class_="who")
+        rows.append(([link, " ", owner], mode, last[:160], session.head.updated))
+    return ui.table(reader, reader.say("nav.sessions"), columns, rows, class_="roomy")
+
+
+def _inner(value: JsonObject | None, name: str) -> JsonObject:
+    inner: JsonValue = None if value is None else value.get(name)
+    return inner if isinstance(inner, dict) else {}
+
+
+def _session(session: Session, reader: Reader) -> Element:
+    if session.value is None:
+        return ui.empty(reader.say("session.none"))
+    sections = [
+        el("section", el("h3", name), ui.code(value), class_="part")
+        if isinstance(value, dict | list)
+        else el("p", el("strong", name), " ", str(value))
+        for name, value in session.value.items()
+    ]
+    return ui.card(reader.say("session.value"), sections)

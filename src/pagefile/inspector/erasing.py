@@ -4,9 +4,8 @@ from dataclasses import dataclass
 
 from pagefile.engine import Memory
 from pagefile.errors import InvalidTurnError, NotFoundError
-from pagefile.inspector import places
+from pagefile.inspector import places, ui
 from pagefile.inspector.asking import Asked, head_of
-from pagefile.inspector.frame import View, asking_form, card, empty, field_of, form, notice, num, table, th
 from pagefile.inspector.markup import Content, Element, el
 from pagefile.inspector.reader import Reader
 from pagefile.records import DEFAULT_TENANT, ErasureReceipt, Head, Listing, Scope
@@ -37,7 +36,7 @@ async def gather(memory: Memory, asked: Asked) -> Erasing:
 
 async def _heads(memory: Memory, asked: Asked) -> Listing[Head]:
     if asked.conversation_id is None:
-        return await memory.conversations(user_id=asked.user_id, tenant=asked.tenant, limit=_COUNTED)
+        return await memory.conversations(**asked.owner, limit=_COUNTED)
     try:
         return Listing([await head_of(memory, asked)])
     except NotFoundError:
@@ -68,80 +67,70 @@ async def erase(memory: Memory, asked: Asked) -> ErasureReceipt:
     )
 
 
-def show(data: Erasing, reader: Reader) -> View:
-    """The confirmation page."""
-    say, asked = reader.say, reader.asked
-    if data.scope is None:
-        return View(say("erase.title"), [_choose(reader)], lead=say("erase.lead"))
-    scope = data.scope
+def show(data: Erasing, reader: Reader) -> ui.View:
+    say, scope, lead = reader.say, data.scope, reader.say("erase.lead")
+    if scope is None:
+        return ui.View(say("erase.title"), _choose(reader), lead=lead)
     name = scope.conversation or scope.user or ""
     what = say("erase.conversation" if scope.conversation else "erase.user", name=name)
-    if not data.conversations:
-        return View(
-            say("erase.title"),
-            [empty(say("erase.nothing", name=name))],
-            lead=what,
-            tabs=asked.conversation_id is not None,
-        )
-    more = "+" if data.more else ""
-    counted = say(
-        "erase.counts",
-        conversations=f"{reader.number(data.conversations)}{more}",
-        turns=f"{reader.number(data.turns)}{more}",
-    )
-    asked_again = form(
+    if data.conversations:
+        body = _confirm(data, scope, what, reader)
+    else:
+        body, lead = ui.empty(say("erase.nothing", name=name)), what
+    return ui.View(say("erase.title"), body, lead=lead, tabs=scope.conversation is not None)
+
+
+def _confirm(data: Erasing, scope: Scope, what: str, reader: Reader) -> Content:
+    """What would be erased, and the form that asks for its name."""
+    say, number, more = reader.say, reader.number, "+" if data.more else ""
+    conversations, turns = f"{number(data.conversations)}{more}", f"{number(data.turns)}{more}"
+    counted = say("erase.counts", conversations=conversations, turns=turns)
+    #: When only one turn or one page of the conversation is to be erased.
+    alone = [
+        ui.field_of(say("erase.turn"), "turn_id", autocomplete="off"),
+        ui.field_of(say("erase.page"), "page", autocomplete="off"),
+    ]
+    confirmed = ui.form(
         reader,
-        asked.here(places.ERASE),
-        el("p", say("erase.confirm"), " ", el("code", name)),
-        *(_alone(reader) if scope.conversation else ()),
-        field_of(say("erase.name"), "confirm", required=True, autocomplete="off"),
-        el("button", say("erase.go"), class_="danger"),
+        reader.asked.here(places.ERASE),
+        el("p", say("erase.confirm"), " ", el("code", scope.conversation or scope.user)),
+        alone if scope.conversation else None,
+        ui.field_of(say("erase.name"), "confirm", required=True, autocomplete="off"),
+        ui.button(say("erase.go"), "danger"),
         class_="stacked-form",
     )
-    body: list[Content] = [notice([counted, " ", say("erase.final")], "bad"), card(asked_again, title=what)]
-    return View(say("erase.title"), body, lead=say("erase.lead"), tabs=asked.conversation_id is not None)
-
-
-def _alone(reader: Reader) -> tuple[Element, Element]:
-    """When only one turn or one page of the conversation is to be erased."""
-    say = reader.say
-    return (
-        field_of(say("erase.turn"), "turn_id", autocomplete="off"),
-        field_of(say("erase.page"), "page", autocomplete="off"),
-    )
+    return [ui.notice([counted, " ", say("erase.final")], "bad"), ui.card(what, confirmed)]
 
 
 def _choose(reader: Reader) -> Element:
-    say, asked = reader.say, reader.asked
-    return asking_form(
+    say = reader.say
+    return ui.asking_form(
+        reader,
         places.ERASE,
-        field_of(say("conv.conversation"), "conversation_id"),
-        field_of(say("field.user"), "user_id"),
-        el("button", say("erase.choose"), class_="primary"),
-        hidden={"tenant": asked.tenant},
-        label=say("erase.title"),
+        say("erase.title"),
+        ui.field_of(say("conv.conversation"), "conversation_id"),
+        ui.field_of(say("field.user"), "user_id"),
+        button=ui.button(say("erase.choose")),
     )
 
 
-def show_receipt(receipt: ErasureReceipt, reader: Reader) -> View:
+def show_receipt(receipt: ErasureReceipt, reader: Reader) -> ui.View:
     """What was erased."""
-    say, number = reader.say, reader.number
-    head: list[Content] = [th(say("receipt.table")), th(say("receipt.rows"), number=True)]
-    rows: list[Content] = [
-        el("tr", el("th", el("code", name), scope="row"), num(number(count)))
-        for name, count in receipt.counts.items()
-    ]
-    total = el("tr", el("th", say("receipt.total"), scope="row"), num(number(receipt.total)), class_="total")
-    name = receipt.scope.conversation or receipt.scope.user or receipt.scope.tenant
-    to_do = say("receipt.pending")
+    say, scope = reader.say, receipt.scope
+    rows = [(el("code", name), count) for name, count in receipt.counts.items()]
+    marks = [*(None for _ in rows), "total"]
+    counts = ui.table(
+        reader,
+        say("receipt.title"),
+        {"receipt.table": "row", "receipt.rows": "num"},
+        [*rows, (say("receipt.total"), receipt.total)],
+        row_classes=marks,
+    )
+    name = el("code", scope.conversation or scope.user or scope.tenant)
     body: list[Content] = [
-        notice(say("done.erased"), "good"),
-        *(notice(f"{to_do} {left}", "bad") for left in receipt.pending),
-        card(
-            el("p", el("code", name), " · ", reader.time(receipt.at, exact=True)),
-            table(head, [*rows, total], caption=say("receipt.title")),
-            title=say("receipt.title"),
-        ),
-        el("p", el("a", say("conv.back"), href=reader.asked.to(places.CONVERSATIONS))),
+        ui.notice(say("receipt.erased"), "good"),
+        [ui.notice([say("receipt.pending"), " ", left], "bad") for left in receipt.pending],
+        ui.card(say("receipt.title"), el("p", name, " · ", reader.time(receipt.at, exact=True)), counts),
+        el("p", reader.link(places.CONVERSATIONS, say("conv.back"))),
     ]
-    return View(say("erase.title"), body, lead=say("receipt.lead"))
+    return ui.View(say("erase.title"), body, lead=say("receipt.lead"))

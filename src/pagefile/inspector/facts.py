@@ -4,14 +4,11 @@ from dataclasses import dataclass
 
 from pagefile.engine import Memory
 from pagefile.errors import InvalidTurnError, NotFoundError
-from pagefile.inspector import places
-from pagefile.inspector.archive import done
+from pagefile.inspector import places, ui
 from pagefile.inspector.asking import Asked
-from pagefile.inspector.frame import View, asking_form, card, empty, field_of, form, num, table, th
 from pagefile.inspector.markup import Content, Element, el
-from pagefile.inspector.pieces import badge
 from pagefile.inspector.reader import Reader
-from pagefile.inspector.recall import known_users, user_list
+from pagefile.inspector.recall import known_users
 from pagefile.records import Fact, Revision
 
 _CHANGES_SHOWN = 50
@@ -38,18 +35,10 @@ async def gather(memory: Memory, asked: Asked) -> Facts:
     found = await memory.facts(asked.user_id, asked.tenant, history=history)
     if search is not None:
         folded = search.casefold()
-        found = [
-            fact for fact in found if folded in f"{fact.text} {fact.category} {fact.attribute}".casefold()
-        ]
-    revisions = await memory.fact_revisions(asked.user_id, asked.tenant)
-    return Facts(
-        asked.user_id,
-        users,
-        tuple(reversed(found)),
-        tuple(reversed(revisions[-_CHANGES_SHOWN:])),
-        history,
-        search,
-    )
+        texts = ((fact, f"{fact.text} {fact.category} {fact.attribute}") for fact in found)
+        found = [fact for fact, text in texts if folded in text.casefold()]
+    revisions = (await memory.fact_revisions(asked.user_id, asked.tenant))[-_CHANGES_SHOWN:]
+    return Facts(asked.user_id, users, tuple(reversed(found)), tuple(reversed(revisions)), history, search)
 
 
 async def change(memory: Memory, asked: Asked) -> str:
@@ -58,7 +47,7 @@ async def change(memory: Memory, asked: Asked) -> str:
         raise InvalidTurnError("Whose fact? Name the user.")
     match asked.choice("what", "add", "edit", "retract", "undo"):
         case "retract":
-            await memory.retract(asked.text("fact_id") or "", user_id=asked.user_id, tenant=asked.tenant)
+            await memory.retract(asked.text("fact_id") or "", **asked.owner)
             outcome = "retracted"
         case "undo":
             number = asked.whole("revision", 0)
@@ -67,19 +56,15 @@ async def change(memory: Memory, asked: Asked) -> str:
         case "edit":
             outcome = await _edit(memory, asked, asked.user_id)
         case _:
-            outcome = await _add(memory, asked, asked.user_id)
+            fact = await memory.remember(
+                asked.text("text") or "",
+                user_id=asked.user_id,
+                tenant=asked.tenant,
+                category=asked.text("category"),
+                attribute=asked.text("attribute"),
+            )
+            outcome = fact.outcome or "stored"
     return asked.to(places.FACTS, user_id=asked.user_id, done=outcome)
-
-
-async def _add(memory: Memory, asked: Asked, user_id: str) -> str:
-    fact = await memory.remember(
-        asked.text("text") or "",
-        user_id=user_id,
-        tenant=asked.tenant,
-        category=asked.text("category"),
-        attribute=asked.text("attribute"),
-    )
-    return fact.outcome or "stored"
 
 
 async def _edit(memory: Memory, asked: Asked, user_id: str) -> str:
@@ -104,190 +89,118 @@ async def _edit(memory: Memory, asked: Asked, user_id: str) -> str:
 # -- the page ----------------------------------------------------------------------------------------------------------
 
 
-def show(data: Facts, reader: Reader) -> View:
-    """The page."""
+def show(data: Facts, reader: Reader) -> ui.View:
     say = reader.say
-    body: list[Content] = [done(reader), _choose(data, reader)]
+    lead: Content = say("facts.lead")
     if data.user_id is None:
         links = [el("li", reader.link(places.FACTS, user, user_id=user)) for user in data.users]
-        body.append(
-            card(el("ul", links, class_="chips"), title=say("facts.users"))
-            if links
-            else empty(say("facts.nobody"))
-        )
+        users = ui.card(say("facts.users"), el("ul", links, class_="chips"))
+        body: list[Content] = [users if links else ui.empty(say("facts.nobody"))]
     else:
-        body += [_held(data, reader), _add_form(reader), _revisions(data, reader)]
-        everything = reader.asked.to(places.ERASE, user_id=data.user_id)
-        body.append(el("p", el("a", say("erase.user", name=data.user_id), href=everything, class_="danger")))
-    lead: Content = say("facts.lead")
-    if data.user_id is not None:
         lead = [el("span", data.user_id, class_="who"), " · ", reader.count("count.facts", len(data.facts))]
+        everything = reader.asked.to(places.ERASE, user_id=data.user_id)
+        erase = el("a", say("erase.user", name=data.user_id), href=everything, class_="danger")
+        body = [_held(data, reader), _add_form(reader), _revisions(data, reader), el("p", erase)]
     query = {"q": data.search or "", "history": "yes" if data.history else ""}
-    return View(say("nav.facts"), body, lead=lead, query=query)
+    body = [ui.confirmation(reader), _choose(data, reader), *body]
+    return ui.View(say("nav.facts"), body, lead=lead, query=query)
 
 
 def _choose(data: Facts, reader: Reader) -> Element:
-    say, asked = reader.say, reader.asked
-    who: Content = None
-    if "user_id" not in asked.bound:
-        who = [
-            field_of(say("field.user"), "user_id", data.user_id, list="users", required=True),
-            user_list(data.users),
-        ]
-    tick = el(
-        "label",
-        el("input", type="checkbox", name="history", value="yes", checked=data.history),
-        say("facts.history"),
-        class_="tick",
-    )
-    return asking_form(
+    say = reader.say
+    return ui.asking_form(
+        reader,
         places.FACTS,
-        who,
-        field_of(say("facts.search"), "q", data.search, kind="search"),
-        tick,
-        el("button", say("ask.show"), class_="primary"),
-        hidden={"tenant": asked.tenant},
-        label=say("nav.facts"),
+        say("nav.facts"),
+        ui.user_field(reader, users=data.users, required=True),
+        ui.field_of(say("facts.search"), "q", data.search, kind="search"),
+        ui.tick(say("facts.history"), "history", checked=data.history),
+        button=ui.button(say("ask.show")),
     )
 
 
 def _held(data: Facts, reader: Reader) -> Element:
-    say = reader.say
-    if not data.facts:
-        return card(empty(say("facts.none")), title=say("facts.held"))
-    return card(
-        el("ul", [_fact(fact, reader) for fact in data.facts], class_="facts"), title=say("facts.held")
-    )
+    facts = ui.some("ul", [_fact(fact, reader) for fact in data.facts], class_="facts")
+    return ui.card(reader.say("facts.held"), facts or ui.empty(reader.say("facts.none")))
 
 
 def _fact(fact: Fact, reader: Reader) -> Element:
     say = reader.say
-    held = fact.retracted is None and fact.valid_to is None
     state: Content = None
     if fact.retracted is not None:
-        state = badge(say("fact.retracted"), "gone")
+        state = ui.badge(say("fact.retracted"), "gone")
     elif fact.valid_to is not None:
-        state = badge(say("fact.superseded"), "gone")
+        state = ui.badge(say("fact.superseded"), "gone")
     tags = [el("span", tag, class_="tag") for tag in (fact.category, fact.attribute) if tag]
-    since = [say("fact.since"), " ", reader.time(fact.valid_from)]
-    until: Content = [" ", say("fact.until"), " ", reader.time(fact.valid_to)] if fact.valid_to else None
-    quote = el("blockquote", fact.source_quote, cite=None) if fact.source_quote else None
+    time: list[Content] = [say("fact.since"), " ", reader.time(fact.valid_from)]
+    if fact.valid_to:
+        time += [" ", say("fact.until"), " ", reader.time(fact.valid_to)]
+    source = (
+        ui.soft([say("fact.source"), " ", el("code", fact.source_turn)], "span") if fact.source_turn else None
+    )
+    sure = ui.soft(say("fact.confidence", share=reader.percent(fact.confidence)), "span")
     return el(
         "li",
         el("p", fact.text, class_="text"),
-        el(
-            "p",
-            state,
-            tags,
-            el("span", say("fact.confidence", share=reader.percent(fact.confidence)), class_="soft"),
-            el("span", since, until, class_="soft"),
-            el("span", say("fact.source"), " ", el("code", fact.source_turn), class_="soft")
-            if fact.source_turn
-            else None,
-            class_="meta",
-        ),
-        quote,
-        _changes(fact, reader) if held else None,
-        class_=None if held else "past",
+        el("p", state, tags, sure, ui.soft(time, "span"), source, class_="meta"),
+        ui.some("blockquote", fact.source_quote),
+        _changes(fact, reader) if state is None else None,
+        class_=None if state is None else "past",
     )
 
 
 def _changes(fact: Fact, reader: Reader) -> Element:
-    say, place = reader.say, reader.asked.to(places.FACTS, user_id=fact.scope.user)
-    named = el("input", type="hidden", name="fact_id", value=fact.id)
-    edit = form(
+    say = reader.say
+    edit = _form(
         reader,
-        place,
-        named,
-        el("input", type="hidden", name="what", value="edit"),
-        el(
-            "label",
-            el("span", say("fact.text")),
-            el("textarea", fact.text, name="text", rows=2, required=True),
-            class_="field",
-        ),
-        el("button", say("fact.save"), class_="primary"),
+        ui.text_field(say("fact.text"), "text", fact.text),
+        ui.button(say("fact.save")),
         class_="stacked-form",
+        fact_id=fact.id,
+        what="edit",
     )
-    retract = form(
-        reader,
-        place,
-        named,
-        el("input", type="hidden", name="what", value="retract"),
-        el("button", say("fact.retract")),
-    )
+    retract = _form(reader, ui.button(say("fact.retract"), None), fact_id=fact.id, what="retract")
     return el("div", el("details", el("summary", say("fact.edit")), edit), retract, class_="changes")
+
+
+def _form(reader: Reader, *inside: Content, class_: str | None = None, **hidden: object) -> Element:
+    place = reader.asked.to(places.FACTS, user_id=reader.asked.user_id)
+    return ui.form(reader, place, *inside, class_=class_, **hidden)
 
 
 def _add_form(reader: Reader) -> Element:
     say = reader.say
-    made = form(
+    category = ui.field_of(say("fact.category"), "category")
+    attribute = ui.field_of(say("fact.attribute"), "attribute", hint=say("fact.attribute_about"))
+    made = _form(
         reader,
-        reader.asked.to(places.FACTS, user_id=reader.asked.user_id),
-        el("input", type="hidden", name="what", value="add"),
-        el(
-            "label",
-            el("span", say("fact.text")),
-            el("textarea", name="text", rows=2, required=True),
-            class_="field",
-        ),
-        el(
-            "div",
-            field_of(say("fact.category"), "category"),
-            field_of(say("fact.attribute"), "attribute", hint=say("fact.attribute_about")),
-            class_="grid",
-        ),
-        el("button", say("fact.add"), class_="primary"),
+        ui.text_field(say("fact.text"), "text"),
+        el("div", category, attribute, class_="grid"),
+        ui.button(say("fact.add")),
         class_="stacked-form",
+        what="add",
     )
-    return card(made, title=say("fact.add_title"))
+    return ui.card(say("fact.add_title"), made)
 
 
 def _revisions(data: Facts, reader: Reader) -> Element | None:
     if not data.revisions:
         return None
-    say = reader.say
-    head: list[Content] = [
-        th("#", number=True),
-        th(say("revision.what")),
-        th(say("revision.fact")),
-        th(say("archive.when")),
-        th(el("span", say("revision.undo"), class_="unseen")),
-    ]
-    rows: list[Content] = [_revision(one, reader) for one in data.revisions]
-    return card(table(head, rows, caption=say("revision.title")), title=say("revision.title"))
+    title = reader.say("revision.title")
+    change = {"revision.what": "", "revision.fact": "reason", "archive.when": "when"}
+    columns = {"#": "num", **change, "revision.undo": "action"}
+    return ui.card(
+        title, ui.table(reader, title, columns, [_revision(one, reader) for one in data.revisions])
+    )
 
 
-def _revision(one: Revision, reader: Reader) -> Element:
-    say = reader.say
+def _revision(one: Revision, reader: Reader) -> tuple[ui.Value, ...]:
     known = f"action.{one.action}"
-    action = say(known) if known in _ACTIONS else one.action
+    action = reader.say(known) if reader.knows(known) else one.action
     texts = [el("p", _change(before, after)) for before, after in zip(one.before, one.after, strict=False)]
-    undo = form(
-        reader,
-        reader.asked.to(places.FACTS, user_id=one.scope.user),
-        el("input", type="hidden", name="what", value="undo"),
-        el("input", type="hidden", name="revision", value=one.number),
-        el(
-            "button",
-            say("revision.undo"),
-            aria_label=say("revision.undo_number", n=one.number),
-            class_="quiet",
-        ),
-    )
-    return el(
-        "tr",
-        num(one.number),
-        el("td", action),
-        el("td", texts, class_="reason"),
-        el("td", reader.time(one.at), class_="when"),
-        el("td", undo),
-    )
-
-
-_ACTIONS = frozenset(
-    f"action.{word}" for word in ("stored", "superseded", "duplicate", "retracted", "imported", "undone")
-)
+    label = reader.say("revision.undo_number", n=one.number)
+    undo = ui.button(reader.say("revision.undo"), "quiet", aria_label=label)
+    return str(one.number), action, texts, one.at, _form(reader, undo, what="undo", revision=one.number)
 
 
 def _change(before: Fact | None, after: Fact) -> Content:

@@ -40,7 +40,6 @@ def el(name: str, /, *inside: Content, **attributes: object) -> Element:
 
 
 def document(root: Element) -> str:
-    """A whole page."""
     return f"<!doctype html>\n{root}\n"
 
 

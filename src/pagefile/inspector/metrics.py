@@ -2,12 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import groupby
 
 from pagefile.engine import Memory
-from pagefile.inspector.frame import View, card, empty, figures, num, table, th
-from pagefile.inspector.markup import Content, Element, el
-from pagefile.inspector.pieces import code
+from pagefile.inspector import ui
+from pagefile.inspector.markup import Content, el
 from pagefile.inspector.reader import Reader, words
 from pagefile.records import JsonObject
 
@@ -45,52 +43,26 @@ def quantile(buckets: Sequence[tuple[float, float]], share: float) -> float | No
     return next((edge for edge, count in buckets if count >= share * most), None) if most else None
 
 
-def show(data: Metrics, reader: Reader) -> View:
-    """The page."""
+def show(data: Metrics, reader: Reader) -> ui.View:
     say = reader.say
-    counted = {measure.name: 0.0 for measure in data.measures}
+    counted = {key: 0.0 for key in words() if key.startswith("metric.")}
     for measure in data.measures:
-        counted[measure.name] += measure.count
-    glance = figures(
-        *(
-            (say(f"metric.{name}"), reader.number(counted.get(f"pagefile_{name}", 0.0)))
-            for name in (
-                "turns_total",
-                "window_tokens",
-                "recalls_total",
-                "page_faults_total",
-                "checkpoints_total",
-                "degraded_total",
-            )
-        )
-    )
+        key = f"metric.{measure.name.removeprefix('pagefile_')}"
+        if key in counted:
+            counted[key] += measure.count
+    columns = {"metrics.name": "row", **ui.numbers("metrics.count", "metrics.mean", "p50 ≤", "p95 ≤")}
+    rows = [_row(measure, reader) for measure in data.measures]
+    everything = ui.card(say("metrics.all"), ui.table(reader, say("metrics.all"), columns, rows))
     body: list[Content] = [
-        glance,
-        card(_table(data, reader), title=say("metrics.all")) if data.measures else empty(say("metrics.none")),
-        card(code(data.runs_on), title=say("metrics.runs_on")) if data.runs_on else None,
+        ui.figures(reader, {key: reader.number(count) for key, count in counted.items()}),
+        everything if rows else ui.empty(say("metrics.none")),
+        ui.card(say("metrics.runs_on"), ui.code(data.runs_on)) if data.runs_on else None,
     ]
     lead = [say("metrics.lead"), " ", el("a", "/metrics", href="/metrics")]
-    return View(say("nav.metrics"), body, lead=lead)
+    return ui.View(say("nav.metrics"), body, lead=lead)
 
 
-def _table(data: Metrics, reader: Reader) -> Element:
-    say = reader.say
-    head: list[Content] = [
-        th(say("metrics.name")),
-        th(say("metrics.count"), number=True),
-        th(say("metrics.mean"), number=True),
-        th("p50 ≤", number=True),
-        th("p95 ≤", number=True),
-    ]
-    rows = [
-        _row(measure, reader)
-        for _, group in groupby(data.measures, lambda one: one.name)
-        for measure in group
-    ]
-    return table(head, list[Content](rows), caption=say("metrics.all"))
-
-
-def _row(measure: Measure, reader: Reader) -> Element:
+def _row(measure: Measure, reader: Reader) -> tuple[ui.Value, ...]:
     def told(value: float | None) -> str:
         if value is None:
             return "–"
@@ -99,17 +71,7 @@ def _row(measure: Measure, reader: Reader) -> Element:
         return reader.number(value)
 
     mean = measure.total / measure.count if measure.total is not None and measure.count else None
-    labels = el("span", measure.labels, class_="tag") if measure.labels else None
-    return el(
-        "tr",
-        el("th", el("code", measure.name), labels, el("small", _tells(measure, reader)), scope="row"),
-        num(reader.number(measure.count)),
-        num(told(mean)),
-        num(told(measure.p50)),
-        num(told(measure.p95)),
-    )
-
-
-def _tells(measure: Measure, reader: Reader) -> str:
-    """A metric's description, in the reader's language if there is a translation."""
-    return reader.say(f"tells.{measure.name}") if f"tells.{measure.name}" in words() else measure.tells
+    key = f"tells.{measure.name}"
+    about = reader.say(key) if reader.knows(key) else measure.tells
+    name = [el("code", measure.name), ui.some("span", measure.labels, class_="tag"), el("small", about)]
+    return name, reader.number(measure.count), told(mean), told(measure.p50), told(measure.p95)

@@ -4,18 +4,25 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from pagefile.engine import Memory
-from pagefile.inspector import places
-from pagefile.inspector.archive import done
+from pagefile.inspector import places, ui
 from pagefile.inspector.asking import Asked
-from pagefile.inspector.frame import View, asking_form, card, choice_of, empty, field_of, form, notice
 from pagefile.inspector.markup import Content, Element, el
-from pagefile.inspector.pieces import badge, said
 from pagefile.inspector.reader import Reader
-from pagefile.records import Turn
+from pagefile.records import Step, Turn
 from pagefile.tiers.page_text import LOADING_TOOLS
 
 _TURNS = 12
 _WINDOWS = ("1500", "4000", "16000")
+#: The texts that the script shows while an answer streams.
+_EVENTS = (
+    "event.archived",
+    "event.loaded",
+    "event.checkpoint",
+    "event.window",
+    "event.failed",
+    "event.thinking",
+    "event.chars",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,122 +39,84 @@ class Playground:
 async def gather(memory: Memory, asked: Asked) -> Playground:
     """The conversation so far; a new one unless one is named."""
     name = asked.conversation_id or f"playground-{datetime.now(UTC):%Y%m%d-%H%M%S}"
-    chat = memory.conversation(name, user_id=asked.user_id, tenant=asked.tenant)
+    chat = memory.conversation(name, **asked.owner)
     turns = await chat.turns(limit=_TURNS, newest=True) if asked.conversation_id else ()
     return Playground(name, asked.user_id, tuple(turns), memory.settings.model.name)
 
 
-def show(data: Playground, reader: Reader) -> View:
+def show(data: Playground, reader: Reader) -> ui.View:
     """The page. Without JavaScript the form is posted, and the answer is on the page that comes back."""
     say = reader.say
     who = say("chat.model", name=data.model) if data.model else say("chat.scripted")
-    turns: Content = [_turn(turn, reader) for turn in data.turns]
-    log = el("ol", turns, class_="chat", id="chat-log", aria_label=say("chat.log"))
+    turns = [_turn(turn, reader) for turn in data.turns]
+    live = {"role": "log", "aria_live": "polite", "aria_label": say("chat.events")}
     body: list[Content] = [
-        done(reader),
-        notice(who, "note"),
-        None if data.turns else empty(say("chat.empty"), el("p", say("chat.empty_about"))),
-        log,
-        el(
-            "div",
-            class_="events",
-            id="chat-events",
-            role="log",
-            aria_live="polite",
-            aria_label=say("chat.events"),
-        ),
-        card(_form(data, reader)),
+        ui.confirmation(reader),
+        ui.notice(who),
+        None if turns else ui.empty(say("chat.empty"), say("chat.empty_about")),
+        el("ol", turns, class_="chat", id="chat-log", aria_label=say("chat.log")),
+        el("div", class_="events", id="chat-events", **live),
+        ui.card(None, _form(data, reader)),
         _other(reader),
     ]
     lead = [el("code", data.conversation_id), el("span", f" · {data.user_id}") if data.user_id else None]
-    return View(say("nav.chat"), body, lead=lead, script=True, tabs=reader.asked.conversation_id is not None)
+    return ui.View(
+        say("nav.chat"), body, lead=lead, script=True, tabs=reader.asked.conversation_id is not None
+    )
 
 
 def _other(reader: Reader) -> Element:
-    say, asked = reader.say, reader.asked
-    who: Content = None
-    if "user_id" not in asked.bound:
-        who = field_of(say("field.user"), "user_id", asked.user_id)
-    choose = asking_form(
+    say = reader.say
+    choose = ui.asking_form(
+        reader,
         places.CHAT,
-        field_of(say("conv.conversation"), "conversation_id"),
-        who,
-        el("button", say("chat.begin")),
-        hidden={"tenant": asked.tenant},
-        label=say("chat.other"),
+        say("chat.other"),
+        ui.field_of(say("conv.conversation"), "conversation_id"),
+        ui.user_field(reader),
+        button=ui.button(say("chat.begin"), None),
     )
     return el("details", el("summary", say("chat.other")), choose)
 
 
 def _turn(turn: Turn, reader: Reader) -> Element:
-    say = reader.say
     events = [
-        el(
-            "p",
-            badge(say("event.loaded"), "in")
-            if step.tool in LOADING_TOOLS
-            else badge(say("event.archived"), "kept"),
-            " ",
-            el("code", step.tool),
-            " ",
-            reader.count("count.chars", step.page_chars or len(step.result)),
-            class_="event",
-        )
-        for step in turn.steps
-        if step.page is not None or step.tool in LOADING_TOOLS
+        _event(step, reader) for step in turn.steps if step.page is not None or step.tool in LOADING_TOOLS
     ]
-    aborted = badge(say("entry.aborted"), "bad") if turn.status == "aborted" else None
     return el(
         "li",
-        el("div", said(turn.user, reader), class_="bubble user") if turn.user else None,
+        el("div", ui.said(turn.user, reader), class_="bubble user") if turn.user else None,
         events,
-        el("div", said(turn.assistant, reader), class_="bubble assistant") if turn.assistant else None,
-        aborted,
+        el("div", ui.said(turn.assistant, reader), class_="bubble assistant") if turn.assistant else None,
+        ui.badge(reader.say("entry.aborted"), "bad") if turn.status == "aborted" else None,
     )
+
+
+def _event(step: Step, reader: Reader) -> Element:
+    """A result that was archived or loaded."""
+    key, kind = ("event.loaded", "in") if step.tool in LOADING_TOOLS else ("event.archived", "kept")
+    size = reader.count("count.chars", step.page_chars or len(step.result))
+    return el("p", ui.badge(reader.say(key), kind), " ", el("code", step.tool), " ", size, class_="event")
 
 
 def _form(data: Playground, reader: Reader) -> Element:
-    say, asked = reader.say, reader.asked
-    place = asked.to(places.CHAT, conversation_id=data.conversation_id, user_id=data.user_id)
-    stream = asked.to(places.STREAM, conversation_id=data.conversation_id, user_id=data.user_id)
+    say = reader.say
+    chat = {"conversation_id": data.conversation_id, "user_id": data.user_id}
+    place = reader.asked.to(places.CHAT, **chat)
     windows = [(one, reader.count("count.tokens", int(one))) for one in _WINDOWS]
-    made = form(
+    made = ui.form(
         reader,
         place,
-        el(
-            "label",
-            el("span", say("chat.message")),
-            el("textarea", name="message", rows=3, required=True, id="chat-message"),
-            class_="field",
-        ),
+        ui.text_field(say("chat.message"), "message", rows=3, id="chat-message"),
         el(
             "div",
-            choice_of(say("chat.window"), "window_tokens", "4000", windows),
-            el(
-                "label",
-                el("input", type="checkbox", name="sample", value="yes"),
-                say("chat.sample"),
-                class_="tick",
-            ),
+            ui.choice_of(say("chat.window"), "window_tokens", "4000", windows),
+            ui.tick(say("chat.sample"), "sample"),
             class_="grid",
         ),
-        el("button", say("chat.send"), class_="primary"),
+        ui.button(say("chat.send")),
         class_="stacked-form",
     )
-    words = {
-        "archived": say("event.archived"),
-        "loaded": say("event.loaded"),
-        "checkpoint": say("event.checkpoint"),
-        "window": say("event.window"),
-        "failed": say("event.failed"),
-        "thinking": say("event.thinking"),
-        "chars": say("event.chars"),
-    }
+    texts = {f"data_{key.removeprefix('event.')}": say(key) for key in _EVENTS}
     return el(
-        "div",
-        made,
-        id="chat",
-        data_stream=stream,
-        data_place=place,
-        **{f"data_{key}": text for key, text in words.items()},
+        "div", made, id="chat", data_stream=reader.asked.to(places.STREAM, **chat), data_place=place, **texts
     )

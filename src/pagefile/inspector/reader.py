@@ -1,5 +1,6 @@
-"""The reader of a page: their language and theme, and how numbers, sizes and times are formatted for them."""
+"""The reader of a page: their language and theme, and how texts, numbers, sizes and times are formatted for them."""
 
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,12 +10,25 @@ from importlib.resources import files
 from typing import Literal
 
 from pagefile.inspector.asking import Asked
-from pagefile.inspector.markup import Element, el
+from pagefile.inspector.markup import Content, Element, el
 
 Language = Literal["en", "zh"]
 Theme = Literal["auto", "light", "dark"]
 
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
+#: The engine's reasons, and the keys of their translations.
+_REASONS = {
+    r"never cut": "why.never_cut",
+    r"fits": "why.fits",
+    r"fits as (?P<form>\w+)": "why.fits_as",
+    r"over budget": "why.over_budget",
+    r"over its own budget of (?P<n>\d+) tokens": "why.own_budget",
+    r"not read: older than what fits": "why.not_read",
+    r"behind a newer turn that did not fit": "why.behind",
+    r"(?P<n>\d+) facts of lower rank": "why.lower_rank",
+    r"covers (?P<turns>\d+) turns up to (?P<seq>\d+); (?P<kept>\d+) of (?P<all>\d+) anchors survive, "
+    r"(?P<beside>\d+) of them beside the summary": "why.covers",
+}
 
 
 @cache
@@ -44,6 +58,15 @@ class Reader:
         text = words()[key][0 if self.language == "en" else 1]
         return text.format(**values) if values else text
 
+    def knows(self, key: str) -> bool:
+        """Whether there is a text for a key."""
+        return key in words()
+
+    def reason(self, text: str) -> str:
+        """A reason of the engine in the reader's language; an unknown one is shown as it is."""
+        matches = ((re.fullmatch(pattern, text), key) for pattern, key in _REASONS.items())
+        return next((self.say(key, **found.groupdict()) for found, key in matches if found), text)
+
     def number(self, value: float) -> str:
         """A number with thousands separators and few decimals."""
         if isinstance(value, int) or value.is_integer():
@@ -67,12 +90,10 @@ class Reader:
         """A size in bytes, kB, MB or GB."""
         if size < 1000:
             return f"{size} B"
-        for unit in ("kB", "MB", "GB"):
-            size_in = size / 1000
-            if size_in < 999.5 or unit == "GB":
-                return f"{size_in:.1f} {unit}" if size_in < 99.5 else f"{size_in:,.0f} {unit}"
-            size = round(size_in)
-        return str(size)
+        amount, units = size / 1000, ["kB", "MB", "GB"]
+        while amount >= 999.5 and len(units) > 1:
+            amount, units = round(amount) / 1000, units[1:]
+        return f"{amount:.1f} {units[0]}" if amount < 99.5 else f"{amount:,.0f} {units[0]}"
 
     def ago(self, at: datetime) -> str:
         """How long ago, briefly."""
@@ -97,10 +118,14 @@ class Reader:
         shown = full if exact else self.ago(at)
         return el("time", shown, datetime=at.isoformat(), title=f"{at:%Y-%m-%d %H:%M:%S} UTC")
 
-    def link(self, path: str, *inside: object, **values: object) -> Element:
+    def link(self, path: str, *inside: Content, **values: object) -> Element:
         """A link on this site, for the same tenant."""
-        return el(
-            "a",
-            *(str(one) if not isinstance(one, Element) else one for one in inside),
-            href=self.asked.to(path, **values),
-        )
+        return el("a", *inside, href=self.asked.to(path, **values))
+
+    def here(self, path: str, *inside: Content, **values: object) -> Element:
+        """A link for the same user and conversation."""
+        return el("a", *inside, href=self.asked.here(path, **values))
+
+    def crumb(self, path: str, text: str, **values: object) -> tuple[str, str]:
+        """A step of a page's breadcrumbs, for the same user and conversation."""
+        return self.asked.here(path, **values), text

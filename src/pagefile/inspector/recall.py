@@ -6,11 +6,10 @@ from dataclasses import dataclass
 import anyio.to_thread
 
 from pagefile.engine import Memory
-from pagefile.inspector import places
-from pagefile.inspector.asking import Asked
-from pagefile.inspector.frame import View, asking_form, card, empty, field_of, notice
+from pagefile.inspector import places, ui
+from pagefile.inspector.asking import Asked, chat_of
+from pagefile.inspector.charts import gauge
 from pagefile.inspector.markup import Content, Element, el
-from pagefile.inspector.pieces import badge
 from pagefile.inspector.reader import Reader
 from pagefile.records import Hit, Turn
 from pagefile.text.ranking import WordIndex
@@ -20,6 +19,8 @@ _HITS = 10
 #: How many turns plain BM25 searches.
 LOOKED_AT = 3_000
 _SHOWN = 700
+#: Parts that rate a turn on its own; they are not added to the score.
+_BESIDE = ("coverage", "likeness")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,16 +54,10 @@ async def gather(memory: Memory, asked: Asked) -> Recalled:
     if query is None or (asked.user_id is None and asked.conversation_id is None):
         return Recalled(query, (), (), 0, more=False, users=users)
     if asked.conversation_id is not None:
-        chat = memory.conversation(asked.conversation_id, user_id=asked.user_id, tenant=asked.tenant)
-        hits = await chat.recall(query, _HITS)
+        hits = await chat_of(memory, asked).recall(query, _HITS)
     else:
         hits = await memory.recall(query, user_id=asked.user_id or "", tenant=asked.tenant, limit=_HITS)
-    turns = await memory.turns(
-        user_id=asked.user_id,
-        conversation_id=asked.conversation_id,
-        tenant=asked.tenant,
-        limit=LOOKED_AT,
-    )
+    turns = await memory.turns(conversation_id=asked.conversation_id, **asked.owner, limit=LOOKED_AT)
     found = await anyio.to_thread.run_sync(_by_words, turns, query)
     more = turns.next is not None
     return Recalled(query, tuple(hits), tuple(found), len(turns), more=more, users=users)
@@ -80,168 +75,91 @@ def _by_words(turns: Sequence[Turn], query: str) -> list[WordHit]:
     index: WordIndex[int] = WordIndex()
     for place, turn in enumerate(turns):
         index.add(place, terms(turn.text))
-    found = index.search(terms(query), _HITS)
-    return [
-        WordHit(turns[one.key].id, turns[one.key].scope.conversation or "", turns[one.key].text, one.score)
-        for one in found
-    ]
+    found = [(turns[one.key], one.score) for one in index.search(terms(query), _HITS)]
+    return [WordHit(turn.id, turn.scope.conversation or "", turn.text, score) for turn, score in found]
 
 
-def show(data: Recalled, reader: Reader) -> View:
-    """The page."""
+def show(data: Recalled, reader: Reader) -> ui.View:
     say, asked = reader.say, reader.asked
-    body: list[Content] = [_form(data, reader)]
     if data.query is None:
-        body.append(empty(say("recall.ask"), el("p", say("recall.ask_about"))))
+        found = ui.empty(say("recall.ask"), say("recall.ask_about"))
     elif asked.user_id is None and asked.conversation_id is None:
-        body.append(notice(say("recall.whose")))
+        found = ui.notice(say("recall.whose"))
     else:
-        both = frozenset(one.id for one in data.hits) & frozenset(one.id for one in data.plain)
-        more = (
-            el("p", say("recall.more", n=reader.number(data.looked_at)), class_="soft") if data.more else None
-        )
-        body.append(
-            el(
-                "div",
-                card(_hits(data, both, reader), title=say("recall.ours")),
-                card(_plain(data, both, reader), more, title=say("recall.plain")),
-                class_="two",
-            )
-        )
-    return View(
-        say("nav.recall"),
-        body,
-        lead=say("recall.lead"),
-        tabs=asked.conversation_id is not None,
-        query={"q": data.query or ""},
-    )
-
-
-def user_list(users: Sequence[str]) -> Element:
-    """Suggestions for the user field."""
-    return el("datalist", [el("option", value=user) for user in users], id="users")
+        found = _both(data, reader)
+    body = [_form(data, reader), found]
+    tabs = asked.conversation_id is not None
+    return ui.View(say("nav.recall"), body, lead=say("recall.lead"), tabs=tabs, query={"q": data.query or ""})
 
 
 def _form(data: Recalled, reader: Reader) -> Element:
     say, asked = reader.say, reader.asked
     who: Content = None
-    if "user_id" not in asked.bound and asked.conversation_id is None:
+    if asked.conversation_id is None:
         only = data.users[0] if len(data.users) == 1 else None
-        who = [
-            field_of(say("field.user"), "user_id", asked.user_id or only, list="users"),
-            user_list(data.users),
-        ]
-    return asking_form(
+        who = ui.user_field(reader, users=data.users, otherwise=only)
+    return ui.asking_form(
+        reader,
         places.RECALL,
-        field_of(say("recall.query"), "q", data.query, kind="search", required=True),
+        say("nav.recall"),
+        ui.field_of(say("recall.query"), "q", data.query, kind="search", required=True),
         who,
-        el("button", say("recall.go"), class_="primary"),
-        hidden={
-            "conversation_id": asked.conversation_id,
-            "tenant": asked.tenant,
-            "user_id": asked.user_id if who is None else None,
-        },
-        label=say("nav.recall"),
+        button=ui.button(say("recall.go")),
+        conversation_id=asked.conversation_id,
+        user_id=asked.user_id if who is None else None,
     )
 
 
-def _hits(data: Recalled, both: frozenset[str], reader: Reader) -> Content:
-    if not data.hits:
-        return empty(reader.say("recall.nothing"))
-    most = (
-        max(
-            [abs(part) for hit in data.hits for name, part in hit.parts.items() if name not in _BESIDE] or [0]
-        )
-        or 1.0
-    )
-    return el(
-        "ol", [_hit(hit, most, both, reader, first=hit is data.hits[0]) for hit in data.hits], class_="hits"
-    )
-
-
-def _hit(hit: Hit, most: float, both: frozenset[str], reader: Reader, *, first: bool) -> Element:
+def _both(data: Recalled, reader: Reader) -> Element:
+    """Both ways of searching, side by side."""
     say = reader.say
-    parts = [
-        el(
-            "tr",
-            el("th", _part(name, reader), scope="row"),
-            el("td", _level(value, most)),
-            num_cell(f"{value:.3f}"),
-        )
-        for name, value in sorted(hit.parts.items(), key=lambda one: -abs(one[1]))
-        if value and name not in _BESIDE
+    parts = [abs(part) for hit in data.hits for name, part in hit.parts.items() if name not in _BESIDE]
+    most = max(parts, default=0) or 1.0
+    both = frozenset(one.id for one in data.hits) & frozenset(one.id for one in data.plain)
+
+    def item(hit: Hit | WordHit, kind: str, when: Content = None, parts: Content = None) -> Element:
+        name = hit.conversation_id
+        link = reader.link(places.CONVERSATION, name, conversation_id=name, user_id=reader.asked.user_id)
+        score = ui.badge(say("score", score=f"{hit.score:.3f}"), kind)
+        alone = None if hit.id in both else ui.badge(say("recall.only_here"), "open")
+        return el("li", el("p", link, " ", when, score, alone), el("blockquote", hit.text[:_SHOWN]), parts)
+
+    ours = [
+        item(hit, "in", [reader.time(hit.at), " "], _parts(hit, most, reader, first=hit is data.hits[0]))
+        for hit in data.hits
     ]
-    beside = [f"{_part(name, reader)} {hit.parts[name]:.2f}" for name in _BESIDE if name in hit.parts]
+    plain = [item(hit, "soft") for hit in data.plain]
+    more = ui.soft(say("recall.more", n=reader.number(data.looked_at))) if data.more else None
     return el(
-        "li",
-        el(
-            "p",
-            _conversation(hit.conversation_id, reader),
-            " ",
-            reader.time(hit.at),
-            " ",
-            badge(say("score", score=f"{hit.score:.3f}"), "in"),
-            None if hit.id in both else badge(say("recall.only_here"), "open"),
+        "div",
+        ui.card(say("recall.ours"), ui.some("ol", ours, class_="hits") or ui.empty(say("recall.nothing"))),
+        ui.card(
+            say("recall.plain"), ui.some("ol", plain, class_="hits") or ui.empty(say("recall.nothing")), more
         ),
-        el("blockquote", hit.text[:_SHOWN]),
-        el(
-            "details",
-            el("summary", say("recall.parts")),
-            el(
-                "table",
-                el("caption", say("recall.parts"), class_="unseen"),
-                el("tbody", parts),
-                class_="parts",
-            ),
-            el("p", " · ".join(beside), class_="soft under") if beside else None,
-            open=first,
-        ),
+        class_="two",
     )
 
 
-def _part(name: str, reader: Reader) -> str:
-    key = f"part.{name}"
-    return reader.say(key) if key in _PARTS else name
+def _parts(hit: Hit, most: float, reader: Reader, *, first: bool) -> Element:
+    """What a score is made of, largest first."""
 
+    def name_of(part: str) -> str:
+        return reader.say(f"part.{part}") if reader.knows(f"part.{part}") else part
 
-#: Parts that rate a turn on its own; they are not added to the score.
-_BESIDE = ("coverage", "likeness")
-_PARTS = frozenset(
-    f"part.{name}" for name in ("words", "neighbours", "sitting", "meaning", "time", "coverage", "likeness")
-)
+    def row(name: str, value: float) -> Element:
+        bar = gauge(min(1.0, abs(value) / most), "fill" if value >= 0 else "against", aria_hidden="true")
+        head = el("th", name_of(name), scope="row")
+        return el("tr", head, el("td", bar), el("td", f"{value:.3f}", class_="num"))
 
-
-def num_cell(text: str) -> Element:
-    """A numeric cell."""
-    return el("td", text, class_="num")
-
-
-def _level(value: float, most: float) -> Element:
-    width = min(100.0, abs(value) / most * 100)
-    bar = el("rect", x=0, y=0, width=f"{width:.1f}", height=6, class_="fill" if value >= 0 else "against")
-    return el("svg", bar, viewBox="0 0 100 6", preserveAspectRatio="none", aria_hidden="true", class_="level")
-
-
-def _conversation(name: str, reader: Reader) -> Element:
-    return reader.link(places.CONVERSATION, name, conversation_id=name, user_id=reader.asked.user_id)
-
-
-def _plain(data: Recalled, both: frozenset[str], reader: Reader) -> Content:
-    say = reader.say
-    if not data.plain:
-        return empty(say("recall.nothing"))
-    items = [
-        el(
-            "li",
-            el(
-                "p",
-                _conversation(one.conversation_id, reader),
-                " ",
-                badge(say("score", score=f"{one.score:.3f}"), "soft"),
-                None if one.id in both else badge(say("recall.only_here"), "open"),
-            ),
-            el("blockquote", one.text[:_SHOWN]),
-        )
-        for one in data.plain
-    ]
-    return el("ol", items, class_="hits")
+    parts = sorted(hit.parts.items(), key=lambda one: -abs(one[1]))
+    rows = [row(name, value) for name, value in parts if value and name not in _BESIDE]
+    beside = [f"{name_of(name)} {hit.parts[name]:.2f}" for name in _BESIDE if name in hit.parts]
+    title = reader.say("recall.parts")
+    caption = el("caption", title, class_="unseen")
+    return el(
+        "details",
+        el("summary", title),
+        el("table", caption, el("tbody", rows), class_="parts"),
+        ui.some("p", " · ".join(beside), class_="soft under"),
+        open=first,
+    )

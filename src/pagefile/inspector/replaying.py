@@ -6,26 +6,11 @@ from dataclasses import dataclass
 from pagefile.engine import Memory
 from pagefile.engine.replaying import Replay, change_of, checked_from_afar
 from pagefile.errors import BudgetError, SettingsError
-from pagefile.inspector import places
+from pagefile.inspector import places, ui
 from pagefile.inspector.asking import Asked
-from pagefile.inspector.bill import bill_bar, called
-from pagefile.inspector.frame import (
-    View,
-    asking_form,
-    card,
-    choice_of,
-    columns,
-    field_of,
-    figures,
-    notice,
-    num,
-    numbers,
-    table,
-)
+from pagefile.inspector.bill import bill_bar, called, inexact, left_out, question
 from pagefile.inspector.markup import Content, Element, el
-from pagefile.inspector.pieces import badge
 from pagefile.inspector.reader import Reader
-from pagefile.inspector.reasons import reason
 from pagefile.records import Call, JsonValue
 from pagefile.window.comparing import BlockChange, CandidateChange, DiffLine, bill
 
@@ -47,6 +32,7 @@ _CHOICES: Mapping[str, tuple[str, ...]] = {
     "memory.enabled": ("true", "false"),
 }
 _CHANGES_SHOWN = 200
+_KINDS = {"entered": "in", "left": "gone", "form": "open", "block": "soft", "same": "soft"}
 _SIGNS = {"=": "same", "-": "out", "+": "in", "…": "skip"}
 
 
@@ -98,147 +84,113 @@ def _shown(value: JsonValue) -> str:
             return str(value)
 
 
-def show(data: Compared, reader: Reader) -> View:
+def show(data: Compared, reader: Reader) -> ui.View:
     """The form, and both windows side by side."""
-    say, asked = reader.say, reader.asked
-    body: list[Content] = [card(_form(data, reader), title=say("replay.change"))]
+    say, call = reader.say, data.call
     if data.refused is not None:
-        body.append(notice(data.refused, "bad"))
-    if data.replay is not None:
-        body += _comparison(data.replay, reader)
-    elif data.refused is None:
-        body.append(el("p", say("replay.hint"), class_="soft"))
-    name = data.call.scope.conversation or ""
+        outcome: Content = ui.notice(data.refused, "bad")
+    elif data.replay is not None:
+        outcome = _comparison(data.replay, reader)
+    else:
+        outcome = ui.soft(say("replay.hint"))
     crumbs = (
-        (asked.here(places.CONVERSATION), name),
-        (asked.here(places.CALLS), say("tab.calls")),
-        (asked.to(places.CALL, call_id=data.call.id), say("bill.heading")),
+        reader.crumb(places.CONVERSATION, call.scope.conversation or ""),
+        reader.crumb(places.CALLS, say("tab.calls")),
+        (reader.asked.to(places.CALL, call_id=call.id), say("bill.heading")),
     )
-    query = {"call_id": data.call.id, **{f"set.{name}": text for name, text in data.changes.items()}}
-    lead = el("q", data.call.query) if data.call.query else say("calls.turn")
-    return View(say("replay.title"), body, lead=lead, crumbs=crumbs, tabs=True, query=query)
+    query = {"call_id": call.id, **{f"set.{name}": text for name, text in data.changes.items()}}
+    body = [ui.card(say("replay.change"), _form(data, reader)), outcome]
+    return ui.View(
+        say("replay.title"), body, lead=question(call, reader), crumbs=crumbs, tabs=True, query=query
+    )
 
 
 def _form(data: Compared, reader: Reader) -> Element:
     say = reader.say
 
-    def now(name: str) -> str:
-        return data.changes.get(name, _shown(data.recorded.get(name)))
+    def was(name: str) -> str:
+        return _shown(data.recorded.get(name))
 
-    numbers = [
-        field_of(
-            say(f"set.{name}"),
-            f"set.{name}",
-            now(name),
-            inputmode="decimal",
-            autocomplete="off",
-            hint=say("replay.was", was=_shown(data.recorded.get(name)) or "–"),
-        )
-        for name in _OFFERED
-    ]
-    choices = [
-        choice_of(
-            say(f"set.{name}"), f"set.{name}", now(name), [(one, say(f"set.{name}.{one}")) for one in known]
-        )
-        for name, known in _CHOICES.items()
-    ]
-    return asking_form(
+    def number(name: str) -> Element:
+        hint = say("replay.was", was=was(name) or "–")
+        now = data.changes.get(name, was(name))
+        more = {"inputmode": "decimal", "autocomplete": "off"}
+        return ui.field_of(say(f"set.{name}"), f"set.{name}", now, hint=hint, **more)
+
+    def choice(name: str, known: tuple[str, ...]) -> Element:
+        options = [(one, say(f"set.{name}.{one}")) for one in known]
+        return ui.choice_of(say(f"set.{name}"), f"set.{name}", data.changes.get(name, was(name)), options)
+
+    numbers, choices = map(number, _OFFERED), (choice(name, known) for name, known in _CHOICES.items())
+    reset = reader.link(places.REPLAY, say("replay.reset"), call_id=data.call.id)
+    return ui.asking_form(
+        reader,
         places.REPLAY,
-        el("div", numbers, choices, class_="grid"),
-        el("button", say("replay.go"), class_="primary"),
-        el("a", say("replay.reset"), href=reader.asked.to(places.REPLAY, call_id=data.call.id)),
-        hidden={"call_id": data.call.id, "tenant": reader.asked.tenant},
-        label=say("replay.change"),
+        say("replay.change"),
+        el("div", [*numbers], [*choices], class_="grid"),
+        button=[ui.button(say("replay.go")), reset],
+        call_id=data.call.id,
     )
 
 
 def _comparison(replay: Replay, reader: Reader) -> list[Content]:
-    say, number, compared = reader.say, reader.number, replay.comparison
-    told = figures(
-        (say("replay.before"), number(compared.tokens_before)),
-        (say("replay.after"), number(compared.tokens_after)),
-        (say("replay.difference"), reader.signed(compared.difference)),
-        (say("replay.changed"), number(len(compared.changed))),
-    )
+    say, compared = reader.say, replay.comparison
+    values: dict[str, ui.Value] = {
+        "replay.before": compared.tokens_before,
+        "replay.after": compared.tokens_after,
+        "replay.difference": reader.signed(compared.difference),
+        "replay.changed": len(compared.changed),
+    }
     sides = [
         el("div", el("h3", say(key)), bill_bar(window.receipt, bill(window.receipt), window.tokens, reader))
         for key, window in (("replay.before", replay.before), ("replay.after", replay.after))
     ]
-    inexact = None if replay.exact else notice([say("bill.inexact"), " ", " ".join(replay.why)])
-    same = notice(say("replay.same"), "good") if compared.same else None
+    both = el("div", sides, class_="two")
     return [
-        inexact,
-        same,
-        told,
-        card(el("div", sides, class_="two"), _blocks(compared.blocks, reader), title=say("replay.windows")),
-        card(_candidates(compared.changed, reader), title=say("replay.candidates"))
+        inexact(replay.exact, replay.why, reader),
+        ui.notice(say("replay.same"), "good") if compared.same else None,
+        ui.figures(reader, values),
+        ui.card(say("replay.windows"), both, _blocks(compared.blocks, reader)),
+        ui.card(say("replay.candidates"), _candidates(compared.changed, reader))
         if compared.changed
         else None,
-        card(_diff(compared.diff, reader), title=say("replay.diff")) if compared.diff else None,
+        ui.card(say("replay.diff"), _diff(compared.diff, reader)) if compared.diff else None,
     ]
 
 
 def _blocks(changes: tuple[BlockChange, ...], reader: Reader) -> Element:
-    say, number = reader.say, reader.number
-    head = columns(reader, "bill.block", *numbers("replay.before", "replay.after", "replay.difference"))
-    rows: list[Content] = [
-        el(
-            "tr",
-            el("th", el("span", class_=f"key b-{one.block}"), say(f"block.{one.block}"), scope="row"),
-            num(number(one.before)),
-            num(number(one.after)),
-            num(reader.signed(one.difference)),
-        )
+    columns = {"bill.block": "row", **ui.numbers("replay.before", "replay.after", "replay.difference")}
+    rows = [
+        (ui.key_of(one.block, reader), one.before, one.after, reader.signed(one.difference))
         for one in changes
     ]
-    return table(head, rows, caption=say("replay.windows"), class_="bill")
+    return ui.table(reader, reader.say("replay.windows"), columns, rows, class_="bill")
 
 
 def _candidates(changes: tuple[CandidateChange, ...], reader: Reader) -> Element:
-    say = reader.say
-    kinds = {"entered": "in", "left": "gone", "form": "open", "block": "soft", "same": "soft"}
-    head = columns(
-        reader,
-        "bill.block",
-        "verdict.candidate",
-        "replay.what",
-        *numbers("replay.difference"),
-        "verdict.reason",
-    )
-    rows: list[Content] = [
-        el(
-            "tr",
-            el("td", el("span", class_=f"key b-{one.block}"), say(f"block.{one.block}"), class_="when"),
-            el("th", el("code", one.id), scope="row", class_="clip"),
-            el("td", badge(say(f"change.{one.change}"), kinds[one.change])),
-            num(reader.signed(one.difference)),
-            el(
-                "td",
-                reason(one.after.reason, reader) if one.after is not None else say("replay.not_offered"),
-                class_="reason",
-            ),
+    about = {"bill.block": "when", "verdict.candidate": "row clip", "replay.what": ""}
+    columns = {**about, **ui.numbers("replay.difference"), "verdict.reason": "reason"}
+    rows = [
+        (
+            ui.key_of(one.block, reader),
+            el("code", one.id),
+            ui.badge(reader.say(f"change.{one.change}"), _KINDS[one.change]),
+            reader.signed(one.difference),
+            reader.reason(one.after.reason) if one.after is not None else reader.say("replay.not_offered"),
         )
         for one in changes[:_CHANGES_SHOWN]
     ]
-    more = (
-        el("p", say("verdict.more", n=len(changes) - _CHANGES_SHOWN), class_="soft")
-        if len(changes) > _CHANGES_SHOWN
-        else None
-    )
-    return el("div", table(head, rows, caption=say("replay.candidates"), class_="verdicts"), more)
+    made = ui.table(reader, reader.say("replay.candidates"), columns, rows, class_="verdicts")
+    return el("div", made, left_out(len(changes) - len(rows), reader))
 
 
 def _diff(lines: tuple[DiffLine, ...], reader: Reader) -> Element:
-    shown = [
-        el(
-            "div",
-            el("span", {"=": " ", "…": "⋯"}.get(line.sign, line.sign), aria_hidden="true", class_="sign"),
-            el("span", reader.say(f"diff.{_SIGNS[line.sign]}"), class_="unseen")
-            if line.sign in "+-"
-            else None,
-            reader.say("diff.left_out", n=line.text) if line.sign == "…" else line.text,
-            class_=f"d-{_SIGNS[line.sign]}",
-        )
-        for line in lines
-    ]
-    return el("div", shown, class_="diff", tabindex="0", role="region", aria_label=reader.say("replay.diff"))
+    return ui.scrolling([_line(line, reader) for line in lines], reader.say("replay.diff"), class_="diff")
+
+
+def _line(line: DiffLine, reader: Reader) -> Element:
+    kind = _SIGNS[line.sign]
+    sign = el("span", {"=": " ", "…": "⋯"}.get(line.sign, line.sign), aria_hidden="true", class_="sign")
+    spoken = el("span", reader.say(f"diff.{kind}"), class_="unseen") if line.sign in "+-" else None
+    text = reader.say("diff.left_out", n=line.text) if line.sign == "…" else line.text
+    return el("div", sign, spoken, text, class_=f"d-{kind}")

@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 
 import anyio
 
+from pagefile.inspector.reader import words
 from pagefile.ports import ChatModel, Spoken, ToolCall
 from pagefile.records import JsonValue
 from pagefile.text.scripts import language
@@ -16,6 +17,8 @@ from pagefile.window.placeholder import LOAD_TOOL
 PAUSE_S = 0.02
 _PIECE = 12
 _QUOTED = 160
+#: The line of a sample that is worth finding.
+_LEAK = 42
 
 _UUID = re.compile(r"📎 \[[^\]\n]{0,40}?([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\]")
 _WANTS = re.compile(r"打开|加载|原文|全文|详细|详情|翻|load|open|full|detail|again|page", re.IGNORECASE)
@@ -59,28 +62,21 @@ def _question(messages: Sequence[Mapping[str, JsonValue]]) -> str:
 
 
 def _answer(messages: Sequence[Mapping[str, JsonValue]]) -> str:
-    question = _question(messages)
+    question, loaded = _question(messages), _loaded(messages)
     chinese = language(question) == "zh"
     chars = sum(len(str(one.get("content") or "")) for one in messages)
-    loaded = _loaded(messages)
     pages = len({uuid for one in messages for uuid in _UUID.findall(str(one.get("content") or ""))})
-    if chinese:
-        told = f"（我是演示用的脚本模型，没有设置真正的聊天模型。）这一窗里有 {len(messages)} 条消息、{chars:,} 个字符"
-        told += f"，其中 {pages} 个结果已换出，只留占位符。" if pages else "。"
-        if loaded:
-            return f"{told}换入的内容里，和问题最相关的一行是：“{_telling(loaded, question)}”"
-        hint = "对我说“打开存档的原文”，就能看到换入。" if pages else "附上一份很长的工具结果，就能看到换出。"
-        return told + hint
-    told = f"(I am a scripted model: no chat model is set.) This window has {len(messages)} messages with {chars:,} characters"
-    told += f"; {pages} results are paged out and stand there as placeholders. " if pages else ". "
+    window = _text("scripted.window", chinese, n=len(messages), chars=f"{chars:,}")
+    out = _text("scripted.paged_out", chinese, pages=pages) if pages else _text("scripted.end", chinese)
     if loaded:
-        return f"{told}Of what was just paged in, this line has most to do with the question: “{_telling(loaded, question)}”"
-    hint = (
-        "Say “open the archived result” to see it come back."
-        if pages
-        else "Attach a long tool result to see it go out."
-    )
-    return told + hint
+        told = _text("scripted.loaded", chinese, line=_telling(loaded, question))
+    else:
+        told = _text("scripted.open" if pages else "scripted.attach", chinese)
+    return window + out + told
+
+
+def _text(key: str, chinese: bool, **values: object) -> str:
+    return words()[key][chinese].format(**values)
 
 
 def _loaded(messages: Sequence[Mapping[str, JsonValue]]) -> str:
@@ -109,17 +105,14 @@ def sample_result(least_chars: int, *, chinese: bool) -> str:
     length = number = 0
     while length < least_chars:
         number += 1
-        degrees, bar = 20 + number * 7 % 13, 3 + number * 3 % 5
-        if chinese:
-            line = f"第 {number:04d} 号测点：温度 {degrees}.{number % 10} °C，压力 {bar}.{number * 7 % 10} bar，运行正常，下次巡检在 {1 + number % 28} 日。"
-        else:
-            line = f"Sensor {number:04d}: {degrees}.{number % 10} °C, {bar}.{number * 7 % 10} bar, running normally, next visit on day {1 + number % 28}."
-        if number == 42:
-            line = (
-                "第 0042 号测点：阀门 V-42 漏水，已关闭，备件编号 SP-7731。"
-                if chinese
-                else "Sensor 0042: valve V-42 leaks and was closed, spare part SP-7731."
-            )
+        line = _text(
+            "sample.leak" if number == _LEAK else "sample.line",
+            chinese,
+            number=number,
+            degrees=f"{20 + number * 7 % 13}.{number % 10}",
+            bar=f"{3 + number * 3 % 5}.{number * 7 % 10}",
+            day=1 + number % 28,
+        )
         lines.append(line)
         length += len(line) + 1
     return "\n".join(lines)

@@ -15,15 +15,14 @@ from pagefile.inspector import (
     playground,
     recall,
     replaying,
-    sessions,
     timeline,
+    ui,
 )
 from pagefile.inspector.asking import Asked
-from pagefile.inspector.frame import View
 from pagefile.inspector.reader import Reader
 
 Gather: TypeAlias = Callable[[Memory, Asked], Awaitable[Any]]
-Show: TypeAlias = Callable[[Any, Reader], View]
+Show: TypeAlias = Callable[[Any, Reader], ui.View]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +54,7 @@ PAGES: tuple[Page, ...] = (
     Page(places.ARCHIVE, archive.gather, archive.show),
     Page(places.PAGE, archive.gather_page, archive.show_page),
     Page(places.FACTS, facts.gather, facts.show),
-    Page(places.SESSIONS, sessions.gather, sessions.show),
+    Page(places.SESSIONS, conversations.gather_sessions, conversations.show_sessions),
     Page(places.CHAT, playground.gather, playground.show),
     Page(places.ERASE, erasing.gather, erasing.show),
 )

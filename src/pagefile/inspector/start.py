@@ -1,17 +1,35 @@
 """The home page: what this is, what it holds, and a demo for an empty memory."""
 
+import logging
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
+import anyio
+from anyio.abc import TaskGroup
+
 from pagefile.engine import Memory
-from pagefile.inspector import places
+from pagefile.errors import ConflictError, PagefileError
+from pagefile.inspector import places, ui
 from pagefile.inspector.asking import Asked
-from pagefile.inspector.frame import View, card, field_of, form, notice
+from pagefile.inspector.conversations import Row, conversations_table, rows_of
+from pagefile.inspector.demo import fill_demo
 from pagefile.inspector.markup import Content, Element, el
-from pagefile.inspector.pieces import Row, conversations_table, rows_of
-from pagefile.inspector.reader import Reader, words
+from pagefile.inspector.reader import Reader
 from pagefile.records import JsonObject
+from pagefile.settings import Settings
+
+logger = logging.getLogger("pagefile")
 
 _SHOWN = 8
+_WAYS = (
+    (places.CONVERSATIONS, "nav.conversations", "way.conversations"),
+    (places.RECALL, "nav.recall", "way.recall"),
+    (places.ARCHIVE, "nav.archive", "way.archive"),
+    (places.FACTS, "nav.facts", "way.facts"),
+    (places.CHAT, "nav.chat", "way.chat"),
+    (places.METRICS, "nav.metrics", "way.metrics"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,71 +56,50 @@ class Start:
 
 async def gather(memory: Memory, asked: Asked, *, version: str, base: str, demo: DemoState) -> Start:
     """The latest conversations and what the service runs on."""
-    found = await memory.conversations(user_id=asked.user_id, tenant=asked.tenant, limit=_SHOWN)
+    found = await memory.conversations(**asked.owner, limit=_SHOWN)
     rows = await rows_of(memory, found)
     return Start(rows, found.next is not None, await memory.describe(), version, base, demo)
 
 
-def show(data: Start, reader: Reader) -> View:
-    """The page."""
-    say = reader.say
-    body: list[Content] = [_demo_state(data.demo, reader)]
+def show(data: Start, reader: Reader) -> ui.View:
+    say, latest = reader.say, None
     if data.conversations:
-        more = (
+        link = (
             el("p", reader.link(places.CONVERSATIONS, say("start.all")), class_="more") if data.more else None
         )
-        body.append(card(conversations_table(data.conversations, reader), more, title=say("start.latest")))
+        latest = ui.card(say("start.latest"), conversations_table(data.conversations, reader), link)
     elif not data.demo.running:
-        body.append(_welcome(data, reader))
-    body += [_ways(reader), _calling(data, reader)]
-    return View("Pagefile", body, lead=say("start.lead"))
+        latest = _welcome(reader)
+    body = [_demo_state(data.demo, reader), latest, _ways(reader), _calling(data, reader)]
+    return ui.View("Pagefile", body, lead=say("start.lead"))
 
 
-def _welcome(data: Start, reader: Reader) -> Element:
-    say = reader.say
-    button = None
+def _welcome(reader: Reader) -> Element:
+    say, fill = reader.say, None
     if not reader.asked.bound:
-        button = form(reader, places.DEMO, el("button", say("start.fill"), class_="primary"), class_="inline")
-    return card(
-        el("p", say("start.empty")),
-        button,
-        el("p", say("start.or"), " ", el("code", "pagefile demo"), class_="soft"),
-        title=say("start.empty_title"),
-        class_="welcome",
-    )
+        fill = ui.form(reader, places.DEMO, ui.button(say("start.fill")), class_="inline")
+    by_hand = ui.soft([say("start.or"), " ", el("code", "pagefile demo")])
+    return ui.card(say("start.empty_title"), el("p", say("start.empty")), fill, by_hand, class_="welcome")
 
 
 def _demo_state(demo: DemoState, reader: Reader) -> Content:
     if demo.failed is not None:
-        return notice(reader.say("demo.failed", why=demo.failed), "bad")
+        return ui.notice(reader.say("demo.failed", why=demo.failed), "bad")
     if not demo.running:
         return None
-    label = reader.say("demo.begins")
-    bar = el("progress", label, aria_label=label)
+    label, progress = reader.say("demo.begins"), dict[str, int]()
     if demo.total:
         label = reader.say("demo.running", done=reader.number(demo.done), total=reader.number(demo.total))
-        bar = el("progress", label, value=demo.done, max=demo.total, aria_label=label)
-    again = el("a", reader.say("demo.look"), href=reader.asked.to(places.HOME))
-    return card(el("p", label), bar, el("p", again), class_="working", role="status")
+        progress = {"value": demo.done, "max": demo.total}
+    bar = el("progress", label, **progress, aria_label=label)
+    again = el("p", reader.link(places.HOME, reader.say("demo.look")))
+    return ui.card(None, el("p", label), bar, again, class_="working", role="status")
 
 
 def _ways(reader: Reader) -> Element:
-    ways = (
-        (places.CONVERSATIONS, "nav.conversations", "way.conversations"),
-        (places.RECALL, "nav.recall", "way.recall"),
-        (places.ARCHIVE, "nav.archive", "way.archive"),
-        (places.FACTS, "nav.facts", "way.facts"),
-        (places.CHAT, "nav.chat", "way.chat"),
-        (places.METRICS, "nav.metrics", "way.metrics"),
-    )
     items = [
-        el(
-            "li",
-            el(
-                "a", el("strong", reader.say(name)), el("span", reader.say(about)), href=reader.asked.to(path)
-            ),
-        )
-        for path, name, about in ways
+        el("li", reader.link(path, el("strong", reader.say(name)), el("span", reader.say(about))))
+        for path, name, about in _WAYS
     ]
     return el("section", el("h2", reader.say("start.ways")), el("ul", items, class_="ways"))
 
@@ -114,52 +111,78 @@ def _calling(data: Start, reader: Reader) -> Element:
         el("li", el("a", say("start.health"), href="/healthz")),
         el("li", el("a", say("start.metrics"), href="/metrics")),
     ]
-    return card(
+    return ui.card(
+        say("start.calling"),
         el("p", say("start.service", version=data.version)),
         el("pre", say("start.curl").replace("$base", data.base), tabindex="0"),
         el("ul", links),
-        title=say("start.calling"),
     )
 
 
-def sign_in(reader: Reader, *, onward: str, failed: bool = False) -> View:
-    """The sign-in page."""
+def sign_in(reader: Reader, *, onward: str, failed: bool = False) -> ui.View:
     say = reader.say
-    wrong = notice(say("login.failed"), "bad") if failed else None
-    asked = form(
-        reader,
-        places.LOGIN,
-        el("input", type="hidden", name="next", value=onward),
-        field_of(
-            say("login.key"),
-            "key",
-            kind="password",
-            required=True,
-            autocomplete="current-password",
-            spellcheck="false",
-        ),
-        el("button", say("login.in"), class_="primary"),
-        class_="stacked-form",
+    wrong = ui.notice(say("login.failed"), "bad") if failed else None
+    key = ui.field_of(
+        say("login.key"),
+        "key",
+        kind="password",
+        required=True,
+        autocomplete="current-password",
+        spellcheck="false",
     )
-    made = el("p", say("login.how"), " ", el("code", "pagefile keys add NAME"), class_="soft")
-    return View(
-        "Pagefile",
-        [wrong, card(asked, made, title=say("login.title"), class_="narrow")],
-        lead=say("start.lead"),
-        bare=True,
-    )
+    asked = ui.form(reader, places.LOGIN, key, ui.button(say("login.in")), class_="stacked-form", next=onward)
+    how = ui.soft([say("login.how"), " ", el("code", "pagefile keys add NAME")])
+    body = [wrong, ui.card(say("login.title"), asked, how, class_="narrow")]
+    return ui.View("Pagefile", body, lead=say("start.lead"), bare=True)
 
 
-def problem(title: str, detail: str, status: int, reader: Reader, *, code: str) -> View:
+def problem(title: str, detail: str, status: int, reader: Reader, *, code: str) -> ui.View:
     """An error page with what to do."""
-    say, known = reader.say, f"problem.{code}" in words()
-    return View(
-        say(f"problem.{code}") if known else title,
-        [
-            notice(detail, "bad"),
-            el("p", say("problem.status", status=status, code=code), class_="soft"),
-            el("p", el("a", say("problem.back"), href=reader.asked.to(places.HOME))),
-        ],
-        lead=say(f"problem.{code}.about") if known else None,
-        twin=False,
-    )
+    say, known = reader.say, reader.knows(f"problem.{code}")
+    body = [
+        ui.notice(detail, "bad"),
+        ui.soft(say("problem.status", status=status, code=code)),
+        el("p", reader.link(places.HOME, say("problem.back"))),
+    ]
+    lead = say(f"problem.{code}.about") if known else None
+    return ui.View(say(f"problem.{code}") if known else title, body, lead=lead, twin=False)
+
+
+# -- the demo ------------------------------------------------------------------------------------------------------------
+
+
+class Filling:
+    """Fills in the demo while the service runs: one run at a time, with its progress visible to every reader."""
+
+    def __init__(self, tasks: TaskGroup) -> None:
+        self._tasks = tasks
+        self.state = DemoState()
+
+    def start(self, settings: Settings) -> None:
+        """Start, unless it is already running."""
+        if self.state.running:
+            raise ConflictError("The demo is being filled in already: look again in a moment.")
+        self.state = DemoState(running=True)
+        self._tasks.start_soon(self._fill, settings)
+
+    async def _fill(self, settings: Settings) -> None:
+        def told(done: int, total: int) -> None:
+            self.state = DemoState(done, total, running=True)
+
+        try:
+            await fill_demo(settings, told)
+        except PagefileError as error:
+            logger.exception("the demo could not be filled in")
+            self.state = DemoState(failed=str(error))
+        else:
+            self.state = DemoState()
+
+
+@asynccontextmanager
+async def filling() -> AsyncGenerator[Filling]:
+    """Runs for as long as the service does; an interrupted run is completed by starting another."""
+    async with anyio.create_task_group() as tasks:
+        try:
+            yield Filling(tasks)
+        finally:
+            tasks.cancel_scope.cancel()

@@ -13,7 +13,7 @@ from starlette.middleware import Middleware
 
 from pagefile.engine import Memory
 from pagefile.errors import PagefileError
-from pagefile.inspector.filling import filling
+from pagefile.inspector.start import filling
 from pagefile.integrations.prometheus import PrometheusMeter
 from pagefile.service import inspecting, pages
 from pagefile.service.auth import Doorkeeper, unguarded

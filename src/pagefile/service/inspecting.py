@@ -14,8 +14,8 @@ from pagefile.engine.owning import looked_up
 from pagefile.errors import AccessError, InvalidTurnError
 from pagefile.inspector import erasing, metrics, places, scripted, site, start
 from pagefile.inspector.asking import Asked, chat_of
-from pagefile.inspector.filling import Filling
 from pagefile.inspector.metrics import Measure
+from pagefile.inspector.start import Filling
 from pagefile.plain import plain
 from pagefile.records import DEFAULT_TENANT, Scope
 from pagefile.service.auth import GuardedRouter, open_memory, principal_of

@@ -20,9 +20,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from pagefile.errors import AccessError, InvalidTurnError
 from pagefile.inspector import places
 from pagefile.inspector.asking import Asked
-from pagefile.inspector.frame import View, page
+from pagefile.inspector.frame import page
 from pagefile.inspector.reader import Language, Reader, Theme
 from pagefile.inspector.start import problem, sign_in
+from pagefile.inspector.ui import View
 from pagefile.service.html import prefers_chinese
 from pagefile.wire.problem import MEDIA_TYPE
 

@@ -7,9 +7,8 @@ import pytest
 
 from pagefile.inspector.asking import Asked
 from pagefile.inspector.reader import Reader
-from pagefile.inspector.reasons import reason
 from pagefile.inspector.scripted import ScriptedModel, sample_result
-from pagefile.inspector.timeline import Anchors, _anchors
+from pagefile.inspector.timeline import Anchors
 from pagefile.records import Checkpoint, Scope
 from pagefile.standalone import tool_schemas
 from pagefile.window.placeholder import LOAD_TOOL
@@ -38,8 +37,8 @@ def reader(language):
 )
 def test_reasons_are_translated(text, chinese):
     """Those that are known; the others are told as the engine says them."""
-    assert chinese == reason(text, reader("zh"))
-    assert text.replace("up to 7", "up to #7") == reason(text, reader("en"))
+    assert chinese == reader("zh").reason(text)
+    assert text.replace("up to 7", "up to #7") == reader("en").reason(text)
 
 
 @pytest.mark.parametrize(
@@ -67,8 +66,7 @@ def test_what_became_of_anchors():
     """In the summary word for word, beside it, or let go since the checkpoint before."""
     first = checkpoint("1", "血压 140/90", "140/90", "5毫克", "V-42")
     second = checkpoint("2", "每天 5毫克", "5毫克", "6月3日")
-    found = _anchors([first, second], frozenset({"2"}))
-    assert {"2": Anchors(("5毫克",), ("6月3日",), ("140/90", "V-42"))} == found
+    assert Anchors(("5毫克",), ("6月3日",), ("140/90", "V-42")) == Anchors.of(first, second)
 
 
 async def spoken(messages, tools):

@@ -1,9 +1,20 @@
-"""Deterministic choices for the demo."""
+"""The demo's data files, and deterministic choices from them."""
 
-from collections.abc import Sequence
-from typing import TypeVar
+import tomllib
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from typing import Any, TypeAlias, TypeVar
 
 T = TypeVar("T")
+#: A table of the data.
+Data: TypeAlias = Mapping[str, Any]
+
+
+def read(name: str) -> Data:
+    """A data file beside the code."""
+    return tomllib.loads(
+        files("pagefile.inspector.demo").joinpath(f"{name}.toml").read_text(encoding="utf-8")
+    )
 
 
 class Picks:
@@ -24,3 +35,28 @@ class Picks:
     def code(self, letters: str = "ABKTX") -> str:
         """Something like an order number."""
         return f"{self.one(letters)}-{self.number(1000, 9999)}"
+
+    def slots(self, kinds: Data, lists: Data | None = None) -> dict[str, Any]:
+        """A value for each placeholder: one of several texts, in place or of a named list, or a number in a range."""
+        slots: dict[str, Any] = {}
+        for name, kind in kinds.items():
+            match kind:
+                case {"code": letters}:
+                    slots[name] = self.code(letters)
+                case {"hex": [least, most]}:
+                    slots[name] = f"{self.number(least, most):x}"
+                case {"tenths": [least, most], "below": other}:
+                    slots[name] = round(slots[other] - self.number(least, most) / 10, 1)
+                case {"tenths": [least, most]}:
+                    slots[name] = self.number(least, most) / 10
+                case {"hundredths": [least, most]}:
+                    slots[name] = self.number(least, most) / 100
+                case {"one_more_than": other}:
+                    slots[name] = slots[other] + 1
+                case [int(least), int(most)]:
+                    slots[name] = self.number(least, most)
+                case str():
+                    slots[name] = self.one((lists or {})[kind])
+                case _:
+                    slots[name] = self.one(kind)
+        return slots

@@ -2,14 +2,14 @@
 
 import json
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 
-from pagefile.inspector.demo.data import read
-from pagefile.inspector.demo.picks import Picks
+from pagefile.inspector.demo.picks import Picks, read
 
 _WORDS = read("results")
 
 
-def paper(seed: int, topic: str, chars: int) -> str:
+def _paper(seed: int, topic: str, chars: int) -> str:
     """A report with headings, numbers and sources."""
     picks = Picks(seed)
     lines = [f"# {topic.capitalize()}", "", f"Source: https://example.org/reports/{seed}", ""]
@@ -30,14 +30,11 @@ def _finding(picks: Picks) -> str:
         subject=picks.one(_WORDS["subjects"]),
         number=number,
         less=number * picks.number(40, 90) // 100,
-        percent=picks.number(2, 48),
-        weeks=picks.number(2, 60),
-        years=picks.number(1, 9),
-        table=picks.number(1, 14),
+        **picks.slots(_WORDS["numbers"]),
     )
 
 
-def hits(seed: int, topic: str, chars: int) -> str:
+def _hits(seed: int, topic: str, chars: int) -> str:
     """Web search results as JSON."""
     picks = Picks(seed)
     found: list[dict[str, object]] = []
@@ -51,104 +48,51 @@ def hits(seed: int, topic: str, chars: int) -> str:
     return json.dumps({"query": topic, "results": found}, indent=1)
 
 
-def orders(seed: int, chars: int) -> str:
-    """An export of orders as CSV."""
-    picks = Picks(seed)
-
-    def row() -> str:
-        day = f"2026-{picks.number(1, 6):02}-{picks.number(1, 28):02}"
-        cents = picks.number(1990, 329_900)
-        return ",".join(
-            (
-                picks.code(),
-                day,
-                picks.one(_WORDS["products"]),
-                picks.one(_WORDS["cities"]),
-                f"{cents / 100:.2f}",
-                picks.one(_WORDS["states"]),
-            )
-        )
-
-    return _lines("order,date,product,city,amount,state", row, chars)
-
-
-def order(seed: int, code: str) -> str:
+def _order(seed: int, code: str) -> str:
     """One order as JSON."""
     picks = Picks(seed)
-    value = {
-        "order": code,
-        "product": picks.one(_WORDS["products"]),
-        "city": picks.one(_WORDS["cities"]),
-        "amount": picks.number(1990, 329_900) / 100,
-        "state": picks.one(_WORDS["states"]),
-        "history": [{"day": day, "state": picks.one(_WORDS["states"])} for day in range(1, 6)],
-    }
+    value = {"order": code, **picks.slots(_WORDS["order"], _WORDS)}
+    value["history"] = [{"day": day, "state": picks.one(_WORDS["states"])} for day in range(1, 6)]
     return json.dumps(value, indent=1)
 
 
-def log(seed: int, chars: int) -> str:
+def _log(seed: int, chars: int) -> str:
     """A service's log."""
     picks = Picks(seed)
-    clock = [0]
+    seconds = 0
 
     def row() -> str:
-        clock[0] += picks.number(1, 40)
-        at = f"2026-05-{4 + clock[0] // 86_400:02} {clock[0] // 3600 % 24:02}:{clock[0] // 60 % 60:02}:{clock[0] % 60:02}"
+        nonlocal seconds
+        seconds += picks.number(1, 40)
+        at = f"2026-05-{4 + seconds // 86_400:02} {seconds // 3600 % 24:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
         level = "ERROR" if picks.number(0, 30) == 0 else picks.one(("INFO", "INFO", "DEBUG", "WARN"))
-        event = picks.one(_WORDS["events"]).format(
-            number=picks.number(3, 900), small=picks.number(2, 5), code=picks.code("IJ")
-        )
+        event = picks.one(_WORDS["events"]).format(**picks.slots(_WORDS["event"]))
         return f"{at} {level:<5} {picks.one(_WORDS['modules'])}: {event}"
 
-    return _lines("", row, chars).lstrip("\n")
+    return "\n".join(_until(row, chars))
 
 
-def tests(seed: int, failing: int, chars: int) -> str:
+def _tests(seed: int, failing: int, chars: int) -> str:
     """The output of a test run."""
     picks = Picks(seed)
-    count = [0]
+    count = 0
 
     def row() -> str:
-        count[0] += 1
-        state = "FAILED" if count[0] % 37 == 0 and count[0] // 37 <= failing else "PASSED"
+        nonlocal count
+        count += 1
+        state = "FAILED" if count % 37 == 0 and count // 37 <= failing else "PASSED"
         module = picks.one(_WORDS["modules"]).replace(".", "/")
-        return f"tests/{module}_test.py::test_{picks.one(('rounds', 'refuses', 'keeps', 'retries'))}_{count[0]} {state}"
+        return f"tests/{module}_test.py::test_{picks.one(('rounds', 'refuses', 'keeps', 'retries'))}_{count} {state}"
 
-    body = _lines("collected 640 items", row, chars)
-    detail = "\n".join(
-        f"E   AssertionError: expected {picks.number(10, 99)}.{picks.number(10, 99)}, got {picks.number(10, 99)}.00"
-        for _ in range(failing)
-    )
-    return f"{body}\n{detail}\n{failing} failed, {count[0] - failing} passed"
+    def detail() -> str:
+        expected, got = f"{picks.number(10, 99)}.{picks.number(10, 99)}", f"{picks.number(10, 99)}.00"
+        return f"E   AssertionError: expected {expected}, got {got}"
 
-
-def source(seed: int, path: str, chars: int) -> str:
-    """A source file."""
-    picks = Picks(seed)
-    verbs, nouns = (
-        ("load", "check", "round", "merge", "post", "apply"),
-        ("invoice", "tax", "ledger", "rate", "batch"),
-    )
-
-    def function() -> str:
-        name, what = f"{picks.one(verbs)}_{picks.one(nouns)}_{picks.number(1, 99)}", picks.one(nouns)
-        return "\n".join(
-            (
-                f"def {name}({what}: Decimal, *, places: int = {picks.number(0, 4)}) -> Decimal:",
-                f'    """{picks.one(verbs).title()} the {what} and say how far it was off."""',
-                f"    rate = RATES[{picks.number(1, 40)}]",
-                f"    if {what} < {picks.number(1, 900)}:",
-                f"        return {what}.quantize(rate)",
-                f"    return ({what} * rate).quantize(Decimal(10) ** -places)",
-                "",
-                "",
-            )
-        )
-
-    return _lines(f"# {path}\nfrom decimal import Decimal\n", function, chars)
+    lines = ["collected 640 items", *_until(row, chars), *(detail() for _ in range(failing))]
+    return "\n".join([*lines, f"{failing} failed, {count - failing} passed"])
 
 
-def lab_report(seed: int, chars: int) -> str:
+def _lab_report(seed: int, chars: int) -> str:
     """A laboratory report in Chinese: tables and remarks."""
     picks = Picks(seed)
 
@@ -165,26 +109,17 @@ def lab_report(seed: int, chars: int) -> str:
         )
         return "\n".join([*rows, "", f"审核意见：{remark}", ""])
 
-    return _lines("# 检验报告汇总", section, chars)
+    return "\n".join(["# 检验报告汇总", *_until(section, chars)])
 
 
-def trains(seed: int, place: str, chars: int) -> str:
-    """Train connections and hotels, in two languages."""
-    picks = Picks(seed)
+def _rows(kind: str, seed: int, chars: int, **given: str) -> str:
+    """Lines of one kind, each drawn from its slots: orders, connections, functions."""
+    picks, data = Picks(seed), _WORDS[kind]
 
     def row() -> str:
-        hour, minute = picks.number(6, 21), picks.number(0, 59)
-        return (
-            f"G{picks.number(100, 999)} {place} {hour:02}:{minute:02} → {picks.one(('杭州东', '苏州', '南京南', '绍兴北'))} "
-            f"{hour + 1:02}:{picks.number(0, 59):02} ¥{picks.number(73, 480)} 余票 {picks.number(0, 40)} "
-            f"hotel {picks.one(('西湖', 'Canal', '拙政园', 'Lake'))} {picks.number(200, 1200)} CNY"
-        )
+        return data["row"].format(**given, **picks.slots(data["slots"], _WORDS))
 
-    return _lines(f"{place}: connections 车次与酒店", row, chars)
-
-
-def _lines(head: str, row: Callable[[], str], chars: int) -> str:
-    return "\n".join([head, *_until(row, chars)])
+    return "\n".join([data["head"].format(**given), *_until(row, chars)])
 
 
 def _until(row: Callable[[], str], chars: int) -> Iterator[str]:
@@ -197,5 +132,11 @@ def _until(row: Callable[[], str], chars: int) -> Iterator[str]:
 
 #: By the name used in the data.
 RESULTS: Mapping[str, Callable[..., str]] = {
-    made.__name__: made for made in (paper, hits, orders, order, log, tests, source, lab_report, trains)
+    "paper": _paper,
+    "hits": _hits,
+    "order": _order,
+    "log": _log,
+    "tests": _tests,
+    "lab_report": _lab_report,
+    **{kind: partial(_rows, kind) for kind in ("orders", "source", "trains")},
 }

@@ -1,4 +1,4 @@
-"""How a demo conversation is generated: its sentences are data, and the random choices are the same every time.
+"""The people of the demo and their conversations: the sentences are data, and the random choices are the same every time.
 
 In the data a pair such as `[3, 1]` names every third turn, those with remainder 1: when a tool is called (`every`) and
 when a window is requested (`windows`). `exchange` says in the same way which exchange a turn uses.
@@ -7,14 +7,16 @@ when a window is requested (`windows`). `exchange` says in the same way which ex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from typing import Any, Literal
 
-from pagefile.inspector.demo.picks import Picks
+from pagefile.inspector.demo.picks import Data, Picks, read
 from pagefile.inspector.demo.results import RESULTS
 from pagefile.records import JsonValue
 
-#: A table of the data.
-Data = Mapping[str, Any]
+#: A shop, a clinic, a research desk, a programmer and a traveller, each with an agent.
+_PEOPLE = ("marta", "lin", "okafor", "jonas", "wei")
+_ABOUT = ("id", "agent", "began", "days", "window_tokens", "instructions")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,14 +84,14 @@ class Person:
     talks: tuple[Talk, ...]
 
 
-def played(person: Data, talk: Data) -> Iterator[Said]:
+def _played(person: Data, talk: Data) -> Iterator[Said]:
     """The turns of a conversation: scenes at their fixed places, and small exchanges in rotation everywhere else."""
     picks = Picks(talk["seed"])
     scenes = {scene["turn"]: scene for scene in talk["scenes"]}
     step, first = talk.get("exchange", (1, 0))
     for number in range(talk["turns"]):
         scene = scenes.get(number)
-        slots = {} if scene and not talk.get("scenes_draw") else _slots(picks, person["slots"])
+        slots = {} if scene and not talk.get("scenes_draw") else picks.slots(person["slots"])
         if scene is not None:
             yield _scene(scene)
             continue
@@ -144,21 +146,19 @@ def _filled(value: Any, slots: Data) -> Any:
             return value
 
 
-def _slots(picks: Picks, kinds: Data) -> dict[str, object]:
-    """A value for each placeholder: one of several texts, or a number in a range."""
-    slots: dict[str, Any] = {}
-    for name, kind in kinds.items():
-        match kind:
-            case {"code": letters}:
-                slots[name] = picks.code(letters)
-            case {"hex": [least, most]}:
-                slots[name] = f"{picks.number(least, most):x}"
-            case {"tenths": [least, most], "below": other}:
-                slots[name] = round(slots[other] - picks.number(least, most) / 10, 1)
-            case {"tenths": [least, most]}:
-                slots[name] = picks.number(least, most) / 10
-            case [int(least), int(most)]:
-                slots[name] = picks.number(least, most)
-            case _:
-                slots[name] = picks.one(kind)
-    return slots
+def _person(name: str) -> Person:
+    person = read(name)
+    talks = tuple(_talk(person, talk) for talk in person["talks"])
+    return Person(person["user_id"], person["language"], talks)
+
+
+def _talk(person: Data, talk: Data) -> Talk:
+    @cache
+    def turns() -> Sequence[Said]:
+        return tuple(_played(person, talk))
+
+    return Talk(**{name: talk[name] for name in _ABOUT}, turns=turns)
+
+
+#: The people of the demo.
+PEOPLE: tuple[Person, ...] = tuple(map(_person, _PEOPLE))

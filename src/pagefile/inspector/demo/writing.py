@@ -4,14 +4,14 @@ Ids of its users and conversations begin with `demo-`; nothing else is touched. 
 leftovers of an interrupted run are erased before that person is written again, and complete ones are left alone.
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from datetime import datetime, timedelta
 
 from pagefile.engine import Conversation, Memory
 from pagefile.errors import ConflictError, InvalidTurnError
-from pagefile.inspector.demo.people import PEOPLE
-from pagefile.inspector.demo.script import Learnt, Person, Said, Talk
+from pagefile.inspector.demo.script import PEOPLE, Learnt, Person, Said, Talk
 from pagefile.records import JsonValue, Turn
 from pagefile.settings import EmbedderSettings, Settings
 from pagefile.standalone import AgentApp, SessionValue
@@ -39,6 +39,9 @@ class DemoReport:
     def added(self) -> int:
         """The number of turns written; 0 if the demo was already complete."""
         return self.turns
+
+
+_NOTHING = DemoReport(0, 0, 0, 0)
 
 
 class DemoClock:
@@ -71,19 +74,14 @@ async def fill_demo(
         )
     total = sum(len(talk.turns()) for person in people for talk in person.talks)
     told = _Counted(progress, total)
-    reports: list[DemoReport] = []
+    reports = [_NOTHING]
     clock = DemoClock()
     for language in ("en", "zh"):
         mine = [person for person in people if person.language == language]
         async with Memory.open(settings=_demo_settings(settings, language), clock=clock) as memory:
             reports += [await _written(memory, clock, person, told) for person in mine]
             await memory.settle()
-    return DemoReport(
-        sum(report.conversations for report in reports),
-        sum(report.turns for report in reports),
-        sum(report.facts for report in reports),
-        sum(report.windows for report in reports),
-    )
+    return DemoReport(*map(sum, zip(*map(astuple, reports), strict=True)))
 
 
 async def demo_present(memory: Memory) -> bool:
@@ -95,14 +93,17 @@ async def remove_demo(memory: Memory) -> dict[str, int]:
     """Erase the demo; returns the number of rows removed by table."""
     for person in PEOPLE:
         await _check_ours(memory, person)
-    counts: dict[str, int] = {}
+    counts = Counter[str]()
     for person in PEOPLE:
-        for name, count in (await memory.forget(user_id=person.user_id)).counts.items():
-            counts[name] = counts.get(name, 0) + count
+        counts.update((await memory.forget(user_id=person.user_id)).counts)
     return counts
 
 
 def _demo_settings(settings: Settings, language: str) -> Settings:
+    embedder = settings.embedder
+    if embedder.patience_s == EmbedderSettings().patience_s:
+        # No user is waiting for the demo's windows, so wait longer, unless a timeout was set explicitly.
+        embedder = replace(embedder, patience_s=_PATIENCE_S)
     # Synchronous checkpoints make the demo identical every time it is written.
     return replace(
         settings,
@@ -114,14 +115,8 @@ def _demo_settings(settings: Settings, language: str) -> Settings:
         calls_kept=_CALLS_KEPT,
         memory=replace(settings.memory, enabled=True, extract="off"),
         archive=replace(settings.archive, retention_days=0, max_bytes=0, synopsis="extract"),
-        embedder=_patient(settings.embedder),
+        embedder=embedder,
     )
-
-
-def _patient(embedder: EmbedderSettings) -> EmbedderSettings:
-    """No user is waiting for the demo's windows, so wait longer, unless a timeout was set explicitly."""
-    usual = embedder.patience_s == EmbedderSettings().patience_s
-    return replace(embedder, patience_s=_PATIENCE_S) if usual else embedder
 
 
 class _Counted:
@@ -164,7 +159,7 @@ async def _check_ours(memory: Memory, person: Person) -> None:
 async def _written(memory: Memory, clock: DemoClock, person: Person, told: _Counted) -> DemoReport:
     if await _complete(memory, person):
         told.add(sum(len(talk.turns()) for talk in person.talks))
-        return DemoReport(0, 0, 0, 0)
+        return _NOTHING
     await _check_ours(memory, person)
     await memory.forget(user_id=person.user_id)
     writer = _Writer(memory, clock, person)
@@ -202,10 +197,8 @@ class _Writer:
         if said.window:
             await self._window(chat, talk)
         for number, tool in enumerate(said.tools):
-            call_id = f"{turn_id}-{number}"
-            turn = await chat.step(
-                turn, tool=tool.name, input=tool.input, result=tool.result, call_id=call_id
-            )
+            called = {"tool": tool.name, "call_id": f"{turn_id}-{number}"}
+            turn = await chat.step(turn, **called, input=tool.input, result=tool.result)
             if said.window:
                 await self._window(chat, talk)
         if said.loads is not None:
@@ -233,17 +226,15 @@ class _Writer:
             return turn
         asked: dict[str, JsonValue] = {"uuid": page.uuid, "query": query}
         text = await chat.call_tool("load_tool_history", asked, turn=turn)
-        return await chat.step(
-            turn, tool="load_tool_history", input=asked, result=text, call_id=f"{turn.id}-load"
-        )
+        called = {"tool": "load_tool_history", "call_id": f"{turn.id}-load"}
+        return await chat.step(turn, **called, input=asked, result=text)
 
     async def _learn(self, learnt: Learnt, turn_id: str) -> None:
         user_id = self._person.user_id
         if learnt.kind == "wrong":
-            held = await self._memory.facts(user_id)
-            for fact in held:
-                if fact.text == learnt.text:
-                    await self._memory.retract(fact.id)
+            wrong = [fact for fact in await self._memory.facts(user_id) if fact.text == learnt.text]
+            for fact in wrong:
+                await self._memory.retract(fact.id)
             return
         await self._memory.remember(
             learnt.text,

@@ -1,0 +1,231 @@
+"""`verify`, `rebuild` and `upgrade`: prove that everything recorded is there, recreate derived data, migrate the schema."""
+
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Annotated
+
+import anyio
+import typer
+from typer import Option
+
+from pagefile.cli.invocation import Invocation, command, existing_file
+from pagefile.cli.measures import plural
+from pagefile.cli.output import chosen, say, show_table, visible
+from pagefile.cli.progress import counting
+from pagefile.engine.verifying import Finding, Report
+from pagefile.engine.verifying import verify as verified
+from pagefile.errors import SettingsError
+from pagefile.settings import Settings
+from pagefile.stores.upgrading import Schema, back_up_file, file_schema, server_schema
+
+#: Notes shown to people; scripts get all of them.
+_NOTES_SHOWN = 20
+_WORDS = {"damage": "damaged", "derived": "derived", "note": "note"}
+#: What is counted, in display order, with its singular.
+_COUNTED = {
+    "conversations": "conversation",
+    "entries": "entry",
+    "turns": "turn",
+    "token counts": "token count",
+    "terms": "term list",
+    "vectors": "vector",
+    "watermarks": "watermark",
+    "sessions": "session",
+    "calls": "recorded window",
+    "references": "reference",
+    "attachments": "attachment",
+    "pages": "page",
+    "page bytes": "page byte",
+    "passages": "passage",
+    "facts": "fact",
+    "revisions": "revision",
+    "items": "item",
+}
+_DUMP = Path("pagefile.dump")
+
+
+# -- verify --------------------------------------------------------------------------------------------------------------
+
+
+@command(tenant=False)
+def verify(
+    cli: Invocation,
+    *,
+    tenant: Annotated[str | None, Option(help="Only this tenant's, else everybody's.")] = None,
+    full: Annotated[
+        bool,
+        Option("--full", help="Compare every value, not a sample; the database checks itself in full."),
+    ] = False,
+    repair: Annotated[
+        bool,
+        Option("--repair", help="Make again what is derived and wrong; never touches what was recorded."),
+    ] = False,
+) -> None:
+    """Prove that everything recorded is still there; exit code 1 when something is wrong.
+
+    Archived pages are proved byte for byte, by their SHA-256. Turns are proved complete, in order and readable; they, the rows of
+    pages and facts are held against the digest that was kept with them, so that a change by hand is seen.
+    Looks at checkpoints, facts, items and all indexes too. Only reports, unless told to repair.
+    """
+    with counting("Looking at every row") as told:
+        report = cli.run(
+            lambda memory: verified(memory.engine, tenant=tenant, full=full, repair=repair, progress=told),
+            settings=_quiet(cli.settings),
+        )
+    names = "whole full checked damage derived mended notes other_windows left_out"
+    findings = [{**asdict(finding), "advice": finding.advice} for finding in report.findings]
+    cli.answer({**chosen(report, names), "findings": findings}, lambda: _show(report, repair=repair))
+    if not report.whole:
+        raise typer.Exit(1)
+
+
+def _quiet(settings: Settings) -> Settings:
+    """Settings that disable background writes: verifying must not change anything."""
+    return replace(
+        settings,
+        indexing="manual",
+        checkpoints="manual",
+        memory=replace(settings.memory, extract="off"),
+        archive=replace(settings.archive, retention_days=0.0, max_bytes=0),
+    )
+
+
+def _show(report: Report, *, repair: bool) -> None:
+    notes = [finding for finding in report.findings if finding.level == "note"]
+    wrong = [finding for finding in report.findings if finding.level != "note"]
+    shown = [*wrong, *notes[:_NOTES_SHOWN]]
+    if shown:
+        show_table(("", "what", "found"), map(_finding, shown))
+        say()
+    left = report.damage + report.derived + report.notes - len(shown)
+    if left:
+        say(f"{plural(left, 'finding')} more; --json lists up to a thousand of each kind.")
+    checked = ", ".join(plural(count, what) for what, count in _counted(report.checked))
+    say(f"Looked at {checked or 'an empty database'}{'' if report.full else ' (values: a sample)'}.")
+    say(_verdict(report, repair=repair))
+
+
+def _finding(finding: Finding) -> tuple[str, str, str]:
+    lines = [_where(finding), finding.what, *([] if finding.mended else [f"→ {finding.advice}"])]
+    state = "mended" if finding.mended else _WORDS[finding.level]
+    return state, finding.kind, "\n".join(map(visible, lines))
+
+
+def _counted(checked: Mapping[str, int]) -> Iterator[tuple[str, int]]:
+    """What was checked, by its singular name, always in the same order."""
+    known = {name: checked.get(name, 0) for name in _COUNTED}
+    for name, count in {**known, **checked}.items():
+        if count and name != "rows":
+            yield _COUNTED.get(name, name.removesuffix("s")), count
+
+
+def _where(finding: Finding) -> str:
+    named = {**chosen(finding, "tenant user conversation turn"), "place": finding.seq, "page": finding.page}
+    return " · ".join(f"{name} {value}" for name, value in named.items() if value is not None) or "database"
+
+
+def _verdict(report: Report, *, repair: bool) -> str:
+    told: list[str] = []
+    if report.damage:
+        told.append(f"{plural(report.damage, 'thing')} damaged, which nothing here can bring back.")
+    left = report.derived - report.mended
+    if left:
+        advice = "try again" if repair else "run it with --repair"
+        told.append(f"{plural(left, 'derived thing')} wrong: {advice}.")
+    if report.mended:
+        told.append(f"{plural(report.mended, 'derived thing')} mended.")
+    windows = ""
+    if report.other_windows:
+        windows = f"{plural(report.other_windows, 'window')} can no longer be made again, see above"
+    if report.whole:
+        told.append(f"Everything recorded is there{windows and '; ' + windows}.")
+    elif windows:
+        told.append(f"{windows}.")
+    return " ".join(told)
+
+
+# -- rebuild -------------------------------------------------------------------------------------------------------------
+
+
+@command(tenant=False)
+def rebuild(
+    cli: Invocation,
+    *,
+    tenant: Annotated[str | None, Option(help="Only this tenant's turns, else everybody's.")] = None,
+    anew: Annotated[bool, Option("--anew", help="Make everything again, even what is there.")] = False,
+) -> None:
+    """Make the terms and vectors that turns lack, with the embedder of today; then remove what others made.
+
+    Reads and writes go on meanwhile. What is interrupted is continued by the next run.
+    """
+    with counting("Reading the log", speed=True) as told:
+        counts = cli.run(lambda memory: memory.rebuild(tenant=tenant, anew=anew, progress=told))
+    made = f"Made the terms of {plural(counts['terms'], 'turn')} and {plural(counts['vectors'], 'vector')}"
+    if counts["dropped"]:
+        made += f", removed {plural(counts['dropped'], 'vector')} of other embedders"
+    cli.answer(counts, f"{made}." if any(counts.values()) else "Everything is there already.")
+
+
+# -- upgrade -------------------------------------------------------------------------------------------------------------
+
+
+@command(tenant=False)
+def upgrade(
+    cli: Invocation,
+    *,
+    backup: Annotated[
+        Path | None,
+        Option(metavar="FILE", help="Where the copy goes; beside the database unless given."),
+    ] = None,
+    no_backup: Annotated[bool, Option("--no-backup", help="Make no copy: there is one.")] = False,
+) -> None:
+    """Bring a database to the schema of this version, after a copy of it as it was.
+
+    Every command and every program that opens a database does the same, but makes no copy. Of PostgreSQL the copy is pg_dump's
+    to make: the command for it is named, and nothing is done before it is answered with --no-backup.
+    """
+    settings = cli.settings
+    file = existing_file(settings.url)
+    schema = anyio.run(file_schema, file) if file is not None else anyio.run(server_schema, _server(settings))
+    copy = None if no_backup or not schema.behind else _copy(file, backup, schema)
+    if schema.found != schema.newest:
+        cli.run(_opened)
+    told = None if copy is None else str(copy)
+    cli.answer({"from": schema.found, "to": schema.newest, "backup": told}, _done(schema, copy))
+
+
+def _server(settings: Settings) -> str:
+    if not settings.url.startswith(("postgresql://", "postgres://")):
+        raise SettingsError("There is nothing to upgrade: this store is gone with its process.")
+    return settings.url
+
+
+def _copy(file: Path | None, backup: Path | None, schema: Schema) -> Path:
+    if file is None:
+        raise SettingsError(_by_hand(schema, backup or _DUMP))
+    copy = backup or file.with_name(f"{file.name}.schema-{schema.found}")
+    anyio.run(back_up_file, file, copy)
+    return copy
+
+
+def _by_hand(schema: Schema, copy: Path) -> str:
+    command = schema.dump(copy) if schema.dump else "pg_dump"
+    absent = " (it is one of PostgreSQL's client programs, which are not installed here)"
+    return (
+        f"The database is at schema {schema.found} and would be brought to {schema.newest}. Copy it first, with "
+        f"`{command}`{'' if shutil.which('pg_dump') else absent}, then run `pagefile upgrade --no-backup`. Nothing was changed."
+    )
+
+
+async def _opened(_memory: object) -> None:
+    """Nothing to do: opening a database upgrades it."""
+
+
+def _done(schema: Schema, copy: Path | None) -> str:
+    if schema.found == schema.newest:
+        return f"The database is at schema {schema.newest} already: nothing to do."
+    if copy is None:
+        return f"The database is at schema {schema.newest} now (before: {schema.found or 'empty'})."
+    return f"The database is at schema {schema.newest} now. When all is well, delete {copy}: it holds what is erased from now on."

@@ -1,0 +1,397 @@
+"""`context`, `calls`, `explain` and `replay`: windows, why they were built as they were, and how other settings would change them."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import fields
+from itertools import groupby
+from typing import Annotated
+
+from rich.text import Text
+from typer import Argument, Option
+
+from pagefile.cli.invocation import Invocation, command, existing, whose
+from pagefile.cli.measures import LEAST_CHARS, bar, moment, number, telling_chars
+from pagefile.cli.options import Full, Named, Newest, UserId
+from pagefile.cli.output import Cell, chosen, clipped, say, shortened, show_table, visible, warn
+from pagefile.engine import Conversation, Memory
+from pagefile.engine.explaining import Explanation
+from pagefile.engine.replaying import CHANGEABLE, Replay, change_of
+from pagefile.errors import NotFoundError, SettingsError
+from pagefile.records import Call, JsonValue, Listing, Scope
+from pagefile.window.candidates import Message
+from pagefile.window.comparing import CandidateChange, Comparison, DiffLine
+from pagefile.window.parts import parts_json
+from pagefile.window.receipt import Receipt, Verdict, Window
+
+#: Longer runs of turns with the same outcome are shown by their first and last.
+_RUN = 6
+#: Diff lines shown unless all are requested.
+_DIFF_LINES = 60
+#: Calls held in memory at a time.
+_SLICE = 200
+_STYLES = {"-": "red", "+": "green", "=": "", "…": "dim"}
+
+CallId = Annotated[
+    str,
+    Argument(help="A recorded call, or the beginning of its id; `pagefile calls CONVERSATION` lists them."),
+]
+
+
+@command()
+def context(
+    cli: Invocation,
+    conversation: Named,
+    query: Annotated[str | None, Argument(help="What the user says next.")] = None,
+    *,
+    window_tokens: Annotated[int | None, Option(help="The budget of the window.")] = None,
+    window_for: Annotated[
+        str | None, Option(metavar="MODEL", help="Whose context size is the budget, such as gpt-5.")
+    ] = None,
+    answer_tokens: Annotated[int | None, Option(help="Room left free for the answer.")] = None,
+    threshold: Annotated[float | None, Option(help="From which share on a checkpoint is due.")] = None,
+    recent_turns: Annotated[int | None, Option(help="How many turns count as recent.")] = None,
+    placement: Annotated[str | None, Option(metavar="tail|head", help="Where memory stands.")] = None,
+    instructions: Annotated[str | None, Option(help="The system prompt; never cut.")] = None,
+    load: Annotated[
+        list[str] | None, Option(metavar="UUID", help="Show this archived page in full; may be given again.")
+    ] = None,
+    user_id: UserId = None,
+    full: Full = False,
+) -> None:
+    """Print the window for the next model call and its receipt. Nothing is written."""
+    said: dict[str, object] = {
+        "window_tokens": window_tokens,
+        "threshold": threshold,
+        "recent_turns": recent_turns,
+        "placement": placement,
+        "calls_kept": 0,  # an inspection is not recorded as a call
+    }
+
+    async def work(memory: Memory) -> Window:
+        chat = await existing(memory, conversation, user_id, cli.tenant)
+        return await chat.context(
+            query,
+            window_tokens=window_tokens,
+            window_for=window_for,
+            answer_tokens=answer_tokens,
+            instructions=instructions,
+            load=load or (),
+        )
+
+    window = cli.run(work, settings=cli.loaded(said).settings)
+
+    def shown() -> None:
+        _show_messages(window.messages, full=full)
+        _show_receipt(window.receipt, full=full)
+        _show_totals(window)
+
+    cli.answer(_window_json(window), shown)
+
+
+def _window_json(window: Window) -> dict[str, object]:
+    # Nothing is recorded, so it has no id.
+    known = chosen(window, " ".join(one.name for one in fields(window) if one.name != "id"))
+    return {**known, "parts": parts_json(window.parts), "receipt": window.receipt.to_json()}
+
+
+def _show_totals(window: Window) -> None:
+    receipt, share = window.receipt, window.tokens / window.budget
+    parts = [f"{block} {number(tokens)}" for block, tokens in receipt.tokens_by_block().items()]
+    say()
+    say(f"{bar(share)} {share:.0%}")
+    say(f"{number(window.tokens)} of {number(window.budget)} tokens ({_counter(receipt)})")
+    say(" · ".join([*parts, f"framing {number(receipt.framing)}"]))
+    if receipt.reserved:
+        kept = " · ".join(f"{kind} {number(tokens)}" for kind, tokens in receipt.reserved.items())
+        say(f"reserved: {kept}")
+    due = ", a checkpoint is due" if window.should_checkpoint else ""
+    say(f"mode {window.mode} · ratio {window.ratio:.2f}{due} · prefix {window.prefix_hash[:12]}")
+    say(f"kept {len(receipt.kept)}, left out {len(receipt.dropped)}")
+
+
+def _counter(receipt: Receipt) -> str:
+    return receipt.counter if receipt.exact else f"{receipt.counter}, not exact"
+
+
+def _show_messages(messages: Sequence[Message], *, full: bool) -> None:
+    """The messages a model gets, one row each."""
+    rows: list[tuple[str, str]] = []
+    for message in messages:
+        content = str(message.get("content") or "")
+        calls = "" if not message.get("tool_calls") else f"[calls tools] {message['tool_calls']}"
+        text = " ".join(part for part in (content, calls) if part)
+        rows.append((str(message["role"]), shortened(text, 200, full=full)))
+    show_table(("role", "content"), rows)
+    say()
+
+
+def _show_receipt(receipt: Receipt, *, full: bool) -> None:
+    """Every candidate, kept or dropped, and why."""
+    columns = ("block", "id", "kept", "form", ">tokens", ">score", "reason")
+    show_table(columns, _rows(receipt.verdicts, full=full))
+    for note in receipt.degraded:
+        warn(note)
+
+
+def _rows(verdicts: Sequence[Verdict], *, full: bool) -> Iterator[tuple[Cell, ...]]:
+    for _, group in groupby(verdicts, key=lambda one: (one.block, one.kept, one.form, one.reason)):
+        alike = list(group)
+        if full or len(alike) <= _RUN:
+            yield from map(_row, alike)
+            continue
+        first, *between, last = alike
+        yield _row(first)
+        yield ("", f"… {len(between)} more", "", "", sum(verdict.tokens for verdict in between), "", "")
+        yield _row(last)
+
+
+def _row(verdict: Verdict) -> tuple[Cell, ...]:
+    return (
+        verdict.block,
+        clipped(verdict.id, 14),
+        "yes" if verdict.kept else "no",
+        verdict.form,
+        verdict.tokens,
+        None if verdict.score is None else f"{verdict.score:.2f}",
+        visible(f"{verdict.reason} ({verdict.note})" if verdict.note else verdict.reason),
+    )
+
+
+# -- recorded calls ------------------------------------------------------------------------------------------------------
+
+
+@command()
+def calls(cli: Invocation, conversation: Named, *, user_id: UserId = None, limit: Newest = 20) -> None:
+    """List the windows that were handed out lately, newest first."""
+
+    async def work(memory: Memory) -> Listing[Call]:
+        # A window may be requested before anything is written: then there are calls, but no conversation.
+        listed = await (await whose(memory, conversation, user_id, cli.tenant)).calls(limit=limit)
+        if not listed:
+            await existing(memory, conversation, user_id, cli.tenant)
+        return listed
+
+    found = cli.run(work)
+    missing = (
+        f"No window of {conversation!r} was recorded: `chat.context()` records one, unless calls_kept is 0."
+    )
+    cli.answer(found, lambda: _show_calls(found, limit), found=found, missing=missing)
+
+
+def _show_calls(found: Listing[Call], limit: int) -> None:
+    chars = telling_chars([call.id for call in found])
+    budgets = [call.options.get("window_tokens") for call in found]
+    rows = [
+        (
+            visible(call.id[:chars]),
+            call.at,
+            call.tokens,
+            budget if isinstance(budget, int) else None,
+            clipped(call.query or "", 80),
+        )
+        for call, budget in zip(found, budgets, strict=True)
+    ]
+    show_table(("call", "made", ">tokens", ">of", "question"), rows)
+    if found.next:
+        say(f"\nThere are more: --limit {limit * 10} shows them.")
+    say(f"\npagefile explain {visible(found[0].id[:chars])}  shows what the model saw.")
+
+
+@command()
+def explain(
+    cli: Invocation,
+    call: CallId,
+    *,
+    messages: Annotated[bool, Option("--messages", help="Print the messages as they were sent.")] = False,
+    full: Full = False,
+) -> None:
+    """Show what the model saw in a recorded call, and why. Nothing is written."""
+
+    async def work(memory: Memory) -> Explanation:
+        chat, call_id = await _called(memory, call, cli.tenant)
+        return await chat.explain(call_id)
+
+    found = cli.run(work)
+
+    def shown() -> None:
+        _show_call(found.call)
+        if messages:
+            _show_messages(found.messages, full=full)
+        _show_receipt(found.receipt, full=full)
+        _show_bill(found)
+
+    value = {
+        **chosen(found, "call blocks"),
+        **chosen(found.receipt, "framing verdicts degraded"),
+        **chosen(found, "messages exact why previous shared_messages shared_tokens tokens_without"),
+    }
+    cli.answer(value, shown)
+
+
+@command()
+def replay(
+    cli: Invocation,
+    call: CallId,
+    *,
+    changes: Annotated[
+        list[str] | None,
+        Option("--set", metavar="NAME=VALUE", help="What is changed; may be given again."),
+    ] = None,
+    full: Full = False,
+) -> None:
+    """Make the window of a recorded call again with other settings, and show the difference. Nothing is written.
+
+    For instance: --set window_tokens=4000 --set recall=never --set archive.threshold=50000
+    """
+    wanted = dict(_change(change) for change in changes or ())
+
+    async def work(memory: Memory) -> Replay:
+        chat, call_id = await _called(memory, call, cli.tenant)
+        return await chat.replay(call_id, **wanted)
+
+    found = cli.run(work)
+    value = {
+        **chosen(found, "call changes exact why before after"),
+        "tokens": {"before": found.before.tokens, "after": found.after.tokens},
+        "blocks": [chosen(one, "block before after difference") for one in found.comparison.blocks],
+        "changed": [chosen(one, "id change block before after") for one in found.comparison.changed],
+        "diff": found.comparison.diff,
+    }
+    cli.answer(value, lambda: _show_replay(found, full=full))
+
+
+async def _called(memory: Memory, name: str, tenant: str | None) -> tuple[Conversation, str]:
+    """The conversation and the id of a recorded call, from its id or from a prefix as listed by `calls`."""
+    call = await _named(memory, name, tenant)
+    scope = call.scope
+    return await whose(memory, scope.conversation or "", scope.user, scope.tenant), call.id
+
+
+async def _named(memory: Memory, name: str, tenant: str | None) -> Call:
+    try:
+        return await memory.call(name, tenant=tenant)
+    except NotFoundError:
+        found = await _beginning(memory, name, tenant) if len(name) >= LEAST_CHARS else []
+        if len(found) > 1:
+            told = " and ".join(call.id for call in found)
+            raise SettingsError(f"{name!r} is the beginning of more than one call: {told}.") from None
+        if not found:
+            raise
+        return found[0]
+
+
+async def _beginning(memory: Memory, name: str, tenant: str | None) -> list[Call]:
+    """At most two calls whose ids have this prefix."""
+    found: list[Call] = []
+    scope = Scope() if tenant is None else Scope(tenant)
+    after: str | None = None
+    listed = memory.engine.store.calls.list
+    while len(found) < 2 and (calls := await listed(scope, limit=_SLICE, after=after)):
+        found += [call for call in calls if call.id.startswith(name)]
+        after = calls[-1].id
+    return found[:2]
+
+
+def _change(given: str) -> tuple[str, JsonValue]:
+    name, equals, value = given.partition("=")
+    name = name.strip()
+    if not equals or not name:
+        raise SettingsError(
+            f"--set {given!r} is not NAME=VALUE: write for instance --set window_tokens=4000. "
+            f"What can be set: {', '.join(CHANGEABLE)}."
+        )
+    return name, change_of(name, value.strip())
+
+
+def _show_call(call: Call) -> None:
+    say(f"Call {call.id} of {clipped(call.scope.conversation or '')}, {moment(call.at)}")
+    if call.query:
+        say(f"Question: {clipped(call.query, 200)}")
+    say()
+
+
+def _show_bill(found: Explanation) -> None:
+    call, receipt = found.call, found.receipt
+
+    def row(block: str, tokens: int, *counts: int) -> tuple[Cell, ...]:
+        share = tokens / receipt.budget
+        return (
+            block,
+            tokens,
+            f"{share:.1%}",
+            *(counts or ("", "")),
+            bar(share, 20) if tokens and counts else "",
+        )
+
+    rows = [row(one.block, one.tokens, one.kept, one.dropped) for one in found.blocks]
+    say()
+    columns = ("block", ">tokens", ">share", ">kept", ">left out", "")
+    show_table(columns, [*rows, row("framing", receipt.framing)])
+    of = f"{number(call.tokens)} of {number(receipt.budget)} tokens ({_counter(receipt)})"
+    say(f"\n{of} · mode {call.mode} · ratio {call.ratio:.2f}")
+    if found.tokens_without is not None:
+        saved = 1 - call.tokens / found.tokens_without if found.tokens_without else 0.0
+        told = f", {saved:.0%} saved" if saved > 0 else ""
+        say(f"without Pagefile: {number(found.tokens_without)} tokens{told}")
+    shared = "the first call that is kept"
+    if found.previous is not None:
+        same = f"{number(found.shared_messages)} messages, {number(found.shared_tokens)} tokens"
+        shared = f"unchanged since call {found.previous}: {same}"
+    say(f"prefix {call.prefix_hash[:12]} · {shared}")
+    _show_exactness(exact=found.exact, why=found.why)
+
+
+def _show_exactness(*, exact: bool, why: Sequence[str]) -> None:
+    if exact:
+        say("made again from the log, byte for byte")
+        return
+    for reason in why:
+        warn(f"not what was sent: {reason}")
+
+
+# -- replays -------------------------------------------------------------------------------------------------------------
+
+
+def _show_replay(found: Replay, *, full: bool) -> None:
+    _show_call(found.call)
+    _show_exactness(exact=found.exact, why=found.why)
+    changes = ", ".join(f"{name}={value}" for name, value in found.changes.items())
+    say(f"changed: {changes or 'nothing'}\n")
+    _show_comparison(found.comparison, full=full)
+
+
+def _show_comparison(found: Comparison, *, full: bool) -> None:
+    rows = [(one.block, one.before, one.after, _signed(one.difference)) for one in found.blocks]
+    total = ("in all", found.tokens_before, found.tokens_after, _signed(found.difference))
+    show_table(("block", ">before", ">after", ">difference"), rows, total=total)
+    if found.same:
+        say("\nBoth windows are the same.")
+        return
+    say()
+    show_table(("change", "block", "id", ">tokens", "why"), map(_changed, found.changed))
+    say()
+    lines = found.diff if full else found.diff[:_DIFF_LINES]
+    for line in lines:
+        _show_line(line, full=full)
+    if len(lines) < len(found.diff):
+        say(f"\n{number(len(found.diff) - len(lines))} more lines differ or stand near: --full shows them.")
+
+
+def _changed(one: CandidateChange) -> tuple[Cell, ...]:
+    forms = " → ".join(found.form for found in (one.before, one.after) if found and found.form)
+    return (
+        one.change if one.change != "form" else forms,
+        one.block,
+        clipped(one.id, 20),
+        _signed(one.difference),
+        "no longer offered" if one.after is None else visible(one.after.reason),
+    )
+
+
+def _show_line(line: DiffLine, *, full: bool) -> None:
+    text = f"  … {line.text} lines that are the same" if line.sign == "…" else f"{line.sign} {line.text}"
+    shown = visible(text) if full else clipped(text, 160)
+    say(Text(shown.replace("= ", "  ", 1) if line.sign == "=" else shown, style=_STYLES[line.sign]))
+
+
+def _signed(value: int) -> str:
+    return f"{value:+,}" if value else "="

@@ -1,0 +1,300 @@
+"""What pages are made of: forms, tables, cards, figures, pagers, and how texts, JSON and prompt messages look."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TypeAlias
+
+from pagefile.inspector.markup import Content, Element, el
+from pagefile.inspector.reader import Reader
+from pagefile.plain import plain
+
+#: Characters of a text shown at once, and how many more can be expanded.
+_SHOWN, _MORE = 2_000, 60_000
+_ROLES = frozenset({"system", "user", "assistant", "tool"})
+
+#: A value to show: whole numbers and times are formatted for the reader.
+Value: TypeAlias = "Content | datetime"
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A page without its frame."""
+
+    title: str
+    body: Content
+    #: One sentence under the title.
+    lead: Content = None
+    #: Breadcrumbs: (path with query, text).
+    crumbs: tuple[tuple[str, str], ...] = ()
+    #: Whether the page uses the script.
+    script: bool = False
+    #: Whether the conversation's tabs are shown above it.
+    tabs: bool = False
+    #: The query string of this page, for the JSON link and the switches.
+    query: dict[str, str] = field(default_factory=dict[str, str])
+    #: Without navigation, for readers who are not signed in.
+    bare: bool = False
+    #: Whether the page has a JSON twin: a problem has none.
+    twin: bool = True
+
+    @property
+    def has_twin(self) -> bool:
+        """Whether it links its JSON twin."""
+        return self.twin and not self.bare
+
+
+def some(name: str, *inside: Content, **attributes: object) -> Element | None:
+    """An element, or None if there is nothing to put into it."""
+    return el(name, *inside, **attributes) if any(inside) else None
+
+
+def shown(value: Value, reader: Reader) -> Content:
+    """A number or a time as the reader writes it; anything else unchanged."""
+    if isinstance(value, datetime):
+        return reader.time(value)
+    return reader.number(value) if isinstance(value, int) else value
+
+
+# -- boxes and lists -----------------------------------------------------------------------------------------------------
+
+
+def card(title: str | None, *inside: Content, class_: str = "", **more: object) -> Element:
+    """A box with a heading."""
+    return el("section", some("h2", title), *inside, class_=f"card {class_}".strip(), **more)
+
+
+def empty(title: str, about: Content = None) -> Element:
+    """A placeholder for an empty list, with what to do about it."""
+    return el("div", el("p", title, class_="big"), some("p", about), class_="empty")
+
+
+def notice(text: Content, kind: str = "note") -> Element:
+    """A notice above what it is about."""
+    return el("p", text, class_=f"notice {kind}", role="status" if kind != "bad" else "alert")
+
+
+def confirmation(reader: Reader) -> Content:
+    """A confirmation of the action that led here, if there was one."""
+    key = f"done.{reader.asked.text('done')}"
+    return notice(reader.say(key), "bad" if key == "done.failed" else "good") if reader.knows(key) else None
+
+
+def badge(text: str, kind: str = "") -> Element:
+    """A label for a state."""
+    return el("span", text, class_=f"badge {kind}".strip())
+
+
+def soft(text: Content, name: str = "p") -> Element:
+    """Something said in passing."""
+    return el(name, text, class_="soft")
+
+
+def figures(reader: Reader, values: Mapping[str, Value]) -> Element:
+    """A few key figures, by the keys of their labels."""
+    return _pairs([(reader.say(key), shown(value, reader)) for key, value in values.items()], "figures")
+
+
+def definitions(*pairs: tuple[str, Content]) -> Element:
+    """Terms and what they are; those without a value are left out."""
+    return _pairs([(term, value) for term, value in pairs if value], "about")
+
+
+def _pairs(pairs: Sequence[tuple[str, Content]], class_: str) -> Element:
+    return el("dl", [el("div", el("dt", term), el("dd", value)) for term, value in pairs], class_=class_)
+
+
+def numbers(*keys: str) -> dict[str, str]:
+    """Columns of numbers."""
+    return dict.fromkeys(keys, "num")
+
+
+def table(
+    reader: Reader,
+    caption: str,
+    columns: Mapping[str, str],
+    rows: Iterable[Sequence[Value]],
+    *,
+    class_: str | None = None,
+    row_classes: Iterable[str | None] = (),
+) -> Element:
+    """A table that scrolls horizontally on narrow screens.
+
+    A column is the key of its heading and the class of its cells; `row` makes them the headings of their rows.
+    """
+    heads = [_heading(column, kind, reader) for column, kind in columns.items()]
+    kinds = list(columns.values())
+    made = [[_cell(value, kind, reader) for value, kind in zip(row, kinds, strict=True)] for row in rows]
+    classes = [*row_classes] or [None] * len(made)
+    body = [el("tr", cells, class_=kind) for cells, kind in zip(made, classes, strict=True)]
+    title = el("caption", caption, class_="unseen")
+    inner = el("table", title, el("thead", el("tr", heads)), el("tbody", body), class_=class_)
+    return scrolling(inner, caption, class_="scroll")
+
+
+def _heading(column: str, kind: str, reader: Reader) -> Element:
+    text: Content = reader.say(column) if reader.knows(column) else column
+    if kind == "action":
+        text = el("span", text, class_="unseen")
+    return el("th", text, scope="col", class_="num" if kind == "num" else None)
+
+
+def _cell(value: Value, kind: str, reader: Reader) -> Element:
+    text = shown(value, reader)
+    if kind.startswith("row"):
+        return el("th", text, scope="row", class_=kind.removeprefix("row").strip() or None)
+    return el("td", text, class_=None if kind == "action" else kind or None)
+
+
+def scrolling(inside: Content, label: str, *, class_: str) -> Element:
+    """A region that scrolls on its own, also by keyboard."""
+    return el("div", inside, class_=class_, tabindex="0", role="region", aria_label=label)
+
+
+def key_of(block: str, reader: Reader) -> list[Content]:
+    """A block of the window with its colour."""
+    return [el("span", class_=f"key b-{block}"), reader.say(f"block.{block}")]
+
+
+# -- forms ---------------------------------------------------------------------------------------------------------------
+
+
+def form(
+    reader: Reader, place: str, *inside: Content, class_: str | None = None, **hidden: object
+) -> Element:
+    """A form that changes something; it carries a CSRF token."""
+    values = _hidden({"token": reader.token, **hidden})
+    return el("form", values, *inside, method="post", action=place, class_=class_)
+
+
+def asking_form(
+    reader: Reader, path: str, label: str, *inside: Content, button: Content, **hidden: str | None
+) -> Element:
+    """A form that only looks something up, for the same tenant."""
+    values = _hidden({**hidden, "tenant": hidden.get("tenant", reader.asked.tenant)})
+    role = {"class_": "ask", "role": "search", "aria_label": label}
+    return el("form", values, *inside, button, method="get", action=path, **role)
+
+
+def _hidden(values: Mapping[str, object]) -> list[Element]:
+    """Values that a form sends along; those that are missing are left out."""
+    return [el("input", type="hidden", name=name, value=value) for name, value in values.items() if value]
+
+
+def button(text: str, class_: str | None = "primary", **more: object) -> Element:
+    """A button that sends its form."""
+    return el("button", text, class_=class_, **more)
+
+
+def field_of(
+    label: str,
+    name: str,
+    value: str | None = None,
+    *,
+    kind: str = "text",
+    hint: str | None = None,
+    **more: object,
+) -> Element:
+    """A labelled input."""
+    return labelled(
+        label, el("input", type=kind, name=name, value=value, **more), some("small", hint, class_="hint")
+    )
+
+
+def labelled(label: str, *inside: Content) -> Element:
+    """A control with its label."""
+    return el("label", el("span", label), *inside, class_="field")
+
+
+def text_field(label: str, name: str, text: str | None = None, *, rows: int = 2, **more: object) -> Element:
+    """A labelled input for several lines."""
+    return labelled(label, el("textarea", text, name=name, rows=rows, required=True, **more))
+
+
+def choice_of(label: str, name: str, chosen: str, options: Sequence[tuple[str, str]]) -> Element:
+    """A labelled select."""
+    made = [el("option", text, value=value, selected=value == chosen) for value, text in options]
+    return labelled(label, el("select", made, name=name))
+
+
+def tick(label: str, name: str, *, checked: bool = False) -> Element:
+    """A labelled checkbox."""
+    box = el("input", type="checkbox", name=name, value="yes", checked=checked)
+    return el("label", box, label, class_="tick")
+
+
+def user_field(
+    reader: Reader,
+    *,
+    users: Sequence[str] | None = None,
+    otherwise: str | None = None,
+    required: bool = False,
+) -> Content:
+    """The user to look at, with suggestions; nothing if the reader's key decides that."""
+    if "user_id" in reader.asked.bound:
+        return None
+    value = reader.asked.user_id or otherwise
+    if users is None:
+        return field_of(reader.say("field.user"), "user_id", value, required=required)
+    known = el("datalist", [el("option", value=user) for user in users], id="users")
+    return [field_of(reader.say("field.user"), "user_id", value, list="users", required=required), known]
+
+
+# -- links ---------------------------------------------------------------------------------------------------------------
+
+
+def step_to(text: str, href: str | None, **more: object) -> Element:
+    """A link of a pager; plain text where it would lead beyond the ends."""
+    return soft(text, "span") if href is None else el("a", text, href=href, **more)
+
+
+def pager(reader: Reader, *steps: Content) -> Element:
+    """Links to what comes before and after."""
+    return el("nav", *steps, aria_label=reader.say("pager.label"), class_="pager")
+
+
+def older(reader: Reader, href: str | None) -> Element | None:
+    """A link to the rest of a list that is not shown whole."""
+    return None if href is None else el("p", el("a", reader.say("slice.older"), href=href), class_="more")
+
+
+# -- texts ---------------------------------------------------------------------------------------------------------------
+
+
+def said(text: str, reader: Reader) -> Content:
+    """Spoken text, line by line; long texts can be expanded."""
+    if len(text) <= _SHOWN + 200:
+        return el("div", text, class_="text")
+    rest = text[_SHOWN : _SHOWN + _MORE]
+    left = len(text) - _SHOWN - len(rest)
+    more = el("summary", reader.say("text.more", n=reader.number(len(text) - _SHOWN)))
+    cut = soft(reader.say("text.cut", n=reader.number(left))) if left else None
+    return [
+        el("div", text[:_SHOWN], class_="text"),
+        el("details", more, el("div", rest, class_="text"), cut),
+    ]
+
+
+def whole(text: str) -> Element:
+    """A long text in a box of its own."""
+    return el("div", text, class_="text whole", tabindex="0")
+
+
+def code(value: object) -> Element:
+    """JSON, indented."""
+    return el("pre", json.dumps(plain(value), ensure_ascii=False, indent=2), tabindex="0")
+
+
+def message(given: Mapping[str, object], reader: Reader) -> Element:
+    """A prompt message as it was sent."""
+    role, content, calls = str(given.get("role", "")), given.get("content"), given.get("tool_calls")
+    spoken = said(content, reader) if isinstance(content, str) and content else None
+    return el(
+        "article",
+        el("h3", f"{role} · {given['name']}" if given.get("name") else role, class_="role"),
+        spoken,
+        code(content) if content and spoken is None else None,
+        code(calls) if calls else None,
+        class_=f"message m-{role if role in _ROLES else 'other'}",
+    )
