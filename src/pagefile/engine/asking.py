@@ -146,7 +146,7 @@ def pages_to_load(load: Sequence[str]) -> tuple[str, ...]:
 
 def run_name(run: str | None) -> str:
     """A run's name; empty for the conversation's own."""
-    return "" if run is None else checked_id(run, "run")
+    return id_or_none(run, "run") or ""
 
 
 def turn_id_of(turn: Turn | str) -> str:
@@ -233,9 +233,14 @@ def place(after: object) -> int:
     return at_least(0, after, "after")
 
 
+def id_or_none(value: object, name: str) -> str | None:
+    """An id that may be left out."""
+    return None if value is None else checked_id(value, name)
+
+
 def cursor(after: object) -> str | None:
     """Where a listing continues: `next` of the previous one, None for the beginning."""
-    return None if after is None else checked_id(after, "after")
+    return id_or_none(after, "after")
 
 
 def _shown(value: int) -> str:

@@ -75,7 +75,7 @@ class Elsewhere(Tier):
             if gone:
                 counts["conversation_episodes"] = counts.get("conversation_episodes", 0) + gone
                 pending += [place.leaves] if place.leaves else []
-        return Erased(counts, (*pending, *await self._unreached()))
+        return Erased(counts, (*pending, *map(_unreached, await self.owed())))
 
     async def owed(self) -> dict[str, int]:
         """The places that have something left to erase, and the number of scopes."""
@@ -98,9 +98,6 @@ class Elsewhere(Tier):
         gone = await place.erase_before(owed.scopes)
         await self._erasures.done(place.name, owed)
         return gone
-
-    async def _unreached(self) -> list[str]:
-        return [_unreached(name) for name in await self.owed()]
 
 
 def _unreached(name: str) -> str:

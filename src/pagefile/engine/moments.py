@@ -67,22 +67,8 @@ class Moment:
 
     def to_json(self) -> JsonObject:
         """As stored in the options of a call."""
-        return {
-            "at": self.at.isoformat(),
-            "owner": self.owner,
-            "last_seq": self.last_seq,
-            "reset_seq": self.reset_seq,
-            "covered_through_seq": self.covered_through_seq,
-            "checkpoint_seq": self.checkpoint_seq,
-            "live_turns": self.live_turns,
-            "live_tokens": self.live_tokens,
-            "steps": self.steps,
-            "messages": self.messages,
-            "profile": self.profile,
-            "settings": self.settings,
-            "traces": self.traces,
-            "messages_hash": self.messages_hash,
-        }
+        values = {known.name: getattr(self, known.name) for known in fields(self)}
+        return {**values, "at": self.at.isoformat()}
 
 
 def moment_of(
@@ -136,18 +122,15 @@ def flat(section: Any, prefix: str = "") -> dict[str, JsonValue]:
 
 def with_settings(settings: Settings, values: Mapping[str, JsonValue]) -> Settings:
     """The settings with these values replaced, by dotted name; raises `SettingsError` for a wrong one."""
-    own = {name: value for name, value in values.items() if "." not in name}
-    sections: dict[str, dict[str, JsonValue]] = {}
-    for name, value in values.items():
-        if "." in name:
-            section, _, key = name.partition(".")
-            sections.setdefault(section, {})[key] = value
-    changed: dict[str, Any] = {
-        name: replace(getattr(settings, name), **cast("dict[str, Any]", inner))
-        for name, inner in sections.items()
-    }
+    changed: dict[str, Any] = {}
     try:
-        return replace(settings, **cast("dict[str, Any]", own), **changed)
+        for name, value in values.items():
+            section, _, key = name.rpartition(".")
+            if section:
+                changed[section] = replace(changed.get(section, getattr(settings, section)), **{key: value})
+            else:
+                changed[name] = value
+        return replace(settings, **changed)
     except TypeError as error:  # a setting that this version does not have
         raise SettingsError(str(error)) from error
 
