@@ -136,7 +136,6 @@ def sized(settings: Settings) -> Settings:
 
 
 def pages_to_load(load: Sequence[str]) -> tuple[str, ...]:
-    """The uuids of pages to show in full."""
     if isinstance(load, str):
         raise InvalidTurnError("load must be a list of uuids, not one text: write load=[uuid].")
     if isinstance(load, Mapping) or not isinstance(cast("object", load), Iterable):
@@ -150,7 +149,6 @@ def run_name(run: str | None) -> str:
 
 
 def turn_id_of(turn: Turn | str) -> str:
-    """The id of a turn, given as a turn or as an id."""
     return turn.id if isinstance(turn, Turn) else checked_id(turn, "turn id")
 
 
@@ -216,7 +214,6 @@ def listed_uuids(uuids: Sequence[str]) -> Sequence[str]:
 
 
 def at_least(least: int, value: object, name: str) -> int:
-    """A whole number within bounds."""
     if not isinstance(value, int) or isinstance(value, bool):
         raise SettingsError(f"{name} must be a whole number, not {repr(value)[:80]}.")
     if value < least:
@@ -234,7 +231,6 @@ def place(after: object) -> int:
 
 
 def id_or_none(value: object, name: str) -> str | None:
-    """An id that may be left out."""
     return None if value is None else checked_id(value, name)
 
 
@@ -256,7 +252,6 @@ def _or(value: T | None, default: T) -> T:
 
 
 def share(value: object) -> float:
-    """A share of the window."""
     if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 < value <= 1:
         raise SettingsError(
             f"threshold is {value!r}: give a share of the window between 0 and 1, for instance 0.75."
@@ -265,7 +260,6 @@ def share(value: object) -> float:
 
 
 def checked_placement(value: object) -> Placement:
-    """Where memory is placed."""
     # A tuple, because the value may be unhashable.
     if value not in ("tail", "head"):
         raise SettingsError(f"placement is {value!r}: it must be 'tail' or 'head'.")

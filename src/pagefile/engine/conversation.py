@@ -7,17 +7,7 @@ from typing import Any, cast
 from uuid import uuid4
 
 from pagefile.content import Shape
-from pagefile.engine import reading
-from pagefile.engine.asking import (
-    Request,
-    at_least,
-    checked_shape,
-    cursor,
-    id_or_none,
-    place,
-    run_name,
-    turn_id_of,
-)
+from pagefile.engine import asking, reading
 from pagefile.engine.drafts import StepLike, checked_json, checked_message, checked_step
 from pagefile.engine.engine import Engine
 from pagefile.engine.explaining import Cost, Explanation, costs_of, explained_call, found_call
@@ -65,7 +55,7 @@ class Conversation:
     ) -> None:
         self._any_engine = engine
         self._scope = scope
-        self._agent = id_or_none(agent, "agent")
+        self._agent = asking.id_or_none(agent, "agent")
         self._labels = labels
         self._open_turn: Turn | None = None
         self._desk = Desk(engine, scope, agent=self._agent, labels=labels)
@@ -162,7 +152,7 @@ class Conversation:
         call_id: str | None = None,
     ) -> Turn:
         """Add a tool call and its result to an open turn; a large result is archived on the way."""
-        engine, desk, turn_id = self._engine, self._desk, turn_id_of(turn)
+        engine, desk, turn_id = self._engine, self._desk, asking.turn_id_of(turn)
         number = len(turn.steps) if isinstance(turn, Turn) else uuid4().int % 1_000_000_000
         given = {"tool": tool, "input": input, "result": result, "call_id": call_id}
         raw = checked_step(given, turn_id, number, engine.settings.max_result_chars)
@@ -183,10 +173,10 @@ class Conversation:
         """
         self._any_engine.check_open()
         given = listed(messages)
-        known = turn if isinstance(turn, Turn) else await self._desk.found(turn_id_of(turn))
+        known = turn if isinstance(turn, Turn) else await self._desk.found(asking.turn_id_of(turn))
         if not given:
             return known
-        known = known if after is None else as_of(known, at_least(0, after, "after"))
+        known = known if after is None else as_of(known, asking.at_least(0, after, "after"))
         try:
             return self._seen(await self._extended(given, known))
         except ConflictError:
@@ -216,7 +206,7 @@ class Conversation:
 
         Also works, for a few seconds, while the caller is being cancelled.
         """
-        engine, change = self._engine, Abort(self._scope, turn_id_of(turn))
+        engine, change = self._engine, Abort(self._scope, asking.turn_id_of(turn))
         changed = self._seen(await seen_through(lambda: engine.store.log.advance(change)))
         await engine.absorb(changed)
         return changed
@@ -229,9 +219,9 @@ class Conversation:
         bytes are gone by its name. What was loaded from a page is read from it again; if that gives a
         different text than was recorded, the stored note is returned instead.
         """
-        await self._check_opens()
-        found = turn if isinstance(turn, Turn) else await self._desk.found(turn_id_of(turn))
-        return await self._desk.given_back(found, checked_shape(shape))
+        await self._opened()
+        found = turn if isinstance(turn, Turn) else await self._desk.found(asking.turn_id_of(turn))
+        return await self._desk.given_back(found, asking.checked_shape(shape))
 
     async def fork(
         self,
@@ -247,7 +237,9 @@ class Conversation:
         pages are copied too, so that forgetting one conversation leaves the other intact. An `id` that is
         taken raises `ConflictError`.
         """
-        scope = await forked(self._engine, self._desk, self._scope, turn_id_of(turn), name=id, before=before)
+        scope = await forked(
+            self._engine, self._desk, self._scope, asking.turn_id_of(turn), name=id, before=before
+        )
         return Conversation(self._engine, scope, agent=self._agent, labels=self._labels)
 
     # -- windows out ----------------------------------------------------------------------------------------------
@@ -280,7 +272,7 @@ class Conversation:
         of `tools`, as OpenAI, Anthropic or MCP shape them (mappings or the vendors' objects), and
         `answer_tokens`, the room for the answer.
         """
-        request = Request.checked(
+        request = asking.Request.checked(
             self._engine.settings,
             query=query,
             turn_id=self._current_turn_id(query, turn),
@@ -302,8 +294,7 @@ class Conversation:
 
         `at` is the time of the question, by default now: "last week" is relative to it.
         """
-        await self._check_opens()
-        return await reading.recalled(self._engine, self._scope, query, limit, at)
+        return await reading.recalled(self._engine, await self._opened(), query, limit, at)
 
     def workspace(self, run: str | None = None, *, rules: Iterable[ToolRule] = ()) -> Workspace:
         """The workspace of a run, with the tool results it has at hand: query it before calling a tool,
@@ -312,7 +303,7 @@ class Conversation:
         It lives in this process only. Without a name it is the conversation's own, which `step` and `record`
         fill; `rules` say what to remember of your own tools' results.
         """
-        workspace = self._engine.tier(Workspaces).of(self._scope, run_name(run))
+        workspace = self._engine.tier(Workspaces).of(self._scope, asking.run_name(run))
         workspace.add_rules(rules)
         return workspace
 
@@ -327,36 +318,31 @@ class Conversation:
         block or a value that would be cut, so reading on from `offset + len(part)` tiles the text exactly.
         With a `query`, `limit` bounds the tokens of the passages.
         """
-        await self._check_opens()
-        return await load_text(self._engine, self._scope, uuid, query=query, offset=offset, limit=limit)
+        scope = await self._opened()
+        return await load_text(self._engine, scope, uuid, query=query, offset=offset, limit=limit)
 
     async def page(self, uuid: str) -> Page:
         """What is known about an archived page, without its text."""
-        await self._check_opens()
-        return await self._engine.tier(Archive).page(self._scope, uuid)
+        return await self._engine.tier(Archive).page(await self._opened(), uuid)
 
     async def pages(self, *, limit: int = 100, after: str | None = None) -> Listing[Page]:
         """The archived pages of this conversation, newest first."""
-        await self._check_opens()
-        return await reading.pages_of(self._engine, self._scope, limit=limit, after=after)
+        return await reading.pages_of(self._engine, await self._opened(), limit=limit, after=after)
 
     async def search_tool_history(self, query: str, limit: int = 5, *, here: bool = False) -> list[PageHit]:
         """Archived pages that answer a query, best first: of this user, or with `here` or no user, of this conversation."""
-        await self._check_opens()
-        scope = self._scope
+        scope = await self._opened()
         home = scope if here or scope.user is None else Scope(scope.tenant, scope.user)
         return await reading.pages_about(self._engine, home, query, limit)
 
     async def fetched(self, tool: str, input: object = None) -> Page | None:  # noqa: A002 - the word users write
         """The page of an equal call by the same user, if recent enough for the setting `archive.reuse_s`."""
-        await self._check_opens()
-        value = checked_json(input, "input")
-        return await self._engine.tier(Archive).equal_call(self._scope, checked_text(tool, "tool"), value)
+        scope, value = await self._opened(), checked_json(input, "input")
+        return await self._engine.tier(Archive).equal_call(scope, checked_text(tool, "tool"), value)
 
     async def pin(self, uuid: str, *, pinned: bool = True) -> Page:
         """Keep a page in every window of its conversation and out of every purge, or stop doing so."""
-        await self._check_opens()
-        return await self._engine.tier(Archive).pin(self._scope, uuid, pinned=pinned)
+        return await self._engine.tier(Archive).pin(await self._opened(), uuid, pinned=pinned)
 
     async def call_tool(self, name: str, arguments: Mapping[str, object], *, turn: Turn | None = None) -> str:
         """Answer a model's call of `load_tool_history` or `search_tool_history`.
@@ -365,8 +351,8 @@ class Conversation:
         raised. A page that is too long for the window is reduced to the passages that answer the question.
         `turn` is the open turn that asks, by default the one this handle began last.
         """
-        await self._check_opens()
-        return await call_tool(self._engine, self._scope, turn or self._open_turn, name, arguments)
+        scope, open_turn = await self._opened(), turn or self._open_turn
+        return await call_tool(self._engine, scope, open_turn, name, arguments)
 
     # -- checkpoints and listings -----------------------------------------------------------------------------------
 
@@ -374,7 +360,7 @@ class Conversation:
         """Let a summary, given or generated, replace all but the last `recent_turns` turns in windows."""
         keep = self._engine.settings.recent_turns if recent_turns is None else recent_turns
         return await self._engine.tier(History).make_checkpoint(
-            self._scope, summary, at_least(0, keep, "recent_turns")
+            self._scope, summary, asking.at_least(0, keep, "recent_turns")
         )
 
     async def reset(self) -> Reset:
@@ -384,8 +370,8 @@ class Conversation:
 
     async def turns(self, *, after: int | str = 0, limit: int = 100, newest: bool = False) -> Listing[Turn]:
         """Turns in order, including open and aborted ones; pass `next` of the result as `after` to continue."""
-        count = at_least(1, limit, "limit")
-        query = EntryQuery(self._scope, after_seq=place(after), limit=count + 1, newest=newest)
+        count = asking.at_least(1, limit, "limit")
+        query = EntryQuery(self._scope, after_seq=asking.place(after), limit=count + 1, newest=newest)
         found = [entry for entry in await self._engine.store.reader.entries(query) if isinstance(entry, Turn)]
         page = found[-count:] if newest else found[:count]
         more = len(found) > count and not newest and page[-1].seq is not None
@@ -403,8 +389,8 @@ class Conversation:
             self._engine,
             self._scope,
             reading.checked_kind(kind),
-            after=place(after),
-            limit=at_least(1, limit, "limit"),
+            after=asking.place(after),
+            limit=asking.at_least(1, limit, "limit"),
             newest=newest,
         )
 
@@ -424,10 +410,9 @@ class Conversation:
 
     async def calls(self, *, limit: int = 50, after: str | None = None) -> Listing[Call]:
         """The most recent windows handed out, newest first."""
-        await self._check_opens()
-        count = at_least(1, limit, "limit")
+        scope, count = await self._opened(), asking.at_least(1, limit, "limit")
         await self._engine.catch_up_calls()
-        found = await self._engine.store.calls.list(self._scope, limit=count + 1, after=cursor(after))
+        found = await self._engine.store.calls.list(scope, limit=count + 1, after=asking.cursor(after))
         return reading.listing(found, count, lambda call: call.id)
 
     async def explain(self, call_id: str) -> Explanation:
@@ -450,16 +435,19 @@ class Conversation:
 
     async def costs(self, *, limit: int = 50) -> list[Cost]:
         """What the newest calls cost, oldest first, each beside what it would have cost without Pagefile."""
-        await self._check_opens()
-        count = at_least(1, limit, "limit")
+        scope, count = await self._opened(), asking.at_least(1, limit, "limit")
         await self._engine.catch_up_calls()
-        return await costs_of(self._engine, self._scope, count)
+        return await costs_of(self._engine, scope, count)
 
     # -- inside -------------------------------------------------------------------------------------------------------
 
-    async def _check_opens(self) -> None:
-        """For verbs that read what is stored beside the log; the log's own verbs check the owner themselves."""
+    async def _opened(self) -> Scope:
+        """The scope, unless it belongs to another user.
+
+        For verbs that read what is stored beside the log; the log's own verbs check the owner themselves.
+        """
         await check_opens(self._engine.store.reader, self._scope)
+        return self._scope
 
     async def _call(self, call_id: str) -> Call:
         return await found_call(self._engine, self._scope, checked_id(call_id, "call id"))
@@ -467,7 +455,7 @@ class Conversation:
     async def _known(self, turn: Turn | str) -> Turn:
         """A turn as this handle last saw it; read from the log only if it is unknown here."""
         mine = self._open_turn
-        if mine is not None and mine.id == turn_id_of(turn):
+        if mine is not None and mine.id == asking.turn_id_of(turn):
             return mine
         return turn if isinstance(turn, Turn) else await self._desk.found(turn)
 
@@ -494,6 +482,6 @@ class Conversation:
 
     def _current_turn_id(self, query: str | None, turn: Turn | str | None) -> str | None:
         if turn is not None:
-            return turn_id_of(turn)
+            return asking.turn_id_of(turn)
         mine = self._open_turn
         return mine.id if mine is not None and query in {None, mine.user} else None

@@ -54,7 +54,6 @@ class Elsewhere(Tier):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The places that follow every erasure."""
         return tuple(self._places)
 
     async def begin(self) -> None:

@@ -130,12 +130,10 @@ class Engine:
 
     @property
     def store(self) -> Store:
-        """Where everything is stored."""
         return self.kit.store
 
     @property
     def settings(self) -> Settings:
-        """What the memory was opened with."""
         return self.kit.settings
 
     @property
@@ -162,7 +160,6 @@ class Engine:
         return replace(self, active=tuple(tier for tier in self.active if not isinstance(tier, kind)))
 
     def check_open(self) -> None:
-        """Raise if the memory was closed."""
         if self.closed:
             raise ClosedError
 
@@ -316,9 +313,9 @@ class Engine:
         """
         await self.calls.flush()
         scope = await on_behalf(self.store.reader, scope)
+        await self.elsewhere.begin()
         if turn_id is not None or page is not None:
             return await self._erase_part(scope, turn_id, page, scrub=scrub)
-        await self.elsewhere.begin()
         # What fails now is retried below: a third-party tier must not keep our own rows from being erased.
         before = await self._forget(scope, {}, outside.ERASING_S)
         receipt = await self.store.erase(scope)
@@ -340,7 +337,6 @@ class Engine:
     async def _erase_part(
         self, scope: Scope, turn_id: str | None, page: str | None, *, scrub: bool
     ) -> ErasureReceipt:
-        await self.elsewhere.begin()
         part = Part(turn_id, page, self.counter.count(ERASED), LOADING_TOOLS, self.elsewhere.names)
         receipt = await self.store.erase(scope, part)
         owned = [await on_behalf(self.store.reader, home) for home in homes(receipt)]
@@ -413,9 +409,12 @@ class Engine:
 
     async def guarded(self, tier: str, note: Note, work: Awaitable[R]) -> R | None:
         """What a tier returns, or None if it fails."""
-        with self.guard(tier, note):
+        try:
             return await work
-        return None
+        except Exception as error:
+            # As in `guard`, without a context manager for every tier of every window.
+            self._caught(tier, note, error)
+            return None
 
     def _caught(self, tier: str, note: Note, error: Exception) -> None:
         """The one place where a failing tier is handled: it is noted in the receipt, logged and counted."""

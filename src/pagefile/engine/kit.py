@@ -55,7 +55,6 @@ class Kit:
 
 
 def chat_model(settings: ModelSettings) -> OpenAIChat | None:
-    """The chat model that the settings name."""
     if not settings.name:
         return None
     return OpenAIChat(

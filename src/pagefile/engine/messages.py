@@ -12,8 +12,8 @@ from uuid import uuid4
 import anyio.to_thread
 
 from pagefile.content import Message, Shape, Text, media_in, message_json
+from pagefile.engine import drafts
 from pagefile.engine.asking import moment
-from pagefile.engine.drafts import StepLike, checked_message, checked_metadata, checked_steps, made_call_id
 from pagefile.engine.engine import Engine
 from pagefile.engine.pages import loaded_again
 from pagefile.engine.reading import entries_of
@@ -55,7 +55,7 @@ class Desk:
         user: str | None,
         assistant: str | None,
         messages: Sequence[object] | None,
-        steps: Sequence[StepLike],
+        steps: Sequence[drafts.StepLike],
         *,
         turn_id: str | None,
         at: datetime | None,
@@ -77,24 +77,24 @@ class Desk:
             status=status,
             at=moment(at) if at is not None else self._engine.clock.now(),
             counter=self._engine.counter.name,
-            metadata=checked_metadata(metadata),
+            metadata=drafts.checked_metadata(metadata),
             agent=self._agent,
             labels=self._labels,
             **content,
         )
 
     async def _short(
-        self, user: str | None, assistant: str | None, steps: Sequence[StepLike], turn_id: str
+        self, user: str | None, assistant: str | None, steps: Sequence[drafts.StepLike], turn_id: str
     ) -> dict[str, Any]:
         """The content of a turn in the short form: the fields of a draft."""
         settings = self._engine.settings
-        user = checked_message(user, "user", settings.max_message_chars)
-        assistant = checked_message(assistant, "assistant", settings.max_message_chars)
+        user = drafts.checked_message(user, "user", settings.max_message_chars)
+        assistant = drafts.checked_message(assistant, "assistant", settings.max_message_chars)
         if user is None and assistant is None:
             raise InvalidTurnError(
                 "A turn needs a user message or an assistant message: both are missing or blank."
             )
-        raw = checked_steps(steps, turn_id, settings.max_result_chars) if steps else ()
+        raw = drafts.checked_steps(steps, turn_id, settings.max_result_chars) if steps else ()
         pairs = [await self.kept(step, turn_id, is_open=False) for step in raw]
         kept = tuple(step for step, _ in pairs)
         if len(user or "") + len(assistant or "") < _THREAD_FROM_CHARS:
@@ -189,7 +189,7 @@ class Desk:
             messages,
             steps=steps,
             before=before,
-            made_id=lambda number: made_call_id(turn_id, number),
+            made_id=lambda number: drafts.made_call_id(turn_id, number),
             count=self._engine.counter.count,
         )
         # An existing turn may get an empty answer, such as an Anthropic refusal.
@@ -272,7 +272,6 @@ class Desk:
     # -- out ----------------------------------------------------------------------------------------------------------
 
     async def found(self, turn_id: str) -> Turn:
-        """A turn of the conversation by its id."""
         reader = self._engine.store.reader
         # It is nearly always among the newest.
         newest = await reader.entries(EntryQuery(self._scope, limit=_NEWEST, newest=True))
@@ -331,7 +330,6 @@ def _oldest(epochs: Iterable[int | None]) -> int | None:
 
 
 def no_turn(turn_id: str) -> NotFoundError:
-    """The error for a missing turn."""
     return NotFoundError(f"There is no turn {turn_id!r} in this conversation.")
 
 
@@ -381,8 +379,4 @@ def _check_sizes(found: Parsed, max_chars: int, max_result_chars: int) -> None:
                 "give large material as a tool result or a file, split it, or raise the setting max_message_chars."
             )
     for step in (*found.steps, *found.results.values()):
-        if len(step.result) > max_result_chars:
-            raise InvalidTurnError(
-                f"The result of {step.tool!r} has {len(step.result):,} characters, at most {max_result_chars:,} are allowed: "
-                "store it elsewhere and record where, or raise the setting max_result_chars."
-            )
+        drafts.check_result(step.tool, step.result, max_result_chars)

@@ -66,7 +66,6 @@ class Moment:
     messages: int | None = None
 
     def to_json(self) -> JsonObject:
-        """As stored in the options of a call."""
         values = {known.name: getattr(self, known.name) for known in fields(self)}
         return {**values, "at": self.at.isoformat()}
 
@@ -74,7 +73,6 @@ class Moment:
 def moment_of(
     view: LogView, settings: Settings, traces: Mapping[str, JsonValue], at: datetime, messages_hash: str
 ) -> Moment:
-    """The moment of a window made from this view."""
     head = view.head
     return Moment(
         at=at,
@@ -112,7 +110,6 @@ def recorded_moment(call: Call) -> Moment | None:
 
 
 def flat(section: Any, prefix: str = "") -> dict[str, JsonValue]:
-    """Every setting by its dotted name."""
     found: dict[str, JsonValue] = {}
     for setting in fields(section):
         value = getattr(section, setting.name)

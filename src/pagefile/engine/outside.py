@@ -131,12 +131,10 @@ def sound_traces(
     return cast("dict[str, JsonValue]", checked_json(traces, "what trace() returned"))
 
 
-# -- other return values
-# ------------------------------------------------------------------------------------------
+# -- other return values: the value if it is valid, or an error ---------------------------------------------------
 
 
 def sound_limits(given: object) -> Mapping[Block, int]:
-    """The limits, or an error."""
     limits = cast("Mapping[Block, int]", _mapping(given, "limits", 'a dict, such as {"extra": 500}'))
     for block, tokens in limits.items():
         _check_block(block, "a block of limits()")
@@ -145,12 +143,10 @@ def sound_limits(given: object) -> Mapping[Block, int]:
 
 
 def sound_step(given: object) -> Step:
-    """The step, or an error."""
     return _instance(given, Step, "absorb_step", "a step, such as `kept`")
 
 
 def sound_counts(given: object) -> Counts:
-    """The counts, or an error."""
     counts = _mapping(given, "forget", 'counts, such as {"reminders": 2}')
     for name, count in counts.items():
         checked_text(name, "what forget() counts")
@@ -171,7 +167,6 @@ def sound_description(given: object, known: Collection[str]) -> JsonObject:
 
 
 async def replayed_by(tier: Tier, past: PastWindow) -> Tier:
-    """The tier as it was then, or an error."""
     then = await answered(tier, "replay", past, timeout_s=TIMEOUT_S)
     return _instance(then, Tier, "replay", "a Tier")
 

@@ -104,7 +104,7 @@ class PastStore(Store):
 # -- the log -----------------------------------------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, slots=True)
 class _PastReader(LogReader):
     now: LogReader
     scope: Scope
@@ -192,7 +192,7 @@ class _PastReader(LogReader):
 # -- facts and pages ---------------------------------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, slots=True)
 class _PastFacts(FactStore):
     now: FactStore
     moment: Moment
@@ -228,7 +228,7 @@ class _PastFacts(FactStore):
     revise = restore = _refused
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, slots=True)
 class _PastPages(PageKeeper):
     now: PageKeeper
     moment: Moment
@@ -314,7 +314,7 @@ class _Ends:
         return found
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, slots=True)
 class _PastSource(TurnSource):
     now: TurnSource
     ends: _Ends
@@ -328,7 +328,7 @@ class _PastSource(TurnSource):
         return await self.now.around(scope, refs)
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, slots=True)
 class _PastTerms(TermStore):
     now: TermStore
     ends: _Ends

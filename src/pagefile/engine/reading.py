@@ -36,7 +36,6 @@ _MAX_DIGITS = 16
 
 
 async def head_of(engine: Engine, scope: Scope) -> Head:
-    """The conversation that a scope names."""
     found = await engine.store.reader.heads(HeadQuery(scope, 1))
     if not found:
         raise _nowhere()
@@ -63,7 +62,6 @@ def _nowhere() -> NotFoundError:
 
 
 def checked_kind(kind: object) -> Kind | None:
-    """A kind of entry, or None for all of them."""
     # A tuple, because the value may be unhashable.
     if kind not in (None, *KINDS):
         raise InvalidTurnError(f"kind is {kind!r}: it must be one of {', '.join(map(repr, KINDS))}.")
@@ -95,20 +93,17 @@ def listing(found: Sequence[T], limit: int, place: Callable[[T], str | None]) ->
 
 
 async def pages_of(engine: Engine, scope: Scope, *, limit: int, after: str | None) -> Listing[Page]:
-    """Archived pages of a scope, newest first."""
     count = at_least(1, limit, "limit")
     found = await engine.store.pages.list(scope, limit=count + 1, after=cursor(after))
     return listing(found, count, lambda page: page.uuid)
 
 
 async def pages_about(engine: Engine, scope: Scope, query: str, limit: int) -> list[PageHit]:
-    """Archived pages of a scope that answer a query, best first."""
     text = checked_text(query, "query")
     return await engine.tier(Archive).search(scope, text, at_least(1, limit, "limit"))
 
 
 async def recalled(engine: Engine, scope: Scope, query: str, limit: int, at: datetime | None) -> list[Hit]:
-    """Past turns of a scope that answer a query, best first."""
     text, asked = checked_text(query, "query"), None if at is None else moment(at)
     return await engine.tier(Episodes).recall(scope, text, at_least(1, limit, "limit"), asked)
 
@@ -149,7 +144,6 @@ async def entries_of(reader: LogReader, query: EntryQuery) -> AsyncIterator[Entr
 
 
 async def heads_of(reader: LogReader, scope: Scope) -> AsyncIterator[Head]:
-    """Every conversation of a scope."""
     query = HeadQuery(scope, _HEADS)
     while found := await reader.heads(query):
         for head in found:

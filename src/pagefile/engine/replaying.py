@@ -98,8 +98,6 @@ class Replay:
 
 @dataclass(frozen=True, slots=True)
 class Rebuilt:
-    """A recorded window, rebuilt."""
-
     made: Made
     exact: bool
     why: tuple[str, ...]
@@ -227,8 +225,6 @@ async def _replayed(now: Engine, tier: Tier, past: PastWindow) -> Tier:
 
 
 class _Stopped(Clock):
-    """A clock stopped at one moment."""
-
     def __init__(self, at: datetime) -> None:
         self._at = at
 

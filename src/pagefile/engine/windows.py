@@ -88,12 +88,10 @@ class Made:
 
     @property
     def view(self) -> LogView:
-        """The conversation as it was read."""
         return self.occasion.view
 
     @property
     def asked(self) -> str | None:
-        """The question."""
         return self.occasion.query
 
     def with_notes(self, notes: Sequence[str]) -> "Made":

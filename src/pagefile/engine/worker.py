@@ -144,7 +144,6 @@ class Line:
             self._look_at(0.0)
 
     def drop(self, scope: Scope) -> None:
-        """Drop the work on erased conversations."""
         for key in [key for key in self._waiting if key is not None and key.within(scope)]:
             del self._waiting[key]
         for key, task in self._running.items():
@@ -214,7 +213,6 @@ class Line:
     # -- doing it -----------------------------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Work until cancelled."""
         async with anyio.create_task_group() as workers:
             if self._poll_s is not None and self._together:
                 workers.start_soon(self._poll, self._poll_s)
@@ -412,7 +410,6 @@ class Worker:
         self._lines = {tier.name: Line(tier, meter, poll_s=poll_s) for tier in tiers}
 
     def maintains(self, name: str) -> bool:
-        """Whether this process does a tier's work."""
         return name in self._lines
 
     def line(self, name: str) -> Line:
@@ -434,12 +431,10 @@ class Worker:
             line.look()
 
     def drop(self, scope: Scope) -> None:
-        """Drop the work on erased conversations."""
         for line in self._lines.values():
             line.drop(scope)
 
     async def run(self) -> None:
-        """Work until cancelled."""
         async with anyio.create_task_group() as lines:
             for line in self._lines.values():
                 lines.start_soon(line.run)

@@ -69,7 +69,6 @@ class Pages(Check):
     # -- pages ----------------------------------------------------------------------------------------------------------
 
     async def look(self, kept: KeptPage) -> list[Finding]:
-        """Check one page: its row, its text, its passages."""
         self.tally.checked["pages"] += 1
         page = kept.page
         if page is None:
@@ -151,7 +150,6 @@ class Attachments(Check):
     """Checks the bytes that turns refer to."""
 
     async def look(self, turns: Iterable[Turn]) -> list[Finding]:
-        """Check every image and file of a slice of a log."""
         named = [
             (turn, media, blob)
             for turn in turns

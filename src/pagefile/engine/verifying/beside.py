@@ -25,7 +25,6 @@ class Sessions(Check):
     """Checks that the session value is readable, and that the cache agrees with the database."""
 
     async def look(self, scope: Scope) -> list[Finding]:
-        """What is wrong with a conversation's session."""
         engine = self.engine
         try:
             value = await engine.store.sessions.get(scope)
@@ -156,7 +155,6 @@ class Facts(Check):
 
 
 def is_quoted(quote: str, turn: Turn) -> bool:
-    """Whether a turn contains the quote of a fact."""
     said = turn.user or ""
     return quote in said or quote in own_words(said) or quote in (turn.assistant or "")
 

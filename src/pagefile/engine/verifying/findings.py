@@ -70,7 +70,6 @@ class Finding:
 
     @property
     def advice(self) -> str:
-        """What to do."""
         return ADVICE.get(self.kind, _BY_LEVEL[self.level])
 
 
@@ -80,7 +79,6 @@ def at(scope: Scope, level: Level, kind: str, what: str, **where: Any) -> Findin
 
 
 def at_entry(entry: Entry, level: Level, kind: str, what: str, **where: Any) -> Finding:
-    """A finding about one entry of a log."""
     return at(entry.scope, level, kind, what, turn=entry.id, seq=entry.seq, **where)
 
 

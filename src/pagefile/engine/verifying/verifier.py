@@ -98,7 +98,6 @@ class _Verifier(Check):
         self._total = 0
 
     async def run(self, progress: Progress) -> Report:
-        """Run all checks in order."""
         self._progress = progress
         for part in (
             self._database,

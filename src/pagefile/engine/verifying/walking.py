@@ -43,17 +43,14 @@ class LogWalk:
 
     @property
     def covered(self) -> int:
-        """The last `seq` covered by the current checkpoint."""
         return 0 if self.checkpoint is None else self.checkpoint.covered_through_seq
 
     @property
     def covered_messages(self) -> int:
-        """The number of messages covered by the current checkpoint."""
         covered = self._covered_turns(self.covered)
         return self._messages[covered - 1] if covered else 0
 
     def take(self, row: KeptEntry) -> Iterator[Finding]:
-        """Process the next entry."""
         if row.seq is not None:
             yield from self._placed(row)
         if row.entry is None:
