@@ -99,12 +99,15 @@ class Engine:
         chosen = _checked((*standard_tiers(kit), *more)) if tiers is None else tuple(tiers)
         active = tuple(tier for tier in chosen if tier.incognito or not incognito)
         calls = CallRecorder(kit.store.calls, keep=0 if incognito else kit.settings.calls_kept)
+        sessions = kit.store.sessions
+        if cache is not None:
+            sessions = CachedSessions(sessions, cache, versions_in(kit.store.reader), kit.store.erasures)
         jobs, elsewhere = Jobs(), Elsewhere(kit.store.erasures, _apart(kit, cache))
         engine = cls(
             kit=kit,
             tiers=chosen,
             active=active,
-            sessions=MeteredSessions(_sessions(kit.store, cache), kit.meter, cache),
+            sessions=MeteredSessions(sessions, kit.meter, cache),
             cache=cache,
             worker=Worker(
                 [jobs, *_maintained(kit.settings, active, more, incognito=incognito), calls, elsewhere],
@@ -526,12 +529,4 @@ def _unforgotten(receipt: ErasureReceipt, failed: Mapping[str, Exception]) -> Ti
     return TierError(
         f"These tiers failed to erase what they hold: {who}. Everything else is erased ({gone}): "
         "mend them, then call forget() again."
-    )
-
-
-def _sessions(store: Store, cache: SessionCache | None) -> SessionStore:
-    return (
-        store.sessions
-        if cache is None
-        else CachedSessions(store.sessions, cache, versions_in(store.reader), store.erasures)
     )

@@ -6,9 +6,10 @@ pinned, or at hand in the process.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any, cast
 
 from pagefile.errors import SettingsError
@@ -66,8 +67,10 @@ class Moment:
     messages: int | None = None
 
     def to_json(self) -> JsonObject:
-        values = {known.name: getattr(self, known.name) for known in fields(self)}
-        return {**values, "at": self.at.isoformat()}
+        return {name: getattr(self, name) for name in _NAMES} | {"at": self.at.isoformat()}
+
+
+_NAMES = tuple(known.name for known in fields(Moment))
 
 
 def moment_of(
@@ -95,8 +98,7 @@ def moment_of(
 @lru_cache(maxsize=16)
 def _deciding(settings: Settings) -> Mapping[str, JsonValue]:
     """The settings that decide what a window contains: the same for every window of a memory."""
-    values = flat(settings)
-    return {name: values[name] for name in DECIDING}
+    return {name: attrgetter(name)(settings) for name in DECIDING}
 
 
 def recorded_moment(call: Call) -> Moment | None:
@@ -104,17 +106,9 @@ def recorded_moment(call: Call) -> Moment | None:
     value = cast("Mapping[str, Any] | None", call.options.get(KEY))
     if value is None:
         return None
-    given: dict[str, Any] = {known.name: value.get(known.name) for known in fields(Moment)}
+    given: dict[str, Any] = {name: value.get(name) for name in _NAMES}
     given["at"] = datetime.fromisoformat(value["at"])
     return Moment(**given)
-
-
-def flat(section: Any, prefix: str = "") -> dict[str, JsonValue]:
-    found: dict[str, JsonValue] = {}
-    for setting in fields(section):
-        value = getattr(section, setting.name)
-        found |= flat(value, f"{setting.name}.") if is_dataclass(value) else {prefix + setting.name: value}
-    return found
 
 
 def with_settings(settings: Settings, values: Mapping[str, JsonValue]) -> Settings:

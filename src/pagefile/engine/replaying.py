@@ -119,7 +119,9 @@ async def rebuilt(engine: Engine, call: Call) -> Rebuilt | None:
     if hash_of(window) == moment.messages_hash:
         return Rebuilt(made, exact=True, why=())
     reasons = _reasons(receipt_from(call.receipt), window.receipt)
-    return Rebuilt(made, exact=False, why=(*complaint, *_guessed(made.view.open_turn, moment), *reasons))
+    return Rebuilt(
+        made, exact=False, why=(*complaint, *_guessed(made.occasion.view.open_turn, moment), *reasons)
+    )
 
 
 async def replayed(engine: Engine, call: Call, changes: Mapping[str, JsonValue]) -> Replay:
@@ -205,7 +207,7 @@ async def _made(
         extractor=None,
         horizon=past.ends,
     )
-    before = None if was is None else Before(was.view.turns, was.asked)
+    before = None if was is None else Before(was.occasion.view.turns, was.occasion.query)
     window = PastWindow(scope, moment.traces, receipt_from(call.receipt), changes, before)
     # Third-party tiers have no past of their own: they offer what was recorded.
     own = standard_tiers(kit)

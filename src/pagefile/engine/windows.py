@@ -40,7 +40,7 @@ async def make_window(engine: Engine, scope: Scope, request: Request) -> Window:
     at = engine.clock.now()
     made = await assembled(engine, scope, request)
     notes: list[str] = []
-    await _claim(engine, made.view.head, notes)
+    await _claim(engine, made.occasion.view.head, notes)
     if await engine.reconsidered(made.occasion, made.window, notes.append):
         at = engine.clock.now()
         made = await assembled(engine, scope, request)
@@ -76,7 +76,7 @@ def _tell(engine: Engine, scope: Scope, request: Request, made: "Made", at: date
         # Computed now, because the caller may change the messages afterwards.
         digest = hash_of(made.window)
         make = partial(_call, engine, scope, made, request, at, digest)
-        engine.calls.add(scope, make, epoch=made.view.head.epoch)
+        engine.calls.add(scope, make, epoch=made.occasion.view.head.epoch)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,14 +85,6 @@ class Made:
 
     window: Window
     occasion: Occasion
-
-    @property
-    def view(self) -> LogView:
-        return self.occasion.view
-
-    @property
-    def asked(self) -> str | None:
-        return self.occasion.query
 
     def with_notes(self, notes: Sequence[str]) -> "Made":
         """The same window, with notes in its receipt about what went wrong afterwards."""
@@ -304,13 +296,13 @@ def _clean(notes: Sequence[str]) -> tuple[str, ...]:
 
 def _call(engine: Engine, scope: Scope, made: Made, request: Request, at: datetime, digest: str) -> Call:
     window = made.window
-    moment = moment_of(made.view, engine.settings, made.occasion.traces, at, digest)
+    moment = moment_of(made.occasion.view, engine.settings, made.occasion.traces, at, digest)
     return Call(
         id=window.id,
         scope=scope,
         at=at,
         turn_id=request.turn_id,
-        query=made.asked,
+        query=made.occasion.query,
         options={**request.options(), MOMENT: moment.to_json()},
         tokens=window.tokens,
         ratio=window.ratio,
