@@ -1,6 +1,9 @@
-"""The limit on JSON nesting: deeper JSON could be stored, but not exported or sent, since readers have limits."""
+"""Nested JSON: the texts in it, and the limit on its depth.
 
-from collections.abc import Iterable
+Deeper JSON could be stored, but not exported or sent, since readers have limits.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import cast
 
 MAX_JSON_DEPTH = 100
@@ -20,3 +23,16 @@ def _parts(value: object) -> Iterable[object]:
     if isinstance(value, dict):
         return cast("dict[str, object]", value).values()
     return cast("list[object]", value) if isinstance(value, list) else ()
+
+
+def texts_in(value: object) -> Iterator[str]:
+    """Every text in a JSON value, keys included."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for key, inner in cast("Mapping[str, object]", value).items():
+            yield key
+            yield from texts_in(inner)
+    elif isinstance(value, (list, tuple)):
+        for inner in cast("Sequence[object]", value):
+            yield from texts_in(inner)

@@ -8,8 +8,8 @@ import threading
 import pytest
 
 from pagefile import BlockingMemory, Memory
-from pagefile.engine.engine import Engine
 from pagefile.errors import ClosedError, NotOpenError, SettingsError
+from pagefile.stores.sqlite import SqliteStore
 
 
 @pytest.fixture
@@ -126,16 +126,16 @@ raise SystemExit(3)
 
 async def test_two_who_close_wait_for_the_same_end(url, monkeypatch):
     """Whoever comes second returns when it is closed, not before."""
-    memory = await Memory.connect(url)
-    closed = Engine.close
+    closed = SqliteStore.close
     ends = []
 
-    async def slowly(engine):
+    async def slowly(store):
         await asyncio.sleep(0.2)
-        await closed(engine)
+        await closed(store)
         ends.append("closed")
 
-    monkeypatch.setattr(Engine, "close", slowly)
+    monkeypatch.setattr(SqliteStore, "close", slowly)
+    memory = await Memory.connect(url)
     first = asyncio.ensure_future(memory.close())
     await asyncio.sleep(0.05)
     await memory.close()

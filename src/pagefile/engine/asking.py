@@ -136,7 +136,6 @@ def sized(settings: Settings) -> Settings:
 
 
 def pages_to_load(load: Sequence[str]) -> tuple[str, ...]:
-    """The uuids of pages to show in full."""
     if isinstance(load, str):
         raise InvalidTurnError("load must be a list of uuids, not one text: write load=[uuid].")
     if isinstance(load, Mapping) or not isinstance(cast("object", load), Iterable):
@@ -146,11 +145,10 @@ def pages_to_load(load: Sequence[str]) -> tuple[str, ...]:
 
 def run_name(run: str | None) -> str:
     """A run's name; empty for the conversation's own."""
-    return "" if run is None else checked_id(run, "run")
+    return id_or_none(run, "run") or ""
 
 
 def turn_id_of(turn: Turn | str) -> str:
-    """The id of a turn, given as a turn or as an id."""
     return turn.id if isinstance(turn, Turn) else checked_id(turn, "turn id")
 
 
@@ -216,7 +214,6 @@ def listed_uuids(uuids: Sequence[str]) -> Sequence[str]:
 
 
 def at_least(least: int, value: object, name: str) -> int:
-    """A whole number within bounds."""
     if not isinstance(value, int) or isinstance(value, bool):
         raise SettingsError(f"{name} must be a whole number, not {repr(value)[:80]}.")
     if value < least:
@@ -233,9 +230,13 @@ def place(after: object) -> int:
     return at_least(0, after, "after")
 
 
+def id_or_none(value: object, name: str) -> str | None:
+    return None if value is None else checked_id(value, name)
+
+
 def cursor(after: object) -> str | None:
     """Where a listing continues: `next` of the previous one, None for the beginning."""
-    return None if after is None else checked_id(after, "after")
+    return id_or_none(after, "after")
 
 
 def _shown(value: int) -> str:
@@ -251,7 +252,6 @@ def _or(value: T | None, default: T) -> T:
 
 
 def share(value: object) -> float:
-    """A share of the window."""
     if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 < value <= 1:
         raise SettingsError(
             f"threshold is {value!r}: give a share of the window between 0 and 1, for instance 0.75."
@@ -260,7 +260,6 @@ def share(value: object) -> float:
 
 
 def checked_placement(value: object) -> Placement:
-    """Where memory is placed."""
     # A tuple, because the value may be unhashable.
     if value not in ("tail", "head"):
         raise SettingsError(f"placement is {value!r}: it must be 'tail' or 'head'.")

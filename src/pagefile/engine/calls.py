@@ -2,16 +2,18 @@
 
 import logging
 from collections import OrderedDict, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from functools import partial
 from itertools import chain, groupby
 from operator import itemgetter
 
 import anyio
 
+from pagefile.engine.shielding import catching
 from pagefile.errors import ErasedError, PagefileError
 from pagefile.ports import CallLog
 from pagefile.records import Call, Scope
-from pagefile.tiers.base import Backlog, Pace, Report, unreported
+from pagefile.tiers.base import Backlog, Pace, Tier
 
 logger = logging.getLogger("pagefile")
 
@@ -21,13 +23,12 @@ MAX_WAITING = 1000
 MakeCall = Callable[[], Call]
 
 
-class CallRecorder:
+class CallRecorder(Tier):
     """Background work like a tier's, but always done by this process: pending calls exist only in its memory."""
 
     name = "calls"
     #: Half a second of calls is written together, so that a busy conversation only builds the newest ones.
     pace = Pace(quiet_s=0.5, longest_wait_s=0.5, together=True)
-    drains = True
 
     def __init__(self, calls: CallLog, *, keep: int) -> None:
         self._calls = calls
@@ -38,7 +39,6 @@ class CallRecorder:
         self._done = 0
         self.dropped = 0
         self._told = False
-        self.report: Report = unreported
         #: Schedules the pending calls to be written.
         self.wake: Callable[[Scope], None] = _unheard
 
@@ -68,29 +68,26 @@ class CallRecorder:
     async def maintain_all(self, backlog: Backlog) -> None:
         await self.flush()
 
-    async def behind(self) -> Sequence[Scope]:
-        return ()
-
     async def flush(self) -> None:
         """Write what is pending now."""
         # In the order in which they were handed out, across conversations.
         waiting = sorted(chain.from_iterable(self._waiting.values()), key=itemgetter(0))
         self._waiting.clear()
-        batch = [(epoch, call) for _, epoch, make in waiting if (call := self._made(make)) is not None]
+        batch: list[tuple[int, Call]] = []
+        for _, epoch, make in waiting:
+            # Retrying would fail again and block all further writes.
+            with catching(partial(self._lost, 1)):
+                batch.append((epoch, make()))
         # They are no longer queued: a cancellation here, as when a memory is closed, would lose them.
         with anyio.CancelScope(shield=True):
             for epoch, calls in groupby(batch, key=itemgetter(0)):
                 await self._write([call for _, call in calls], epoch)
         self._done += len(waiting)
 
-    def _made(self, make: MakeCall) -> Call | None:
-        try:
-            return make()
-        except Exception:
-            # As in `_write`; retrying would fail again and block all further writes.
-            self.dropped += 1
-            logger.exception("could not record a window")
-            return None
+    def _lost(self, number: int, error: Exception) -> None:
+        """No caller waits for this, and the memory must keep working without it."""
+        self.dropped += number
+        logger.error("could not record %d windows", number, exc_info=error)
 
     def _drop_one(self) -> None:
         scope, waiting = next(iter(self._waiting.items()), (None, None))
@@ -105,25 +102,21 @@ class CallRecorder:
         logger.warning("dropped a recorded window: %d are waiting to be written", MAX_WAITING)
 
     async def _write(self, batch: list[Call], epoch: int) -> None:
-        try:
-            await self._calls.add(batch, keep=self._keep, epoch=epoch)
-        except ErasedError:
-            # One of them was erased, which fails the whole batch: write the others one by one.
-            for call in batch if len(batch) > 1 else ():
-                await self._write([call], epoch)
-        except PagefileError as error:
-            # The database is read-only or unreachable: one warning is enough.
-            self.dropped += len(batch)
-            logger.log(
-                logging.DEBUG if self._told else logging.WARNING, "could not record windows: %s", error
-            )
-            self._told = True
-        except Exception:
-            # No caller waits for this, and the memory must keep working without it.
-            self.dropped += len(batch)
-            logger.exception("could not record %d windows", len(batch))
-        else:
-            self._told = False
+        with catching(partial(self._lost, len(batch))):
+            try:
+                await self._calls.add(batch, keep=self._keep, epoch=epoch)
+            except ErasedError:
+                # One of them was erased, which fails the whole batch: write the others one by one.
+                for call in batch if len(batch) > 1 else ():
+                    await self._write([call], epoch)
+            except PagefileError as error:
+                # The database is read-only or unreachable: one warning is enough.
+                self.dropped += len(batch)
+                level = logging.DEBUG if self._told else logging.WARNING
+                logger.log(level, "could not record windows: %s", error)
+                self._told = True
+            else:
+                self._told = False
 
 
 def _unheard(_: Scope) -> None:

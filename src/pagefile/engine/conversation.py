@@ -1,43 +1,26 @@
 """A handle on one conversation: turns go in, windows come out."""
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from time import perf_counter
-from typing import Any, Literal, cast
+from typing import Any, cast
 from uuid import uuid4
 
 from pagefile.content import Shape
-from pagefile.engine.asking import (
-    Request,
-    at_least,
-    checked_shape,
-    cursor,
-    moment,
-    place,
-    run_name,
-    turn_id_of,
-)
-from pagefile.engine.drafts import (
-    StepLike,
-    checked_json,
-    checked_message,
-    checked_metadata,
-    checked_step,
-)
+from pagefile.engine import asking, reading
+from pagefile.engine.drafts import StepLike, checked_json, checked_message, checked_step
 from pagefile.engine.engine import Engine
 from pagefile.engine.explaining import Cost, Explanation, costs_of, explained_call, found_call
 from pagefile.engine.forking import forked
-from pagefile.engine.messages import Content, Desk, as_of
+from pagefile.engine.messages import Desk, as_of
 from pagefile.engine.owning import check_opens
 from pagefile.engine.pages import call_tool, load_text
-from pagefile.engine.reading import Kind, checked_kind, head_of, log_of, session_of
+from pagefile.engine.reading import Kind
 from pagefile.engine.replaying import Replay, replayed
 from pagefile.engine.shielding import seen_through
 from pagefile.engine.windows import make_window
-from pagefile.errors import ConflictError, ErasedError, InvalidTurnError, NotFoundError
-from pagefile.ports import NO_LABELS, Abort, AddStep, EntryQuery, Labels, TurnDraft, ViewRequest
+from pagefile.errors import ConflictError
+from pagefile.ports import NO_LABELS, Abort, AddStep, EntryQuery, Labels
 from pagefile.records import (
     Call,
     Checkpoint,
@@ -50,23 +33,18 @@ from pagefile.records import (
     PageHit,
     Reset,
     Scope,
-    Step,
     Turn,
     checked_id,
     checked_text,
 )
 from pagefile.shapes import listed
 from pagefile.tiers.archive import Archive
-from pagefile.tiers.episodes import Episodes
 from pagefile.tiers.history import History
 from pagefile.tiers.workspace import ToolRule, Workspace, Workspaces
 from pagefile.window.beside import tool_texts, tools_tokens
 from pagefile.window.measure import step_tokens
 from pagefile.window.receipt import Window
 from pagefile.window.render import Placement
-
-#: After this many erasures during one write, the write is retried once more and then fails.
-_ERASURES_MET = 3
 
 
 class Conversation:
@@ -75,12 +53,12 @@ class Conversation:
     def __init__(
         self, engine: Engine, scope: Scope, *, agent: str | None = None, labels: Labels = NO_LABELS
     ) -> None:
-        self._engine = engine
+        self._any_engine = engine
         self._scope = scope
-        self._agent = None if agent is None else checked_id(agent, "agent")
+        self._agent = asking.id_or_none(agent, "agent")
         self._labels = labels
         self._open_turn: Turn | None = None
-        self._desk = Desk(engine, scope, self._kept)
+        self._desk = Desk(engine, scope, agent=self._agent, labels=labels)
 
     def __repr__(self) -> str:
         return f"Conversation({self.id!r}, user_id={self._scope.user!r}, tenant={self._scope.tenant!r})"
@@ -94,6 +72,12 @@ class Conversation:
     def scope(self) -> Scope:
         """Whose memory this is."""
         return self._scope
+
+    @property
+    def _engine(self) -> Engine:
+        """The engine, unless the memory was closed."""
+        self._any_engine.check_open()
+        return self._any_engine
 
     # -- turns in -------------------------------------------------------------------------------------------------
 
@@ -117,17 +101,19 @@ class Conversation:
         """
         given = None if messages is None else listed(messages)
         steps = tuple(steps) if steps else ()
+        engine, desk = self._engine, self._desk
 
         async def write() -> Turn:
-            content = await self._content(user, assistant, given, steps, id, done=True)
-            draft = self._draft("done", *content, at=at, metadata=metadata)
+            draft = await desk.draft(
+                "done", user, assistant, given, steps, turn_id=id, at=at, metadata=metadata
+            )
             began = perf_counter()
-            append = self._engine.store.log.append(draft)
-            turn = await (self._written(draft.id, draft.steps, append) if draft.steps else append)
-            self._engine.meter.observe("pagefile_store_seconds", perf_counter() - began, verb="append")
+            append = engine.store.log.append(draft)
+            turn = await (desk.written(draft.id, draft.steps, append) if draft.steps else append)
+            engine.meter.observe("pagefile_store_seconds", perf_counter() - began, verb="append")
             return turn
 
-        return await self._absorbed(await self._behind_erasures(write))
+        return await self._absorbed(await desk.behind_erasures(write))
 
     async def begin(
         self,
@@ -145,15 +131,15 @@ class Conversation:
         different message it raises `ConflictError`.
         """
         given = None if messages is None else listed(messages)
+        engine, desk = self._engine, self._desk
 
         async def write() -> Turn:
-            content = await self._content(user, None, given, (), id, done=False)
-            draft = self._draft("open", *content, at=at, metadata=metadata)
-            return await self._written(draft.id, draft.steps, self._engine.store.log.append(draft))
+            draft = await desk.draft("open", user, None, given, (), turn_id=id, at=at, metadata=metadata)
+            return await desk.written(draft.id, draft.steps, engine.store.log.append(draft))
 
-        turn = await self._behind_erasures(write)
+        turn = await desk.behind_erasures(write)
         self._open_turn = turn if turn.status == "open" else None
-        await self._engine.absorb(turn)
+        await engine.absorb(turn)
         return turn
 
     async def step(
@@ -166,20 +152,17 @@ class Conversation:
         call_id: str | None = None,
     ) -> Turn:
         """Add a tool call and its result to an open turn; a large result is archived on the way."""
-        self._engine.check_open()
-        turn_id = turn_id_of(turn)
+        engine, desk, turn_id = self._engine, self._desk, asking.turn_id_of(turn)
         number = len(turn.steps) if isinstance(turn, Turn) else uuid4().int % 1_000_000_000
         given = {"tool": tool, "input": input, "result": result, "call_id": call_id}
-        raw = checked_step(given, turn_id, number, self._engine.settings.max_result_chars)
+        raw = checked_step(given, turn_id, number, engine.settings.max_result_chars)
 
         async def write() -> Turn:
-            step, epoch = await self._kept(raw, turn_id, True)
+            step, epoch = await desk.kept(raw, turn_id, is_open=True)
             change = AddStep(self._scope, turn_id, step, step_tokens(step), epoch)
-            return await self._written(turn_id, (step,), self._engine.store.log.advance(change))
+            return await desk.written(turn_id, (step,), engine.store.log.advance(change))
 
-        changed = await self._behind_erasures(write)
-        self._remember_open(changed)
-        return changed
+        return self._seen(await desk.behind_erasures(write))
 
     async def extend(self, turn: Turn | str, messages: Iterable[object], *, after: int | None = None) -> Turn:
         """Add messages of a provider's client to an open turn: several calls in one message, results, reasoning, images.
@@ -188,21 +171,20 @@ class Conversation:
         say with `after` how many messages it had, and the same messages sent twice are added once; with a
         different result of a call they raise `ConflictError`. An empty list adds nothing.
         """
-        self._engine.check_open()
+        self._any_engine.check_open()
         given = listed(messages)
-        known = turn if isinstance(turn, Turn) else await self._desk.found(turn_id_of(turn))
+        known = turn if isinstance(turn, Turn) else await self._desk.found(asking.turn_id_of(turn))
         if not given:
             return known
-        known = known if after is None else as_of(known, at_least(0, after, "after"))
+        known = known if after is None else as_of(known, asking.at_least(0, after, "after"))
         try:
-            changed = await self._extended(given, known)
+            return self._seen(await self._extended(given, known))
         except ConflictError:
             # The turn has grown since it was read: these messages follow the new ones, or are already among
             # them.
             now = await self._desk.found(known.id)
-            changed = await self._extended(given, self._desk.since(given, now, len(known.messages)))
-        self._remember_open(changed)
-        return changed
+            known = self._desk.since(given, now, len(known.messages))
+        return self._seen(await self._extended(given, known))
 
     async def complete(self, turn: Turn | str, assistant: str | None = None) -> Turn:
         """Write the answer: the turn is done and takes its place in the log.
@@ -210,28 +192,23 @@ class Conversation:
         For a turn made of messages, `assistant` may be omitted: the answer is then the last thing the
         assistant said in them.
         """
-        self._engine.check_open()
         text = checked_message(assistant, "assistant", self._engine.settings.max_message_chars)
         known = await self._known(turn)
         try:
-            changed = await self._engine.store.log.advance(await self._desk.ending(text, known))
+            changed = await self._ended(text, known)
         except ConflictError:
             # The turn has grown since it was read: the answer may be in the new messages.
-            known = await self._desk.found(known.id)
-            changed = await self._engine.store.log.advance(await self._desk.ending(text, known))
-        self._remember_open(changed)
-        return await self._absorbed(changed)
+            changed = await self._ended(text, await self._desk.found(known.id))
+        return await self._absorbed(self._seen(changed))
 
     async def abort(self, turn: Turn | str) -> Turn:
         """Give up on a turn: it stays in the log but enters no window, summary or index.
 
         Also works, for a few seconds, while the caller is being cancelled.
         """
-        self._engine.check_open()
-        change = Abort(self._scope, turn_id_of(turn))
-        changed = await seen_through(lambda: self._engine.store.log.advance(change))
-        self._remember_open(changed)
-        await self._engine.absorb(changed)
+        engine, change = self._engine, Abort(self._scope, asking.turn_id_of(turn))
+        changed = self._seen(await seen_through(lambda: engine.store.log.advance(change)))
+        await engine.absorb(changed)
         return changed
 
     async def messages(self, turn: Turn | str, *, shape: Shape | None = None) -> list[dict[str, Any]]:
@@ -242,9 +219,9 @@ class Conversation:
         bytes are gone by its name. What was loaded from a page is read from it again; if that gives a
         different text than was recorded, the stored note is returned instead.
         """
-        await self._check_opens()
-        found = turn if isinstance(turn, Turn) else await self._desk.found(turn_id_of(turn))
-        return await self._desk.given_back(found, checked_shape(shape))
+        await self._opened()
+        found = turn if isinstance(turn, Turn) else await self._desk.found(asking.turn_id_of(turn))
+        return await self._desk.given_back(found, asking.checked_shape(shape))
 
     async def fork(
         self,
@@ -260,8 +237,9 @@ class Conversation:
         pages are copied too, so that forgetting one conversation leaves the other intact. An `id` that is
         taken raises `ConflictError`.
         """
-        self._engine.check_open()
-        scope = await forked(self._engine, self._desk, self._scope, turn_id_of(turn), name=id, before=before)
+        scope = await forked(
+            self._engine, self._desk, self._scope, asking.turn_id_of(turn), name=id, before=before
+        )
         return Conversation(self._engine, scope, agent=self._agent, labels=self._labels)
 
     # -- windows out ----------------------------------------------------------------------------------------------
@@ -294,8 +272,7 @@ class Conversation:
         of `tools`, as OpenAI, Anthropic or MCP shape them (mappings or the vendors' objects), and
         `answer_tokens`, the room for the answer.
         """
-        self._engine.check_open()
-        request = Request.checked(
+        request = asking.Request.checked(
             self._engine.settings,
             query=query,
             turn_id=self._current_turn_id(query, turn),
@@ -317,10 +294,7 @@ class Conversation:
 
         `at` is the time of the question, by default now: "last week" is relative to it.
         """
-        await self._check_opens()
-        text = checked_text(query, "query")
-        asked = None if at is None else moment(at)
-        return await self._engine.tier(Episodes).recall(self._scope, text, at_least(1, limit, "limit"), asked)
+        return await reading.recalled(self._engine, await self._opened(), query, limit, at)
 
     def workspace(self, run: str | None = None, *, rules: Iterable[ToolRule] = ()) -> Workspace:
         """The workspace of a run, with the tool results it has at hand: query it before calling a tool,
@@ -329,8 +303,7 @@ class Conversation:
         It lives in this process only. Without a name it is the conversation's own, which `step` and `record`
         fill; `rules` say what to remember of your own tools' results.
         """
-        self._engine.check_open()
-        workspace = self._engine.tier(Workspaces).of(self._scope, run_name(run))
+        workspace = self._engine.tier(Workspaces).of(self._scope, asking.run_name(run))
         workspace.add_rules(rules)
         return workspace
 
@@ -345,39 +318,31 @@ class Conversation:
         block or a value that would be cut, so reading on from `offset + len(part)` tiles the text exactly.
         With a `query`, `limit` bounds the tokens of the passages.
         """
-        await self._check_opens()
-        return await load_text(self._engine, self._scope, uuid, query=query, offset=offset, limit=limit)
+        scope = await self._opened()
+        return await load_text(self._engine, scope, uuid, query=query, offset=offset, limit=limit)
 
     async def page(self, uuid: str) -> Page:
         """What is known about an archived page, without its text."""
-        await self._check_opens()
-        return await self._engine.tier(Archive).page(self._scope, uuid)
+        return await self._engine.tier(Archive).page(await self._opened(), uuid)
 
     async def pages(self, *, limit: int = 100, after: str | None = None) -> Listing[Page]:
         """The archived pages of this conversation, newest first."""
-        await self._check_opens()
-        count = at_least(1, limit, "limit")
-        found = await self._engine.store.pages.list(self._scope, limit=count + 1, after=cursor(after))
-        return Listing(found[:count], found[count - 1].uuid if len(found) > count else None)
+        return await reading.pages_of(self._engine, await self._opened(), limit=limit, after=after)
 
     async def search_tool_history(self, query: str, limit: int = 5, *, here: bool = False) -> list[PageHit]:
         """Archived pages that answer a query, best first: of this user, or with `here` or no user, of this conversation."""
-        await self._check_opens()
-        scope = self._scope
+        scope = await self._opened()
         home = scope if here or scope.user is None else Scope(scope.tenant, scope.user)
-        text = checked_text(query, "query")
-        return await self._engine.tier(Archive).search(home, text, at_least(1, limit, "limit"))
+        return await reading.pages_about(self._engine, home, query, limit)
 
     async def fetched(self, tool: str, input: object = None) -> Page | None:  # noqa: A002 - the word users write
         """The page of an equal call by the same user, if recent enough for the setting `archive.reuse_s`."""
-        await self._check_opens()
-        value = checked_json(input, "input")
-        return await self._engine.tier(Archive).equal_call(self._scope, checked_text(tool, "tool"), value)
+        scope, value = await self._opened(), checked_json(input, "input")
+        return await self._engine.tier(Archive).equal_call(scope, checked_text(tool, "tool"), value)
 
     async def pin(self, uuid: str, *, pinned: bool = True) -> Page:
         """Keep a page in every window of its conversation and out of every purge, or stop doing so."""
-        await self._check_opens()
-        return await self._engine.tier(Archive).pin(self._scope, uuid, pinned=pinned)
+        return await self._engine.tier(Archive).pin(await self._opened(), uuid, pinned=pinned)
 
     async def call_tool(self, name: str, arguments: Mapping[str, object], *, turn: Turn | None = None) -> str:
         """Answer a model's call of `load_tool_history` or `search_tool_history`.
@@ -386,30 +351,27 @@ class Conversation:
         raised. A page that is too long for the window is reduced to the passages that answer the question.
         `turn` is the open turn that asks, by default the one this handle began last.
         """
-        await self._check_opens()
-        return await call_tool(self._engine, self._scope, turn or self._open_turn, name, arguments)
+        scope, open_turn = await self._opened(), turn or self._open_turn
+        return await call_tool(self._engine, scope, open_turn, name, arguments)
 
     # -- checkpoints and listings -----------------------------------------------------------------------------------
 
     async def checkpoint(self, summary: str | None = None, *, recent_turns: int | None = None) -> Checkpoint:
         """Let a summary, given or generated, replace all but the last `recent_turns` turns in windows."""
-        self._engine.check_open()
         keep = self._engine.settings.recent_turns if recent_turns is None else recent_turns
         return await self._engine.tier(History).make_checkpoint(
-            self._scope, summary, at_least(0, keep, "recent_turns")
+            self._scope, summary, asking.at_least(0, keep, "recent_turns")
         )
 
     async def reset(self) -> Reset:
         """Start over: what came before leaves the window, and stays in the log and in recall."""
-        self._engine.check_open()
         self._engine.tier(Workspaces).reset(self._scope)
         return await self._engine.tier(History).reset(self._scope)
 
     async def turns(self, *, after: int | str = 0, limit: int = 100, newest: bool = False) -> Listing[Turn]:
         """Turns in order, including open and aborted ones; pass `next` of the result as `after` to continue."""
-        self._engine.check_open()
-        count = at_least(1, limit, "limit")
-        query = EntryQuery(self._scope, after_seq=place(after), limit=count + 1, newest=newest)
+        count = asking.at_least(1, limit, "limit")
+        query = EntryQuery(self._scope, after_seq=asking.place(after), limit=count + 1, newest=newest)
         found = [entry for entry in await self._engine.store.reader.entries(query) if isinstance(entry, Turn)]
         page = found[-count:] if newest else found[:count]
         more = len(found) > count and not newest and page[-1].seq is not None
@@ -423,40 +385,35 @@ class Conversation:
         Pass `next` of the result as `after` to continue; with a `kind`, the next slice may turn out empty.
         Open turns come last.
         """
-        self._engine.check_open()
-        return await log_of(
+        return await reading.log_of(
             self._engine,
             self._scope,
-            checked_kind(kind),
-            after=place(after),
-            limit=at_least(1, limit, "limit"),
+            reading.checked_kind(kind),
+            after=asking.place(after),
+            limit=asking.at_least(1, limit, "limit"),
             newest=newest,
         )
 
     async def head(self) -> Head:
         """This conversation in one row; raises `NotFoundError` if it was never used or belongs to another user."""
-        self._engine.check_open()
-        return await head_of(self._engine, self._scope)
+        return await reading.head_of(self._engine, self._scope)
 
     async def session(self) -> JsonObject | None:
         """The session value of this conversation, or None; raises `NotFoundError` as `head` does."""
-        self._engine.check_open()
-        return await session_of(self._engine, self._scope)
+        return await reading.session_of(self._engine, self._scope)
 
     async def checkpoints(self) -> Listing[Checkpoint]:
         """Every checkpoint of this conversation, oldest first."""
-        self._engine.check_open()
         query = EntryQuery(self._scope, kinds=frozenset({"checkpoint"}), limit=10_000)
         found = await self._engine.store.reader.entries(query)
         return Listing([entry for entry in found if isinstance(entry, Checkpoint)])
 
     async def calls(self, *, limit: int = 50, after: str | None = None) -> Listing[Call]:
         """The most recent windows handed out, newest first."""
-        await self._check_opens()
-        count = at_least(1, limit, "limit")
+        scope, count = await self._opened(), asking.at_least(1, limit, "limit")
         await self._engine.catch_up_calls()
-        found = await self._engine.store.calls.list(self._scope, limit=count + 1, after=cursor(after))
-        return Listing(found[:count], found[count - 1].id if len(found) > count else None)
+        found = await self._engine.store.calls.list(scope, limit=count + 1, after=asking.cursor(after))
+        return reading.listing(found, count, lambda call: call.id)
 
     async def explain(self, call_id: str) -> Explanation:
         """What the model saw in a recorded call, and why: the bill, every verdict, and the messages, rebuilt
@@ -465,9 +422,7 @@ class Conversation:
         `exact` says whether they are byte for byte what was handed out; if not, `why` says what differs.
         Nothing is written.
         """
-        self._engine.check_open()
-        call = await found_call(self._engine, self._scope, checked_id(call_id, "call id"))
-        return await explained_call(self._engine, self._scope, call)
+        return await explained_call(self._engine, self._scope, await self._call(call_id))
 
     async def replay(self, call_id: str, /, **changes: JsonValue) -> Replay:
         """A recorded call as it would have been with other settings, beside what it was. Nothing is written.
@@ -476,138 +431,57 @@ class Conversation:
         what a window contains, with two underscores for a dot (`archive__threshold=50_000`). Turns, facts and
         checkpoints are those of that moment.
         """
-        self._engine.check_open()
-        call = await found_call(self._engine, self._scope, checked_id(call_id, "call id"))
-        return await replayed(self._engine, call, changes)
+        return await replayed(self._engine, await self._call(call_id), changes)
 
     async def costs(self, *, limit: int = 50) -> list[Cost]:
         """What the newest calls cost, oldest first, each beside what it would have cost without Pagefile."""
-        await self._check_opens()
-        count = at_least(1, limit, "limit")
+        scope, count = await self._opened(), asking.at_least(1, limit, "limit")
         await self._engine.catch_up_calls()
-        return await costs_of(self._engine, self._scope, count)
+        return await costs_of(self._engine, scope, count)
 
     # -- inside -------------------------------------------------------------------------------------------------------
 
-    async def _check_opens(self) -> None:
-        """For verbs that read what is stored beside the log; the log's own verbs check the owner themselves."""
-        self._engine.check_open()
+    async def _opened(self) -> Scope:
+        """The scope, unless it belongs to another user.
+
+        For verbs that read what is stored beside the log; the log's own verbs check the owner themselves.
+        """
         await check_opens(self._engine.store.reader, self._scope)
+        return self._scope
 
-    async def _content(
-        self,
-        user: str | None,
-        assistant: str | None,
-        messages: Iterable[object] | None,
-        steps: Iterable[StepLike],
-        turn_id: str | None,
-        *,
-        done: bool,
-    ) -> tuple[str, Content]:
-        """The turn's id and content, whichever way it was given."""
-        self._engine.check_open()
-        turn_id = str(uuid4()) if turn_id is None else checked_id(turn_id, "turn id")
-        if messages is None:
-            return turn_id, await self._desk.short(user, assistant, steps, turn_id)
-        if user is not None or assistant is not None or steps:
-            raise InvalidTurnError(
-                "Give either messages or the short form (user, assistant, steps), not both."
-            )
-        return turn_id, await self._desk.whole(messages, turn_id, done=done)
-
-    def _draft(
-        self,
-        status: Literal["open", "done"],
-        turn_id: str,
-        content: Content,
-        *,
-        at: datetime | None,
-        metadata: JsonObject | None,
-    ) -> TurnDraft:
-        return TurnDraft(
-            scope=self._scope,
-            id=turn_id,
-            status=status,
-            user=content.user,
-            assistant=content.assistant,
-            steps=content.steps,
-            at=moment(at) if at is not None else self._engine.clock.now(),
-            user_tokens=content.user_tokens,
-            assistant_tokens=content.assistant_tokens,
-            tokens=content.tokens,
-            counter=self._engine.counter.name,
-            metadata=checked_metadata(metadata),
-            agent=self._agent,
-            labels=self._labels,
-            layout=content.layout,
-            blobs=content.blobs,
-            epoch=content.epoch,
-        )
-
-    async def _behind_erasures(self, write: Callable[[], Awaitable[Turn]]) -> Turn:
-        """Run a write; if the turn's pages are erased meanwhile, write it again with new pages, after the erasure."""
-        for _ in range(_ERASURES_MET):
-            with suppress(ErasedError):
-                return await write()
-        return await write()
+    async def _call(self, call_id: str) -> Call:
+        return await found_call(self._engine, self._scope, checked_id(call_id, "call id"))
 
     async def _known(self, turn: Turn | str) -> Turn:
         """A turn as this handle last saw it; read from the log only if it is unknown here."""
         mine = self._open_turn
-        if mine is not None and mine.id == turn_id_of(turn):
+        if mine is not None and mine.id == asking.turn_id_of(turn):
             return mine
         return turn if isinstance(turn, Turn) else await self._desk.found(turn)
-
-    async def _kept(self, step: Step, turn_id: str, is_open: bool) -> tuple[Step, int | None]:
-        """A step as it is stored, and the epoch of its page, if any."""
-        epochs: list[int] = []
-
-        async def admit() -> int:
-            epochs.append(await self._admitted(turn_id if is_open else None))
-            return epochs[-1]
-
-        kept = await self._engine.absorb_step(self._scope, step, turn_id, admit)
-        return kept, epochs[-1] if epochs else None
-
-    async def _admitted(self, turn_id: str | None) -> int:
-        """The epoch for writing to a turn, or for a new one; raises what the log would raise."""
-        request = ViewRequest(self._scope, budget_tokens=0, min_turns=0, open_turn=turn_id)
-        try:
-            view = await self._engine.store.reader.view(request)
-        except NotFoundError:
-            # A turn that has ended accepts repeats of what it has; for one that does not exist, this raises.
-            await self._desk.found(cast("str", turn_id))
-            view = await self._engine.store.reader.view(replace(request, open_turn=None))
-        return view.head.epoch
 
     async def _extended(self, messages: Sequence[object], known: Turn) -> Turn:
         change = await self._desk.addition(messages, known)
         steps = (*change.steps, *change.results.values())
-        return await self._written(known.id, steps, self._engine.store.log.advance(change))
+        return await self._desk.written(known.id, steps, self._engine.store.log.advance(change))
 
-    async def _written(self, turn_id: str, steps: Sequence[Step], write: Awaitable[Turn]) -> Turn:
-        """The result of a write; if the log refuses it, pages are withdrawn unless the log accepted them earlier."""
-        try:
-            return await write
-        except (ConflictError, NotFoundError):
-            with suppress(NotFoundError, ConflictError):
-                accepted = {step.page for step in (await self._desk.found(turn_id)).steps}
-                steps = [step for step in steps if step.page not in accepted]
-            await self._engine.withdraw(self._scope, steps)
-            raise
+    async def _ended(self, text: str | None, known: Turn) -> Turn:
+        return await self._engine.store.log.advance(await self._desk.ending(text, known))
 
     async def _absorbed(self, turn: Turn) -> Turn:
         """Pass a turn that is in the log to the tiers."""
-        self._engine.meter.count("pagefile_turns_total", status=turn.status)
-        await self._engine.absorb(turn)
+        engine = self._any_engine
+        engine.meter.count("pagefile_turns_total", status=turn.status)
+        await engine.absorb(turn)
         return turn
 
-    def _remember_open(self, turn: Turn) -> None:
+    def _seen(self, turn: Turn) -> Turn:
+        """Remember the state of the turn that this handle began last."""
         if self._open_turn is not None and self._open_turn.id == turn.id:
             self._open_turn = turn if turn.status == "open" else None
+        return turn
 
     def _current_turn_id(self, query: str | None, turn: Turn | str | None) -> str | None:
         if turn is not None:
-            return turn_id_of(turn)
+            return asking.turn_id_of(turn)
         mine = self._open_turn
         return mine.id if mine is not None and query in {None, mine.user} else None

@@ -3,16 +3,17 @@
 import base64
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import TypeAlias, cast
 from zoneinfo import available_timezones
 
+from pagefile.engine.shielding import catching
 from pagefile.errors import InvalidTurnError
-from pagefile.nesting import MAX_JSON_DEPTH, is_shallow
+from pagefile.nesting import MAX_JSON_DEPTH, is_shallow, texts_in
 from pagefile.ports import NO_LABELS, Labels
 from pagefile.records import JsonObject, JsonValue, Step, checked_id, checked_text
-from pagefile.shapes import MAX_TOOL_CHARS
+from pagefile.shapes import MAX_TOOL_CHARS, cleaned
 from pagefile.tiers.workspace.results import plain
 
 #: A step as callers may pass it.
@@ -81,11 +82,7 @@ def checked_step(step: StepLike, turn_id: str, number: int, max_chars: int) -> S
             f"A step's tool name must have 1 to {MAX_TOOL_CHARS} characters, not {len(tool)}."
         )
     result = result_text(given.get("result"))
-    if len(result) > max_chars:
-        raise InvalidTurnError(
-            f"The result of {tool!r} has {len(result):,} characters, at most {max_chars:,} are allowed: "
-            "store it elsewhere and record where, or raise the setting max_result_chars."
-        )
+    check_result(tool, result, max_chars)
     call_id = given.get("call_id")
     return Step(
         tool=tool,
@@ -93,6 +90,15 @@ def checked_step(step: StepLike, turn_id: str, number: int, max_chars: int) -> S
         result=result,
         call_id=checked_text(call_id, "call_id") if call_id else made_call_id(turn_id, number),
     )
+
+
+def check_result(tool: str, result: str, max_chars: int) -> None:
+    """Refuse a result that is too long."""
+    if len(result) > max_chars:
+        raise InvalidTurnError(
+            f"The result of {tool!r} has {len(result):,} characters, at most {max_chars:,} are allowed: "
+            "store it elsewhere and record where, or raise the setting max_result_chars."
+        )
 
 
 def made_call_id(turn_id: str, number: int) -> str:
@@ -108,7 +114,7 @@ def result_text(result: object) -> str:
         return _bytes_text(bytes(cast("bytes", result)))
     text = result if isinstance(result, str) else _json_text(result)
     # Callers do not control what tools return: what no database can hold is replaced visibly.
-    return text.replace("\0", "␀").encode("utf-8", "replace").decode()
+    return cleaned(text)
 
 
 def _bytes_text(data: bytes) -> str:
@@ -119,11 +125,11 @@ def _bytes_text(data: bytes) -> str:
 
 
 def _json_text(value: object) -> str:
-    try:
+    failures: list[Exception] = []
+    with catching(failures.append):
         return json.dumps(value, ensure_ascii=False, default=str)
-    except Exception:
-        # The value is circular, too deep, has numbers or keys that JSON lacks, or raises when inspected.
-        return _NOT_ALL + json.dumps(plain(value), ensure_ascii=False)
+    # The value is circular, too deep, has numbers or keys that JSON lacks, or raises when inspected.
+    return _NOT_ALL + json.dumps(plain(value), ensure_ascii=False)
 
 
 def _fields(step: StepLike) -> Mapping[str, object]:
@@ -154,7 +160,7 @@ def checked_json(value: object, name: str) -> JsonValue:
     if text.count("[") + text.count("{") > MAX_JSON_DEPTH and not is_shallow(copy):
         raise _too_deep(name)
     if "\\u0000" in text:
-        for found in _texts(copy):
+        for found in texts_in(copy):
             checked_text(found, name)
     return copy
 
@@ -163,16 +169,3 @@ def _too_deep(name: str) -> InvalidTurnError:
     return InvalidTurnError(
         f"{name} is nested more than {MAX_JSON_DEPTH} deep: give it as a text, for instance with json.dumps(…)."
     )
-
-
-def _texts(value: object) -> Iterator[str]:
-    """Every text in a JSON value, keys included."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for key, inner in cast("dict[str, object]", value).items():
-            yield key
-            yield from _texts(inner)
-    elif isinstance(value, list):
-        for inner in cast("list[object]", value):
-            yield from _texts(inner)

@@ -54,7 +54,6 @@ class Elsewhere(Tier):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The places that follow every erasure."""
         return tuple(self._places)
 
     async def begin(self) -> None:
@@ -75,7 +74,7 @@ class Elsewhere(Tier):
             if gone:
                 counts["conversation_episodes"] = counts.get("conversation_episodes", 0) + gone
                 pending += [place.leaves] if place.leaves else []
-        return Erased(counts, (*pending, *await self._unreached()))
+        return Erased(counts, (*pending, *map(_unreached, await self.owed())))
 
     async def owed(self) -> dict[str, int]:
         """The places that have something left to erase, and the number of scopes."""
@@ -98,9 +97,6 @@ class Elsewhere(Tier):
         gone = await place.erase_before(owed.scopes)
         await self._erasures.done(place.name, owed)
         return gone
-
-    async def _unreached(self) -> list[str]:
-        return [_unreached(name) for name in await self.owed()]
 
 
 def _unreached(name: str) -> str:

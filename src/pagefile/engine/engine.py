@@ -1,7 +1,9 @@
 """A store, its tiers, and what is done with all tiers alike: the engine knows that there are tiers, but not which."""
 
 import logging
+from collections import Counter as CounterOf
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from time import monotonic
@@ -16,8 +18,9 @@ from pagefile.engine.kit import Kit, standard_tiers
 from pagefile.engine.ledger import Ledger
 from pagefile.engine.metering import MemoryChanges, MeteredSessions
 from pagefile.engine.owning import on_behalf
+from pagefile.engine.shielding import catching
 from pagefile.engine.worker import Jobs, Worker
-from pagefile.errors import ClosedError, InvalidTurnError, SettingsError, TierError
+from pagefile.errors import ClosedError, InvalidTurnError, SettingsError, StoreError, TierError
 from pagefile.ports import Clock, Meter, Part, SessionCache, SessionStore, Store
 from pagefile.records import ERASED, ErasureReceipt, JsonObject, JsonValue, Scope, Step, Turn, checked_text
 from pagefile.settings import Settings
@@ -45,6 +48,10 @@ _CATCH_UP_S = 1.0
 _RESERVED = frozenset({CallRecorder.name, Elsewhere.name, Jobs.name, "pinned"})
 #: How often a process that only does background work looks for more.
 _POLL_S = 2.0
+
+
+def _unnoted(_: str) -> None:
+    """There is no receipt to write to."""
 
 
 @dataclass(slots=True)
@@ -92,12 +99,15 @@ class Engine:
         chosen = _checked((*standard_tiers(kit), *more)) if tiers is None else tuple(tiers)
         active = tuple(tier for tier in chosen if tier.incognito or not incognito)
         calls = CallRecorder(kit.store.calls, keep=0 if incognito else kit.settings.calls_kept)
+        sessions = kit.store.sessions
+        if cache is not None:
+            sessions = CachedSessions(sessions, cache, versions_in(kit.store.reader), kit.store.erasures)
         jobs, elsewhere = Jobs(), Elsewhere(kit.store.erasures, _apart(kit, cache))
         engine = cls(
             kit=kit,
             tiers=chosen,
             active=active,
-            sessions=MeteredSessions(_sessions(kit.store, cache), kit.meter, cache),
+            sessions=MeteredSessions(sessions, kit.meter, cache),
             cache=cache,
             worker=Worker(
                 [jobs, *_maintained(kit.settings, active, more, incognito=incognito), calls, elsewhere],
@@ -123,12 +133,10 @@ class Engine:
 
     @property
     def store(self) -> Store:
-        """Where everything is stored."""
         return self.kit.store
 
     @property
     def settings(self) -> Settings:
-        """What the memory was opened with."""
         return self.kit.settings
 
     @property
@@ -155,7 +163,6 @@ class Engine:
         return replace(self, active=tuple(tier for tier in self.active if not isinstance(tier, kind)))
 
     def check_open(self) -> None:
-        """Raise if the memory was closed."""
         if self.closed:
             raise ClosedError
 
@@ -164,13 +171,13 @@ class Engine:
     async def absorb(self, turn: Turn) -> None:
         """Pass a turn that is in the log to every tier, and schedule background work for those that ask for it."""
         for tier in self.active:
-            # This runs for every turn: tiers that do not implement it cost nothing.
+            # This runs for every turn: tiers that do not implement it cost nothing, and a `guard` costs too much.
             if type(tier).absorb is Tier.absorb:
                 continue
             try:
                 wants = await tier.absorb(turn)
             except Exception as error:
-                self._caught(tier.name, unnoted, error)
+                self._caught(tier.name, _unnoted, error)
             else:
                 if wants:
                     self.worker.wake(tier.name, turn.scope)
@@ -179,20 +186,19 @@ class Engine:
         """The step of a tool call as the tiers want it stored."""
         kept = raw
         for tier in self.tiers:
-            ask = partial(tier.absorb_step, scope, raw, kept, turn_id, admit)
-            if tier.name in self.outside:
-                kept = await self.guarded(tier.name, unnoted, self._step_of(ask)) or kept
-            else:
-                kept = await ask()
+            given = scope, raw, kept, turn_id, admit
+            if tier.name not in self.outside:
+                kept = await tier.absorb_step(*given)
+                continue
+            with self.guard(tier.name):
+                kept = outside.sound_step(await outside.answered(tier, "absorb_step", *given))
         return kept
 
     async def withdraw(self, scope: Scope, steps: Sequence[Step]) -> None:
         """The log refused these steps: remove every trace of them."""
         for tier in self.tiers:
-            await self.guarded(tier.name, unnoted, tier.withdraw(scope, steps))
-
-    async def _step_of(self, ask: Callable[[], Awaitable[Step]]) -> Step:
-        return outside.sound_step(await outside.answered("absorb_step", ask))
+            with self.guard(tier.name):
+                await tier.withdraw(scope, steps)
 
     # -- windows out --------------------------------------------------------------------------------------------------
 
@@ -214,7 +220,7 @@ class Engine:
     async def _offer_of(self, tier: Tier, occasion: Occasion, found: Sequence[Candidate]) -> list[Candidate]:
         """What a third-party tier offers, without invalid candidates; its trace is recorded too."""
         own = replace(occasion, traces={})
-        offered = await outside.answered("offer", partial(tier.offer, own), outside.TIMEOUT_S)
+        offered = await outside.answered(tier, "offer", own, timeout_s=outside.TIMEOUT_S)
         sound, wrong = outside.sound_candidates(offered, _taken(occasion, found))
         if wrong is not None:
             self._caught(tier.name, occasion.note, wrong)
@@ -224,8 +230,9 @@ class Engine:
 
     def _traces(self, tier: Tier, own: Occasion, offered: Sequence[Candidate]) -> JsonObject:
         """The traces of a third-party tier; the default trace if no store could hold its own."""
-        traces = self._asked(tier.name, own.note, partial(outside.sound_traces, tier, own.traces, offered))
-        return {tier.name: Tier.trace(tier, offered)} if traces is None else traces
+        with self.guard(tier.name, own.note):
+            return outside.sound_traces(tier, own.traces, offered)
+        return {tier.name: Tier.trace(tier, offered)}
 
     def budget(self, room: int, reserved: Mapping[Beside, int], note: Note) -> Budget:
         """The room for messages, the limit of each tier, and what the request contains besides messages."""
@@ -237,8 +244,9 @@ class Engine:
 
     def _limits_of(self, tier: Tier, room: int, note: Note) -> Mapping[Block, int]:
         """The limits of a third-party tier; the defaults if they are invalid."""
-        limits = self._asked(tier.name, note, lambda: outside.sound_limits(tier.limits(room)))
-        return Tier.limits(tier, room) if limits is None else limits
+        with self.guard(tier.name, note):
+            return outside.sound_limits(tier.limits(room))
+        return Tier.limits(tier, room)
 
     async def reconsidered(self, occasion: Occasion, window: Window, note: Note) -> bool:
         """Whether a tier changed something because of a window, so that the window must be compiled again."""
@@ -252,16 +260,18 @@ class Engine:
     async def _reconsidered(self, tier: Tier, occasion: Occasion, window: Window) -> bool:
         if tier.name not in self.outside:
             return await tier.reconsider(occasion, window)
-        ask = partial(tier.reconsider, occasion, window)
-        return outside.decided("reconsider", await outside.answered("reconsider", ask, outside.TIMEOUT_S))
+        given = occasion, window
+        answer = await outside.answered(tier, "reconsider", *given, timeout_s=outside.TIMEOUT_S)
+        return outside.decided("reconsider", answer)
 
     def handed_out(self, occasion: Occasion, window: Window, note: Note) -> None:
         """Tell the tiers that a window is going to its caller."""
         for tier in self.active:
             if type(tier).shown is Tier.shown:
                 continue
-            if self._asked(tier.name, note, partial(outside.shown_by, tier, occasion, window)):
-                self.worker.wake(tier.name, occasion.scope)
+            with self.guard(tier.name, note):
+                if outside.decided("shown", tier.shown(occasion, window)):
+                    self.worker.wake(tier.name, occasion.scope)
 
     async def settle(self) -> None:
         """Wait until background work has caught up with what is written by now, whichever process does it."""
@@ -306,9 +316,9 @@ class Engine:
         """
         await self.calls.flush()
         scope = await on_behalf(self.store.reader, scope)
+        await self.elsewhere.begin()
         if turn_id is not None or page is not None:
             return await self._erase_part(scope, turn_id, page, scrub=scrub)
-        await self.elsewhere.begin()
         # What fails now is retried below: a third-party tier must not keep our own rows from being erased.
         before = await self._forget(scope, {}, outside.ERASING_S)
         receipt = await self.store.erase(scope)
@@ -330,7 +340,6 @@ class Engine:
     async def _erase_part(
         self, scope: Scope, turn_id: str | None, page: str | None, *, scrub: bool
     ) -> ErasureReceipt:
-        await self.elsewhere.begin()
         part = Part(turn_id, page, self.counter.count(ERASED), LOADING_TOOLS, self.elsewhere.names)
         receipt = await self.store.erase(scope, part)
         owned = [await on_behalf(self.store.reader, home) for home in homes(receipt)]
@@ -351,18 +360,14 @@ class Engine:
         """Erase what tiers hold of a turn or a page outside the store; returns what remains."""
         left: list[str] = []
         for tier in self.tiers:
+            what = f"what the tier {tier.name!r} made of it"
             if tier.name in self.outside and type(tier).forget_part is Tier.forget_part:
-                left.append(
-                    f"what the tier {tier.name!r} made of it: it has no `forget_part`, so forget the conversation"
-                )
+                left.append(f"{what}: it has no `forget_part`, so forget the conversation")
                 continue
-            try:
-                await outside.answered("forget_part", partial(tier.forget_part, receipt), outside.ERASING_S)
-            except Exception as error:
-                self.failed(tier.name, error)
-                left.append(
-                    f"what the tier {tier.name!r} made of it, which failed ({error}): erase it once more"
-                )
+            failed: dict[str, Exception] = {}
+            with self._collecting(tier, failed):
+                await outside.answered(tier, "forget_part", receipt, timeout_s=outside.ERASING_S)
+            left += [f"{what}, which failed ({error}): erase it once more" for error in failed.values()]
         return left
 
     async def _forget(
@@ -373,28 +378,22 @@ class Engine:
         for tier in self.tiers:
             if tier.name not in self.outside:
                 gone.append(await tier.forget(scope))
-            else:
-                gone.append(await self._forget_outside(tier, scope, failed, timeout_s))
+                continue
+            with self._collecting(tier, failed):
+                counts = await outside.answered(tier, "forget", scope, timeout_s=timeout_s)
+                # Invalid counts do not mean that the erasure failed.
+                with self._collecting(tier, {}):
+                    gone.append(outside.sound_counts(counts))
         return _summed(*gone)
 
-    async def _forget_outside(
-        self, tier: Tier, scope: Scope, failed: dict[str, Exception], timeout_s: float | None
-    ) -> Counts:
-        try:
-            counts = await outside.answered("forget", partial(tier.forget, scope), timeout_s)
-        except Exception as error:
+    def _collecting(self, tier: Tier, failed: dict[str, Exception]) -> AbstractContextManager[None]:
+        """Reports a failure, and leaves it in `failed`, whatever the setting `on_tier_error` says."""
+
+        def handle(error: Exception) -> None:
             self.failed(tier.name, error)
             failed[tier.name] = error
-            return {}
-        return self._counts_of(tier, counts)
 
-    def _counts_of(self, tier: Tier, counts: Counts) -> Counts:
-        """A third-party tier's counts; invalid ones do not mean that the erasure failed."""
-        try:
-            return outside.sound_counts(counts)
-        except (TypeError, ValueError) as error:
-            self.failed(tier.name, error)
-            return {}
+        return catching(handle)
 
     async def _erase_sessions(self, receipt: ErasureReceipt) -> None:
         """Have the cache refuse values still on their way to it; `Elsewhere` erases what it already holds."""
@@ -407,19 +406,16 @@ class Engine:
 
     # -- failing ------------------------------------------------------------------------------------------------------
 
+    def guard(self, tier: str, note: Note = _unnoted) -> AbstractContextManager[None]:
+        """Goes on behind the block if a tier fails in it."""
+        return catching(partial(self._caught, tier, note))
+
     async def guarded(self, tier: str, note: Note, work: Awaitable[R]) -> R | None:
         """What a tier returns, or None if it fails."""
         try:
             return await work
         except Exception as error:
-            self._caught(tier, note, error)
-            return None
-
-    def _asked(self, tier: str, note: Note, ask: Callable[[], R]) -> R | None:
-        """The same for synchronous calls."""
-        try:
-            return ask()
-        except Exception as error:
+            # As in `guard`, without a context manager for every tier of every window.
             self._caught(tier, note, error)
             return None
 
@@ -429,6 +425,12 @@ class Engine:
             raise error
         self.failed(tier, error)
         note(f"{tier} failed: {type(error).__name__}: {error}")
+
+    def go_on_without_store(self, error: StoreError) -> None:
+        """Report that the store failed while a window was made, or raise it if the settings say so."""
+        if self.settings.on_tier_error == "raise":
+            raise error
+        self.failed("store", error)
 
     def failed(self, tier: str, error: Exception, *, logs: bool = True) -> None:
         """Count and log a failure that no caller has to handle; `logs=False` only counts, for repeats of a logged one."""
@@ -452,22 +454,10 @@ class Engine:
     async def _description_of(self, tier: Tier, known: Collection[str]) -> JsonObject:
         """What a third-party tier reports about itself, or the error."""
         notes: list[str] = []
-        described = await self.guarded(tier.name, notes.append, self._checked_description(tier, known))
-        return {tier.name: {"failed": cleaned(notes[0])}} if described is None else described
-
-    async def _checked_description(self, tier: Tier, known: Collection[str]) -> JsonObject:
-        described = await outside.answered("describe", tier.describe, outside.TIMEOUT_S)
-        return outside.sound_description(described, known)
-
-    # -- the end ------------------------------------------------------------------------------------------------------
-
-    async def close(self) -> None:
-        """Close the store, the vectors and the cache."""
-        if self.kit.home is not None:
-            await self.kit.home.close()
-        await self.store.close()
-        if self.cache is not None:
-            await self.cache.close()
+        with self.guard(tier.name, notes.append):
+            described = await outside.answered(tier, "describe", timeout_s=outside.TIMEOUT_S)
+            return outside.sound_description(described, known)
+        return {tier.name: {"failed": cleaned(notes[0])}}
 
 
 def _apart(kit: Kit, cache: SessionCache | None) -> Iterator[Apart]:
@@ -526,11 +516,10 @@ def _taken(occasion: Occasion, found: Sequence[Candidate]) -> Callable[[str], bo
 
 
 def _summed(*counts: Counts) -> dict[str, int]:
-    total: dict[str, int] = {}
+    total = CounterOf[str]()
     for one in counts:
-        for name, count in one.items():
-            total[name] = total.get(name, 0) + count
-    return total
+        total.update(one)
+    return dict(total)
 
 
 def _unforgotten(receipt: ErasureReceipt, failed: Mapping[str, Exception]) -> TierError:
@@ -541,15 +530,3 @@ def _unforgotten(receipt: ErasureReceipt, failed: Mapping[str, Exception]) -> Ti
         f"These tiers failed to erase what they hold: {who}. Everything else is erased ({gone}): "
         "mend them, then call forget() again."
     )
-
-
-def _sessions(store: Store, cache: SessionCache | None) -> SessionStore:
-    return (
-        store.sessions
-        if cache is None
-        else CachedSessions(store.sessions, cache, versions_in(store.reader), store.erasures)
-    )
-
-
-def unnoted(_: str) -> None:
-    """There is no receipt to write to."""

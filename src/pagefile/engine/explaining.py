@@ -42,7 +42,6 @@ class Explanation:
 
     @property
     def messages(self) -> Sequence[Message]:
-        """The messages that were sent, rebuilt."""
         return () if self.window is None else self.window.messages
 
     @property

@@ -23,7 +23,7 @@ async def import_memory(
     """Remember every fact and every summary of a memory file; counts the outcomes."""
     data = source if isinstance(source, Mapping) else await read_memory(source)
     if not isinstance(data.get("facts", []), list | tuple) or not data.keys() & {"facts", "user", "history"}:
-        raise TransferError("This is no memory file: it has no list of facts, no user and no history.")
+        raise TransferError("This is not a memory file: it has no list of facts, no user and no history.")
     counts: dict[str, int] = {"stored": 0, "duplicate": 0, "superseded": 0, "rejected": 0}
     raw = cast("list[JsonValue]", data.get("facts") or [])
     drafts = list(_drafts(data))
@@ -39,13 +39,12 @@ async def import_memory(
 
 
 async def read_memory(path: str | PathLike[str]) -> Mapping[str, JsonValue]:
-    """The contents of a memory file."""
     try:
         data: object = json.loads(await anyio.Path(path).read_text(encoding="utf-8-sig"))
     except (OSError, ValueError, RecursionError) as error:
         raise TransferError(f"Cannot read {str(path)!r} as a memory file: {error}.") from error
     if not isinstance(data, dict):
-        raise TransferError(f"{str(path)!r} is no memory file: it holds no JSON object.")
+        raise TransferError(f"{str(path)!r} is not a memory file: it holds no JSON object.")
     return cast("dict[str, JsonValue]", data)
 
 

@@ -7,9 +7,9 @@ from uuid import uuid4
 
 from pagefile.engine.engine import Engine
 from pagefile.engine.messages import Desk, no_turn
-from pagefile.engine.reading import KINDS
+from pagefile.engine.reading import KINDS, entries_of
 from pagefile.errors import ConflictError, ErasedError, HandleNotFoundError
-from pagefile.ports import EntryQuery, LogReader, ViewRequest, labels_of
+from pagefile.ports import EntryQuery, ViewRequest, labels_of
 from pagefile.records import Checkpoint, Entry, Scope, Step, Turn, checked_id
 from pagefile.tiers.archive import Archive
 from pagefile.window.measure import measured_step, step_tokens
@@ -80,28 +80,13 @@ async def _marks(engine: Engine, scope: Scope) -> dict[str, int]:
 async def _entries(engine: Engine, scope: Scope, turn_id: str, *, before: bool) -> list[Entry]:
     """All ended entries up to the turn; an open turn comes last of all."""
     found: list[Entry] = []
-    after: int | None = 0
-    while after is not None:
-        query = EntryQuery(scope, frozenset(KINDS), after_seq=after, limit=_SLICE)
-        after = None
-        for entry in await engine.store.reader.entries(query):
-            if isinstance(entry, Turn) and entry.id == turn_id:
-                return found if before else [*found, entry]
-            after = entry.seq
-            if entry.seq is not None:
-                found.append(entry)
+    query = EntryQuery(scope, frozenset(KINDS), limit=_SLICE)
+    async for entry in entries_of(engine.store.reader, query):
+        if isinstance(entry, Turn) and entry.id == turn_id:
+            return found if before else [*found, entry]
+        if entry.seq is not None:
+            found.append(entry)
     raise no_turn(turn_id)
-
-
-async def _shown_pages(reader: LogReader, scope: Scope) -> set[str]:
-    """The pages that the turns of a conversation refer to."""
-    shown: set[str] = set()
-    after: int | None = 0
-    while after is not None:
-        found = await reader.entries(EntryQuery(scope, after_seq=after, limit=_SLICE))
-        shown |= {step.page for turn in found if isinstance(turn, Turn) for step in turn.steps if step.page}
-        after = found[-1].seq if found else None
-    return shown
 
 
 class _Copy:
@@ -124,7 +109,8 @@ class _Copy:
         """The log refused the copy: erase its pages, except those that a faster fork under the same name refers to."""
         made = {own for uuid, own in self._pages.items() if own != uuid}
         with suppress(ConflictError):
-            made -= await _shown_pages(self._reader, self._there)
+            async for turn in entries_of(self._reader, EntryQuery(self._there, limit=_SLICE)):
+                made -= {step.page for step in turn.steps} if isinstance(turn, Turn) else set()
         await self._archive.erase(self._there, sorted(made))
 
     async def _one(self, entry: Entry) -> Entry:

@@ -1,11 +1,17 @@
 """The standard tiers and what they are built from. To add one, write its file and a line in `standard_tiers`."""
 
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
 
-from pagefile.models.extractors import RuleExtractor
-from pagefile.models.summarizers import ExtractiveSummarizer
-from pagefile.ports import Clock, Embedder, FactExtractor, Meter, Store, Summarizer, VectorHome
-from pagefile.settings import Settings
+from pagefile.errors import SettingsError
+from pagefile.models.chat import OpenAIChat
+from pagefile.models.embedders import OpenAIEmbedder, UniversalSentenceEncoder
+from pagefile.models.extractors import ChatExtractor, RuleExtractor
+from pagefile.models.summarizers import CallableSummarizer, ChatSummarizer, ExtractiveSummarizer
+from pagefile.models.synopses import ChatSynopsis
+from pagefile.ports import ChatModel, Clock, Embedder, FactExtractor, Meter, Store, Summarizer, VectorHome
+from pagefile.settings import EmbedderSettings, ModelSettings, Settings
 from pagefile.tiers.archive import Archive, ArchiveRules, Describe
 from pagefile.tiers.base import Counter, Tier
 from pagefile.tiers.checkpoints import Checkpoints, WindowRules
@@ -45,6 +51,69 @@ class Kit:
     horizon: Horizon | None = None
 
 
+# -- models ------------------------------------------------------------------------------------------------------------
+
+
+def chat_model(settings: ModelSettings) -> OpenAIChat | None:
+    if not settings.name:
+        return None
+    return OpenAIChat(
+        settings.name, base_url=settings.base_url, api_key=settings.api_key, timeout_s=settings.timeout_s
+    )
+
+
+def named_embedder(settings: EmbedderSettings, name: str | None) -> Embedder | None:
+    """The embedder of a name, by default the one that the settings name."""
+    name = settings.name if name is None else name
+    if name == "none":
+        return None
+    if name == "use-multilingual":
+        return UniversalSentenceEncoder()
+    return OpenAIEmbedder(
+        name,
+        base_url=settings.base_url,
+        api_key=settings.api_key,
+        timeout_s=settings.timeout_s,
+        dimension=settings.dimension or None,
+    )
+
+
+def summarizer_of(
+    model: ChatModel | None, given: Summarizer | Callable[[str], str | Awaitable[str]] | None
+) -> Summarizer:
+    """What writes summaries: what the caller gave, or the model, or our own extraction."""
+    if given is None:
+        return ChatSummarizer(model) if model is not None else ExtractiveSummarizer()
+    return given if isinstance(given, Summarizer) else CallableSummarizer(given)
+
+
+def synopsis_of(settings: Settings, model: ChatModel | None) -> Describe | None:
+    """What writes synopses, if they are not extracted."""
+    if settings.archive.synopsis != "model":
+        return None
+    return ChatSynopsis(_needed(model, "archive.synopsis"))
+
+
+def extractor_of(settings: Settings, model: ChatModel | None) -> FactExtractor | None:
+    """What extracts facts, if anything does."""
+    match settings.memory.extract:
+        case "off":
+            return None
+        case "rules":
+            return RuleExtractor()
+        case "model":
+            return ChatExtractor(_needed(model, "memory.extract"))
+
+
+def _needed(model: ChatModel | None, setting: str) -> ChatModel:
+    if model is None:
+        raise SettingsError(f'{setting} is "model", but there is no model: give one, or set model.name.')
+    return model
+
+
+# -- tiers -------------------------------------------------------------------------------------------------------------
+
+
 def standard_tiers(kit: Kit) -> tuple[Tier, ...]:
     """The tiers of every memory, in the order in which they are asked."""
     archive = Archive(
@@ -59,22 +128,19 @@ def standard_tiers(kit: Kit) -> tuple[Tier, ...]:
     )
 
 
-def window_rules(settings: Settings) -> WindowRules:
-    """The window that the settings describe."""
-    return WindowRules(settings.window_tokens, settings.threshold, settings.recent_turns)
+def _shared(section: Any, rules: type[Any]) -> dict[str, Any]:
+    """The settings of a section that a tier's rules know by the same name."""
+    known = {rule.name for rule in fields(rules)}
+    return {one.name: getattr(section, one.name) for one in fields(section) if one.name in known}
 
 
 def _archive_rules(settings: Settings) -> ArchiveRules:
     given = settings.archive
+    given = replace(given, page_from=min(given.page_from, given.threshold))
     return ArchiveRules(
-        threshold=given.threshold,
-        page_from=min(given.page_from, given.threshold),
-        reuse_s=given.reuse_s,
+        **_shared(given, ArchiveRules),
         wording=WORDINGS[settings.language],
-        strategy=given.strategy,
         max_postings=settings.recall_cache_postings,
-        retention_days=given.retention_days,
-        max_bytes=given.max_bytes,
     )
 
 
@@ -83,7 +149,7 @@ def _history(kit: Kit) -> History:
     return History(
         kit.counter,
         Checkpoints(store.log, store.reader, kit.counter, kit.summarizer, kit.meter),
-        window_rules(settings),
+        WindowRules(settings.window_tokens, settings.threshold, settings.recent_turns),
         store.calls,
         store.watermarks,
         mode=settings.checkpoints,
@@ -98,25 +164,17 @@ def _facts(kit: Kit) -> Facts:
     rules = FactRules(
         budget_tokens=given.max_injection_tokens,
         context_turns=given.max_context_turns,
-        similarity_weight=given.similarity_weight,
-        confidence_weight=given.confidence_weight,
-        enabled=given.enabled,
+        **_shared(given, FactRules),
     )
     book = FactBook(kit.store.facts, kit.counter, kit.clock, kit.store.reader.epoch)
-    learner = None if kit.extractor is None else _learner(kit, book, kit.extractor)
+    store, extractor = kit.store, kit.extractor
+    learner = (
+        None
+        if extractor is None
+        else FactLearner(book, store.reader, store.watermarks, kit.meter, extractor, instead=RuleExtractor())
+    )
     embedder = kit.embedder if given.embeddings else None
     return Facts(book, kit.counter, rules, embedder=embedder, learner=learner)
-
-
-def _learner(kit: Kit, book: FactBook, extractor: FactExtractor) -> FactLearner:
-    return FactLearner(
-        book,
-        kit.store.reader,
-        kit.store.watermarks,
-        kit.meter,
-        extractor,
-        instead=RuleExtractor(),
-    )
 
 
 def _episodes(kit: Kit) -> Episodes:
@@ -149,19 +207,9 @@ def _episodes(kit: Kit) -> Episodes:
 def _workspace_rules(settings: Settings) -> WorkspaceRules:
     given = settings.workspace
     return WorkspaceRules(
-        enabled=given.enabled,
-        max_chunks=given.max_chunks,
-        min_relevance=given.min_relevance,
-        max_injected=given.max_injected,
-        search_chars=given.search_chars,
-        page_chars=given.page_chars,
-        page_share=given.page_share,
-        outline_chars=given.outline_chars,
-        cache_s=given.cache_s,
+        **_shared(given, WorkspaceRules),
         threshold=settings.archive.threshold,
         page_from=settings.archive.page_from,
-        max_tokens=given.max_tokens,
-        max_runs=given.max_runs,
         language=settings.language,
         tools=(*parsed_rules(given.rules), *DEFAULT_RULES),
     )

@@ -1,41 +1,35 @@
 """`Memory`: one open database, its tiers, and everything that concerns more than one conversation."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import datetime, timedelta
 from os import PathLike
-from typing import Any, cast
+from typing import Any
 
 import anyio
 
-from pagefile.engine.asking import at_least, check_erased, check_purged, cursor, listed_uuids, moment, sized
+from pagefile.engine import asking
 from pagefile.engine.conversation import Conversation
 from pagefile.engine.drafts import checked_labels
 from pagefile.engine.engine import Engine
 from pagefile.engine.explaining import found_call
 from pagefile.engine.fact_import import import_memory
-from pagefile.engine.kit import Kit
+from pagefile.engine.kit import Kit, chat_model, extractor_of, named_embedder, summarizer_of, synopsis_of
 from pagefile.engine.lifetime import connecting, opening
 from pagefile.engine.metering import NoMeter
 from pagefile.engine.owning import on_behalf
 from pagefile.engine.pages import load_text
-from pagefile.engine.reading import done_turns
-from pagefile.errors import InvalidTurnError, PagefileError, SettingsError
-from pagefile.models.chat import OpenAIChat
-from pagefile.models.embedders import OpenAIEmbedder, UniversalSentenceEncoder
-from pagefile.models.extractors import ChatExtractor, RuleExtractor
-from pagefile.models.summarizers import CallableSummarizer, ChatSummarizer, ExtractiveSummarizer
-from pagefile.models.synopses import ChatSynopsis
+from pagefile.engine.reading import done_turns, listing, pages_about, pages_of, recalled
+from pagefile.engine.shielding import catching
+from pagefile.errors import InvalidTurnError
 from pagefile.ports import (
     ChatModel,
     Clock,
     Embedder,
-    FactExtractor,
     HeadQuery,
     Meter,
     PurgeRequest,
     SessionCache,
-    Store,
     Summarizer,
     VectorHome,
 )
@@ -56,9 +50,8 @@ from pagefile.records import (
     Scope,
     Turn,
     checked_id,
-    checked_text,
 )
-from pagefile.settings import EmbedderSettings, ModelSettings, Settings
+from pagefile.settings import Settings
 from pagefile.stores import InMemoryStore, StoreOptions, SystemClock, open_sessions, open_store
 from pagefile.stores.vectors import open_vectors
 from pagefile.text.tokens import CachedCounter, open_counter
@@ -118,47 +111,50 @@ class Memory:
         nothing is read from the environment here. meter: records metrics. clock: for tests. tiers: your own
         kinds of memory, in addition to the standard ones.
         """
-        settings = sized(settings or Settings())
+        settings = asking.sized(settings or Settings())
         counter = CachedCounter(open_counter(tokenizer or settings.tokenizer))
-        clock = clock or SystemClock()
-        cache = _cache(sessions if sessions is not None else settings.sessions)
-        own_model = _model(settings.model) if model is None else None
-        writer = _summarizer(model or own_model, summarizer)
-        store = await open_store(
-            url or settings.url, clock=clock, options=StoreOptions(synchronous=settings.synchronous)
-        )
-        embedding = embedder if isinstance(embedder, Embedder) else _embedder(settings.embedder, embedder)
-        home = await _home(vectors if vectors is not None else settings.vectors, store)
-        meter = meter or NoMeter()
-        kit = Kit(
-            store,
-            settings,
-            clock,
-            counter,
-            meter,
-            summarizer=writer,
-            describe=_describe(settings, model or own_model),
-            extractor=_extractor(settings, model or own_model),
-            embedder=embedding,
-            home=home,
-            vectors=None
-            if home is None or embedding is None
-            else TurnVectors(home, embedding, store.watermarks, store.erasures),
-            health=Health(meter),
-        )
-        engine = Engine.build(kit, cache=cache, more=tiers)
-        try:
-            async with _background_work(engine):
-                yield cls(engine)
-        finally:
-            engine.closed = True
-            with anyio.CancelScope(shield=True):
-                await engine.calls.flush()
-                await engine.close()
-                if own_model is not None:
-                    await own_model.close()
-                if embedding is not None and embedding is not embedder:
-                    await embedding.close()
+        clock, meter = clock or SystemClock(), meter or NoMeter()
+        own_model = chat_model(settings.model) if model is None else None
+        model = model or own_model
+        own_embedder = None if isinstance(embedder, Embedder) else named_embedder(settings.embedder, embedder)
+        made_by = embedder if isinstance(embedder, Embedder) else own_embedder
+        async with _closing() as closing:
+            named = sessions if sessions is not None else settings.sessions
+            cache = open_sessions(named) if isinstance(named, str) else named
+            for opened in (own_model, own_embedder, cache):
+                if opened is not None:
+                    closing.push_async_callback(opened.close)
+            store = await open_store(
+                url or settings.url, clock=clock, options=StoreOptions(synchronous=settings.synchronous)
+            )
+            closing.push_async_callback(store.close)
+            place = vectors if vectors is not None else settings.vectors
+            home = place if isinstance(place, VectorHome) else open_vectors(place, store)
+            if home is not None:
+                closing.push_async_callback(home.close)
+            kit = Kit(
+                store,
+                settings,
+                clock,
+                counter,
+                meter,
+                summarizer=summarizer_of(model, summarizer),
+                describe=synopsis_of(settings, model),
+                extractor=extractor_of(settings, model),
+                embedder=made_by,
+                home=home,
+                vectors=None
+                if home is None or made_by is None
+                else TurnVectors(home, made_by, store.watermarks, store.erasures),
+                health=Health(meter),
+            )
+            engine = Engine.build(kit, cache=cache, more=tiers)
+            closing.push_async_callback(engine.calls.flush)
+            try:
+                async with _background_work(engine):
+                    yield cls(engine)
+            finally:
+                engine.closed = True
 
     connect = classmethod(connecting(open))  # noqa: A003 - the method above
 
@@ -190,8 +186,7 @@ class Memory:
         An incognito conversation is kept in this handle only: nothing is written to the database, no fact and
         no past turn is recalled into it, and it is gone with the handle.
         """
-        self.engine.check_open()
-        scope = Scope(_tenant(tenant), user_id, checked_id(id, "conversation id"))
+        scope = self._scope(tenant, user_id, checked_id(id, "conversation id"))
         labels = checked_labels(project=project, language=language, timezone=timezone)
         engine = self._incognito() if incognito else self.engine
         return Conversation(engine, scope, agent=agent, labels=labels)
@@ -205,11 +200,11 @@ class Memory:
         after: str | None = None,
     ) -> Listing[Head]:
         """Conversations, most recently used first; asking for a window is a use. Pass `next` as `after` to continue."""
-        self.engine.check_open()
-        at_least(1, limit, "limit")
-        query = HeadQuery(Scope(_tenant(tenant), user_id), limit + 1, cursor(after))
-        found = await self.engine.store.reader.heads(query)
-        return Listing(found[:limit], found[limit - 1].scope.conversation if len(found) > limit else None)
+        scope, count = self._scope(tenant, user_id), asking.at_least(1, limit, "limit")
+        query = HeadQuery(scope, count + 1, asking.cursor(after))
+        return listing(
+            await self.engine.store.reader.heads(query), count, lambda head: head.scope.conversation
+        )
 
     async def turns(
         self,
@@ -225,9 +220,8 @@ class Memory:
 
         Turns from before a reset are included: they left the window, not the memory.
         """
-        self.engine.check_open()
         scope = await self._on_behalf(tenant, user_id, conversation_id)
-        return await done_turns(self.engine, scope, after=after, limit=at_least(1, limit, "limit"))
+        return await done_turns(self.engine, scope, after=after, limit=asking.at_least(1, limit, "limit"))
 
     async def recall(
         self,
@@ -242,11 +236,7 @@ class Memory:
 
         `at` is the time of the question, by default now: "last week" is relative to it.
         """
-        self.engine.check_open()
-        scope = Scope(_tenant(tenant), checked_id(user_id, "user_id"))
-        text = checked_text(query, "query")
-        asked = None if at is None else moment(at)
-        return await self.engine.tier(Episodes).recall(scope, text, at_least(1, limit, "limit"), asked)
+        return await recalled(self.engine, self._user(tenant, user_id), query, limit, at)
 
     async def remember(
         self,
@@ -277,8 +267,7 @@ class Memory:
             project: the project it belongs to, stored with it.
             agent: the agent that learned it, stored with it.
         """
-        self.engine.check_open()
-        scope = Scope(_tenant(tenant), checked_id(user_id, "user_id"))
+        scope = self._user(tenant, user_id)
         draft = Draft(
             text,
             category=category,
@@ -287,8 +276,8 @@ class Memory:
             attribute=attribute,
             subject=subject,
             valid_from=valid_from,
-            project=None if project is None else checked_id(project, "project"),
-            agent=None if agent is None else checked_id(agent, "agent"),
+            project=asking.id_or_none(project, "project"),
+            agent=asking.id_or_none(agent, "agent"),
         )
         return await self.engine.tier(Facts).book.remember(scope, draft)
 
@@ -305,27 +294,24 @@ class Memory:
         `as_of` gives what was held at that moment, in its state at the time; `history` gives every fact there
         ever was, including superseded ones (they have a `valid_to`) and retracted ones.
         """
-        self.engine.check_open()
-        scope = Scope(_tenant(tenant), checked_id(user_id, "user_id"))
+        scope = self._user(tenant, user_id)
         if as_of is not None:
-            return await self.engine.tier(Facts).book.as_of(scope, moment(as_of))
+            return await self.engine.tier(Facts).book.as_of(scope, asking.moment(as_of))
         if history:
             return await self.engine.store.facts.list(scope, retracted=True)
         return [fact for fact in await self.engine.store.facts.list(scope) if fact.valid_to is None]
 
     async def retract(self, fact_id: str, *, user_id: str | None = None, tenant: str | None = None) -> Fact:
         """Stop holding a fact, which stays on record as retracted; if a user is named, only one of theirs."""
-        self.engine.check_open()
-        scope = Scope(_tenant(tenant), user_id)
+        scope = self._scope(tenant, user_id)
         return await self.engine.tier(Facts).book.retract(scope, checked_id(fact_id, "fact id"))
 
     async def fact_revisions(
         self, user_id: str, tenant: str | None = None, *, after: int = 0
     ) -> list[Revision]:
         """Every change to what is held about a user, oldest first; `after` gives only those after a revision."""
-        self.engine.check_open()
-        scope = Scope(_tenant(tenant), checked_id(user_id, "user_id"))
-        return list(await self.engine.store.facts.revisions(scope, after=at_least(0, after, "after")))
+        scope = self._user(tenant, user_id)
+        return list(await self.engine.store.facts.revisions(scope, after=asking.at_least(0, after, "after")))
 
     async def undo(self, user_id: str, revision: int | None = None, *, tenant: str | None = None) -> Revision:
         """Undo a change to what is held about a user, by default the newest.
@@ -333,9 +319,8 @@ class Memory:
         The undo is itself a revision and can be undone. A change whose fact was changed again raises
         `ConflictError`.
         """
-        self.engine.check_open()
-        scope = Scope(_tenant(tenant), checked_id(user_id, "user_id"))
-        number = None if revision is None else at_least(1, revision, "revision")
+        scope = self._user(tenant, user_id)
+        number = None if revision is None else asking.at_least(1, revision, "revision")
         return await self.engine.tier(Facts).book.undo(scope, number)
 
     async def import_facts(
@@ -349,8 +334,7 @@ class Memory:
 
         Counts the outcomes: stored, duplicate, superseded, rejected (blank, not text, or a secret).
         """
-        self.engine.check_open()
-        scope = Scope(_tenant(tenant), checked_id(user_id, "user_id"))
+        scope = self._user(tenant, user_id)
         return await import_memory(self.engine.tier(Facts).book, source, scope)
 
     async def settle(self) -> None:
@@ -378,15 +362,13 @@ class Memory:
         summaries, recorded windows, copies in forks. page: only this archived page, by its uuid; turns that
         showed it keep a note.
         """
-        self.engine.check_open()
-        uuid = check_erased(user_id, conversation_id, tenant, turn_id=turn_id, page=page)
-        scope = Scope(_tenant(tenant), user_id, conversation_id)
+        uuid = asking.check_erased(user_id, conversation_id, tenant, turn_id=turn_id, page=page)
+        scope = self._scope(tenant, user_id, conversation_id)
         return await self.engine.erase(scope, turn_id=turn_id, page=uuid)
 
     async def call(self, call_id: str, *, user_id: str | None = None, tenant: str | None = None) -> Call:
         """A recorded call of any conversation of the tenant, or of one of its users; `call.scope` says which."""
-        self.engine.check_open()
-        return await found_call(self.engine, Scope(_tenant(tenant), user_id), checked_id(call_id, "call id"))
+        return await found_call(self.engine, self._scope(tenant, user_id), checked_id(call_id, "call id"))
 
     async def pages(
         self,
@@ -397,16 +379,11 @@ class Memory:
         after: str | None = None,
     ) -> Listing[Page]:
         """Archived tool results, newest first; pass `next` of the result as `after` to continue."""
-        self.engine.check_open()
-        count = at_least(1, limit, "limit")
-        scope = Scope(_tenant(tenant), user_id)
-        found = await self.engine.store.pages.list(scope, limit=count + 1, after=cursor(after))
-        return Listing(found[:count], found[count - 1].uuid if len(found) > count else None)
+        return await pages_of(self.engine, self._scope(tenant, user_id), limit=limit, after=after)
 
     async def page(self, uuid: str, *, user_id: str | None = None, tenant: str | None = None) -> Page:
         """An archived page of the tenant, or of one of its users, without its text; `page.scope` names its conversation."""
-        self.engine.check_open()
-        return await self.engine.tier(Archive).page(Scope(_tenant(tenant), user_id), uuid)
+        return await self.engine.tier(Archive).page(self._scope(tenant, user_id), uuid)
 
     async def peek(
         self,
@@ -423,8 +400,7 @@ class Memory:
 
         This is not counted as a page fault, because loads say what the model needed.
         """
-        self.engine.check_open()
-        scope = Scope(_tenant(tenant), user_id)
+        scope = self._scope(tenant, user_id)
         return await load_text(
             self.engine, scope, uuid, query=query, offset=offset, limit=limit, counted=False
         )
@@ -436,11 +412,7 @@ class Memory:
 
         With `user_id=None` it searches the whole tenant.
         """
-        self.engine.check_open()
-        scope = Scope(_tenant(tenant), None if user_id is None else checked_id(user_id, "user_id"))
-        return await self.engine.tier(Archive).search(
-            scope, checked_text(query, "query"), at_least(1, limit, "limit")
-        )
+        return await pages_about(self.engine, self._scope(tenant, user_id), query, limit)
 
     async def purge(
         self,
@@ -456,15 +428,14 @@ class Memory:
 
         Purges those named, those older than a time, or the oldest beyond a size; never pinned ones.
         """
-        self.engine.check_open()
-        check_purged(uuids, older_than, max_bytes)
+        asking.check_purged(uuids, older_than, max_bytes)
         now = self.engine.clock.now()
         request = PurgeRequest(
             await self._on_behalf(tenant, user_id, conversation_id),
             now,
-            None if uuids is None else frozenset(checked_uuid(uuid) for uuid in listed_uuids(uuids)),
+            None if uuids is None else frozenset(checked_uuid(uuid) for uuid in asking.listed_uuids(uuids)),
             None if older_than is None else _before(now, older_than),
-            None if max_bytes is None else at_least(0, max_bytes, "max_bytes"),
+            None if max_bytes is None else asking.at_least(0, max_bytes, "max_bytes"),
         )
         return await self.engine.tier(Archive).purge(request)
 
@@ -486,9 +457,7 @@ class Memory:
         """
         self.engine.check_open()
         return await self.engine.tier(Episodes).derivation.rebuild(
-            progress or _nobody,
-            tenant=None if tenant is None else checked_id(tenant, "tenant"),
-            anew=anew,
+            progress or _unreported, tenant=asking.id_or_none(tenant, "tenant"), anew=anew
         )
 
     async def export(
@@ -502,7 +471,6 @@ class Memory:
         """Write a tenant, a user or a conversation as JSON lines; returns how many of each kind."""
         from pagefile.engine.transfer import export_to  # noqa: PLC0415 - see import_
 
-        self.engine.check_open()
         scope = await self._on_behalf(tenant, user_id, conversation_id)
         await self.engine.write_calls()
         return await export_to(self.engine.store, path, scope, clock=self.engine.clock)
@@ -512,8 +480,8 @@ class Memory:
         # Imported late: building the schemas of its lines takes a fifth of a second.
         from pagefile.engine.transfer import import_from  # noqa: PLC0415
 
-        self.engine.check_open()
-        counts = await import_from(self.engine.store, path, _tenant(tenant), clock=self.engine.clock)
+        own = self._scope(tenant).tenant
+        counts = await import_from(self.engine.store, path, own, clock=self.engine.clock)
         self.engine.worker.look()
         return counts
 
@@ -540,8 +508,18 @@ class Memory:
             "erasures_owed": {**await self.engine.elsewhere.owed()},
         }
 
-    async def _on_behalf(self, tenant: str | None, user_id: str | None, conversation_id: str | None) -> Scope:
-        return await on_behalf(self.engine.store.reader, Scope(_tenant(tenant), user_id, conversation_id))
+    def _scope(
+        self, tenant: str | None, user_id: str | None = None, conversation_id: str | None = None
+    ) -> Scope:
+        """Whose memory a verb is about; raises if the memory was closed."""
+        self.engine.check_open()
+        return Scope(DEFAULT_TENANT if tenant is None else tenant, user_id, conversation_id)
+
+    def _user(self, tenant: str | None, user_id: str) -> Scope:
+        return self._scope(tenant, checked_id(user_id, "user_id"))
+
+    async def _on_behalf(self, *named: str | None) -> Scope:
+        return await on_behalf(self.engine.store.reader, self._scope(*named))
 
     def _incognito(self) -> Engine:
         """A separate in-memory engine in which nothing is looked up; only third-party tiers that allow it take part."""
@@ -554,81 +532,32 @@ class Memory:
 @asynccontextmanager
 async def _background_work(engine: Engine) -> AsyncGenerator[None]:
     """Run the worker during the block; at the end, finish the quick part of what is left."""
-    failure: Exception | None = None
+    # A failure of the block is raised behind the task group, which would wrap it: a caller's `except` would
+    # miss it.
+    failures: list[Exception] = []
     async with anyio.create_task_group() as background:
         background.start_soon(engine.worker.run)
-        try:
+        with catching(failures.append):
             yield
-        except Exception as error:
-            # Raised again below: the task group would wrap it, and a caller's `except` would miss it.
-            failure = error
         with anyio.move_on_after(engine.settings.drain_s, shield=True):
             await engine.worker.drain()
         background.cancel_scope.cancel()
-    if failure is not None:
+    for failure in failures:
         raise failure
 
 
-def _model(settings: ModelSettings) -> OpenAIChat | None:
-    if not settings.name:
-        return None
-    return OpenAIChat(
-        settings.name, base_url=settings.base_url, api_key=settings.api_key, timeout_s=settings.timeout_s
-    )
-
-
-def _embedder(settings: EmbedderSettings, name: str | None) -> Embedder | None:
-    name = settings.name if name is None else name
-    if name == "none":
-        return None
-    if name == "use-multilingual":
-        return UniversalSentenceEncoder()
-    return OpenAIEmbedder(
-        name,
-        base_url=settings.base_url,
-        api_key=settings.api_key,
-        timeout_s=settings.timeout_s,
-        dimension=settings.dimension or None,
-    )
-
-
-async def _home(given: str | VectorHome | None, store: Store) -> VectorHome | None:
-    if isinstance(given, VectorHome):
-        return given
+@asynccontextmanager
+async def _closing() -> AsyncGenerator[AsyncExitStack]:
+    """Closes what was opened, last first, even if the caller is cancelled."""
+    stack = AsyncExitStack()
     try:
-        return open_vectors(given, store)
-    except PagefileError:
-        await store.close()
-        raise
+        yield stack
+    finally:
+        with anyio.CancelScope(shield=True):
+            await stack.aclose()
 
 
-def _describe(settings: Settings, model: ChatModel | None) -> ChatSynopsis | None:
-    if settings.archive.synopsis != "model":
-        return None
-    if model is None:
-        raise SettingsError(
-            'archive.synopsis is "model", but there is no model: give one, or set model.name.'
-        )
-    return ChatSynopsis(model)
-
-
-def _extractor(settings: Settings, model: ChatModel | None) -> FactExtractor | None:
-    if settings.memory.extract == "model" and model is None:
-        raise SettingsError('memory.extract is "model", but there is no model: give one, or set model.name.')
-    match settings.memory.extract:
-        case "off":
-            return None
-        case "rules":
-            return RuleExtractor()
-        case "model":
-            return ChatExtractor(cast("ChatModel", model))
-
-
-def _cache(given: str | SessionCache | None) -> SessionCache | None:
-    return open_sessions(given) if isinstance(given, str) else given
-
-
-def _nobody(_done: int, _total: int) -> None:
+def _unreported(_done: int, _total: int) -> None:
     """Progress is not reported."""
 
 
@@ -639,15 +568,3 @@ def _before(now: datetime, age: timedelta) -> datetime:
         return now - age
     except OverflowError:
         return NEVER
-
-
-def _summarizer(
-    model: ChatModel | None, given: Summarizer | Callable[[str], str | Awaitable[str]] | None
-) -> Summarizer:
-    if given is None:
-        return ChatSummarizer(model) if model is not None else ExtractiveSummarizer()
-    return given if isinstance(given, Summarizer) else CallableSummarizer(given)
-
-
-def _tenant(tenant: str | None) -> str:
-    return DEFAULT_TENANT if tenant is None else checked_id(tenant, "tenant")

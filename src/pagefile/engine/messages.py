@@ -2,29 +2,25 @@
 
 import json
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, Literal, cast
+from uuid import uuid4
 
 import anyio.to_thread
 
 from pagefile.content import Message, Shape, Text, media_in, message_json
-from pagefile.engine.drafts import StepLike, checked_message, checked_steps, made_call_id
+from pagefile.engine import drafts
+from pagefile.engine.asking import moment
 from pagefile.engine.engine import Engine
 from pagefile.engine.pages import loaded_again
-from pagefile.errors import InvalidTurnError, NotFoundError, PagefileError
-from pagefile.ports import Complete, EntryQuery, Extend
-from pagefile.records import Entry, Scope, Step, Turn, plain_layout
-from pagefile.shapes import (
-    Parsed,
-    answer,
-    answered_steps,
-    calls_of,
-    given_back,
-    parsed,
-    prepared,
-    question,
-)
+from pagefile.engine.reading import entries_of
+from pagefile.errors import ConflictError, ErasedError, InvalidTurnError, NotFoundError, PagefileError
+from pagefile.ports import NO_LABELS, Complete, EntryQuery, Extend, Labels, TurnDraft, ViewRequest
+from pagefile.records import JsonObject, Scope, Step, Turn, checked_id, plain_layout
+from pagefile.shapes import Parsed, answer, answered_steps, calls_of, given_back, parsed, prepared, question
 from pagefile.stores.rules import stands_in
 from pagefile.window.measure import layout_tokens, measured_step, side_tokens, turn_tokens
 from pagefile.window.placeholder import loaded_chars
@@ -36,82 +32,108 @@ _THREAD_FROM_CHARS = 50_000
 #: Turns read at a time when looking for one by its id.
 _NEWEST, _SLICE = 20, 500
 
-#: Archives a step's result if necessary; the last argument says whether its turn is already in the log. Also
-#: returns the epoch of its page.
-Keep = Callable[[Step, str, bool], Awaitable[tuple[Step, int | None]]]
-
-
-# Not frozen: one is created for every recorded turn, and a frozen dataclass takes three times as long to
-# create.
-@dataclass(slots=True)
-class Content:
-    """The content of a turn, with token counts: the fields of a draft."""
-
-    user: str | None
-    assistant: str | None
-    steps: tuple[Step, ...]
-    user_tokens: int
-    assistant_tokens: int
-    tokens: int
-    layout: tuple[Message, ...] | None = None
-    blobs: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
-    epoch: int | None = None
+#: After this many erasures during one write, the write is retried once more and then fails.
+_ERASURES_MET = 3
 
 
 class Desk:
     """Converts what callers pass into what a log can hold, for one conversation."""
 
-    def __init__(self, engine: Engine, scope: Scope, keep: Keep) -> None:
+    def __init__(
+        self, engine: Engine, scope: Scope, *, agent: str | None = None, labels: Labels = NO_LABELS
+    ) -> None:
         self._engine = engine
         self._scope = scope
-        self._keep = keep
+        self._agent = agent
+        self._labels = labels
 
     # -- in -----------------------------------------------------------------------------------------------------------
 
-    async def short(
-        self, user: str | None, assistant: str | None, steps: Iterable[StepLike], turn_id: str
-    ) -> Content:
-        """A turn in the short form."""
+    async def draft(
+        self,
+        status: Literal["open", "done"],
+        user: str | None,
+        assistant: str | None,
+        messages: Sequence[object] | None,
+        steps: Sequence[drafts.StepLike],
+        *,
+        turn_id: str | None,
+        at: datetime | None,
+        metadata: JsonObject | None,
+    ) -> TurnDraft:
+        """A new turn, whichever way it was given."""
+        turn_id = str(uuid4()) if turn_id is None else checked_id(turn_id, "turn id")
+        if messages is None:
+            content = await self._short(user, assistant, steps, turn_id)
+        elif user is not None or assistant is not None or steps:
+            raise InvalidTurnError(
+                "Give either messages or the short form (user, assistant, steps), not both."
+            )
+        else:
+            content = await self._whole(messages, turn_id, done=status == "done")
+        return TurnDraft(
+            scope=self._scope,
+            id=turn_id,
+            status=status,
+            at=moment(at) if at is not None else self._engine.clock.now(),
+            counter=self._engine.counter.name,
+            metadata=drafts.checked_metadata(metadata),
+            agent=self._agent,
+            labels=self._labels,
+            **content,
+        )
+
+    async def _short(
+        self, user: str | None, assistant: str | None, steps: Sequence[drafts.StepLike], turn_id: str
+    ) -> dict[str, Any]:
+        """The content of a turn in the short form: the fields of a draft."""
         settings = self._engine.settings
-        user = checked_message(user, "user", settings.max_message_chars)
-        assistant = checked_message(assistant, "assistant", settings.max_message_chars)
+        user = drafts.checked_message(user, "user", settings.max_message_chars)
+        assistant = drafts.checked_message(assistant, "assistant", settings.max_message_chars)
         if user is None and assistant is None:
             raise InvalidTurnError(
                 "A turn needs a user message or an assistant message: both are missing or blank."
             )
-        raw = checked_steps(steps, turn_id, settings.max_result_chars) if steps else ()
-        pairs = [await self._keep(step, turn_id, False) for step in raw]
+        raw = drafts.checked_steps(steps, turn_id, settings.max_result_chars) if steps else ()
+        pairs = [await self.kept(step, turn_id, is_open=False) for step in raw]
         kept = tuple(step for step, _ in pairs)
         if len(user or "") + len(assistant or "") < _THREAD_FROM_CHARS:
             count = self._engine.counter.count
             user_tokens, assistant_tokens = count(user) if user else 0, count(assistant) if assistant else 0
         else:
             user_tokens, assistant_tokens = await self.count(user), await self.count(assistant)
-        tokens = turn_tokens(user, user_tokens, assistant, assistant_tokens, kept)
-        epoch = _oldest(epoch for _, epoch in pairs)
-        return Content(user, assistant, kept, user_tokens, assistant_tokens, tokens, epoch=epoch)
+        return {
+            "user": user,
+            "assistant": assistant,
+            "steps": kept,
+            "user_tokens": user_tokens,
+            "assistant_tokens": assistant_tokens,
+            "tokens": turn_tokens(user, user_tokens, assistant, assistant_tokens, kept),
+            "epoch": _oldest(epoch for _, epoch in pairs),
+        }
 
-    async def whole(self, messages: Iterable[object], turn_id: str, *, done: bool) -> Content:
-        """A turn given as messages; one that is not done has no answer yet, whatever was said in it."""
+    async def _whole(self, messages: Iterable[object], turn_id: str, *, done: bool) -> dict[str, Any]:
+        """The same for a turn given as messages; one that is not done has no answer yet, whatever was said in it."""
         found = self._parsed(messages, turn_id)
-        steps, epoch = await self._kept(found, turn_id, None)
+        steps, epoch = await self._kept_steps(found, turn_id, None)
         user, assistant = question(found.messages), answer(found.messages) if done else None
-        return Content(
-            user,
-            assistant,
-            tuple(steps.values()),
-            await self.count(user),
-            await self.count(assistant),
-            await self._cost(prepared(found.messages) if done else found.messages, steps),
-            None if _is_plain(found.messages, user, len(steps), assistant) else found.messages,
-            found.blobs,
-            epoch,
-        )
+        plain = _is_plain(found.messages, user, len(steps), assistant)
+        return {
+            "user": user,
+            "assistant": assistant,
+            "steps": tuple(steps.values()),
+            "user_tokens": await self.count(user),
+            "assistant_tokens": await self.count(assistant),
+            "tokens": await self._cost(prepared(found.messages) if done else found.messages, steps),
+            "layout": None if plain else found.messages,
+            "blobs": found.blobs,
+            "epoch": epoch,
+        }
 
     async def addition(self, messages: Iterable[object], turn: Turn) -> Extend:
         """Messages to be added to a turn in its current state."""
         found = self._parsed(messages, turn.id, turn)
-        steps, epoch = await self._kept(found, turn.id, turn)
+        steps, epoch = await self._kept_steps(found, turn.id, turn)
         user = question(found.messages) if turn.user is None else None
         known = len(turn.steps)
         return Extend(
@@ -167,7 +189,7 @@ class Desk:
             messages,
             steps=steps,
             before=before,
-            made_id=lambda number: made_call_id(turn_id, number),
+            made_id=lambda number: drafts.made_call_id(turn_id, number),
             count=self._engine.counter.count,
         )
         # An existing turn may get an empty answer, such as an Anthropic refusal.
@@ -179,7 +201,7 @@ class Desk:
         _check_sizes(found, settings.max_message_chars, settings.max_result_chars)
         return found
 
-    async def _kept(
+    async def _kept_steps(
         self, found: Parsed, turn_id: str, turn: Turn | None
     ) -> tuple[dict[int, Step], int | None]:
         """The steps that the messages start or answer, by index, as stored, and the oldest epoch of their pages."""
@@ -189,7 +211,7 @@ class Desk:
         epochs: list[int | None] = []
         for number in sorted(steps):
             if number in answered:
-                kept[number], epoch = await self._keep(steps[number], turn_id, turn is not None)
+                kept[number], epoch = await self.kept(steps[number], turn_id, is_open=turn is not None)
                 epochs.append(epoch)
             else:
                 kept[number] = measured_step(steps[number], self._engine.counter.count)
@@ -205,26 +227,61 @@ class Desk:
             return cost()
         return await anyio.to_thread.run_sync(cost)
 
+    # -- to the log ---------------------------------------------------------------------------------------------------
+
+    async def kept(self, step: Step, turn_id: str, *, is_open: bool) -> tuple[Step, int | None]:
+        """A step as it is stored, its result archived if necessary, and the epoch of its page, if any."""
+        epochs: list[int] = []
+
+        async def admit() -> int:
+            epochs.append(await self._admitted(turn_id if is_open else None))
+            return epochs[-1]
+
+        kept = await self._engine.absorb_step(self._scope, step, turn_id, admit)
+        return kept, epochs[-1] if epochs else None
+
+    async def _admitted(self, turn_id: str | None) -> int:
+        """The epoch for writing to a turn, or for a new one; raises what the log would raise."""
+        request = ViewRequest(self._scope, budget_tokens=0, min_turns=0, open_turn=turn_id)
+        try:
+            view = await self._engine.store.reader.view(request)
+        except NotFoundError:
+            # A turn that has ended accepts repeats of what it has; for one that does not exist, this raises.
+            await self.found(cast("str", turn_id))
+            view = await self._engine.store.reader.view(replace(request, open_turn=None))
+        return view.head.epoch
+
+    async def behind_erasures(self, write: Callable[[], Awaitable[Turn]]) -> Turn:
+        """Run a write; if the turn's pages are erased meanwhile, write it again with new pages, after the erasure."""
+        for _ in range(_ERASURES_MET):
+            with suppress(ErasedError):
+                return await write()
+        return await write()
+
+    async def written(self, turn_id: str, steps: Sequence[Step], write: Awaitable[Turn]) -> Turn:
+        """The result of a write; if the log refuses it, pages are withdrawn unless the log accepted them earlier."""
+        try:
+            return await write
+        except (ConflictError, NotFoundError):
+            with suppress(NotFoundError, ConflictError):
+                accepted = {step.page for step in (await self.found(turn_id)).steps}
+                steps = [step for step in steps if step.page not in accepted]
+            await self._engine.withdraw(self._scope, steps)
+            raise
+
     # -- out ----------------------------------------------------------------------------------------------------------
 
     async def found(self, turn_id: str) -> Turn:
-        """A turn of the conversation by its id."""
-        async for entry in self._entries():
+        reader = self._engine.store.reader
+        # It is nearly always among the newest.
+        newest = await reader.entries(EntryQuery(self._scope, limit=_NEWEST, newest=True))
+        for entry in newest:
+            if entry.id == turn_id and isinstance(entry, Turn):
+                return entry
+        async for entry in entries_of(reader, EntryQuery(self._scope, limit=_SLICE)):
             if entry.id == turn_id and isinstance(entry, Turn):
                 return entry
         raise no_turn(turn_id)
-
-    async def _entries(self) -> AsyncIterator[Entry]:
-        """The turns of the conversation: the newest first, because the turn is nearly always among them, then all."""
-        entries, after = self._engine.store.reader.entries, 0
-        for entry in await entries(EntryQuery(self._scope, limit=_NEWEST, newest=True)):
-            yield entry
-        while found := await entries(EntryQuery(self._scope, after_seq=after, limit=_SLICE)):
-            for entry in found:
-                yield entry
-            if found[-1].seq is None:
-                return
-            after = found[-1].seq
 
     async def given_back(self, turn: Turn, shape: Shape | None) -> list[dict[str, Any]]:
         """The messages of a turn as they came, or in another shape, with every result that still exists in full."""
@@ -273,7 +330,6 @@ def _oldest(epochs: Iterable[int | None]) -> int | None:
 
 
 def no_turn(turn_id: str) -> NotFoundError:
-    """The error for a missing turn."""
     return NotFoundError(f"There is no turn {turn_id!r} in this conversation.")
 
 
@@ -323,8 +379,4 @@ def _check_sizes(found: Parsed, max_chars: int, max_result_chars: int) -> None:
                 "give large material as a tool result or a file, split it, or raise the setting max_message_chars."
             )
     for step in (*found.steps, *found.results.values()):
-        if len(step.result) > max_result_chars:
-            raise InvalidTurnError(
-                f"The result of {step.tool!r} has {len(step.result):,} characters, at most {max_result_chars:,} are allowed: "
-                "store it elsewhere and record where, or raise the setting max_result_chars."
-            )
+        drafts.check_result(step.tool, step.result, max_result_chars)

@@ -124,5 +124,4 @@ class MemoryChanges:
         self._shown[scope] = shown
 
     def forget(self) -> None:
-        """Forget all conversations."""
         self._shown.clear()

@@ -6,9 +6,10 @@ pinned, or at hand in the process.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any, cast
 
 from pagefile.errors import SettingsError
@@ -66,29 +67,15 @@ class Moment:
     messages: int | None = None
 
     def to_json(self) -> JsonObject:
-        """As stored in the options of a call."""
-        return {
-            "at": self.at.isoformat(),
-            "owner": self.owner,
-            "last_seq": self.last_seq,
-            "reset_seq": self.reset_seq,
-            "covered_through_seq": self.covered_through_seq,
-            "checkpoint_seq": self.checkpoint_seq,
-            "live_turns": self.live_turns,
-            "live_tokens": self.live_tokens,
-            "steps": self.steps,
-            "messages": self.messages,
-            "profile": self.profile,
-            "settings": self.settings,
-            "traces": self.traces,
-            "messages_hash": self.messages_hash,
-        }
+        return {name: getattr(self, name) for name in _NAMES} | {"at": self.at.isoformat()}
+
+
+_NAMES = tuple(known.name for known in fields(Moment))
 
 
 def moment_of(
     view: LogView, settings: Settings, traces: Mapping[str, JsonValue], at: datetime, messages_hash: str
 ) -> Moment:
-    """The moment of a window made from this view."""
     head = view.head
     return Moment(
         at=at,
@@ -111,8 +98,7 @@ def moment_of(
 @lru_cache(maxsize=16)
 def _deciding(settings: Settings) -> Mapping[str, JsonValue]:
     """The settings that decide what a window contains: the same for every window of a memory."""
-    values = flat(settings)
-    return {name: values[name] for name in DECIDING}
+    return {name: attrgetter(name)(settings) for name in DECIDING}
 
 
 def recorded_moment(call: Call) -> Moment | None:
@@ -120,34 +106,22 @@ def recorded_moment(call: Call) -> Moment | None:
     value = cast("Mapping[str, Any] | None", call.options.get(KEY))
     if value is None:
         return None
-    given: dict[str, Any] = {known.name: value.get(known.name) for known in fields(Moment)}
+    given: dict[str, Any] = {name: value.get(name) for name in _NAMES}
     given["at"] = datetime.fromisoformat(value["at"])
     return Moment(**given)
 
 
-def flat(section: Any, prefix: str = "") -> dict[str, JsonValue]:
-    """Every setting by its dotted name."""
-    found: dict[str, JsonValue] = {}
-    for setting in fields(section):
-        value = getattr(section, setting.name)
-        found |= flat(value, f"{setting.name}.") if is_dataclass(value) else {prefix + setting.name: value}
-    return found
-
-
 def with_settings(settings: Settings, values: Mapping[str, JsonValue]) -> Settings:
     """The settings with these values replaced, by dotted name; raises `SettingsError` for a wrong one."""
-    own = {name: value for name, value in values.items() if "." not in name}
-    sections: dict[str, dict[str, JsonValue]] = {}
-    for name, value in values.items():
-        if "." in name:
-            section, _, key = name.partition(".")
-            sections.setdefault(section, {})[key] = value
-    changed: dict[str, Any] = {
-        name: replace(getattr(settings, name), **cast("dict[str, Any]", inner))
-        for name, inner in sections.items()
-    }
+    changed: dict[str, Any] = {}
     try:
-        return replace(settings, **cast("dict[str, Any]", own), **changed)
+        for name, value in values.items():
+            section, _, key = name.rpartition(".")
+            if section:
+                changed[section] = replace(changed.get(section, getattr(settings, section)), **{key: value})
+            else:
+                changed[name] = value
+        return replace(settings, **changed)
     except TypeError as error:  # a setting that this version does not have
         raise SettingsError(str(error)) from error
 

@@ -3,7 +3,7 @@
 Our own tiers bypass this, so that it adds no cost to a window.
 """
 
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from inspect import isawaitable
 from math import isfinite
 from reprlib import repr as shortened
@@ -13,12 +13,11 @@ import anyio
 
 from pagefile.engine.drafts import checked_json
 from pagefile.records import JsonObject, JsonValue, Step, checked_text
-from pagefile.tiers.base import Counts, Occasion, Tier
+from pagefile.tiers.base import Counts, Tier
 from pagefile.tiers.past import PastWindow
 from pagefile.window.candidates import MEMORY, REQUIRED, SYSTEM, Block, Candidate, Form
-from pagefile.window.receipt import Window
 
-R = TypeVar("R")
+T = TypeVar("T")
 
 #: How long a window waits for a third-party tier. The embedder has its own limit, `embedder.patience_s`.
 TIMEOUT_S = 2.0
@@ -31,10 +30,10 @@ BLOCKS: tuple[Block, ...] = tuple(block for block in (*SYSTEM, *MEMORY) if block
 _NAMED = 3
 
 
-async def answered(verb: str, ask: Callable[[], Awaitable[R]], timeout_s: float | None = None) -> R:
-    """What a verb returns, within the time limit."""
+async def answered(tier: Tier, verb: str, *given: object, timeout_s: float | None = None) -> Any:
+    """What a verb of a tier returns, within the time limit; nothing is known about it yet."""
     with anyio.move_on_after(timeout_s):
-        asked = ask()
+        asked = getattr(tier, verb)(*given)
         if not isawaitable(asked):
             raise TypeError(f"{verb}() is not a coroutine: write async def {verb}")
         return await asked
@@ -132,20 +131,11 @@ def sound_traces(
     return cast("dict[str, JsonValue]", checked_json(traces, "what trace() returned"))
 
 
-# -- other return values
-# ------------------------------------------------------------------------------------------
-
-
-def shown_by(tier: Tier, occasion: Occasion, window: Window) -> bool:
-    """The tier's reaction to a window that is handed out, or an error."""
-    return decided("shown", tier.shown(occasion, window))
+# -- other return values: the value if it is valid, or an error ---------------------------------------------------
 
 
 def sound_limits(given: object) -> Mapping[Block, int]:
-    """The limits, or an error."""
-    if not isinstance(given, Mapping):
-        raise TypeError(f'limits() returned {shortened(given)}: return a dict, such as {{"extra": 500}}')
-    limits = cast("Mapping[Block, int]", given)
+    limits = cast("Mapping[Block, int]", _mapping(given, "limits", 'a dict, such as {"extra": 500}'))
     for block, tokens in limits.items():
         _check_block(block, "a block of limits()")
         _check_tokens(tokens, f"what limits() gives {block}")
@@ -153,17 +143,11 @@ def sound_limits(given: object) -> Mapping[Block, int]:
 
 
 def sound_step(given: object) -> Step:
-    """The step, or an error."""
-    if not isinstance(given, Step):
-        raise TypeError(f"absorb_step() returned {shortened(given)}: return a step, such as `kept`")
-    return given
+    return _instance(given, Step, "absorb_step", "a step, such as `kept`")
 
 
 def sound_counts(given: object) -> Counts:
-    """The counts, or an error."""
-    if not isinstance(given, Mapping):
-        raise TypeError(f'forget() returned {shortened(given)}: return counts, such as {{"reminders": 2}}')
-    counts = cast("Mapping[Any, Any]", given)
+    counts = _mapping(given, "forget", 'counts, such as {"reminders": 2}')
     for name, count in counts.items():
         checked_text(name, "what forget() counts")
         _check_tokens(count, f"what forget() counts as {name}")
@@ -172,9 +156,7 @@ def sound_counts(given: object) -> Counts:
 
 def sound_description(given: object, known: Collection[str]) -> JsonObject:
     """The description, or an error; `known` are the keys already taken."""
-    if not isinstance(given, Mapping):
-        raise TypeError(f"describe() returned {shortened(given)}: return a dict with texts as keys")
-    found = dict(cast("Mapping[object, JsonValue]", given))
+    found = dict(_mapping(given, "describe", "a dict with texts as keys"))
     for key in found:
         checked_text(key, "a key of what describe() returned")
     described = cast("JsonObject", checked_json(found, "what describe() returned"))
@@ -185,8 +167,15 @@ def sound_description(given: object, known: Collection[str]) -> JsonObject:
 
 
 async def replayed_by(tier: Tier, past: PastWindow) -> Tier:
-    """The tier as it was then, or an error."""
-    then = cast("object", await answered("replay", lambda: tier.replay(past), TIMEOUT_S))
-    if not isinstance(then, Tier):
-        raise TypeError(f"replay() returned {shortened(then)}: return a Tier")
-    return then
+    then = await answered(tier, "replay", past, timeout_s=TIMEOUT_S)
+    return _instance(then, Tier, "replay", "a Tier")
+
+
+def _mapping(given: object, verb: str, wanted: str) -> Mapping[Any, Any]:
+    return cast("Mapping[Any, Any]", _instance(given, Mapping, verb, wanted))
+
+
+def _instance(given: object, kind: type[T], verb: str, wanted: str) -> T:
+    if not isinstance(given, kind):
+        raise TypeError(f"{verb}() returned {shortened(given)}: return {wanted}")
+    return given

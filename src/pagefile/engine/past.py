@@ -5,14 +5,17 @@ up to the `seq` in the log, and up to the revision, that the moment names.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from itertools import takewhile
-from typing import Literal, TypeVar
+from typing import Any, TypeVar
 
 from pagefile.content import Message
 from pagefile.engine.messages import as_of, steps_of
 from pagefile.engine.moments import Moment, listed
+from pagefile.engine.reading import KINDS, entries_of, heads_of
 from pagefile.errors import HandleNotFoundError, NotFoundError, StoreError
 from pagefile.ports import (
     EntryQuery,
@@ -23,7 +26,6 @@ from pagefile.ports import (
     Neighbourhood,
     PageKeeper,
     Part,
-    PurgeRequest,
     SinceRequest,
     Store,
     TermStore,
@@ -46,9 +48,8 @@ from pagefile.records import (
     Turn,
 )
 
-#: Entries, and conversations, read at a time.
+#: Entries read at a time.
 _BATCH = 200
-_HEADS = 500
 #: Beyond the last turn of any conversation.
 _END = 2**62
 
@@ -56,37 +57,39 @@ Rewrite = Callable[[Turn], Awaitable[Turn]]
 R = TypeVar("R", Turn, TurnTerms)
 
 
-class PastStore(Store):
-    """The ports as they were then. Only what a window reads is supported."""
+async def _unchanged(turn: Turn) -> Turn:
+    return turn
 
-    def __init__(self, store: Store, scope: Scope, moment: Moment, turn_id: str | None) -> None:
+
+async def _refused(self: object, *args: object, **kwargs: object) -> Any:
+    """In place of the verbs that write."""
+    raise StoreError("A window that is made again reads what was, and writes nothing.")
+
+
+class PastStore(Store):
+    """The ports as they were then. Only what a window reads is supported.
+
+    `rewrite` is applied to a turn before a window sees it, if other settings would have stored it differently.
+    """
+
+    def __init__(
+        self, store: Store, scope: Scope, moment: Moment, turn_id: str | None, rewrite: Rewrite | None
+    ) -> None:
         self._store = store
-        #: The conversation, with its owner at the time.
-        self.scope = Scope(scope.tenant, moment.owner, scope.conversation)
-        self._moment = moment
-        self._turn_id = turn_id
-        self._ends: dict[str, int] | None = None
-        #: Applied to a turn before a window sees it: the identity, unless other settings would have stored
-        #: the turn differently.
-        self.rewrite: Rewrite = _as_it_is
-        self.reader = _PastReader(self, store)
-        self.source = _PastSource(self, store)
-        self.terms = _PastTerms(self)
-        self.facts = _PastFacts(self, store)
-        self.page_keeper = _PastPages(self, store)
-        # What a window reads of these never changes; nothing is written, since no turn is absorbed and no
-        # worker runs.
-        self.pages = store.pages
-        self.page_index = store.page_index
-        self.log = store.log
-        self.media = store.media
-        self.calls = store.calls
-        self.sessions = store.sessions
-        self.watermarks = store.watermarks
-        self.keys = store.keys
-        self.items = store.items
-        self.erasures = store.erasures
-        self.media = store.media
+        # What a window reads of the other ports never changes; nothing is written, since no turn is absorbed
+        # and no worker runs.
+        for port in Store.__annotations__:
+            setattr(self, port, getattr(store, port))
+        self._ends = _Ends(store.reader, scope, moment)
+        self.reader = _PastReader(store.reader, scope, moment, turn_id, rewrite or _unchanged)
+        self.source = _PastSource(store.source, self._ends)
+        self.terms = _PastTerms(store.terms, self._ends)
+        self.facts = _PastFacts(store.facts, moment)
+        self.page_keeper = _PastPages(store.page_keeper, moment)
+
+    async def ends(self) -> Mapping[str, int]:
+        """The last `seq` of each of the user's conversations at that time; later entries are invisible."""
+        return await self._ends.known()
 
     async def erase(self, scope: Scope, part: Part | None = None) -> ErasureReceipt:
         raise StoreError("What was cannot be erased: erase what is, with `memory.forget()`.")
@@ -97,7 +100,29 @@ class PastStore(Store):
     async def close(self) -> None:
         """The underlying store stays open."""
 
-    # -- the log ------------------------------------------------------------------------------------------------------
+
+# -- the log -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(eq=False, slots=True)
+class _PastReader(LogReader):
+    now: LogReader
+    scope: Scope
+    moment: Moment
+    turn_id: str | None
+    rewrite: Rewrite
+
+    async def epoch(self, scope: Scope | None = None) -> int:
+        return await self.now.epoch(scope)
+
+    async def owner(self, scope: Scope) -> Scope | None:
+        return await self.now.owner(scope)
+
+    async def entries(self, query: EntryQuery) -> list[Entry]:
+        return await self.now.entries(query)
+
+    async def heads(self, query: HeadQuery) -> list[Head]:
+        return await self.now.heads(query)
 
     async def view(self, request: ViewRequest) -> LogView:
         taken: list[Turn] = []
@@ -113,12 +138,12 @@ class PastStore(Store):
             head=self._head(rewritten),
             checkpoint=await self._checkpoint(),
             turns=tuple(reversed(taken)),
-            open_turn=None if self._turn_id is None else await self._open_turn(self._turn_id),
-            profile=self._moment.profile,
+            open_turn=None if self.turn_id is None else await self._open_turn(self.turn_id),
+            profile=self.moment.profile,
         )
 
     def _head(self, tokens: int) -> Head:
-        moment = self._moment
+        moment = self.moment
         return Head(
             scope=self.scope,
             agent=None,
@@ -134,44 +159,51 @@ class PastStore(Store):
 
     async def _live(self) -> AsyncIterator[Turn]:
         """The done turns that were live then, newest first. `seq` has no gaps, so a slice can be computed by counting."""
-        least = max(self._moment.reset_seq, self._moment.covered_through_seq)
-        end = self._moment.last_seq
+        least = max(self.moment.reset_seq, self.moment.covered_through_seq)
+        end = self.moment.last_seq
         while end > least:
             begin = max(least, end - _BATCH)
-            for turn in reversed(await self.turns(begin, end)):
+            for turn in reversed(await self._turns(begin, end)):
                 yield turn
             end = begin
 
-    async def turns(self, after: int, through: int) -> list[Turn]:
+    async def _turns(self, after: int, through: int) -> list[Turn]:
         """The done turns of a slice of the log, oldest first."""
         query = EntryQuery(self.scope, statuses=frozenset({"done"}), after_seq=after, limit=through - after)
-        found = await self._store.reader.entries(query)
+        found = await self.now.entries(query)
         return [turn for turn in found if isinstance(turn, Turn) and (turn.seq or _END) <= through]
 
     async def _checkpoint(self) -> Checkpoint | None:
-        seq = self._moment.checkpoint_seq
+        seq = self.moment.checkpoint_seq
         if seq is None:
             return None
         query = EntryQuery(self.scope, kinds=frozenset({"checkpoint"}), after_seq=seq - 1, limit=1)
-        found = await self._store.reader.entries(query)
+        found = await self.now.entries(query)
         return next((one for one in found if isinstance(one, Checkpoint) and one.seq == seq), None)
 
     async def _open_turn(self, turn_id: str) -> Turn:
         """The turn that was open then, in its state at the time."""
-        found = await turn_then(self._store.reader, self.scope, turn_id, self._moment)
+        found = await turn_then(self.now, self.scope, turn_id, self.moment)
         if found is None:
             raise NotFoundError(f"Turn {turn_id!r}, for which this window was made, is gone.")
         return await self.rewrite(found)
 
-    # -- facts and pages ----------------------------------------------------------------------------------------------
 
-    async def facts_then(self, scope: Scope, *, retracted: bool = False) -> list[Fact]:
+# -- facts and pages ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(eq=False, slots=True)
+class _PastFacts(FactStore):
+    now: FactStore
+    moment: Moment
+
+    async def list(self, scope: Scope, *, retracted: bool = False) -> list[Fact]:
         """The facts as they were: the current ones, with every later change undone."""
-        facts = {fact.id: fact for fact in await self._store.facts.list(scope, retracted=True)}
-        number = self._moment.traces.get("facts")
+        facts = {fact.id: fact for fact in await self.now.list(scope, retracted=True)}
+        number = self.moment.traces.get("facts")
         known = number if isinstance(number, int) else None
-        for revision in reversed(await self._store.facts.revisions(scope, after=known or 0)):
-            if known is None and revision.at <= self._moment.at:
+        for revision in reversed(await self.now.revisions(scope, after=known or 0)):
+            if known is None and revision.at <= self.moment.at:
                 break  # facts were not read then, so no revision was recorded: go by the time
             for before, after in zip(revision.before, revision.after, strict=True):
                 if before is None:
@@ -181,45 +213,95 @@ class PastStore(Store):
         held = sorted(facts.values(), key=lambda fact: (fact.recorded, fact.id))
         return [fact for fact in held if retracted or fact.retracted is None]
 
+    async def changed(self, scope: Scope) -> tuple[int, int]:
+        return 0, 0
+
+    async def get(self, scope: Scope, fact_id: str) -> Fact:
+        return await self.now.get(scope, fact_id)
+
+    async def revisions(self, scope: Scope, *, after: int = 0) -> Sequence[Revision]:
+        return await self.now.revisions(scope, after=after)
+
+    async def owners(self, tenant: str) -> Sequence[Scope]:
+        return await self.now.owners(tenant)
+
+    revise = restore = _refused
+
+
+@dataclass(eq=False, slots=True)
+class _PastPages(PageKeeper):
+    now: PageKeeper
+    moment: Moment
+
     async def pinned(self, scope: Scope) -> list[Page]:
         found: list[Page] = []
-        for uuid in listed(self._moment.traces.get("pinned")):
-            try:
-                found.append(await self._store.page_keeper.page(scope, uuid))
-            except HandleNotFoundError:
-                continue
+        for uuid in listed(self.moment.traces.get("pinned")):
+            with suppress(HandleNotFoundError):
+                found.append(await self.now.page(scope, uuid))
         return found
 
-    # -- recall -------------------------------------------------------------------------------------------------------
+    async def page(self, scope: Scope, uuid: str) -> Page:
+        return await self.now.page(scope, uuid)
 
-    async def ends(self) -> Mapping[str, int]:
-        """The last `seq` of each of the user's conversations at that time; later entries are invisible."""
-        if self._ends is None:
-            self._ends = await self._found_ends()
-        return self._ends
+    async def equal_call(self, scope: Scope, call_hash: str, since: datetime) -> Page | None:
+        return await self.now.equal_call(scope, call_hash, since)
 
-    async def turns_since(self, request: SinceRequest) -> list[Turn]:
-        return await self._since(
-            request, self._store.source.since, lambda turn: (turn.scope.conversation or "", turn.seq or 0)
-        )
+    async def tenants(self) -> list[str]:
+        return await self.now.tenants()
 
-    async def terms_since(self, request: SinceRequest, analyzer: str) -> list[TurnTerms]:
-        async def read(asked: SinceRequest) -> list[TurnTerms]:
-            return await self._store.terms.since(asked, analyzer)
+    pin = touch = purge = erase = _refused
 
-        return await self._since(request, read, lambda row: (row.conversation, row.seq))
 
-    async def _since(
+# -- recall ------------------------------------------------------------------------------------------------------------
+
+
+class _Ends:
+    """How far each of the user's conversations went."""
+
+    def __init__(self, reader: LogReader, scope: Scope, moment: Moment) -> None:
+        self._reader = reader
+        self._scope = scope
+        self._moment = moment
+        self._known: dict[str, int] | None = None
+
+    async def known(self) -> Mapping[str, int]:
+        """The last `seq` of each conversation, read once."""
+        if self._known is None:
+            home = replace(self._scope, conversation=None) if self._scope.user else self._scope
+            self._known = {
+                head.scope.conversation or "": await self._end(head)
+                async for head in heads_of(self._reader, home)
+            }
+        return self._known
+
+    async def _end(self, head: Head) -> int:
+        """The last entry of a conversation that existed then, by binary search: entries are written in order of time."""
+        if head.scope.conversation == self._scope.conversation:
+            return self._moment.last_seq
+        if head.updated <= self._moment.at:
+            return head.last_seq
+        there, gone = 0, head.last_seq + 1
+        while gone - there > 1:
+            middle = (there + gone) // 2
+            query = EntryQuery(head.scope, frozenset(KINDS), after_seq=middle - 1, limit=1)
+            found = await self._reader.entries(query)
+            if not found or found[0].created > self._moment.at:
+                gone = middle
+            else:
+                there = middle
+        return there
+
+    async def since(
         self,
         request: SinceRequest,
         read: Callable[[SinceRequest], Awaitable[list[R]]],
         place: Callable[[R], tuple[str, int]],
     ) -> list[R]:
         """Up to the requested number of rows, skipping those that did not exist then."""
-        ends, known = await self.ends(), dict(request.known)
+        ends, known = await self.known(), dict(request.known)
         found: list[R] = []
         while len(found) < request.limit:
-            rows = await read(SinceRequest(request.scope, known, request.limit))
+            rows = await read(replace(request, known=known))
             for row in rows:
                 name, seq = place(row)
                 if seq <= ends.get(name, 0) and len(found) < request.limit:
@@ -231,146 +313,34 @@ class PastStore(Store):
                 break
         return found
 
-    async def _found_ends(self) -> dict[str, int]:
-        home = self.scope if self.scope.user is None else Scope(self.scope.tenant, self.scope.user)
-        ends: dict[str, int] = {}
-        after: str | None = None
-        while True:
-            heads = await self._store.reader.heads(HeadQuery(home, _HEADS, after))
-            for head in heads:
-                ends[head.scope.conversation or ""] = await self._end(head)
-            if len(heads) < _HEADS:
-                return ends
-            after = heads[-1].scope.conversation
 
-    async def _end(self, head: Head) -> int:
-        """The last entry of a conversation that existed then, by binary search: entries are written in order of time."""
-        if head.scope.conversation == self.scope.conversation:
-            return self._moment.last_seq
-        if head.updated <= self._moment.at:
-            return head.last_seq
-        there, gone = 0, head.last_seq + 1
-        while gone - there > 1:
-            middle = (there + gone) // 2
-            created = await self._created(head.scope, middle)
-            if created is None or created > self._moment.at:
-                gone = middle
-            else:
-                there = middle
-        return there
-
-    async def _created(self, scope: Scope, seq: int) -> datetime | None:
-        every: frozenset[Literal["turn", "checkpoint", "reset"]] = frozenset({"turn", "checkpoint", "reset"})
-        query = EntryQuery(scope, kinds=every, after_seq=seq - 1, limit=1)
-        found = await self._store.reader.entries(query)
-        return found[0].created if found else None
-
-
-class _PastReader(LogReader):
-    def __init__(self, past: PastStore, store: Store) -> None:
-        self._past = past
-        self._now = store.reader
-
-    async def epoch(self, scope: Scope | None = None) -> int:
-        return await self._now.epoch(scope)
-
-    async def view(self, request: ViewRequest) -> LogView:
-        return await self._past.view(request)
-
-    async def owner(self, scope: Scope) -> Scope | None:
-        return await self._now.owner(scope)
-
-    async def entries(self, query: EntryQuery) -> list[Entry]:
-        return await self._now.entries(query)
-
-    async def heads(self, query: HeadQuery) -> list[Head]:
-        return await self._now.heads(query)
-
-
+@dataclass(eq=False, slots=True)
 class _PastSource(TurnSource):
-    def __init__(self, past: PastStore, store: Store) -> None:
-        self._past = past
-        self._now = store.source
+    now: TurnSource
+    ends: _Ends
 
     async def since(self, request: SinceRequest) -> list[Turn]:
-        return await self._past.turns_since(request)
+        return await self.ends.since(
+            request, self.now.since, lambda turn: (turn.scope.conversation or "", turn.seq or 0)
+        )
 
     async def around(self, scope: Scope, refs: Sequence[TurnRef]) -> list[Neighbourhood]:
-        return await self._now.around(scope, refs)
+        return await self.now.around(scope, refs)
 
 
+@dataclass(eq=False, slots=True)
 class _PastTerms(TermStore):
-    def __init__(self, past: PastStore) -> None:
-        self._past = past
+    now: TermStore
+    ends: _Ends
 
     async def since(self, request: SinceRequest, analyzer: str) -> list[TurnTerms]:
-        return await self._past.terms_since(request, analyzer)
+        read = partial(self.now.since, analyzer=analyzer)
+        return await self.ends.since(request, read, lambda row: (row.conversation, row.seq))
 
-    async def write(
-        self, scope: Scope, terms: Sequence[TurnTerms], analyzer: str, *, epoch: int | None = None
-    ) -> None:
-        raise _read_only()
+    write = _refused
 
 
-class _PastFacts(FactStore):
-    def __init__(self, past: PastStore, store: Store) -> None:
-        self._past = past
-        self._now = store.facts
-
-    async def list(self, scope: Scope, *, retracted: bool = False) -> list[Fact]:
-        return await self._past.facts_then(scope, retracted=retracted)
-
-    async def changed(self, scope: Scope) -> tuple[int, int]:
-        return 0, 0
-
-    async def get(self, scope: Scope, fact_id: str) -> Fact:
-        return await self._now.get(scope, fact_id)
-
-    async def revisions(self, scope: Scope, *, after: int = 0) -> Sequence[Revision]:
-        return await self._now.revisions(scope, after=after)
-
-    async def owners(self, tenant: str) -> Sequence[Scope]:
-        return await self._now.owners(tenant)
-
-    async def revise(self, *args: object, **kwargs: object) -> Revision:
-        raise _read_only()
-
-    async def restore(self, *args: object, **kwargs: object) -> tuple[int, int]:
-        raise _read_only()
-
-
-class _PastPages(PageKeeper):
-    def __init__(self, past: PastStore, store: Store) -> None:
-        self._past = past
-        self._now = store.page_keeper
-
-    async def pinned(self, scope: Scope) -> list[Page]:
-        return await self._past.pinned(scope)
-
-    async def page(self, scope: Scope, uuid: str) -> Page:
-        return await self._now.page(scope, uuid)
-
-    async def equal_call(self, scope: Scope, call_hash: str, since: datetime) -> Page | None:
-        return await self._now.equal_call(scope, call_hash, since)
-
-    async def tenants(self) -> list[str]:
-        return await self._now.tenants()
-
-    async def pin(self, scope: Scope, uuid: str, *, pinned: bool) -> Page:
-        raise _read_only()
-
-    async def touch(self, scope: Scope, uuids: Sequence[str], at: datetime) -> None:
-        raise _read_only()
-
-    async def purge(self, request: PurgeRequest) -> list[Page]:
-        raise _read_only()
-
-    async def erase(self, scope: Scope, uuids: Sequence[str]) -> int:
-        raise _read_only()
-
-
-def _read_only() -> StoreError:
-    return StoreError("A window that is made again reads what was, and writes nothing.")
+# -- the running turn --------------------------------------------------------------------------------------------------
 
 
 async def turn_then(reader: LogReader, scope: Scope, turn_id: str, moment: Moment) -> Turn | None:
@@ -393,14 +363,7 @@ def _likely(layout: Sequence[Message], steps: int) -> int:
 
 async def _turn_behind(reader: LogReader, scope: Scope, turn_id: str, seq: int) -> Turn | None:
     """A turn that was open when the log ended at `seq`: it ended after that, or is still open."""
-    while True:
-        query = EntryQuery(scope, after_seq=seq, limit=_BATCH)
-        entries = [one for one in await reader.entries(query) if isinstance(one, Turn)]
-        found = next((turn for turn in entries if turn.id == turn_id), None)
-        if found is not None or len(entries) < _BATCH or entries[-1].seq is None:
-            return found
-        seq = entries[-1].seq
-
-
-async def _as_it_is(turn: Turn) -> Turn:
-    return turn
+    async for turn in entries_of(reader, EntryQuery(scope, after_seq=seq, limit=_BATCH)):
+        if turn.id == turn_id and isinstance(turn, Turn):
+            return turn
+    return None

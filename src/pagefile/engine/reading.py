@@ -1,22 +1,41 @@
-"""Read access to the log and what is stored beside it, for inspection: nothing here builds a window or writes."""
+"""Read access to the log and what is stored beside it: nothing here builds a window or writes."""
 
-from typing import Literal, TypeAlias
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Literal, TypeAlias, TypeVar, get_args
 
+from pagefile.engine.asking import at_least, cursor, moment
 from pagefile.engine.engine import Engine
 from pagefile.errors import ConflictError, InvalidTurnError, NotFoundError
-from pagefile.ports import EntryQuery, HeadQuery, SinceRequest
-from pagefile.records import Checkpoint, Head, JsonObject, Listing, Reset, Scope, Turn, checked_text
+from pagefile.ports import EntryQuery, HeadQuery, LogReader, SinceRequest
+from pagefile.records import (
+    Checkpoint,
+    Entry,
+    Head,
+    Hit,
+    JsonObject,
+    Listing,
+    Page,
+    PageHit,
+    Reset,
+    Scope,
+    Turn,
+    checked_text,
+)
+from pagefile.tiers.archive import Archive
+from pagefile.tiers.episodes import Episodes
 
 #: The kinds of log entries.
 Kind: TypeAlias = Literal["turn", "checkpoint", "reset"]
-KINDS: tuple[Kind, ...] = ("turn", "checkpoint", "reset")
+KINDS: tuple[Kind, ...] = get_args(Kind)
+T = TypeVar("T")
 
 _HEADS = 1000
 _MAX_DIGITS = 16
 
 
 async def head_of(engine: Engine, scope: Scope) -> Head:
-    """The conversation that a scope names."""
     found = await engine.store.reader.heads(HeadQuery(scope, 1))
     if not found:
         raise _nowhere()
@@ -43,7 +62,6 @@ def _nowhere() -> NotFoundError:
 
 
 def checked_kind(kind: object) -> Kind | None:
-    """A kind of entry, or None for all of them."""
     # A tuple, because the value may be unhashable.
     if kind not in (None, *KINDS):
         raise InvalidTurnError(f"kind is {kind!r}: it must be one of {', '.join(map(repr, KINDS))}.")
@@ -68,13 +86,33 @@ async def log_of(
 # -- many --------------------------------------------------------------------------------------------------------------
 
 
+def listing(found: Sequence[T], limit: int, place: Callable[[T], str | None]) -> Listing[T]:
+    """A slice, given the rows and one more if there is one; the place of its last row is where the next one starts."""
+    rows = found[:limit]
+    return Listing(rows, place(rows[-1]) if len(found) > limit else None)
+
+
+async def pages_of(engine: Engine, scope: Scope, *, limit: int, after: str | None) -> Listing[Page]:
+    count = at_least(1, limit, "limit")
+    found = await engine.store.pages.list(scope, limit=count + 1, after=cursor(after))
+    return listing(found, count, lambda page: page.uuid)
+
+
+async def pages_about(engine: Engine, scope: Scope, query: str, limit: int) -> list[PageHit]:
+    text = checked_text(query, "query")
+    return await engine.tier(Archive).search(scope, text, at_least(1, limit, "limit"))
+
+
+async def recalled(engine: Engine, scope: Scope, query: str, limit: int, at: datetime | None) -> list[Hit]:
+    text, asked = checked_text(query, "query"), None if at is None else moment(at)
+    return await engine.tier(Episodes).recall(scope, text, at_least(1, limit, "limit"), asked)
+
+
 async def done_turns(engine: Engine, scope: Scope, *, after: str | None, limit: int) -> Listing[Turn]:
     """Done turns of a scope by conversation id, then by `seq`."""
     known = {} if after is None else await _known(engine, scope, *_place(after))
     found = await engine.store.source.since(SinceRequest(scope, known, limit + 1))
-    turns = found[:limit]
-    more = len(found) > limit
-    return Listing(turns, f"{turns[-1].seq} {turns[-1].scope.conversation}" if more else None)
+    return listing(found, limit, lambda turn: f"{turn.seq} {turn.scope.conversation}")
 
 
 def _place(after: str) -> tuple[str, int]:
@@ -88,13 +126,28 @@ def _place(after: str) -> tuple[str, int]:
 async def _known(engine: Engine, scope: Scope, conversation: str, seq: int) -> dict[str, int]:
     """How far each conversation was read when a slice ended: those before its last one completely."""
     known = {conversation: seq}
-    after: str | None = None
-    while True:
-        heads = await engine.store.reader.heads(HeadQuery(scope, _HEADS, after))
-        for head in heads:
-            name = head.scope.conversation or ""
-            if name < conversation:
-                known[name] = head.last_seq
-        if len(heads) < _HEADS:
-            return known
-        after = heads[-1].scope.conversation
+    async for head in heads_of(engine.store.reader, scope):
+        name = head.scope.conversation or ""
+        if name < conversation:
+            known[name] = head.last_seq
+    return known
+
+
+async def entries_of(reader: LogReader, query: EntryQuery) -> AsyncIterator[Entry]:
+    """Every entry of a log from there on, read in slices of the query's limit; open turns come last."""
+    while found := await reader.entries(query):
+        for entry in found:
+            yield entry
+        if found[-1].seq is None or len(found) < query.limit:
+            return
+        query = replace(query, after_seq=found[-1].seq)
+
+
+async def heads_of(reader: LogReader, scope: Scope) -> AsyncIterator[Head]:
+    query = HeadQuery(scope, _HEADS)
+    while found := await reader.heads(query):
+        for head in found:
+            yield head
+        if len(found) < _HEADS:
+            return
+        query = replace(query, after=found[-1].scope.conversation)

@@ -9,12 +9,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from difflib import get_close_matches
+from types import MappingProxyType
 from typing import Any, cast
 
 import anyio.to_thread
 
 from pagefile.engine.asking import Request
-from pagefile.engine.engine import Engine, unnoted
+from pagefile.engine.engine import Engine
 from pagefile.engine.kit import standard_tiers
 from pagefile.engine.metering import NoMeter
 from pagefile.engine.moments import DECIDING, Moment, recorded_moment, with_settings
@@ -22,7 +23,7 @@ from pagefile.engine.outside import replayed_by
 from pagefile.engine.past import PastStore
 from pagefile.engine.windows import Made, assembled, hash_of
 from pagefile.errors import HandleNotFoundError, MissingExtraError, NotFoundError, SettingsError
-from pagefile.ports import Clock, PageKeeper, PageStore
+from pagefile.ports import Clock, Store
 from pagefile.records import Call, JsonObject, JsonValue, Scope, Step, Turn
 from pagefile.settings import Settings
 from pagefile.settings.model import parsed
@@ -34,7 +35,7 @@ from pagefile.window.candidates import PRIORITY, Block
 from pagefile.window.comparing import Comparison, compared
 from pagefile.window.measure import measured_step, step_tokens
 from pagefile.window.placeholder import loaded_chars, placeholder, placeholder_uuid
-from pagefile.window.receipt import Receipt, Verdict, Window, receipt_from
+from pagefile.window.receipt import Receipt, Window, receipt_from
 from pagefile.window.wording import WORDINGS, Wording
 
 #: Arguments of `context()` that can be changed.
@@ -97,8 +98,6 @@ class Replay:
 
 @dataclass(frozen=True, slots=True)
 class Rebuilt:
-    """A recorded window, rebuilt."""
-
     made: Made
     exact: bool
     why: tuple[str, ...]
@@ -114,15 +113,15 @@ async def rebuilt(engine: Engine, call: Call) -> Rebuilt | None:
     if moment is None:
         return None
     counter, complaint = await _counter(engine.counter, str(call.receipt["counter"]))
-    settings = _settings(engine.settings, moment, {})
-    then = await _Then.of(engine, call, moment, settings, counter)
-    made = await then.made(_request(settings, call, {}))
+    made = await _made(engine, call, moment, counter)
     window = replace(made.window, id=call.id)
     made = replace(made, window=window)
     if hash_of(window) == moment.messages_hash:
         return Rebuilt(made, exact=True, why=())
     reasons = _reasons(receipt_from(call.receipt), window.receipt)
-    return Rebuilt(made, exact=False, why=(*complaint, *_guessed(made.view.open_turn, moment), *reasons))
+    return Rebuilt(
+        made, exact=False, why=(*complaint, *_guessed(made.occasion.view.open_turn, moment), *reasons)
+    )
 
 
 async def replayed(engine: Engine, call: Call, changes: Mapping[str, JsonValue]) -> Replay:
@@ -133,9 +132,8 @@ async def replayed(engine: Engine, call: Call, changes: Mapping[str, JsonValue])
         raise NotFoundError(f"Call {call.id!r} cannot be replayed: {OLDER}.")
     named = str(changes.get("tokenizer", call.receipt["counter"]))
     counter, _ = await _counter(engine.counter, named, must="tokenizer" in changes)
-    settings = _settings(engine.settings, moment, changes)
-    then = await _Then.of(engine, call, moment, settings, counter, was=before.made, changes=changes)
-    after = replace((await then.made(_request(settings, call, changes))).window, id="")
+    made = await _made(engine, call, moment, counter, changes, before.made)
+    after = replace(made.window, id="")
     return Replay(
         call, changes, before.window, after, before.exact, before.why, compared(before.window, after)
     )
@@ -182,50 +180,40 @@ def change_of(name: str, text: str) -> JsonValue:
 # ------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Then:
-    """The tiers over the past, with the settings of then or others."""
-
-    engine: Engine
-    scope: Scope
-
-    @classmethod
-    async def of(
-        cls,
-        now: Engine,
-        call: Call,
-        moment: Moment,
-        settings: Settings,
-        counter: Counter,
-        *,
-        was: Made | None = None,
-        changes: Mapping[str, JsonValue] | None = None,
-    ) -> "_Then":
-        """`was` is the window as it was, if this one has `changes`."""
-        changes = changes or {}
-        past = PastStore(now.store, call.scope, moment, call.turn_id)
-        if "archive.threshold" in changes or "language" in changes:
-            rules = settings.archive.threshold, WORDINGS[settings.language]
-            past.rewrite = _Rewriter(now.store.pages, now.store.page_keeper, past.scope, counter, *rules)
-        kit = replace(
-            now.kit,
-            store=past,
-            settings=settings,
-            clock=_Stopped(moment.at),
-            counter=counter,
-            meter=NoMeter(),
-            extractor=None,
-            horizon=past.ends,
+async def _made(
+    now: Engine,
+    call: Call,
+    moment: Moment,
+    counter: Counter,
+    changes: Mapping[str, JsonValue] = MappingProxyType({}),
+    was: Made | None = None,
+) -> Made:
+    """The window of a call from the tiers over the past; `was` is the window as it was, if this one has `changes`."""
+    settings, rewrite = _settings(now.settings, moment, changes), None
+    # With its owner at the time.
+    scope = replace(call.scope, user=moment.owner)
+    if "archive.threshold" in changes or "language" in changes:
+        rewrite = _Rewriter(
+            now.store, scope, counter, settings.archive.threshold, WORDINGS[settings.language]
         )
-        before = None if was is None else Before(was.view.turns, was.asked)
-        window = PastWindow(past.scope, moment.traces, receipt_from(call.receipt), changes, before)
-        # Third-party tiers have no past of their own: they offer what was recorded.
-        own = standard_tiers(kit)
-        tiers = [await _replayed(now, tier, window) for tier in (*own, *now.tiers[len(own) :])]
-        return cls(Engine.build(kit, tiers=tiers, outside=now.outside, beside=now), call.scope)
-
-    async def made(self, request: Request) -> Made:
-        return await assembled(self.engine, self.scope, request)
+    past = PastStore(now.store, scope, moment, call.turn_id, rewrite)
+    kit = replace(
+        now.kit,
+        store=past,
+        settings=settings,
+        clock=_Stopped(moment.at),
+        counter=counter,
+        meter=NoMeter(),
+        extractor=None,
+        horizon=past.ends,
+    )
+    before = None if was is None else Before(was.occasion.view.turns, was.occasion.query)
+    window = PastWindow(scope, moment.traces, receipt_from(call.receipt), changes, before)
+    # Third-party tiers have no past of their own: they offer what was recorded.
+    own = standard_tiers(kit)
+    tiers = [await _replayed(now, tier, window) for tier in (*own, *now.tiers[len(own) :])]
+    then = Engine.build(kit, tiers=tiers, outside=now.outside, beside=now)
+    return await assembled(then, call.scope, _request(settings, call, changes))
 
 
 async def _replayed(now: Engine, tier: Tier, past: PastWindow) -> Tier:
@@ -233,12 +221,12 @@ async def _replayed(now: Engine, tier: Tier, past: PastWindow) -> Tier:
         return Remembered(tier)
     if tier.name not in now.outside:
         return await tier.replay(past)
-    return await now.guarded(tier.name, unnoted, replayed_by(tier, past)) or Remembered(tier)
+    with now.guard(tier.name):
+        return await replayed_by(tier, past)
+    return Remembered(tier)
 
 
 class _Stopped(Clock):
-    """A clock stopped at one moment."""
-
     def __init__(self, at: datetime) -> None:
         self._at = at
 
@@ -295,24 +283,15 @@ async def _counter(own: Counter, name: str, *, must: bool = False) -> tuple[Coun
         return own, (f"tokens were counted with {name!r}, which is not here",)
 
 
+@dataclass(frozen=True, slots=True)
 class _Rewriter:
     """Turns as they would have been stored with a different threshold or language."""
 
-    def __init__(
-        self,
-        pages: PageStore,
-        keeper: PageKeeper,
-        scope: Scope,
-        counter: Counter,
-        threshold: int,
-        wording: Wording,
-    ) -> None:
-        self._pages = pages
-        self._keeper = keeper
-        self._scope = scope
-        self._counter = counter
-        self._threshold = threshold
-        self._wording = wording
+    store: Store
+    scope: Scope
+    counter: Counter
+    threshold: int
+    wording: Wording
 
     async def __call__(self, turn: Turn) -> Turn:
         steps = tuple([await self._step(step) for step in turn.steps])
@@ -327,16 +306,16 @@ class _Rewriter:
         try:
             if step.tool in LOADING_TOOLS:
                 chars = loaded_chars(step.result)
-                note = self._wording.loaded.format(uuid=step.page, chars=chars)
+                note = self.wording.loaded.format(uuid=step.page, chars=chars)
                 return step if chars is None else self._measured(step, note, whole=False)
-            if step.page_chars <= self._threshold:
-                _, text = (
-                    (None, step.result) if step.whole else await self._pages.load(self._scope, step.page)
-                )
+            if step.page_chars <= self.threshold:
+                if step.whole:
+                    return self._measured(step, step.result, whole=True)
+                _, text = await self.store.pages.load(self.scope, step.page)
                 return self._measured(step, text, whole=True)
             if step.whole or placeholder_uuid(step.result):
-                page = await self._keeper.page(self._scope, step.page)
-                shown = placeholder(page, self._counter.count, self._wording)
+                page = await self.store.page_keeper.page(self.scope, step.page)
+                shown = placeholder(page, self.counter.count, self.wording)
                 return self._measured(step, shown, whole=False)
         except HandleNotFoundError:
             # Purged or erased since: the turn has nothing more of it.
@@ -346,7 +325,7 @@ class _Rewriter:
     def _measured(self, step: Step, result: str, *, whole: bool) -> Step:
         if (step.result, step.whole) == (result, whole):
             return step
-        return measured_step(replace(step, result=result, whole=whole), self._counter.count)
+        return measured_step(replace(step, result=result, whole=whole), self.counter.count)
 
 
 def _guessed(turn: Turn | None, moment: Moment) -> Sequence[str]:
@@ -357,28 +336,18 @@ def _guessed(turn: Turn | None, moment: Moment) -> Sequence[str]:
 def _reasons(was: Receipt, now: Receipt) -> list[str]:
     """Why a window differs from the original, block by block."""
     found = [note for note in now.degraded if note not in was.degraded]
-    before, after = _by_id(was), _by_id(now)
+    before, after = _outcomes(was), _outcomes(now)
+    differ: dict[Block, list[str]] = {}
+    for name in {**before, **after}:
+        if before.get(name) != after.get(name):
+            block = (before.get(name) or after[name])[0]
+            differ.setdefault(block, []).append(name)
     for block in PRIORITY:
-        differ = [
-            name
-            for name in dict.fromkeys([*before, *after])
-            if before.get(name) != after.get(name) and _block(before.get(name), after.get(name)) == block
-        ]
-        if differ:
-            named = ", ".join(differ[:3]) + (f" and {len(differ) - 3} more" if len(differ) > 3 else "")
-            found.append(f"{block}: {_SINCE.get(block, 'not as it was')} ({named})")
+        if names := differ.get(block):
+            more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+            found.append(f"{block}: {_SINCE.get(block, 'not as it was')} ({', '.join(names[:3])}{more})")
     return found or [_CHANGED]
 
 
-def _by_id(receipt: Receipt) -> dict[str, tuple[Block, bool, str | None, int]]:
-    return {verdict.id: _told(verdict) for verdict in receipt}
-
-
-def _told(verdict: Verdict) -> tuple[Block, bool, str | None, int]:
-    return verdict.block, verdict.kept, verdict.form, verdict.tokens
-
-
-def _block(
-    before: tuple[Block, bool, str | None, int] | None, after: tuple[Block, bool, str | None, int] | None
-) -> Block:
-    return cast("tuple[Block, bool, str | None, int]", before or after)[0]
+def _outcomes(receipt: Receipt) -> dict[str, tuple[Block, bool, str | None, int]]:
+    return {one.id: (one.block, one.kept, one.form, one.tokens) for one in receipt}

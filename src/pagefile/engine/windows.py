@@ -40,7 +40,7 @@ async def make_window(engine: Engine, scope: Scope, request: Request) -> Window:
     at = engine.clock.now()
     made = await assembled(engine, scope, request)
     notes: list[str] = []
-    await _claimed(engine, made.view.head, notes)
+    await _claim(engine, made.occasion.view.head, notes)
     if await engine.reconsidered(made.occasion, made.window, notes.append):
         at = engine.clock.now()
         made = await assembled(engine, scope, request)
@@ -51,7 +51,7 @@ async def make_window(engine: Engine, scope: Scope, request: Request) -> Window:
     return made.window
 
 
-async def _claimed(engine: Engine, head: Head, notes: list[str]) -> None:
+async def _claim(engine: Engine, head: Head, notes: list[str]) -> None:
     """Asking is a use: the first to ask in a conversation owns it, even before anything is written there."""
     if head.exists or engine.incognito:
         return
@@ -63,9 +63,7 @@ async def _claimed(engine: Engine, head: Head, notes: list[str]) -> None:
     except ConflictError:
         raise
     except StoreError as error:
-        if engine.settings.on_tier_error == "raise":
-            raise
-        engine.failed("store", error)
+        engine.go_on_without_store(error)
         notes.append(f"the store failed, so this conversation is not yet anybody's: {error}")
 
 
@@ -78,7 +76,7 @@ def _tell(engine: Engine, scope: Scope, request: Request, made: "Made", at: date
         # Computed now, because the caller may change the messages afterwards.
         digest = hash_of(made.window)
         make = partial(_call, engine, scope, made, request, at, digest)
-        engine.calls.add(scope, make, epoch=made.view.head.epoch)
+        engine.calls.add(scope, make, epoch=made.occasion.view.head.epoch)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,16 +85,6 @@ class Made:
 
     window: Window
     occasion: Occasion
-
-    @property
-    def view(self) -> LogView:
-        """The conversation as it was read."""
-        return self.occasion.view
-
-    @property
-    def asked(self) -> str | None:
-        """The question."""
-        return self.occasion.query
 
     def with_notes(self, notes: Sequence[str]) -> "Made":
         """The same window, with notes in its receipt about what went wrong afterwards."""
@@ -112,66 +100,165 @@ def hash_of(window: Window) -> str:
 
 async def assembled(engine: Engine, scope: Scope, request: Request) -> Made:
     """The window, without side effects: nothing is recorded."""
-    notes = request.doubts(engine.counter.name)
-    budget = engine.budget(request.room, request.reserved, notes.append)
-    view = await _read(engine, scope, request, notes)
-    asked = view.open_turn.user if view.open_turn is not None else request.query
-    # The owner's scope. It differs from the asking scope only for replays of calls recorded before decision
-    # 0033, which may name no user.
-    owned = view.head.scope
-    occasion = Occasion(
-        owned,
-        asked,
-        view,
-        budget.tokens,
-        request.recent_turns,
-        notes.append,
-        count=engine.counter.count,
-        threshold=request.threshold,
-        load=request.load,
-        run=(scope, request.run),
-    )
-    offered = await engine.offers(occasion)
-    candidates = [*_given(engine, request, occasion), *offered]
-    layout = Layout(request.placement, language(asked or request.instructions or ""))
-    compiled = await _compiled(engine, owned, candidates, budget, layout, notes)
-    return Made(_finished(engine, compiled, request, view, notes), occasion)
+    return await _Assembly(engine, request, request.doubts(engine.counter.name)).made(scope)
 
 
-async def _read(engine: Engine, scope: Scope, request: Request, notes: list[str]) -> LogView:
-    """The conversation; empty if the store is down, since an answer without history beats no answer."""
-    ask = ViewRequest(scope, request.room, min_turns=1, open_turn=request.turn_id)
-    began = perf_counter()
-    try:
-        view = await _view(engine, ask)
-        engine.meter.observe("pagefile_store_seconds", perf_counter() - began, verb="view")
-        return view  # noqa: TRY300 - the measurement belongs to the reading
-    except ConflictError:
-        raise
-    except StoreError as error:
-        if request.query is None or engine.settings.on_tier_error == "raise":
+@dataclass(frozen=True, slots=True)
+class _Assembly:
+    """The making of one window."""
+
+    engine: Engine
+    request: Request
+    #: What the receipt says about failures and doubts.
+    notes: list[str]
+
+    async def made(self, scope: Scope) -> Made:
+        engine, request, note = self.engine, self.request, self.notes.append
+        budget = engine.budget(request.room, request.reserved, note)
+        view = await self._read(scope)
+        asked = view.open_turn.user if view.open_turn is not None else request.query
+        occasion = Occasion(
+            # The owner's scope. It differs from the asking scope only for replays of calls recorded before
+            # decision 0033, which may name no user.
+            view.head.scope,
+            asked,
+            view,
+            budget.tokens,
+            request.recent_turns,
+            note,
+            count=engine.counter.count,
+            threshold=request.threshold,
+            load=request.load,
+            run=(scope, request.run),
+        )
+        offered = await engine.offers(occasion)
+        candidates = [*self._given(occasion), *offered]
+        layout = Layout(request.placement, language(asked or request.instructions or ""))
+        compiled = await self._compiled(view.head.scope, candidates, budget, layout)
+        return Made(self._finished(compiled, view), occasion)
+
+    async def _read(self, scope: Scope) -> LogView:
+        """The conversation; empty if the store is down, since an answer without history beats no answer."""
+        began = perf_counter()
+        try:
+            view = await self._view(
+                ViewRequest(scope, self.request.room, min_turns=1, open_turn=self.request.turn_id)
+            )
+        except ConflictError:
             raise
-        engine.failed("store", error)
-        notes.append(f"the store failed, so this window has no history: {error}")
-        return LogView(Head(scope, None, NEVER, NEVER, 0, 0, 0, 0, 0, 0), None, ())
+        except StoreError as error:
+            if self.request.query is None:
+                raise
+            self.engine.go_on_without_store(error)
+            self.notes.append(f"the store failed, so this window has no history: {error}")
+            return LogView(Head(scope, None, NEVER, NEVER, 0, 0, 0, 0, 0, 0), None, ())
+        self.engine.meter.observe("pagefile_store_seconds", perf_counter() - began, verb="view")
+        return view
 
+    async def _view(self, ask: ViewRequest) -> LogView:
+        """The turns that may fit. Reading stops at a turn that is too large, which may fit after all with its
+        images only named.
 
-async def _view(engine: Engine, ask: ViewRequest) -> LogView:
-    """The turns that may fit. Reading stops at a turn that is too large, which may fit after all with its
-    images only named.
+        If reading stopped with little room left, reading on would gain little.
+        """
+        reader = self.engine.store.reader
+        view = await reader.view(ask)
+        while 0 < len(view.turns) < view.head.live_turns and _has_room(view, ask.budget_tokens):
+            further = await reader.view(replace(ask, min_turns=len(view.turns) + _FURTHER_TURNS))
+            fitting = _fitting(further.turns, ask.budget_tokens, self.engine.counter.count)
+            if fitting <= len(view.turns):
+                break
+            view = replace(further, turns=further.turns[-fitting:])
+            if fitting < len(further.turns):
+                break
+        return view
 
-    If reading stopped with little room left, reading on would gain little.
-    """
-    view = await engine.store.reader.view(ask)
-    while 0 < len(view.turns) < view.head.live_turns and _has_room(view, ask.budget_tokens):
-        further = await engine.store.reader.view(replace(ask, min_turns=len(view.turns) + _FURTHER_TURNS))
-        fitting = _fitting(further.turns, ask.budget_tokens, engine.counter.count)
-        if fitting <= len(view.turns):
-            break
-        view = replace(further, turns=further.turns[-fitting:])
-        if fitting < len(further.turns):
-            break
-    return view
+    def _given(self, occasion: Occasion) -> list[Candidate]:
+        """What the caller passed: instructions and the current message."""
+        given: list[Candidate] = []
+        instructions, history = self.request.instructions, self.engine.tier(History)
+        if instructions:
+            form = Form(self.engine.counter.count(instructions), text=instructions)
+            given.append(Candidate("instructions", "instructions", (form,)))
+        open_turn = occasion.view.open_turn
+        if open_turn is not None:
+            given += history.current(open_turn, occasion)
+        elif self.request.query:
+            given.append(history.question(self.request.query))
+        return given
+
+    # -- images and files ---------------------------------------------------------------------------------------------
+
+    async def _compiled(
+        self, scope: Scope, candidates: Sequence[Candidate], budget: Budget, layout: Layout
+    ) -> Compiled:
+        """The window with its images and files; if some cannot be shown, they are named and it is compiled again."""
+        loaded: dict[str, bytes] = {}
+        count = self.engine.counter.count
+        while True:
+            compiled = compile_window(candidates, budget, count, layout)
+            absent = await self._load_media(scope, compiled.parts.media, loaded)
+            if not absent:
+                break
+            candidates = [
+                one._replace(forms=tuple(media_named(form, count, absent) for form in one.forms))
+                for one in candidates
+            ]
+        self.notes.extend(_kept_elsewhere(compiled.parts.media))
+        blobs = {media.blob: loaded[media.blob] for media in compiled.parts.media if media.blob is not None}
+        return compiled.with_blobs(blobs) if blobs else compiled
+
+    async def _load_media(self, scope: Scope, shown: Iterable[Media], loaded: dict[str, bytes]) -> set[str]:
+        """Load the bytes of what is shown, newest first, as many as a request can carry; returns those unavailable."""
+        left = MOST_MEDIA_BYTES
+        absent: set[str] = set()
+        for blob, media in {media.blob: media for media in shown if media.blob is not None}.items():
+            if media.size > left:
+                what = f": a window has at most {MOST_MEDIA_BYTES:,} bytes of media"
+            else:
+                what = None if blob in loaded else await self._load(scope, blob, loaded)
+            if what is None:
+                left -= media.size
+            else:
+                absent.add(blob)
+                self.notes.append(f"{note(media)} is only named{what}")
+        return absent
+
+    async def _load(self, scope: Scope, blob: str, loaded: dict[str, bytes]) -> str | None:
+        """Load the bytes; returns why they are unavailable, if they are."""
+        try:
+            loaded[blob] = await self.engine.store.media.load(scope, blob)
+        except NotFoundError:
+            return ": its bytes are not in the store any more"
+        except StoreError as error:
+            self.engine.go_on_without_store(error)
+            return f", because the store failed: {error}"
+        return None
+
+    def _finished(self, compiled: Compiled, view: LogView) -> Window:
+        request, counter = self.request, self.engine.counter
+        ratio = compiled.wanted_tokens / request.room
+        return Window(
+            parts=compiled.parts,
+            messages=compiled.messages,
+            tokens=compiled.tokens,
+            budget=request.window_tokens,
+            ratio=ratio,
+            mode=FULL_HISTORY if view.checkpoint is None else SUMMARY_N,
+            should_checkpoint=ratio >= request.threshold,
+            prefix_hash=compiled.prefix_hash,
+            prefix_messages=compiled.prefix_messages,
+            receipt=Receipt(
+                compiled.verdicts,
+                request.window_tokens,
+                compiled.framing,
+                counter.name,
+                counter.exact,
+                _clean(self.notes),
+                request.reserved,
+            ),
+            id=str(uuid4()),
+        )
 
 
 def _has_room(view: LogView, budget_tokens: int) -> bool:
@@ -194,112 +281,12 @@ def _least(turn: Turn, count: Count) -> int:
     return min(form.tokens for form in turn_forms(turn, {}, frozenset(), count))
 
 
-def _given(engine: Engine, request: Request, occasion: Occasion) -> list[Candidate]:
-    """What the caller passed: instructions and the current message."""
-    given: list[Candidate] = []
-    if request.instructions:
-        form = Form(engine.counter.count(request.instructions), text=request.instructions)
-        given.append(Candidate("instructions", "instructions", (form,)))
-    open_turn = occasion.view.open_turn
-    if open_turn is not None:
-        given += engine.tier(History).current(open_turn, occasion)
-    elif request.query:
-        given.append(engine.tier(History).question(request.query))
-    return given
-
-
-async def _compiled(
-    engine: Engine,
-    scope: Scope,
-    candidates: Sequence[Candidate],
-    budget: Budget,
-    layout: Layout,
-    notes: list[str],
-) -> Compiled:
-    """The window with its images and files; if some cannot be shown, they are named and it is compiled again."""
-    loaded: dict[str, bytes] = {}
-    while True:
-        compiled = compile_window(candidates, budget, engine.counter.count, layout)
-        absent = await _load_media(engine, scope, compiled.parts.media, loaded, notes)
-        if not absent:
-            break
-        candidates = [_without(candidate, absent, engine.counter.count) for candidate in candidates]
-    notes += _kept_elsewhere(compiled.parts.media)
-    blobs = {media.blob: loaded[media.blob] for media in compiled.parts.media if media.blob is not None}
-    return compiled.with_blobs(blobs) if blobs else compiled
-
-
 def _kept_elsewhere(shown: Iterable[Media]) -> list[str]:
     """Notes on files that only one provider can show, because they were given by its file id."""
     files = {note(media): who for media in shown if (who := keeper(media)) is not None}
     return [
         f"{name} is a file at {who}: other providers are only told its name" for name, who in files.items()
     ]
-
-
-def _without(candidate: Candidate, absent: set[str], count: Count) -> Candidate:
-    return candidate._replace(forms=tuple(media_named(form, count, absent) for form in candidate.forms))
-
-
-async def _load_media(
-    engine: Engine, scope: Scope, shown: Iterable[Media], loaded: dict[str, bytes], notes: list[str]
-) -> set[str]:
-    """Load the bytes of what is shown, newest first, as many as a request can carry; returns those unavailable."""
-    left = MOST_MEDIA_BYTES
-    absent: set[str] = set()
-    for blob, media in {media.blob: media for media in shown if media.blob is not None}.items():
-        if media.size > left:
-            what = f": a window has at most {MOST_MEDIA_BYTES:,} bytes of media"
-        else:
-            what = None if blob in loaded else await _load(engine, scope, blob, loaded)
-        if what is None:
-            left -= media.size
-        else:
-            absent.add(blob)
-            notes.append(f"{note(media)} is only named{what}")
-    return absent
-
-
-async def _load(engine: Engine, scope: Scope, blob: str, loaded: dict[str, bytes]) -> str | None:
-    """Load the bytes; returns why they are unavailable, if they are."""
-    try:
-        loaded[blob] = await engine.store.media.load(scope, blob)
-    except NotFoundError:
-        return ": its bytes are not in the store any more"
-    except StoreError as error:
-        if engine.settings.on_tier_error == "raise":
-            raise
-        engine.failed("store", error)
-        return f", because the store failed: {error}"
-    return None
-
-
-def _finished(
-    engine: Engine, compiled: Compiled, request: Request, view: LogView, notes: Sequence[str]
-) -> Window:
-    ratio = compiled.wanted_tokens / request.room
-    counter = engine.counter
-    return Window(
-        parts=compiled.parts,
-        messages=compiled.messages,
-        tokens=compiled.tokens,
-        budget=request.window_tokens,
-        ratio=ratio,
-        mode=FULL_HISTORY if view.checkpoint is None else SUMMARY_N,
-        should_checkpoint=ratio >= request.threshold,
-        prefix_hash=compiled.prefix_hash,
-        prefix_messages=compiled.prefix_messages,
-        receipt=Receipt(
-            compiled.verdicts,
-            request.window_tokens,
-            compiled.framing,
-            counter.name,
-            counter.exact,
-            _clean(notes),
-            request.reserved,
-        ),
-        id=str(uuid4()),
-    )
 
 
 def _clean(notes: Sequence[str]) -> tuple[str, ...]:
@@ -309,13 +296,13 @@ def _clean(notes: Sequence[str]) -> tuple[str, ...]:
 
 def _call(engine: Engine, scope: Scope, made: Made, request: Request, at: datetime, digest: str) -> Call:
     window = made.window
-    moment = moment_of(made.view, engine.settings, made.occasion.traces, at, digest)
+    moment = moment_of(made.occasion.view, engine.settings, made.occasion.traces, at, digest)
     return Call(
         id=window.id,
         scope=scope,
         at=at,
         turn_id=request.turn_id,
-        query=made.asked,
+        query=made.occasion.query,
         options={**request.options(), MOMENT: moment.to_json()},
         tokens=window.tokens,
         ratio=window.ratio,

@@ -9,16 +9,18 @@ import logging
 from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from math import inf
 from time import monotonic
-from typing import ParamSpec, Protocol
+from typing import ParamSpec
 
 import anyio
 
 from pagefile.backoff import Backoff
+from pagefile.engine.shielding import catching
 from pagefile.ports import Meter
 from pagefile.records import Scope
-from pagefile.tiers.base import Backlog, Pace, Report, RetryLater, Tier
+from pagefile.tiers.base import Backlog, Pace, RetryLater, Tier
 
 logger = logging.getLogger("pagefile")
 
@@ -27,23 +29,6 @@ _LOOKING = "look for what others wrote"
 _Key = Scope | None
 P = ParamSpec("P")
 Job = Callable[[Scope], Awaitable[object]]
-
-
-class Chore(Protocol):
-    """Anything with background work, such as every tier."""
-
-    name: str
-    pace: Pace
-    report: Report
-
-    @property
-    def drains(self) -> bool: ...
-
-    async def maintain(self, scope: Scope) -> None: ...
-
-    async def maintain_all(self, backlog: Backlog) -> None: ...
-
-    async def behind(self) -> Sequence[Scope]: ...
 
 
 class Jobs(Tier):
@@ -67,6 +52,11 @@ class _Task:
     failed: bool = False
     #: A scheduled scan of the log that no caller asked for.
     routine: bool = False
+
+    def begins(self, rested: float, *, when_due: bool = True) -> float:
+        """When it may start, given the end of the line's backoff."""
+        rests_until = rested if self.rests_until == inf else self.rests_until
+        return max(self.due, rests_until) if when_due else rests_until
 
     def hurry(self) -> None:
         """Start as soon as a worker is free."""
@@ -102,10 +92,10 @@ class _Signal:
 class Line:
     """The background work of one tier: tasks wait, run, and wait again if they fail."""
 
-    def __init__(self, chore: Chore, meter: Meter, *, poll_s: float | None = None) -> None:
-        self.chore = chore
+    def __init__(self, tier: Tier, meter: Meter, *, poll_s: float | None = None) -> None:
+        self.tier = tier
         self._meter = meter
-        self._pace = chore.pace
+        self._pace = tier.pace
         self._together = self._pace.together
         #: How often a dedicated worker checks what other processes wrote.
         self._poll_s = poll_s
@@ -141,7 +131,7 @@ class Line:
         elif task.rests_until == inf:
             # It failed; with more to work on it gets another chance.
             task.rests_until = 0.0
-        task.jobs[job or self.chore.maintain] = None
+        task.jobs[job or self.tier.maintain] = None
         task.due = min(now + self._pace.quiet_s, task.latest)
         # A worker that wakes by then anyway need not be woken for every turn; a busy one checks when it is
         # done.
@@ -154,7 +144,6 @@ class Line:
             self._look_at(0.0)
 
     def drop(self, scope: Scope) -> None:
-        """Drop the work on erased conversations."""
         for key in [key for key in self._waiting if key is not None and key.within(scope)]:
             del self._waiting[key]
         for key, task in self._running.items():
@@ -178,7 +167,7 @@ class Line:
 
         A dedicated worker scans once more for what others wrote.
         """
-        if not self.chore.drains:
+        if not self.tier.drains:
             return
         if self._poll_s is None:
             self._waiting.pop(None, None)
@@ -224,7 +213,6 @@ class Line:
     # -- doing it -----------------------------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Work until cancelled."""
         async with anyio.create_task_group() as workers:
             if self._poll_s is not None and self._together:
                 workers.start_soon(self._poll, self._poll_s)
@@ -288,35 +276,36 @@ class Line:
             if scope in self._waiting and scope not in batch:
                 # Found in the log, but it has its own schedule.
                 return
-            rest_s = await self._try(_caring(scope), self.chore.maintain, scope)
+            rest_s = await self._try(_caring(scope), self.tier.maintain, scope)
             if rest_s is not None:
                 rests[scope] = rest_s
 
         scopes = [key for key in batch if key is not None]
         backlog = Backlog(scopes, None in batch, self._hurry.is_set(), self._pause, self._busy, attempt)
-        rest_s = await self._try("do its background work", self.chore.maintain_all, backlog)
+        rest_s = await self._try("do its background work", self.tier.maintain_all, backlog)
         if rest_s is not None:
             rests |= dict.fromkeys(batch, rest_s)
         for key in {**batch, **rests}:
-            task = batch.get(key) or _Task(0.0, 0.0, {self.chore.maintain: None})
+            task = batch.get(key) or _Task(0.0, 0.0, {self.tier.maintain: None})
             self._ended(key, task, rests.get(key))
 
     async def _try(
         self, what: str, work: Callable[P, Awaitable[object]], *args: P.args, **kwargs: P.kwargs
     ) -> float | None:
         """None on success, else how long to wait before a retry: infinite until the line's backoff has elapsed."""
-        try:
-            await work(*args, **kwargs)
-        except RetryLater as later:
-            return later.seconds
-        except Exception as error:
-            # No caller waits for this: it is retried after the backoff, with the next turn or when the memory
-            # is next opened.
-            logger.exception("the %s tier could not %s", self.chore.name, what)
-            self.chore.report(error, logs=False)
-            self._backoff.failed()
-            return inf
-        return None
+        with catching(partial(self._failed, what)):
+            try:
+                await work(*args, **kwargs)
+            except RetryLater as later:
+                return later.seconds
+            return None
+        return inf
+
+    def _failed(self, what: str, error: Exception) -> None:
+        """No caller waits for it: it is retried after the backoff, with the next turn or when the memory is next opened."""
+        logger.error("the %s tier could not %s", self.tier.name, what, exc_info=error)
+        self.tier.report(error, logs=False)
+        self._backoff.failed()
 
     def _ended(self, key: _Key, task: _Task, rest_s: float | None) -> None:
         if rest_s is not None:
@@ -352,7 +341,7 @@ class Line:
         rested = now + self._backoff.left_s
         for key, task in self._waiting.items():
             if key not in self._running:
-                begins = max(task.due, _rests_until(task, rested))
+                begins = task.begins(rested)
                 if begins <= now:
                     # One of the failed tasks is retried first, to find out whether things work again.
                     return [key], now
@@ -365,18 +354,14 @@ class Line:
         rested = now + self._backoff.left_s
         ready: dict[_Key, _Task] = {}
         for key, task in self._waiting.items():
-            begins = (
-                _rests_until(task, rested) if key is not None else max(task.due, _rests_until(task, rested))
-            )
+            begins = task.begins(rested, when_due=key is None)
             if begins <= now:
                 ready[key] = task
             else:
                 moment = min(moment, begins)
         if ready:
-            quiet, latest = (
-                max(task.due for task in ready.values()),
-                min(task.latest for task in ready.values()),
-            )
+            quiet = max(task.due for task in ready.values())
+            latest = min(task.latest for task in ready.values())
             moment = min(moment, max(self._opens_at, min(quiet, latest)))
         return ([*ready], now) if moment <= now else ([], moment)
 
@@ -396,7 +381,7 @@ class Line:
 
     async def _look(self) -> None:
         """Find out what others wrote. They may still be writing, so the same quiet period applies as for writes here."""
-        behind = [scope for scope in await self.chore.behind() if scope not in self._waiting]
+        behind = [scope for scope in await self.tier.behind() if scope not in self._waiting]
         due = monotonic() + self._pace.quiet_s
         if self._together:
             waiting = self._waiting.get(None)
@@ -404,7 +389,7 @@ class Line:
                 self._look_at(due)
             return
         for scope in behind:
-            self._waiting[scope] = _Task(due, due, {self.chore.maintain: None})
+            self._waiting[scope] = _Task(due, due, {self.tier.maintain: None})
         self._wake.set()
 
     async def _poll(self, every_s: float) -> None:
@@ -418,18 +403,13 @@ def _caring(scope: Scope) -> str:
     return f"look after conversation {scope.conversation!r}"
 
 
-def _rests_until(task: _Task, rested: float) -> float:
-    return rested if task.rests_until == inf else task.rests_until
-
-
 class Worker:
     """Runs the lines of all tiers, within the application's process or in a dedicated one."""
 
-    def __init__(self, chores: Sequence[Chore], meter: Meter, *, poll_s: float | None = None) -> None:
-        self._lines = {chore.name: Line(chore, meter, poll_s=poll_s) for chore in chores}
+    def __init__(self, tiers: Sequence[Tier], meter: Meter, *, poll_s: float | None = None) -> None:
+        self._lines = {tier.name: Line(tier, meter, poll_s=poll_s) for tier in tiers}
 
     def maintains(self, name: str) -> bool:
-        """Whether this process does a tier's work."""
         return name in self._lines
 
     def line(self, name: str) -> Line:
@@ -451,12 +431,10 @@ class Worker:
             line.look()
 
     def drop(self, scope: Scope) -> None:
-        """Drop the work on erased conversations."""
         for line in self._lines.values():
             line.drop(scope)
 
     async def run(self) -> None:
-        """Work until cancelled."""
         async with anyio.create_task_group() as lines:
             for line in self._lines.values():
                 lines.start_soon(line.run)

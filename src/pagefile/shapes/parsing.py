@@ -6,6 +6,7 @@ from typing import Any, cast
 
 from pagefile.content import Message, Shape, ToolCall, ToolResult, message_json
 from pagefile.errors import InvalidTurnError
+from pagefile.nesting import texts_in
 from pagefile.records import Step, checked_text
 from pagefile.shapes import anthropic, openai, responses
 from pagefile.shapes.detecting import shape_of
@@ -91,20 +92,8 @@ def _read(raw: dict[str, Any], shape: Shape, book: Book, index: int) -> Message:
 def _check_texts(message: Message, steps: Sequence[Step], index: int) -> None:
     """Check that every text can be stored; results were cleaned before, so only the caller's own text can be refused."""
     mine = [steps[part.step] for part in message.parts if isinstance(part, (ToolCall, ToolResult))]
-    for text in _texts([message_json(message), [[step.tool, step.input, step.call_id] for step in mine]]):
+    for text in texts_in([message_json(message), [[step.tool, step.input, step.call_id] for step in mine]]):
         try:
             checked_text(text, "it")
         except InvalidTurnError as error:
             raise refused(index, f"cannot be stored: {error}") from error
-
-
-def _texts(value: Any) -> Iterable[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        for key, inner in cast("Mapping[str, Any]", value).items():
-            yield key
-            yield from _texts(inner)
-    elif isinstance(value, (list, tuple)):
-        for inner in cast("Sequence[Any]", value):
-            yield from _texts(inner)

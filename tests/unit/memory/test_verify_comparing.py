@@ -7,7 +7,8 @@ from datetime import timedelta
 import pytest
 
 from pagefile.engine.verifying import Finding
-from pagefile.engine.verifying.comparing import broken_chain, is_quoted, tiles, wrong_text
+from pagefile.engine.verifying.archive import tiles, wrong_text
+from pagefile.engine.verifying.beside import broken_chain, is_quoted
 from pagefile.engine.verifying.findings import ADVICE, MOST_FINDINGS, Tally
 from pagefile.engine.verifying.walking import LogWalk, compared
 from pagefile.ports import Counters, KeptConversation, KeptEntry, KeptPage

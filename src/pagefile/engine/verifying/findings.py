@@ -1,11 +1,13 @@
-"""Findings: where something is, what is wrong with it, and what to do."""
+"""Findings: where something is, what is wrong with it, and what to do; and what every check needs to make them."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
-from pagefile.records import Scope
+from pagefile.engine.engine import Engine
+from pagefile.ports import Auditor
+from pagefile.records import Entry, Scope
 
 #: "damage": something recorded is gone or changed, and nothing here can bring it back. "derived": it can be
 #: rebuilt. "note": changed on purpose (purged, erased), or merely worth knowing.
@@ -13,58 +15,38 @@ Level: TypeAlias = Literal["damage", "derived", "note"]
 
 #: Findings kept per level: a broken disk has more than anyone would read.
 MOST_FINDINGS = 1000
+#: Without `full`, one in this many is recomputed for comparison.
+SAMPLE = 20
 
-_BACKUP = "Restore the database from a backup: what is gone is only there."
-_REPAIR = "Run `pagefile verify --repair`: it is made again."
-_NOTHING = "Nothing: it was done on purpose."
-
+#: What to do about a finding, unless `ADVICE` has something better for its kind.
+_BY_LEVEL: Mapping[Level, str] = {
+    "damage": "Restore the database from a backup: what is gone is only there.",
+    "derived": "Run `pagefile verify --repair`: it is made again.",
+    "note": "Nothing: it was done on purpose.",
+}
 ADVICE: Mapping[str, str] = {
     "database": "Copy the file or dump the database first, then restore a backup, or save what can be read "
     "(`sqlite3 FILE .recover`; `REINDEX` for an index of PostgreSQL).",
-    "log-gap": _BACKUP,
-    "log-unreadable": _BACKUP,
     "log-order": "Restore a backup: somebody wrote to the table by hand.",
     "log-owner": "Find out who wrote to the table by hand, or restore a backup.",
     "log-digest": "Compare the turn with a backup: something in it was changed behind Pagefile's back.",
     "log-tokens": "Compare the turn with a backup: its text or its count was changed.",
     "log-terms": "Compare the turn with a backup: its text or its terms were changed. `pagefile rebuild --anew` takes "
-    "the text as it stands now, and makes the terms of it.",
+    "the text as it is now, and makes the terms of it.",
     "log-cut": "Nothing can be done: the archive could not be written at the time, and the turn says so.",
-    "page-text": _BACKUP,
     "page-digest": "Compare the row with a backup: something in it was changed behind Pagefile's back.",
-    "page-unreadable": _BACKUP,
-    "page-ref": _BACKUP,
-    "page-purged": _NOTHING,
     "page-erased": "Nothing, if the conversation that the page came from was erased; else restore a backup.",
-    "page-size": _REPAIR,
     "media-ref": "Restore a backup, unless the turn was imported from an export that says `missing` of it: then its bytes "
     "never were here.",
-    "media-bytes": _BACKUP,
     "checkpoint-range": "Restore a backup. Until then the turns it wrongly claims are found by `recall` and `show`.",
-    "checkpoint-summary": _BACKUP,
     "checkpoint-refs": "Restore a backup. The pages themselves are there: `pagefile archive` lists them.",
-    "checkpoint-anchors": _BACKUP,
-    "conversation-row": _REPAIR,
-    "counters": _REPAIR,
-    "summary": _REPAIR,
-    "sums": _REPAIR,
-    "watermark": _REPAIR,
-    "terms": _REPAIR,
-    "vector": _REPAIR,
     "vectors": "See `pagefile doctor`, then run `pagefile rebuild`.",
-    "passages": _REPAIR,
-    "session": "Put the session anew, or restore a backup.",
-    "session-cache": _REPAIR,
+    "session": "Put the session again, or restore a backup.",
     "fact-digest": "Compare the fact with a backup: something in it was changed behind Pagefile's back.",
-    "fact-source": _BACKUP,
     "fact-quote": "Compare the turn with a backup: the fact was once read out of these words.",
-    "fact-chain": _BACKUP,
-    "facts-unreadable": _BACKUP,
-    "call": _BACKUP,
     "call-differs": "Nothing, if that was done on purpose, else compare with a backup; `pagefile explain` shows it.",
     "call-changed": "Compare with a backup, unless Pagefile was updated since; `pagefile explain` shows the window.",
     "call-unreadable": "Nothing: recorded calls are kept for a while only.",
-    "item": _BACKUP,
     "text": "Nothing, or restore a backup if a page or a file is missing: nothing names this text.",
 }
 
@@ -88,22 +70,16 @@ class Finding:
 
     @property
     def advice(self) -> str:
-        """What to do."""
-        return ADVICE[self.kind]
+        return ADVICE.get(self.kind, _BY_LEVEL[self.level])
 
 
-def at(
-    scope: Scope,
-    level: Level,
-    kind: str,
-    what: str,
-    *,
-    turn: str | None = None,
-    seq: int | None = None,
-    page: str | None = None,
-) -> Finding:
-    """A finding in a scope."""
-    return Finding(level, kind, what, scope.tenant, scope.user, scope.conversation, turn, seq, page)
+def at(scope: Scope, level: Level, kind: str, what: str, **where: Any) -> Finding:
+    """A finding in a scope; `where` are further fields of the finding."""
+    return Finding(level, kind, what, scope.tenant, scope.user, scope.conversation, **where)
+
+
+def at_entry(entry: Entry, level: Level, kind: str, what: str, **where: Any) -> Finding:
+    return at(entry.scope, level, kind, what, turn=entry.id, seq=entry.seq, **where)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,9 +143,8 @@ class Tally:
 
 
 def _place(finding: Finding) -> tuple[int, str, str, int, str, str, str]:
-    order: list[Level] = ["damage", "derived", "note"]
     return (
-        order.index(finding.level),
+        get_args(Level).index(finding.level),
         finding.tenant or "",
         finding.conversation or "",
         finding.seq or 0,
@@ -177,3 +152,18 @@ def _place(finding: Finding) -> tuple[int, str, str, int, str, str, str]:
         finding.kind,
         finding.what,
     )
+
+
+@dataclass(slots=True)
+class Check:
+    """What every check needs. `full` compares every value instead of a sample; `repair` rebuilds derived data."""
+
+    engine: Engine
+    audit: Auditor
+    tally: Tally
+    full: bool
+    repair: bool
+
+    def sampled(self, number: int) -> bool:
+        """Whether something is to be recomputed for comparison."""
+        return self.full or number % SAMPLE == 1

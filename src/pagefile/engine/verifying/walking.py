@@ -8,6 +8,7 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import fields, replace
+from functools import partial
 
 from pagefile.engine.verifying.findings import Finding, at
 from pagefile.ports import Counters, KeptConversation, KeptEntry
@@ -42,17 +43,14 @@ class LogWalk:
 
     @property
     def covered(self) -> int:
-        """The last `seq` covered by the current checkpoint."""
         return 0 if self.checkpoint is None else self.checkpoint.covered_through_seq
 
     @property
     def covered_messages(self) -> int:
-        """The number of messages covered by the current checkpoint."""
         covered = self._covered_turns(self.covered)
         return self._messages[covered - 1] if covered else 0
 
     def take(self, row: KeptEntry) -> Iterator[Finding]:
-        """Process the next entry."""
         if row.seq is not None:
             yield from self._placed(row)
         if row.entry is None:
@@ -155,8 +153,7 @@ class LogWalk:
         return bisect_right(self._seqs, covered)
 
     def _at(self, kind: str, what: str, row: KeptEntry) -> Finding:
-        named = "turn" if row.kind == "turn" else row.kind
-        return at(self._scope, "damage", kind, f"{named} {row.id!r} {what}", turn=row.id, seq=row.seq)
+        return at(self._scope, "damage", kind, f"{row.kind} {row.id!r} {what}", turn=row.id, seq=row.seq)
 
 
 def missing(first: int, last: int) -> str:
@@ -173,13 +170,14 @@ def compared(kept: KeptConversation, walk: LogWalk) -> list[Finding]:
     counted, stored = walk.counters(), kept.counters
     if stored.last_seq > walk.last_seq:
         walk.damaged = True
-        what = missing(walk.last_seq + 1, stored.last_seq)
-        return [at(kept.scope, "damage", "log-gap", f"{what} from the end of the log", seq=walk.last_seq + 1)]
+        what = f"{missing(walk.last_seq + 1, stored.last_seq)} from the end of the log"
+        return [at(kept.scope, "damage", "log-gap", what, seq=walk.last_seq + 1)]
     if walk.damaged:
         return []
     if not kept.there:
         what = f"there are entries up to {walk.last_seq}, and no row that tells of them"
         return [at(kept.scope, "derived", "conversation-row", what)]
+    told = partial(at, kept.scope, "derived")
     found: list[Finding] = []
     wrong = [
         f"{known.name} is {was}, and should be {now}"
@@ -187,19 +185,14 @@ def compared(kept: KeptConversation, walk: LogWalk) -> list[Finding]:
         if (was := getattr(stored, known.name)) != (now := getattr(counted, known.name))
     ]
     if wrong:
-        found.append(at(kept.scope, "derived", "counters", f"its row is wrong: {'; '.join(wrong)}"))
+        found.append(told("counters", f"its row is wrong: {'; '.join(wrong)}"))
     if kept.trouble is not None:
-        found.append(
-            at(kept.scope, "derived", "summary", f"the summary in force cannot be read: {kept.trouble}")
-        )
+        found.append(told("summary", f"the summary in force cannot be read: {kept.trouble}"))
     elif _bare(kept.summary) != _bare(walk.checkpoint):
-        found.append(
-            at(kept.scope, "derived", "summary", "the summary in force is not the log's last checkpoint")
-        )
-    if walk.wrong_sum is not None:
-        turn = walk.wrong_sum
+        found.append(told("summary", "the summary in force is not the log's last checkpoint"))
+    if (turn := walk.wrong_sum) is not None:
         what = "the tokens before this turn are counted wrongly, so windows may begin at the wrong one"
-        found.append(at(kept.scope, "derived", "sums", what, turn=turn.id, seq=turn.seq))
+        found.append(told("sums", what, turn=turn.id, seq=turn.seq))
     return found
 
 
