@@ -15,12 +15,10 @@ from pagefile.ports import Clock, Part
 from pagefile.records import ErasureReceipt, JsonObject, Scope, utc
 from pagefile.stores.encoding import time_text
 from pagefile.stores.sql.auditor import SqlAuditor
-from pagefile.stores.sql.parameters import type_of
-from pagefile.stores.sql.plain_log import PlainTurnLog
-from pagefile.stores.sql.plain_reader import PlainReader
+from pagefile.stores.sql.plain import PlainReader, PlainTurnLog
 from pagefile.stores.sql.plays import Ask, Play, Player, played, skipped
 from pagefile.stores.sql.store import SqlStore
-from pagefile.stores.sql.texts import COMMON, PLAIN, parameters, statement_texts, with_parameters
+from pagefile.stores.sql.texts import COMMON, PLAIN, parameters, statement_texts, type_of, with_parameters
 
 T = TypeVar("T")
 HERE = Path(__file__).parent

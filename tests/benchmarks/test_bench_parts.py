@@ -18,7 +18,7 @@ from pagefile.records import Scope
 from pagefile.settings import Settings
 from pagefile.stores.sqlite import connecting
 from pagefile.stores.sqlite.driver import connect
-from pagefile.stores.sqlite.queries import sql
+from pagefile.stores.sqlite.player import sql
 from pagefile.text.tokens import open_counter
 
 SCOPE = Scope(user="bench", conversation="chat")

@@ -53,7 +53,7 @@ BROAD_EXCEPTS: dict[str, str] = {
 HIDDEN_IMPORTS: dict[str, str] = {
     "engine/memory.py::Memory.export": "pydantic and its shapes, a fifth of a second for whoever moves nothing",
     "engine/memory.py::Memory.import_": "the same, for the way in",
-    "stores/upgrading.py::server_schema": "the extra postgres, which nobody needs who has a file",
+    "stores/opening.py::server_schema": "the extra postgres, which nobody needs who has a file",
     "cli/__init__.py::main": "most of a short command's time, and Ctrl-C is one line there too",
     "cli/app.py::_imported": "a command's module is imported once it is asked for",
     "cli/bench.py::_found": "the benchmarks of a checkout, which no wheel has",
@@ -66,7 +66,7 @@ HIDDEN_IMPORTS: dict[str, str] = {
     "stores/milvus/driver.py::_rpc_error": "the extra milvus brings it, and it takes its time",
     "stores/milvus/driver.py::_pymilvus": "the extra milvus, and three seconds of which the event loop must know nothing",
     "stores/opening.py::_open_postgres": "the extra postgres, and half a second that nobody needs who keeps a file",
-    "stores/vectors/opening.py::open_vectors": "the extra milvus, which nobody needs whose vectors live in the database",
+    "stores/opening.py::open_vectors": "the extra milvus, which nobody needs whose vectors live in the database",
     "text/encodings.py::_from_rs_bpe": "loads a vocabulary of megabytes, and is not there on Python 3.14",
     "text/encodings.py::_from_tiktoken": "asked only when rs-bpe cannot count; its import is slow",
     "models/embedders/encoder.py::_encoder": "loads megabytes, which nobody needs who asks for no vector; ships no types",

@@ -11,7 +11,7 @@ from pagefile.cli.invocation import Invocation, command
 from pagefile.cli.opening import existing_file
 from pagefile.errors import SettingsError
 from pagefile.settings import Settings
-from pagefile.stores.upgrading import Schema, back_up_file, file_schema, server_schema
+from pagefile.stores.opening import Schema, back_up_file, file_schema, server_schema
 
 _DUMP = Path("pagefile.dump")
 

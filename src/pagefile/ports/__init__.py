@@ -18,10 +18,7 @@ from pagefile.ports.derived import (
     VectorRow,
     Watermarks,
 )
-from pagefile.ports.erasures import Erasures, Owed
 from pagefile.ports.items import ItemKey, ItemStore, ItemVectors, ItemWrite, KeptItem, Namespace, StoredItem
-from pagefile.ports.keys import KeyStore
-from pagefile.ports.learning import FactExtractor, Proposal, Said
 from pagefile.ports.log import (
     NO_LABELS,
     Abort,
@@ -46,7 +43,6 @@ from pagefile.ports.log import (
     epoch_of,
     labels_of,
 )
-from pagefile.ports.media import MediaStore
 from pagefile.ports.pages import (
     PageDraft,
     PageIndex,
@@ -63,6 +59,10 @@ from pagefile.ports.shelves import (
     SessionStore,
 )
 from pagefile.ports.store import (
+    Erasures,
+    KeyStore,
+    MediaStore,
+    Owed,
     Part,
     Store,
 )
@@ -83,7 +83,10 @@ from pagefile.ports.world import (
     ChatModel,
     Clock,
     Embedder,
+    FactExtractor,
     Meter,
+    Proposal,
+    Said,
     Spoken,
     Summarizer,
     SummaryRequest,

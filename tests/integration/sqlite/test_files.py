@@ -20,7 +20,7 @@ from pagefile.ports import EntryQuery, HeadQuery, Store
 from pagefile.records import Scope
 from pagefile.stores import InMemoryStore, SqliteStore, StoreOptions, open_store
 from pagefile.stores.sqlite import connecting
-from pagefile.stores.sqlite.migrating import migrations
+from pagefile.stores.sqlite.database import migrations
 from pagefile.testing.drafts import CHAT, done, view
 
 from .schema_1 import write_schema_1

@@ -14,7 +14,7 @@ from pagefile.cli.app import app
 from pagefile.errors import ErasedError
 from pagefile.ports import Maker, PageDraft
 from pagefile.stores import open_store
-from pagefile.stores.sqlite.migrating import migrations
+from pagefile.stores.sqlite.database import migrations
 from pagefile.testing.drafts import CHAT, done, page, view
 from tests.integration.old_contents import OLD, OPENING, check_contents, check_whole
 

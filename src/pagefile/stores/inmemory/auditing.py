@@ -17,8 +17,8 @@ from pagefile.ports import (
 from pagefile.records import Entry, Scope, Turn
 from pagefile.stores import rules
 from pagefile.stores.auditing import droppable
+from pagefile.stores.encoding import packed
 from pagefile.stores.inmemory.room import Conversation, Room
-from pagefile.stores.packing import packed
 
 
 class InMemoryAuditor(Auditor):

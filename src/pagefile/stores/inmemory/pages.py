@@ -1,4 +1,4 @@
-"""Archived pages as dicts."""
+"""Archived pages, images and files as dicts."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -6,12 +6,11 @@ from datetime import datetime
 
 import anyio.to_thread
 
-from pagefile.ports import PageDraft, PageIndex, PageKeeper, PageStore, PageTerms, PurgeRequest
+from pagefile.ports import MediaStore, PageDraft, PageIndex, PageKeeper, PageStore, PageTerms, PurgeRequest
 from pagefile.records import Page, Scope, utc
 from pagefile.stores import rules
-from pagefile.stores.encoding import stored_page
+from pagefile.stores.encoding import packed, stored_page
 from pagefile.stores.inmemory.room import Room, Shelved, behind
-from pagefile.stores.packing import packed
 
 #: From so many characters on, compressing would hold up the event loop.
 _THREAD_FROM_CHARS = 20_000
@@ -177,3 +176,17 @@ def _beyond(pages: Sequence[Page], max_bytes: int | None) -> list[Page]:
         gone.append(page)
         size -= page.stored_bytes
     return gone
+
+
+class InMemoryMedia(MediaStore):
+    def __init__(self, room: Room) -> None:
+        self._room = room
+
+    async def load(self, scope: Scope, hash: str) -> bytes:  # noqa: A002 - the port's word
+        seen = {
+            (scope.tenant, rules.conversation_of(conversation.scope))
+            for conversation in self._room.seen(scope)
+        }
+        if not any(place[:2] in seen and place[3] == hash for place in self._room.attachments):
+            raise rules.no_media(hash)
+        return self._room.blobs[hash]

@@ -22,7 +22,7 @@ from pagefile.records import (
     utc,
 )
 from pagefile.stores import rules, session
-from pagefile.stores.epochs import check_epoch, written_keys
+from pagefile.stores.erasing import check_epoch, written_keys
 from pagefile.stores.facts import JournalRow
 
 T = TypeVar("T")

@@ -9,7 +9,7 @@ from pagefile.ports import HeldVector, Maker, Near, Shelf, Vector, VectorHome, V
 from pagefile.records import JsonObject, Scope, Turn
 from pagefile.stores import rules
 from pagefile.stores.inmemory.room import Room
-from pagefile.stores.vectors.rows import asked, batch_of, nearest, rounded
+from pagefile.stores.vectors import asked, batch_of, nearest, rounded
 
 #: Tenant, conversation and place of a turn.
 _Key = tuple[str, str, int]

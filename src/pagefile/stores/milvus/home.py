@@ -13,7 +13,7 @@ from pagefile.errors import SettingsError, StoreError, VectorHomeError
 from pagefile.ports import HeldVector, Maker, Near, Shelf, Vector, VectorHome, VectorRow
 from pagefile.records import JsonObject, Scope
 from pagefile.stores import rules
-from pagefile.stores.milvus.driver import Client, Driver, NoCollectionError, NotLoadedError
+from pagefile.stores.milvus.driver import Client, Driver, NoCollectionError, NotLoadedError, Place
 from pagefile.stores.milvus.naming import (
     NAMES,
     NOBODY,
@@ -28,10 +28,9 @@ from pagefile.stores.milvus.naming import (
     keys_of,
     maker_of,
 )
-from pagefile.stores.milvus.place import Place
 from pagefile.stores.milvus.recent import Recent, Written
 from pagefile.stores.milvus.rewriting import Rewriter
-from pagefile.stores.vectors.rows import asked, batch_of, nearest, rounded
+from pagefile.stores.vectors import asked, batch_of, nearest, rounded
 
 logger = logging.getLogger("pagefile")
 

@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 
 from pagefile.ports import Near, Vector
-from pagefile.stores.vectors.rows import rounded
+from pagefile.stores.vectors import rounded
 
 #: Milvus promises to be at most 5 seconds behind where it may be behind.
 _BEHIND_S = 10.0

@@ -1,4 +1,4 @@
-"""The connections of a store: who gets one, what is tried again, and when it ends."""
+"""The connections of a store (who gets one, what is tried again, when it ends), and the player that runs verbs on them."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -6,6 +6,7 @@ from contextlib import AbstractAsyncContextManager, suppress
 from itertools import count
 from typing import Any, Generic, TypeVar
 
+import anyio.to_thread
 from anyio import CancelScope
 
 from pagefile.errors import ClosedError
@@ -18,9 +19,12 @@ from pagefile.stores.postgres.driver import (
     RawConnection,
     Row,
     open_pool,
+    sql,
     translating,
 )
 from pagefile.stores.postgres.place import Place
+from pagefile.stores.sql import plays
+from pagefile.stores.sql.plays import Ask, Play, Player
 
 T = TypeVar("T")
 
@@ -167,3 +171,40 @@ def settings(place: Place) -> dict[str, str]:
 def quoted(name: str) -> str:
     """A name as PostgreSQL reads it, whatever is in it."""
     return '"' + name.replace('"', '""') + '"'
+
+
+class PostgresPlayer(Player):
+    """Takes a connection of the pool for each verb."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def read(self, play: Callable[[], Play[T]]) -> T:
+        return await self._database.read(lambda connection: played(connection, play()))
+
+    async def write(self, play: Callable[[], Play[T]], *, again: bool = True, erases: bool = False) -> T:
+        return await self._database.write(lambda connection: played(connection, play()), again=again)
+
+    async def compute(self, work: Callable[[], T], *, small: bool = False) -> T:
+        self._database.check_open()
+        return work() if small else await anyio.to_thread.run_sync(work)
+
+
+async def played(connection: Connection, play: Play[T]) -> T:
+    """What a verb returns, in the transaction that the connection is in."""
+    return await plays.played_async(play, lambda ask: _answer(connection, ask))
+
+
+async def _answer(connection: Connection, ask: Ask) -> Any:
+    wanted, name, values = ask
+    if not sql(name).text:
+        return plays.skipped(wanted)
+    match wanted:
+        case "row":
+            return await connection.row(name, values)
+        case "rows":
+            return await connection.rows(name, values)
+        case "count":
+            return await connection.count(name, values)
+        case "many":
+            return await connection.many(name, values)

@@ -1,7 +1,10 @@
-"""What we ask of asyncpg, and the one place where its errors become ours, each saying what to do."""
+"""PostgreSQL's statements, what we ask of asyncpg, and the one place where its errors become ours, each saying what to do."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
 from types import TracebackType
 from typing import Any, Protocol, cast
 
@@ -16,7 +19,7 @@ from pagefile.errors import (
     StoreFullError,
     StoreUnavailableError,
 )
-from pagefile.stores.postgres.queries import Statement, sql
+from pagefile.stores.sql.texts import ALL_ROWS, COMMON, parameters, statement_texts, type_of, with_parameters
 
 Row = Sequence[Any]
 Values = dict[str, Any]
@@ -53,6 +56,51 @@ async def open_pool(dsn: str, **options: Any) -> Pool:
     """Connections to a server; at least one was made."""
     pool = asyncpg.create_pool(dsn, connection_class=_PlainConnection, **options)  # pyright: ignore[reportUnknownMemberType] - its own signature is untyped
     return cast("Pool", await pool)
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A statement as PostgreSQL reads it, and the names of its parameters in their order."""
+
+    text: str
+    names: tuple[str, ...]
+
+    def given(self, values: Mapping[str, Any]) -> list[Any]:
+        """The values in the order of the parameters."""
+        return [values[name] for name in self.names]
+
+    @property
+    def takes_all(self) -> bool:
+        """Whether it writes many rows at once, instead of being run for each of them."""
+        return any(name.startswith(ALL_ROWS) for name in self.names)
+
+    def given_all(self, rows: Sequence[Mapping[str, Any]]) -> list[Any]:
+        """The values of all rows: lists of what differs between them, and what is the same in each."""
+        return [
+            [values[name.removeprefix(ALL_ROWS)] for values in rows]
+            if name.startswith(ALL_ROWS)
+            else rows[0][name]
+            for name in self.names
+        ]
+
+
+@cache
+def sql(name: str) -> Statement:
+    """The statement of this name."""
+    return statements()[name]
+
+
+@cache
+def statements() -> dict[str, Statement]:
+    """Every statement of this store."""
+    texts = statement_texts("postgres", COMMON, files("pagefile.stores.postgres").joinpath("sql"))
+    return {name: _numbered(text) for name, text in texts.items()}
+
+
+def _numbered(text: str) -> Statement:
+    names = parameters(text)
+    shown = {name: f"${number}::{type_of(name)}" for number, name in enumerate(names, 1)}
+    return Statement(with_parameters(text, shown), names)
 
 
 class Connection:

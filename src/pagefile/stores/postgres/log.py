@@ -11,16 +11,13 @@ from pagefile.records import Entry, Turn, utc
 from pagefile.stores import rules
 from pagefile.stores.changing import changed
 from pagefile.stores.digests import turn_digest
-from pagefile.stores.encoding import label_values, stored_draft, turn_texts
-from pagefile.stores.packing import Blob
-from pagefile.stores.postgres.database import Database
+from pagefile.stores.encoding import Blob, label_values, stored_draft, turn_texts
+from pagefile.stores.postgres.database import Database, PostgresPlayer, played
 from pagefile.stores.postgres.driver import TAKEN, Connection
-from pagefile.stores.postgres.player import PostgresPlayer, played
-from pagefile.stores.sql.epochs import check_writable
 from pagefile.stores.sql.log import SqlTurnLog, entry_by_id, turn_in_place
-from pagefile.stores.sql.media import packed_blobs
+from pagefile.stores.sql.pages import packed_blobs
 from pagefile.stores.sql.plays import Play, Row, Values, row
-from pagefile.stores.sql.reader import check_owner
+from pagefile.stores.sql.reader import check_owner, check_writable
 from pagefile.stores.sql.rows import keys, turn_of
 
 

@@ -8,14 +8,20 @@ from typing import Any
 from pagefile.errors import ClosedError, VectorHomeError
 from pagefile.ports import HeldVector, Maker, Near, Shelf, Vector, VectorHome, VectorRow
 from pagefile.records import JsonObject, Scope
-from pagefile.stores.postgres.database import Database, quoted
-from pagefile.stores.postgres.driver import FORBIDDEN, Connection, RawConnection, Values, translating
-from pagefile.stores.postgres.player import played
-from pagefile.stores.postgres.queries import Statement, sql
-from pagefile.stores.sql.epochs import check_writable
-from pagefile.stores.sql.parameters import ALL_TENANTS
+from pagefile.stores.postgres.database import Database, played, quoted
+from pagefile.stores.postgres.driver import (
+    FORBIDDEN,
+    Connection,
+    RawConnection,
+    Statement,
+    Values,
+    sql,
+    translating,
+)
+from pagefile.stores.sql.reader import check_writable
 from pagefile.stores.sql.rows import keys, part_of
-from pagefile.stores.vectors.rows import asked, batch_of, nearest, place_of, rounded
+from pagefile.stores.sql.texts import ALL_TENANTS
+from pagefile.stores.vectors import asked, batch_of, nearest, place_of, rounded
 
 #: "PGFV": extensions belong to a database, whatever the schema.
 _LOCK = 0x50474656

@@ -19,8 +19,8 @@ from pagefile.records import Scope, Turn
 from pagefile.stores.auditing import counter_values, droppable, told
 from pagefile.stores.digests import fact_digest, page_digest, turn_digest
 from pagefile.stores.encoding import from_json
+from pagefile.stores.sql.erasure import replace_summary
 from pagefile.stores.sql.pages import put_spans
-from pagefile.stores.sql.parts import replace_summary
 from pagefile.stores.sql.plays import Play, Player, Row, Values, count, each, first, row, rows
 from pagefile.stores.sql.rows import ENTRY_COLUMNS, checkpoint_of, entry_of, fact_of, keys, moment, page_of
 

@@ -16,8 +16,8 @@ from pagefile.stores.facts import (
     restored,
     revisions_of,
 )
-from pagefile.stores.sql.epochs import check_writable
 from pagefile.stores.sql.plays import Play, Player, Row, Values, each, first, many, row, rows
+from pagefile.stores.sql.reader import check_writable
 from pagefile.stores.sql.rows import fact_of, keys, moment
 
 

@@ -2,22 +2,19 @@
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from pagefile.ports import NO_LABELS, CheckpointDraft, Clock, Labels, ResetDraft, TurnDraft, TurnLog
-from pagefile.records import RESET_QUERY, Checkpoint, Entry, JsonObject, Reset, Scope, Turn, utc
+from pagefile.records import RESET_QUERY, Checkpoint, Entry, Head, JsonObject, Reset, Scope, Turn, utc
 from pagefile.stores import rules, session
 from pagefile.stores.changing import checkpoint_values
-from pagefile.stores.encoding import from_json, label_values, to_json
-from pagefile.stores.packing import Blob
-from pagefile.stores.sql.epochs import check_writable
-from pagefile.stores.sql.media import attach, packed_blobs
-from pagefile.stores.sql.plays import Play, Player, Values, count, each, first, many, row
-from pagefile.stores.sql.reader import check_owner
-from pagefile.stores.sql.rows import entry_of, keys
+from pagefile.stores.encoding import Blob, from_json, label_values, to_json
+from pagefile.stores.sql.pages import attach, packed_blobs
+from pagefile.stores.sql.plays import Play, Player, Row, Values, count, each, first, many, row
+from pagefile.stores.sql.reader import check_owner, check_writable
+from pagefile.stores.sql.rows import entry_of, head_of, keys, moment
 from pagefile.stores.sql.sessions import put_session, session_of, tell_session
-from pagefile.stores.sql.state import state_of
 
 
 class SqlTurnLog(TurnLog):
@@ -240,3 +237,64 @@ def _marker_values(marker: Checkpoint | Reset, now: datetime) -> Values:
         "counter": "",
         "seconds": session.seconds(marker.created),
     }
+
+
+#: The columns of the fragment `counted` of log.sql: a head without the epoch, which a write does not ask for.
+_COUNTED_COLUMNS = 13
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What the statement `state` found. Most writes need only a little of it: the rest is made when asked for."""
+
+    scope: Scope
+    #: None before the first write to the conversation.
+    row: Row | None
+    next_seq: int
+    last_created: datetime | None
+
+    @classmethod
+    def of(cls, found: Row | None, scope: Scope) -> "State":
+        """The conversation, which must be this scope's."""
+        if found is None:
+            return cls(scope, None, 1, None)
+        rules.check_owner(scope, found[0])
+        last_created = found[_COUNTED_COLUMNS]
+        return cls(scope, found, found[4] + 1, None if last_created is None else moment(last_created))
+
+    @property
+    def head(self) -> Head:
+        return (
+            rules.no_head(self.scope)
+            if self.row is None
+            else head_of(self.row[:_COUNTED_COLUMNS], self.scope)
+        )
+
+    @property
+    def agent(self) -> str | None:
+        return None if self.row is None else self.row[1]
+
+    @property
+    def versions(self) -> int:
+        """How many checkpoints there were."""
+        return 0 if self.row is None else self.row[_COUNTED_COLUMNS + 1]
+
+    @property
+    def version(self) -> int:
+        """The checkpoint in force, 0 when there is none."""
+        return self.versions if self.row is not None and self.row[_COUNTED_COLUMNS + 2] else 0
+
+    def knows(self, draft: TurnDraft) -> bool:
+        """Whether a done turn tells nothing new of the conversation itself."""
+        found = self.row
+        return (
+            found is not None
+            and draft.status == "done"
+            and draft.agent in (None, found[1])
+            and draft.labels == NO_LABELS
+        )
+
+
+def state_of(scope: Scope) -> Play[State]:
+    """The conversation, locked until the transaction ends."""
+    return State.of((yield "row", "state", keys(scope)), scope)

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pagefile.ports import UNREADABLE
 from pagefile.records import Scope
 from pagefile.stores.digests import fact_digest, page_digest, turn_digest
-from pagefile.stores.sql.parameters import ALL_TENANTS
 from pagefile.stores.sql.plays import Play, Row, Values, many, rows
 from pagefile.stores.sql.rows import fact_of, page_of, turn_of
+from pagefile.stores.sql.texts import ALL_TENANTS
 
 ROWS_AT_ONCE = 1000
 

@@ -1,16 +1,28 @@
-"""Archived tool results: the text is compressed and stored once for equal results."""
+"""Archived tool results, their passages, and the images and files of turns: equal bytes are compressed and stored once."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from itertools import groupby
 
-from pagefile.ports import PageDraft, PageStore
-from pagefile.records import Page, Scope
+from pagefile.ports import (
+    Extend,
+    MediaStore,
+    PageDraft,
+    PageIndex,
+    PageKeeper,
+    PageStore,
+    PageTerms,
+    PurgeRequest,
+    TurnDraft,
+)
+from pagefile.records import Page, Scope, Turn, utc
 from pagefile.stores import rules
-from pagefile.stores.encoding import stored_page
-from pagefile.stores.packing import Blob, packed, unpacked
-from pagefile.stores.sql.epochs import check_writable
-from pagefile.stores.sql.media import blob_values
-from pagefile.stores.sql.plays import Play, Player, Values, count, each, many, row
+from pagefile.stores.encoding import Blob, packed, packed_all, stored_page, unpacked, unpacked_bytes
+from pagefile.stores.sql.plays import Play, Player, Row, Values, count, each, first, many, row, rows
+from pagefile.stores.sql.reader import check_writable
 from pagefile.stores.sql.rows import keys, page_of, page_values, part_of
+from pagefile.stores.sql.texts import ALL_TENANTS
 
 #: Texts up to here are unpacked at once; a thread would take longer. Packing takes more time: a player decides.
 _SMALL_CHARS = 20_000
@@ -85,3 +97,187 @@ def _pages(scope: Scope, limit: int, after: str | None) -> Play[list[Page]]:
         created = last.created
     values = {**keys(scope), "after": after, "created": created, "limit": max(0, limit)}
     return (yield from each(f"pages_of_{part_of(scope)}", values, lambda one: page_of(one, scope.tenant)))
+
+
+class SqlMedia(MediaStore):
+    """Rows of `attachments`."""
+
+    def __init__(self, player: Player) -> None:
+        self._player = player
+
+    async def load(self, scope: Scope, hash: str) -> bytes:  # noqa: A002 - the port's word
+        found = await self._player.read(lambda: row("media_load", {**keys(scope), "hash": hash}))
+        if found is None:
+            raise rules.no_media(hash)
+        codec, data = found
+        return await self._player.compute(lambda: unpacked_bytes(codec, data))
+
+
+async def packed_blobs(player: Player, blobs: Mapping[str, bytes]) -> dict[str, Blob]:
+    """Files as they are kept."""
+    if not blobs:
+        return {}
+    rules.check_blobs(blobs)
+    return await player.compute(lambda: packed_all(blobs))
+
+
+def attach(
+    scope: Scope, turn: Turn | TurnDraft | Extend, turn_id: str, blobs: Mapping[str, Blob]
+) -> Play[None]:
+    """Write the files that a turn brought, in its transaction."""
+    named = rules.attached(turn, blobs)
+    place = {**keys(scope), "id": turn_id}
+    yield from many("blob_put", [blob_values(blobs[key]) for key in named])
+    yield from many(
+        "attach", [{**place, "hash": key, "media_type": media_type} for key, media_type in named.items()]
+    )
+
+
+def blob_values(blob: Blob) -> dict[str, object]:
+    """The parameters of the statement `blob_put`, which keeps bytes under their hash, once."""
+    return {"hash": blob.hash, "codec": blob.codec, "data": blob.data}
+
+
+class SqlPageKeeper(PageKeeper):
+    """The columns of `tool_result_archive` that change."""
+
+    def __init__(self, player: Player) -> None:
+        self._player = player
+
+    async def page(self, scope: Scope, uuid: str) -> Page:
+        page = await self._player.read(lambda: page_reached(scope, uuid))
+        if page is None:
+            raise rules.no_page(uuid)
+        return page
+
+    async def pin(self, scope: Scope, uuid: str, *, pinned: bool) -> Page:
+        values = {**keys(scope), "uuid": uuid, "pinned": pinned}
+
+        def play() -> Play[Page]:
+            yield from count("page_pin", values)
+            page = yield from page_reached(scope, uuid)
+            if page is None:
+                raise rules.no_page(uuid)
+            return rules.check_living(page)
+
+        return await self._player.write(play)
+
+    async def touch(self, scope: Scope, uuids: Sequence[str], at: datetime) -> None:
+        # In one order, so that two who touch the same pages do not wait for each other in a circle.
+        touched: list[Values] = [{**keys(scope), "uuid": uuid, "at": utc(at)} for uuid in sorted(uuids)]
+        # A lost connection may have counted it already, and twice would be wrong.
+        await self._player.write(lambda: many("page_touch", touched), again=False)
+
+    async def pinned(self, scope: Scope) -> list[Page]:
+        statement = f"pinned_of_{part_of(scope)}"
+        return await self._player.read(
+            lambda: each(statement, keys(scope), lambda one: page_of(one, scope.tenant))
+        )
+
+    async def tenants(self) -> list[str]:
+        return await self._player.read(lambda: each("page_tenants", ALL_TENANTS, lambda one: one[0]))
+
+    async def equal_call(self, scope: Scope, call_hash: str, since: datetime) -> Page | None:
+        values = {**keys(scope), "call_hash": call_hash, "since": utc(since)}
+        return await self._player.read(
+            lambda: first("page_of_call", values, lambda one: page_of(one, scope.tenant))
+        )
+
+    async def purge(self, request: PurgeRequest) -> list[Page]:
+        # Most often nothing is due: then nothing is locked, and no log is emptied.
+        if not await self._player.read(lambda: _due(request)):
+            return []
+        return await self._player.write(lambda: _purge(request), again=False, erases=True)
+
+    async def erase(self, scope: Scope, uuids: Sequence[str]) -> int:
+        return await self._player.write(lambda: _erase(scope, uuids), erases=True)
+
+
+def page_reached(scope: Scope, uuid: str) -> Play[Page | None]:
+    """A page that the scope may use, if there is one."""
+    values = {**keys(scope), "uuid": uuid}
+    return (yield from first("page_reached", values, lambda one: page_of(one, scope.tenant)))
+
+
+def erase_blobs(hashes: Iterable[str]) -> Play[int]:
+    """Remove those that no page and no attachment of any tenant refers to; returns how many."""
+    return (yield from count("erase_blobs", {**ALL_TENANTS, "hashes": sorted(set(hashes))}))
+
+
+def _erase(scope: Scope, uuids: Sequence[str]) -> Play[int]:
+    found = yield from rows("pages_reached", {**keys(scope), "uuids": sorted(set(uuids))})
+    values: Values = {"tenant": scope.tenant, "uuids": [uuid for uuid, _ in found]}
+    yield from count("passages_drop", values)
+    yield from count("pages_erase", values)
+    yield from erase_blobs(blob for _, blob in found if blob)
+    return len(found)
+
+
+def _purge(request: PurgeRequest) -> Play[list[Page]]:
+    due = yield from _due(request)
+    values: Values = {"tenant": request.scope.tenant, "at": utc(request.at)}
+    named = {**values, "uuids": [page.uuid for _, page in due]}
+    # Those that were pinned or purged meanwhile stay as they are.
+    buried = set((yield from each("pages_bury", named, lambda one: one[0])))
+    gone = [(blob, page) for blob, page in due if page.uuid in buried]
+    yield from count("passages_drop", {**values, "uuids": [page.uuid for _, page in gone]})
+    yield from erase_blobs(blob for blob, _ in gone)
+    return [replace(page, purged=utc(request.at)) for _, page in gone]
+
+
+def _due(request: PurgeRequest) -> Play[list[tuple[str, Page]]]:
+    """The pages to purge, oldest first, each with the key of its text."""
+    scope = request.scope
+    values: Values = {
+        **keys(scope),
+        "uuids": sorted(request.uuids or ()),
+        "before": request.before and utc(request.before),
+        "max_bytes": request.max_bytes,
+    }
+    return (
+        yield from each(
+            f"due_of_{part_of(scope)}", values, lambda one: (one[0], page_of(one[1:], scope.tenant))
+        )
+    )
+
+
+class SqlPageIndex(PageIndex):
+    """Passages in `archive_passage`."""
+
+    def __init__(self, player: Player) -> None:
+        self._player = player
+
+    async def uuids(self, scope: Scope) -> list[str]:
+        statement = f"uuids_of_{part_of(scope)}"
+        return await self._player.read(lambda: each(statement, keys(scope), lambda one: one[0]))
+
+    async def read(self, scope: Scope, uuids: Sequence[str]) -> list[PageTerms]:
+        def play() -> Play[list[PageTerms]]:
+            found = yield from rows("passages_read", {**keys(scope), "uuids": list(uuids)})
+            return [_page_terms(list(group)) for _, group in groupby(found, key=lambda one: one[0])]
+
+        return await self._player.read(play)
+
+    async def write(self, scope: Scope, uuid: str, terms: Sequence[str]) -> None:
+        written: list[Values] = [
+            {"tenant": scope.tenant, "uuid": uuid, "number": number, "terms": text}
+            for number, text in enumerate(terms)
+        ]
+
+        def play() -> Play[None]:
+            passages = yield from row("passages_count", {**keys(scope), "uuid": uuid})
+            if passages is not None:
+                rules.check_terms(uuid, passages[0], len(written))
+                yield from many("passage_terms", written)
+
+        await self._player.write(play)
+
+
+def _page_terms(found: Sequence[Row]) -> PageTerms:
+    """The rows of one page; one without passages has a single row without a number."""
+    uuid, number = found[0][1], found[0][2]
+    if number is None:
+        return PageTerms(uuid, (), ())
+    terms = [one[5] for one in found]
+    spans = tuple((one[3], one[4]) for one in found)
+    return PageTerms(uuid, spans, None if None in terms else tuple(terms))

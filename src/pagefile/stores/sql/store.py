@@ -5,20 +5,13 @@ from abc import ABC
 from pagefile.ports import Clock, Part, Store
 from pagefile.records import Scope, utc
 from pagefile.stores.erasing import Places
-from pagefile.stores.sql.calls import SqlCalls
-from pagefile.stores.sql.derived import SqlTerms, SqlWatermarks
-from pagefile.stores.sql.erasure import erase
-from pagefile.stores.sql.erasures import SqlErasures
+from pagefile.stores.sql.erasure import erase, erase_part
 from pagefile.stores.sql.facts import SqlFacts
 from pagefile.stores.sql.items import SqlItems
-from pagefile.stores.sql.keys import SqlKeys
-from pagefile.stores.sql.media import SqlMedia
-from pagefile.stores.sql.page_keeper import SqlPageKeeper
-from pagefile.stores.sql.pages import SqlPages
-from pagefile.stores.sql.parts import erase_part
-from pagefile.stores.sql.passages import SqlPageIndex
+from pagefile.stores.sql.pages import SqlMedia, SqlPageIndex, SqlPageKeeper, SqlPages
 from pagefile.stores.sql.plays import Play, Player
 from pagefile.stores.sql.sessions import SqlSessions
+from pagefile.stores.sql.tables import SqlCalls, SqlErasures, SqlKeys, SqlTerms, SqlWatermarks
 
 #: How many rows went, where in the log a turn was, and which conversations went.
 Erased = tuple[dict[str, int], Places, tuple[str, ...]]

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from pagefile.lru import Lru
 from pagefile.ports import Near, Vector
 from pagefile.stores.sqlite.driver import Row
-from pagefile.stores.vectors.rows import Matrix, largest, likenesses, order
+from pagefile.stores.vectors import Matrix, largest, likenesses, order
 
 #: A maker, a tenant, and the user, or the conversation that nobody owns.
 Owner: TypeAlias = tuple[str, str, str | None, str | None]

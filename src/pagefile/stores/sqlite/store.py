@@ -8,17 +8,16 @@ from typing import Any
 import apsw
 
 from pagefile.errors import StoreFullError, StoreUnavailableError
-from pagefile.ports import Clock, Part, VectorHome
+from pagefile.ports import Clock, LogView, Part, VectorHome, ViewRequest
 from pagefile.records import ErasureReceipt, JsonObject, Scope, utc
-from pagefile.stores.sql.plain_log import PlainTurnLog
+from pagefile.stores import rules
+from pagefile.stores.sql.auditor import SqlAuditor
+from pagefile.stores.sql.plain import PlainReader, PlainTurnLog, view
 from pagefile.stores.sql.store import Erased, SqlStore
-from pagefile.stores.sqlite.auditing import SqliteAuditor
-from pagefile.stores.sqlite.connecting import Place, open_connections, rewrite
+from pagefile.stores.sqlite.database import Place, Reserve, open_connections, rewrite
 from pagefile.stores.sqlite.driver import Connection
 from pagefile.stores.sqlite.lanes import Readers, Writer
-from pagefile.stores.sqlite.player import SqlitePlayer
-from pagefile.stores.sqlite.reader import SqliteReader
-from pagefile.stores.sqlite.reserve import Reserve
+from pagefile.stores.sqlite.player import SqlitePlayer, played
 from pagefile.stores.sqlite.thinning import Eraser
 from pagefile.stores.sqlite.vectors import CACHE_BYTES, SqliteVectors
 
@@ -135,3 +134,38 @@ class SqliteStore(SqlStore):
         # The writer's connection goes last, so that it can fold the write-ahead log into the file.
         await self._parts.readers.close()
         await self._parts.writer.close()
+
+
+#: How many things the file's own check names before it gives up.
+_COMPLAINTS = 100
+
+
+class SqliteAuditor(SqlAuditor):
+    """Every table, read by its key."""
+
+    def __init__(self, player: SqlitePlayer, readers: Readers) -> None:
+        super().__init__(player)
+        self._readers = readers
+
+    async def complaints(self, *, full: bool) -> list[str]:
+        check = "integrity_check" if full else "quick_check"
+
+        def read(connection: Connection) -> list[str]:
+            rows = connection.execute(f"PRAGMA {check}({_COMPLAINTS})").fetchall()
+            return [str(row[0]) for row in rows if row[0] != "ok"]
+
+        return await self._readers.run(read)
+
+
+class SqliteReader(PlainReader):
+    """The log as windows, lists and indexes want it."""
+
+    def __init__(self, player: SqlitePlayer, readers: Readers) -> None:
+        super().__init__(player)
+        self._readers = readers
+
+    async def view(self, request: ViewRequest) -> LogView:
+        rules.conversation_of(request.scope)
+        return await self._readers.run_again(
+            (request.scope, request.budget_tokens), lambda connection: played(connection, view(request))
+        )

@@ -18,14 +18,13 @@ from pagefile.ports import HeldVector, Maker, Near, Shelf, Vector, VectorHome, V
 from pagefile.records import JsonObject, Scope
 from pagefile.stores import rules
 from pagefile.stores.encoding import to_json
-from pagefile.stores.sql.epochs import check_writable
+from pagefile.stores.sql.reader import check_writable
 from pagefile.stores.sql.rows import Values, keys, part_of
 from pagefile.stores.sqlite.blocks import Blocks, Hit, Owner, View, vectors_of
 from pagefile.stores.sqlite.driver import Connection, Row
 from pagefile.stores.sqlite.lanes import Readers, Writer
-from pagefile.stores.sqlite.player import played
-from pagefile.stores.sqlite.queries import sql
-from pagefile.stores.vectors.rows import asked, batch_of, largest, likenesses, nearest, place_of
+from pagefile.stores.sqlite.player import played, sql
+from pagefile.stores.vectors import asked, batch_of, largest, likenesses, nearest, place_of
 
 #: Ten thousand turns at 512 dimensions are 24 MB.
 CACHE_BYTES = 256 * 1024 * 1024

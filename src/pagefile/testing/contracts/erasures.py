@@ -2,7 +2,7 @@
 
 from pagefile.ports import Owed, Store
 from pagefile.records import Scope
-from pagefile.stores.epochs import scope_key
+from pagefile.stores.erasing import scope_key
 from pagefile.testing.contracts.base import Contract
 from pagefile.testing.drafts import CHAT, done
 
