@@ -96,6 +96,11 @@ class Stray:
     #: The tier of a watermark, the maker of a vector, the uuid of a passage's page, or the key of a text.
     name: str = ""
 
+    @property
+    def derived(self) -> bool:
+        """Whether it can be rebuilt; a session is user data, and a text may be all that is left of a page."""
+        return self.kind not in {"session", "text"}
+
 
 @dataclass(frozen=True, slots=True)
 class Recount:

@@ -1,14 +1,12 @@
-"""What a change makes of a turn, and what a checkpoint writes: the same in every database."""
+"""What a change makes of a turn: the same in every database."""
 
-from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from pagefile.content import Message, Text, ToolCall, ToolResult
 from pagefile.ports import Abort, AddStep, Complete, Extend, TurnChange
-from pagefile.records import CHECKPOINT_QUERY, Checkpoint, Turn
+from pagefile.records import Turn
 from pagefile.shapes import answer
-from pagefile.stores.encoding import stored_layout, stored_steps, to_json
+from pagefile.stores.encoding import stored_layout, stored_steps
 
 
 def changed(turn: Turn, change: TurnChange) -> Turn:
@@ -61,31 +59,3 @@ def _completed(turn: Turn, change: Complete) -> Turn:
         layout=layout,
         tokens=turn.tokens + change.tokens_added,
     )
-
-
-def checkpoint_values(checkpoint: Checkpoint, text: str, coverage: Sequence[int]) -> dict[str, Any]:
-    """The parameters of the statement that writes a checkpoint; `coverage` is the row of the statement of that name."""
-    _, covered_messages, live_turns, live_tokens = coverage
-    fields: dict[str, Any] = {
-        "version": checkpoint.version,
-        "summary": checkpoint.summary,
-        "covered_through_seq": checkpoint.covered_through_seq,
-        "covered_turns": checkpoint.covered_turns,
-        "anchors": checkpoint.anchors,
-        "archive_refs": checkpoint.archive_refs,
-    }
-    return {
-        **fields,
-        "query": CHECKPOINT_QUERY,
-        "answer": text,
-        "kind": "checkpoint",
-        "metadata": to_json(fields),
-        "tokens": checkpoint.tokens,
-        "counter": checkpoint.counter,
-        "covered": checkpoint.covered_through_seq,
-        "covered_messages": covered_messages,
-        "live_turns": live_turns,
-        "live_tokens": live_tokens,
-        "anchors": to_json(checkpoint.anchors),
-        "archive_refs": to_json(checkpoint.archive_refs),
-    }

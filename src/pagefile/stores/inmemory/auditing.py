@@ -16,7 +16,6 @@ from pagefile.ports import (
 )
 from pagefile.records import Entry, Scope, Turn
 from pagefile.stores import rules
-from pagefile.stores.auditing import droppable
 from pagefile.stores.encoding import packed
 from pagefile.stores.inmemory.room import Conversation, Room
 
@@ -108,7 +107,7 @@ class InMemoryAuditor(Auditor):
 
     async def drop(self, strays: Sequence[Stray]) -> int:
         gone = 0
-        for stray in droppable(strays):
+        for stray in filter(lambda one: one.derived, strays):
             place = stray.tenant or "", stray.conversation or ""
             if stray.kind == "terms":
                 gone += self._room.terms.pop((*place, stray.seq or 0), None) is not None

@@ -37,7 +37,15 @@ from pagefile.records import (
 )
 from pagefile.stores import rules, session
 from pagefile.stores.changing import changed
-from pagefile.stores.encoding import from_json, plain, stored_draft, stored_layout, stored_steps, to_json
+from pagefile.stores.encoding import (
+    from_json,
+    plain,
+    stored,
+    stored_draft,
+    stored_layout,
+    stored_steps,
+    to_json,
+)
 from pagefile.stores.inmemory.room import Conversation, Room, behind
 
 T = TypeVar("T")
@@ -241,14 +249,8 @@ class InMemoryTurnLog(TurnLog):
 
 
 def _plain_turn(turn: Turn) -> Turn:
-    return replace(
-        turn,
-        steps=stored_steps(turn.steps),
-        metadata=plain(turn.metadata),
-        layout=None if turn.layout is None else stored_layout(turn.layout),
-        at=utc(turn.at),
-        created=utc(turn.created),
-    )
+    layout = None if turn.layout is None else stored_layout(turn.layout)
+    return replace(stored(turn), steps=stored_steps(turn.steps), layout=layout)
 
 
 class InMemoryReader(LogReader, TurnSource):

@@ -27,7 +27,7 @@ from pagefile.records import (
     utc,
 )
 from pagefile.stores import rules
-from pagefile.stores.encoding import plain
+from pagefile.stores.encoding import plain, stored
 from pagefile.stores.facts import Restored, check_expected, checked, fact_text, restored, revisions_of
 from pagefile.stores.inmemory.room import Room, behind
 
@@ -39,7 +39,7 @@ class InMemoryCalls(CallLog):
     async def add(self, calls: Sequence[Call], *, keep: int, epoch: int | None = None) -> None:
         self._room.check_epoch(epoch, *(call.scope for call in calls))
         for call in calls:
-            self._room.calls.setdefault((call.scope.tenant, call.id), _plain(call))
+            self._room.calls.setdefault((call.scope.tenant, call.id), stored(call))
         for tenant, name in {(call.scope.tenant, call.scope.conversation) for call in calls}:
             mine = [
                 key
@@ -78,12 +78,8 @@ class InMemoryCalls(CallLog):
         before = len(self._room.calls)
         for call in calls:
             if (call.scope.tenant, call.scope.conversation) not in full:
-                self._room.calls.setdefault((call.scope.tenant, call.id), _plain(call))
+                self._room.calls.setdefault((call.scope.tenant, call.id), stored(call))
         return len(self._room.calls) - before
-
-
-def _plain(call: Call) -> Call:
-    return replace(call, at=utc(call.at), options=plain(call.options), receipt=plain(call.receipt))
 
 
 class InMemorySessions(SessionStore):

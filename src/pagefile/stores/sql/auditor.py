@@ -1,6 +1,7 @@
 """Rows as they lie in the tables, and the mending of what is derived."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 
 from pagefile.ports import (
     UNREADABLE,
@@ -15,40 +16,34 @@ from pagefile.ports import (
     Stray,
     StrayKind,
 )
-from pagefile.records import Scope, Turn
-from pagefile.stores.auditing import counter_values, droppable, told
-from pagefile.stores.digests import fact_digest, page_digest, turn_digest
+from pagefile.records import Fact, Page, Scope, Turn
+from pagefile.stores.digests import record_digest, turn_digest
 from pagefile.stores.encoding import from_json
 from pagefile.stores.sql.erasure import replace_summary
 from pagefile.stores.sql.pages import put_spans
-from pagefile.stores.sql.plays import Play, Player, Row, Values, count, each, first, row, rows
-from pagefile.stores.sql.rows import ENTRY_COLUMNS, checkpoint_of, entry_of, fact_of, keys, moment, page_of
+from pagefile.stores.sql.plays import Play, Row, SqlPort, Values, count, row, rows
+from pagefile.stores.sql.rows import ENTRY_COLUMNS, checkpoint_of, entry_of, keys, moment, of_tenant
 
 #: Columns before those of the summary in the fragment `kept`.
 _OWN_COLUMNS = 14
 _KINDS: tuple[StrayKind, ...] = ("terms", "vector", "watermark", "summary", "session", "passage", "text")
 
 
-class SqlAuditor(Auditor):
+class SqlAuditor(SqlPort, Auditor):
     """Every table, read by its key; what a database says of its own files is each one's own."""
 
-    def __init__(self, player: Player) -> None:
-        self._player = player
-
     async def size(self, tenant: str | None) -> int:
-        found = await self._player.read(lambda: row("audit_size", {"tenants": tenant}))
+        found = await self._row("audit_size", {"tenants": tenant})
         return 0 if found is None else found[0]
 
     async def conversations(self, after: After) -> list[KeptConversation]:
-        return await self._player.read(lambda: each("audit_conversations", _place(after), _kept))
+        return await self._each("audit_conversations", _place(after), _kept)
 
     async def conversation(self, scope: Scope) -> KeptConversation | None:
-        return await self._player.read(lambda: first("audit_conversation", keys(scope), _kept))
+        return await self._first("audit_conversation", keys(scope), _kept)
 
     async def lost(self, tenant: str | None) -> list[Scope]:
-        return await self._player.read(
-            lambda: each("audit_lost", {"tenants": tenant}, lambda one: Scope(one[0], one[2], one[1]))
-        )
+        return await self._each("audit_lost", {"tenants": tenant}, lambda one: Scope(one[0], one[2], one[1]))
 
     async def entries(self, scope: Scope, *, after_seq: int, limit: int) -> list[KeptEntry]:
         values: Values = {**keys(scope), "after_seq": after_seq, "limit": limit}
@@ -62,23 +57,21 @@ class SqlAuditor(Auditor):
 
     async def entry(self, scope: Scope, entry_id: str) -> KeptEntry | None:
         values = {**keys(scope), "id": entry_id}
-        return await self._player.read(
-            lambda: first("audit_entry", values, lambda one: _kept_entry(one, scope))
-        )
+        return await self._first("audit_entry", values, lambda one: _kept_entry(one, scope))
 
     async def pages(self, after: After) -> list[KeptPage]:
-        return await self._player.read(lambda: each("audit_pages", _place(after), _kept_page))
+        return await self._each("audit_pages", _place(after), _kept_page)
 
     async def lengths(self, tenant: str, uuids: Sequence[str]) -> dict[str, Lengths]:
         values: Values = {"tenant": tenant, "uuids": list(uuids)}
-        found = await self._player.read(lambda: rows("audit_lengths", values))
+        found = await self._rows("audit_lengths", values)
         return {uuid: Lengths(length, purged and moment(purged)) for uuid, length, purged in found}
 
     async def users(self, after: After) -> list[Scope]:
-        return await self._player.read(lambda: each("audit_users", _place(after), lambda one: Scope(*one)))
+        return await self._each("audit_users", _place(after), lambda one: Scope(*one))
 
     async def altered_facts(self, owner: Scope) -> list[str]:
-        found = await self._player.read(lambda: rows("audit_facts", keys(owner)))
+        found = await self._rows("audit_facts", keys(owner))
         return _altered_facts(found, owner.tenant)
 
     async def strays(self, tenant: str | None, *, limit: int) -> list[Stray]:
@@ -110,10 +103,9 @@ class SqlAuditor(Auditor):
         await self._change("audit_bytes", {"tenant": tenant, "uuid": uuid})
 
     async def drop(self, strays: Sequence[Stray]) -> int:
-        return sum([await self._change(f"stray_drop_{one.kind}", told(one)) for one in droppable(strays)])
-
-    async def _change(self, statement: str, values: Values) -> int:
-        return await self._player.write(lambda: count(statement, values))
+        return sum(
+            [await self._change(f"stray_drop_{one.kind}", asdict(one)) for one in strays if one.derived]
+        )
 
 
 def _strays(values: Values) -> Play[list[Stray]]:
@@ -163,8 +155,8 @@ def _kept_page(found: Row) -> KeptPage:
     """The tenant, the key and the size of the text, the digest, then the fragment `page`."""
     tenant, blob, size, digest, uuid = found[:5]
     try:
-        page = page_of(found[4:], tenant)
-        altered = digest is not None and page_digest(page) != digest
+        page = of_tenant(Page, tenant)(found[4:])
+        altered = digest is not None and record_digest(page) != digest
     except UNREADABLE as error:
         return KeptPage(tenant, uuid, None, repr(error), blob, size)
     return KeptPage(tenant, uuid, page, None, blob, size, altered)
@@ -175,7 +167,7 @@ def _altered_facts(found: Sequence[Row], tenant: str) -> list[str]:
     altered: list[str] = []
     for digest, *fact in found:
         try:
-            if fact_digest(fact_of(fact, tenant)) != digest:
+            if record_digest(of_tenant(Fact, tenant)(fact)) != digest:
                 altered.append(fact[0])
         except UNREADABLE:
             continue
@@ -186,8 +178,7 @@ def _recounted(recount: Recount) -> Values:
     seen, times = recount.seen.counters, recount.times
     return {
         **keys(recount.seen.scope),
-        **counter_values(recount.counters),
-        "last_created": recount.counters.last_created,
+        **asdict(recount.counters),
         "done_tokens": recount.counters.done_tokens or 0,
         "seen_created": seen.last_created,
         "seen_seq": seen.last_seq,

@@ -7,8 +7,6 @@ from itertools import product
 from pagefile.ports import Part
 from pagefile.records import Checkpoint, Entry, Page, Scope, Turn
 from pagefile.stores import rules, session
-from pagefile.stores.auditing import summary_values
-from pagefile.stores.changing import checkpoint_values
 from pagefile.stores.digests import turn_digest
 from pagefile.stores.encoding import steps_text
 from pagefile.stores.erasing import (
@@ -38,7 +36,15 @@ from pagefile.stores.erasing import (
 from pagefile.stores.sql.pages import erase_blobs, page_reached
 from pagefile.stores.sql.plays import Play, Values, count, each, many, row, rows
 from pagefile.stores.sql.reader import check_owner, is_noted, raise_epoch
-from pagefile.stores.sql.rows import entry_of, keys, moment, page_of, part_of
+from pagefile.stores.sql.rows import (
+    checkpoint_metadata,
+    entry_of,
+    keys,
+    moment,
+    of_tenant,
+    part_of,
+    values_of,
+)
 from pagefile.stores.sql.sessions import put_session, session_of
 
 
@@ -208,7 +214,7 @@ class _Erasure:
     def _with_copies(self, page: Page) -> Play[set[str]]:
         values = {"owner": page.scope.user, "created": page.created, "content_hash": page.content_hash}
         found = yield from each(
-            "part_page_copies", {**self._tenant, **values}, lambda one: page_of(one, self._scope.tenant)
+            "part_page_copies", {**self._tenant, **values}, of_tenant(Page, self._scope.tenant)
         )
         return {one.uuid for one in found if is_page_copy(page, one)}
 
@@ -235,8 +241,8 @@ class _Erasure:
                 values = {"steps": steps_text(left.steps), "tokens": left.tokens, "digest": turn_digest(left)}
                 yield from self._remove("ai_message", "part_steps", {**_entry_values(left), **values})
             elif isinstance(entry, Checkpoint):
-                fields = checkpoint_values(without_refs(entry, uuids), "", (0, 0, 0, 0))
-                yield from count("part_refs", {**_entry_values(entry), "metadata": fields["metadata"]})
+                metadata = checkpoint_metadata(without_refs(entry, uuids))
+                yield from count("part_refs", {**_entry_values(entry), "metadata": metadata})
             changed.append(entry.scope)
         for scope in dict.fromkeys(changed):
             self.touched.add(scope.conversation)
@@ -276,12 +282,12 @@ def recount(scope: Scope) -> Play[Checkpoint | None]:
     reset_seq, updated = yield from _counted(scope)
     current = in_force(marks, reset_seq)
     covered = current.covered_through_seq if current else 0
-    asked = {**keys(scope), "covered": max(covered, reset_seq), "reset_seq": reset_seq}
+    asked = {**keys(scope), "covered_through_seq": max(covered, reset_seq), "reset_seq": reset_seq}
     coverage = yield from row("coverage", asked)
     assert coverage is not None
     values = {
         **keys(scope),
-        "covered": covered,
+        "covered_through_seq": covered,
         "turns": coverage[0] + coverage[2],
         "live_turns": coverage[2],
         "live_tokens": coverage[3],
@@ -299,8 +305,8 @@ def replace_summary(scope: Scope, checkpoint: Checkpoint | None, covered_message
     yield from count("audit_sums", keys(scope))
     yield from count("summary_drop", keys(scope))
     if checkpoint is not None:
-        summary = {**keys(scope), **summary_values(checkpoint), "created": checkpoint.created}
-        yield from count("summary_put", {**summary, "covered_messages": covered_messages})
+        values = {**values_of(checkpoint), **keys(scope), "covered_messages": covered_messages}
+        yield from count("summary_put", values)
 
 
 def _counted(scope: Scope) -> Play[tuple[int, datetime]]:

@@ -6,14 +6,24 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from pagefile.ports import NO_LABELS, CheckpointDraft, Clock, Labels, ResetDraft, TurnDraft, TurnLog
-from pagefile.records import RESET_QUERY, Checkpoint, Entry, Head, JsonObject, Reset, Scope, Turn, utc
+from pagefile.records import (
+    CHECKPOINT_QUERY,
+    RESET_QUERY,
+    Checkpoint,
+    Entry,
+    Head,
+    JsonObject,
+    Reset,
+    Scope,
+    Turn,
+    utc,
+)
 from pagefile.stores import rules, session
-from pagefile.stores.changing import checkpoint_values
 from pagefile.stores.encoding import Blob, from_json, label_values, to_json
 from pagefile.stores.sql.pages import attach, packed_blobs
 from pagefile.stores.sql.plays import Play, Player, Row, Values, count, each, first, many, row
 from pagefile.stores.sql.reader import check_owner, check_writable
-from pagefile.stores.sql.rows import entry_of, head_of, keys, moment
+from pagefile.stores.sql.rows import checkpoint_metadata, entry_of, head_of, keys, moment, values_of
 from pagefile.stores.sql.sessions import put_session, session_of, tell_session
 
 
@@ -193,13 +203,25 @@ def entry_by_id(scope: Scope, entry_id: str) -> Play[Entry | None]:
 
 def _write_checkpoint(checkpoint: Checkpoint, text: str, now: datetime, reset_seq: int) -> Play[Checkpoint]:
     """Write the checkpoint's row, and make it the one in force."""
-    asked = {**keys(checkpoint.scope), "covered": checkpoint.covered_through_seq, "reset_seq": reset_seq}
+    asked = {
+        **keys(checkpoint.scope),
+        "covered_through_seq": checkpoint.covered_through_seq,
+        "reset_seq": reset_seq,
+    }
     coverage = yield from row("coverage", asked)
     assert coverage is not None
     checkpoint = replace(checkpoint, covered_turns=coverage[0])
+    _, covered_messages, live_turns, live_tokens = coverage
     values = {
         **_marker_values(checkpoint, now),
-        **checkpoint_values(checkpoint, text, coverage),
+        **values_of(checkpoint),
+        "query": CHECKPOINT_QUERY,
+        "answer": text,
+        "kind": "checkpoint",
+        "metadata": checkpoint_metadata(checkpoint),
+        "covered_messages": covered_messages,
+        "live_turns": live_turns,
+        "live_tokens": live_tokens,
         "mode": session.SUMMARY_N,
         "checkpoint": checkpoint.id,
     }

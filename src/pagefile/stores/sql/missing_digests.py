@@ -4,10 +4,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from pagefile.ports import UNREADABLE
-from pagefile.records import Scope
-from pagefile.stores.digests import fact_digest, page_digest, turn_digest
+from pagefile.records import Fact, Page, Scope
+from pagefile.stores.digests import record_digest, turn_digest
 from pagefile.stores.sql.plays import Play, Row, Values, many, rows
-from pagefile.stores.sql.rows import fact_of, page_of, turn_of
+from pagefile.stores.sql.rows import of_tenant, turn_of
 from pagefile.stores.sql.texts import ALL_TENANTS
 
 ROWS_AT_ONCE = 1000
@@ -48,13 +48,13 @@ _KINDS = (
         "page",
         {"uuid": "", "tenant": ""},
         lambda row: {"uuid": row[1], "tenant": row[0]},
-        lambda row: page_digest(page_of(row[1:], row[0])),
+        lambda row: record_digest(of_tenant(Page, row[0])(row[1:])),
     ),
     _Kind(
         "fact",
         {"tenant": "", "id": ""},
         lambda row: {"tenant": row[0], "id": row[1]},
-        lambda row: fact_digest(fact_of(row[1:], row[0])),
+        lambda row: record_digest(of_tenant(Fact, row[0])(row[1:])),
     ),
 )
 

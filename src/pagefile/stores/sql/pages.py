@@ -18,21 +18,19 @@ from pagefile.ports import (
 )
 from pagefile.records import Page, Scope, Turn, utc
 from pagefile.stores import rules
+from pagefile.stores.digests import record_digest
 from pagefile.stores.encoding import Blob, packed, packed_all, stored_page, unpacked, unpacked_bytes
-from pagefile.stores.sql.plays import Play, Player, Row, Values, count, each, first, many, row, rows
+from pagefile.stores.sql.plays import Play, Player, Row, SqlPort, Values, count, each, first, many, row, rows
 from pagefile.stores.sql.reader import check_writable
-from pagefile.stores.sql.rows import keys, page_of, page_values, part_of
+from pagefile.stores.sql.rows import keys, of_tenant, part_of, values_of
 from pagefile.stores.sql.texts import ALL_TENANTS
 
 #: Texts up to here are unpacked at once; a thread would take longer. Packing takes more time: a player decides.
 _SMALL_CHARS = 20_000
 
 
-class SqlPages(PageStore):
+class SqlPages(SqlPort, PageStore):
     """Pages in `tool_result_archive`, their texts in `blobs`, their passages in `archive_passage`."""
-
-    def __init__(self, player: Player) -> None:
-        self._player = player
 
     async def put(self, draft: PageDraft) -> Page:
         text = draft.text
@@ -41,11 +39,11 @@ class SqlPages(PageStore):
         return await self._player.write(lambda: _put(page, blob, draft))
 
     async def load(self, scope: Scope, uuid: str) -> tuple[Page, str]:
-        found = await self._player.read(lambda: row("page_load", {**keys(scope), "uuid": uuid}))
+        found = await self._row("page_load", {**keys(scope), "uuid": uuid})
         if found is None:
             raise rules.no_page(uuid)
         codec, data = found[:2]
-        page = rules.check_living(page_of(found[2:], scope.tenant))
+        page = rules.check_living(of_tenant(Page, scope.tenant)(found[2:]))
         if page.length <= _SMALL_CHARS:
             return page, unpacked(codec, data)
         return page, await self._player.compute(lambda: unpacked(codec, data))
@@ -62,7 +60,9 @@ def _put(page: Page, blob: Blob, draft: PageDraft) -> Play[Page]:
     living = page.purged is None
     if living:
         yield from count("blob_put", blob_values(blob))
-    yield from count("page_put", {**page_values(page), "blob": blob.hash if living else None})
+    yield from count(
+        "page_put", {**values_of(page), "digest": record_digest(page), "blob": blob.hash if living else None}
+    )
     if living:
         yield from put_spans(page.scope.tenant, page.uuid, draft.spans)
     return page
@@ -82,7 +82,7 @@ def _stored(page: Page, blob: Blob) -> Play[Page | None]:
     found = yield from row("page_locked", {"tenant": page.scope.tenant, "uuid": page.uuid})
     if found is None:
         return None
-    stored = page_of(found[1:], page.scope.tenant)
+    stored = of_tenant(Page, page.scope.tenant)(found[1:])
     rules.check_same_page(stored, page, same_text=found[0] == blob.hash)
     return None if stored.purged is not None and page.purged is None else stored
 
@@ -91,22 +91,19 @@ def _pages(scope: Scope, limit: int, after: str | None) -> Play[list[Page]]:
     created = None
     if after is not None:
         found = yield from row("page_stored", {"tenant": scope.tenant, "uuid": after})
-        last = None if found is None else page_of(found[1:], scope.tenant)
+        last = None if found is None else of_tenant(Page, scope.tenant)(found[1:])
         if last is None or not rules.lists_page(scope, last.scope):
             raise rules.nothing_behind(after)
         created = last.created
     values = {**keys(scope), "after": after, "created": created, "limit": max(0, limit)}
-    return (yield from each(f"pages_of_{part_of(scope)}", values, lambda one: page_of(one, scope.tenant)))
+    return (yield from each(f"pages_of_{part_of(scope)}", values, of_tenant(Page, scope.tenant)))
 
 
-class SqlMedia(MediaStore):
+class SqlMedia(SqlPort, MediaStore):
     """Rows of `attachments`."""
 
-    def __init__(self, player: Player) -> None:
-        self._player = player
-
     async def load(self, scope: Scope, hash: str) -> bytes:  # noqa: A002 - the port's word
-        found = await self._player.read(lambda: row("media_load", {**keys(scope), "hash": hash}))
+        found = await self._row("media_load", {**keys(scope), "hash": hash})
         if found is None:
             raise rules.no_media(hash)
         codec, data = found
@@ -138,11 +135,8 @@ def blob_values(blob: Blob) -> dict[str, object]:
     return {"hash": blob.hash, "codec": blob.codec, "data": blob.data}
 
 
-class SqlPageKeeper(PageKeeper):
+class SqlPageKeeper(SqlPort, PageKeeper):
     """The columns of `tool_result_archive` that change."""
-
-    def __init__(self, player: Player) -> None:
-        self._player = player
 
     async def page(self, scope: Scope, uuid: str) -> Page:
         page = await self._player.read(lambda: page_reached(scope, uuid))
@@ -170,18 +164,14 @@ class SqlPageKeeper(PageKeeper):
 
     async def pinned(self, scope: Scope) -> list[Page]:
         statement = f"pinned_of_{part_of(scope)}"
-        return await self._player.read(
-            lambda: each(statement, keys(scope), lambda one: page_of(one, scope.tenant))
-        )
+        return await self._each(statement, keys(scope), of_tenant(Page, scope.tenant))
 
     async def tenants(self) -> list[str]:
-        return await self._player.read(lambda: each("page_tenants", ALL_TENANTS, lambda one: one[0]))
+        return await self._each("page_tenants", ALL_TENANTS, lambda one: one[0])
 
     async def equal_call(self, scope: Scope, call_hash: str, since: datetime) -> Page | None:
         values = {**keys(scope), "call_hash": call_hash, "since": utc(since)}
-        return await self._player.read(
-            lambda: first("page_of_call", values, lambda one: page_of(one, scope.tenant))
-        )
+        return await self._first("page_of_call", values, of_tenant(Page, scope.tenant))
 
     async def purge(self, request: PurgeRequest) -> list[Page]:
         # Most often nothing is due: then nothing is locked, and no log is emptied.
@@ -196,7 +186,7 @@ class SqlPageKeeper(PageKeeper):
 def page_reached(scope: Scope, uuid: str) -> Play[Page | None]:
     """A page that the scope may use, if there is one."""
     values = {**keys(scope), "uuid": uuid}
-    return (yield from first("page_reached", values, lambda one: page_of(one, scope.tenant)))
+    return (yield from first("page_reached", values, of_tenant(Page, scope.tenant)))
 
 
 def erase_blobs(hashes: Iterable[str]) -> Play[int]:
@@ -236,20 +226,17 @@ def _due(request: PurgeRequest) -> Play[list[tuple[str, Page]]]:
     }
     return (
         yield from each(
-            f"due_of_{part_of(scope)}", values, lambda one: (one[0], page_of(one[1:], scope.tenant))
+            f"due_of_{part_of(scope)}", values, lambda one: (one[0], of_tenant(Page, scope.tenant)(one[1:]))
         )
     )
 
 
-class SqlPageIndex(PageIndex):
+class SqlPageIndex(SqlPort, PageIndex):
     """Passages in `archive_passage`."""
-
-    def __init__(self, player: Player) -> None:
-        self._player = player
 
     async def uuids(self, scope: Scope) -> list[str]:
         statement = f"uuids_of_{part_of(scope)}"
-        return await self._player.read(lambda: each(statement, keys(scope), lambda one: one[0]))
+        return await self._each(statement, keys(scope), lambda one: one[0])
 
     async def read(self, scope: Scope, uuids: Sequence[str]) -> list[PageTerms]:
         def play() -> Play[list[PageTerms]]:

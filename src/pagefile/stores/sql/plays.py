@@ -104,3 +104,25 @@ class Player(Protocol):
         What is `small` takes about as long as the way to a thread and back: a player may do it in place.
         """
         ...
+
+
+class SqlPort:
+    """A port of a SQL database, and the verbs of one statement."""
+
+    def __init__(self, player: Player) -> None:
+        self._player = player
+
+    async def _row(self, statement: str, values: Mapping[str, Any]) -> Row | None:
+        return await self._player.read(lambda: row(statement, values))
+
+    async def _rows(self, statement: str, values: Mapping[str, Any]) -> list[Row]:
+        return await self._player.read(lambda: rows(statement, values))
+
+    async def _first(self, statement: str, values: Mapping[str, Any], make: Callable[[Row], T]) -> T | None:
+        return await self._player.read(lambda: first(statement, values, make))
+
+    async def _each(self, statement: str, values: Mapping[str, Any], make: Callable[[Row], T]) -> list[T]:
+        return await self._player.read(lambda: each(statement, values, make))
+
+    async def _change(self, statement: str, values: Mapping[str, Any]) -> int:
+        return await self._player.write(lambda: count(statement, values))

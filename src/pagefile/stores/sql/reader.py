@@ -8,17 +8,14 @@ from pagefile.ports import EntryQuery, HeadQuery, LogReader, SinceRequest, TurnS
 from pagefile.records import Head, Scope, Turn
 from pagefile.stores import rules
 from pagefile.stores.erasing import check_epoch, written_keys
-from pagefile.stores.sql.plays import Play, Player, Row, Values, each, first, many, row, rows
+from pagefile.stores.sql.plays import Play, Row, SqlPort, Values, each, first, many, row, rows
 from pagefile.stores.sql.rows import head_of, keys, part_of, turn_of
 
 T = TypeVar("T")
 
 
-class SqlReader(LogReader, TurnSource):
+class SqlReader(SqlPort, LogReader, TurnSource):
     """The log as lists and indexes want it."""
-
-    def __init__(self, player: Player) -> None:
-        self._player = player
 
     async def epoch(self, scope: Scope | None = None) -> int:
         return await self._player.read(lambda: epoch_now() if scope is None else newest_epoch(scope))

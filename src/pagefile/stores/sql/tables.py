@@ -17,21 +17,18 @@ from pagefile.ports import (
 )
 from pagefile.records import ApiKey, Call, Scope, utc
 from pagefile.stores import rules
-from pagefile.stores.encoding import from_json, own_json
-from pagefile.stores.sql.plays import Play, Player, Row, Values, count, each, first, many, row, rows
+from pagefile.stores.encoding import record_of
+from pagefile.stores.sql.plays import Play, Row, SqlPort, Values, count, each, first, many, row
 from pagefile.stores.sql.reader import check_writable, since
-from pagefile.stores.sql.rows import keys, moment, part_of
+from pagefile.stores.sql.rows import keys, moment, of_tenant, part_of, values_of
 from pagefile.stores.sql.texts import ALL_TENANTS
 
 
-class SqlCalls(CallLog):
+class SqlCalls(SqlPort, CallLog):
     """Calls in `context_calls`."""
 
-    def __init__(self, player: Player) -> None:
-        self._player = player
-
     async def add(self, calls: Sequence[Call], *, keep: int, epoch: int | None = None) -> None:
-        written = [_call_values(call) for call in calls]
+        written = [values_of(call) for call in calls]
         # In one order, so that two who write the same conversations do not wait for each other in a circle.
         chats = {(call.scope.tenant, call.scope.conversation): call.scope for call in calls}
         trims = [chats[key] for key in sorted(chats, key=lambda key: (key[0], key[1] or ""))]
@@ -50,16 +47,14 @@ class SqlCalls(CallLog):
 
     async def get(self, scope: Scope, call_id: str) -> Call:
         values = {"tenant": scope.tenant, "id": call_id}
-        call = await self._player.read(
-            lambda: first("call_get", values, lambda one: _call(one, scope.tenant))
-        )
+        call = await self._first("call_get", values, of_tenant(Call, scope.tenant))
         if call is None or not rules.lists(scope, rules.made_for(call)):
             raise rules.no_call(call_id)
         return call
 
     async def loose(self, tenant: str | None) -> Sequence[Scope]:
         values = {"tenants": tenant}
-        return await self._player.read(lambda: each("calls_loose", values, lambda one: Scope(*one)))
+        return await self._each("calls_loose", values, lambda one: Scope(*one))
 
     async def restore(self, calls: Sequence[Call]) -> int:
         return await self._player.write(lambda: _restore(calls))
@@ -73,7 +68,7 @@ def _restore(calls: Sequence[Call]) -> Play[int]:
         if place not in full:
             full[place] = (yield from row("calls_any", keys(place))) is not None
         if not full[place]:
-            new += yield from count("call_put", _call_values(call))
+            new += yield from count("call_put", values_of(call))
     return new
 
 
@@ -85,59 +80,21 @@ def _calls(scope: Scope, limit: int, after: str | None) -> Play[list[Call]]:
             raise rules.nothing_behind(after)
         place = found[0]
     values = {**keys(scope), "place": place, "limit": max(0, limit)}
-    return (yield from each(f"calls_of_{part_of(scope)}", values, lambda one: _call(one, scope.tenant)))
+    return (yield from each(f"calls_of_{part_of(scope)}", values, of_tenant(Call, scope.tenant)))
 
 
-def _call_values(call: Call) -> Values:
-    return {
-        **keys(call.scope),
-        "id": call.id,
-        "at": utc(call.at),
-        "turn": call.turn_id,
-        "query": call.query,
-        "options": own_json(call.options),
-        "tokens": call.tokens,
-        "ratio": float(call.ratio),
-        "mode": call.mode,
-        "prefix_hash": call.prefix_hash,
-        "receipt": own_json(call.receipt),
-    }
-
-
-def _call(found: Row, tenant: str) -> Call:
-    call_id, user, conversation, at, turn_id, query, options, tokens, ratio, mode, prefix_hash, receipt = (
-        found
-    )
-    return Call(
-        id=call_id,
-        scope=Scope(tenant, user, conversation),
-        at=moment(at),
-        turn_id=turn_id,
-        query=query,
-        options=from_json(options),
-        tokens=tokens,
-        ratio=ratio,
-        mode=mode,
-        prefix_hash=prefix_hash,
-        receipt=from_json(receipt),
-    )
-
-
-class SqlKeys(KeyStore):
+class SqlKeys(SqlPort, KeyStore):
     """Keys in `api_keys`."""
-
-    def __init__(self, player: Player) -> None:
-        self._player = player
 
     async def add(self, key: ApiKey) -> None:
         # A key that was already added would be found to be taken.
         await self._player.write(lambda: _add(key), again=False)
 
     async def get(self, key_id: str) -> ApiKey | None:
-        return await self._player.read(lambda: first("key_get", {**ALL_TENANTS, "id": key_id}, _key))
+        return await self._first("key_get", {**ALL_TENANTS, "id": key_id}, _key)
 
     async def list(self) -> list[ApiKey]:
-        return await self._player.read(lambda: each("keys_all", ALL_TENANTS, _key))
+        return await self._each("keys_all", ALL_TENANTS, _key)
 
     async def rotate(self, key_id: str, successor: ApiKey, until: datetime) -> ApiKey:
         def play() -> Play[ApiKey]:
@@ -165,45 +122,27 @@ class SqlKeys(KeyStore):
 
     async def used(self, key_id: str, at: datetime) -> None:
         values = {**ALL_TENANTS, "id": key_id, "at": utc(at)}
-        await self._player.write(lambda: count("key_used", values))
+        await self._change("key_used", values)
 
 
 def _add(key: ApiKey) -> Play[None]:
-    if not (yield from count("key_add", _key_values(key))):
+    if not (yield from count("key_add", values_of(key))):
         raise rules.key_taken(key.id)
 
 
-def _key_values(key: ApiKey) -> Values:
-    return {
-        "id": key.id,
-        "name": key.name,
-        "tenant": key.scope.tenant,
-        "user": key.scope.user,
-        "digest": key.digest,
-        "created": utc(key.created),
-        "expires": key.expires and utc(key.expires),
-        "revoked": key.revoked and utc(key.revoked),
-        "last_used": key.last_used and utc(key.last_used),
-    }
-
-
 def _key(found: Row) -> ApiKey:
-    key_id, name, tenant, user, digest, created, *times = found
-    ends = (time and moment(time) for time in times)
-    return ApiKey(key_id, name, Scope(tenant, user), digest, moment(created), *ends)
+    key_id, name, tenant, user, *rest = found
+    return record_of(ApiKey, (key_id, name, Scope(tenant, user), *rest))
 
 
-class SqlWatermarks(Watermarks):
+class SqlWatermarks(SqlPort, Watermarks):
     """Rows of `watermarks`."""
-
-    def __init__(self, player: Player) -> None:
-        self._player = player
 
     async def known(self, scope: Scope, tier: str) -> Mapping[str, int]:
         # Of a user, the index leads from the user; else a scan of the tier's marks is what is asked for.
         statement = "watermarks_known" if scope.user is None else "watermarks_known_of_user"
         values = {**keys(scope), "tier": tier}
-        return {one[0]: one[1] for one in await self._player.read(lambda: rows(statement, values))}
+        return {one[0]: one[1] for one in await self._rows(statement, values)}
 
     async def advance(self, scope: Scope, tier: str, seq: int, *, epoch: int | None) -> None:
         values = {**keys(scope), "tier": tier, "seq": seq}
@@ -216,22 +155,17 @@ class SqlWatermarks(Watermarks):
 
     async def behind(self, tier: str, *, limit: int = 100, tenant: str | None = None) -> list[Behind]:
         values: Values = {"tier": tier, "tenants": tenant, "limit": max(0, limit)}
-        return await self._player.read(
-            lambda: each("watermarks_behind", values, lambda one: Behind(Scope(*one[:3]), *one[3:]))
-        )
+        return await self._each("watermarks_behind", values, lambda one: Behind(Scope(*one[:3]), *one[3:]))
 
     async def tiers(self) -> list[str]:
-        return await self._player.read(lambda: each("watermarks_tiers", ALL_TENANTS, lambda one: one[0]))
+        return await self._each("watermarks_tiers", ALL_TENANTS, lambda one: one[0])
 
     async def drop(self, tier: str) -> int:
-        return await self._player.write(lambda: count("watermarks_drop", {**ALL_TENANTS, "tier": tier}))
+        return await self._change("watermarks_drop", {**ALL_TENANTS, "tier": tier})
 
 
-class SqlTerms(TermStore):
+class SqlTerms(SqlPort, TermStore):
     """Rows of `turn_terms`."""
-
-    def __init__(self, player: Player) -> None:
-        self._player = player
 
     async def since(self, request: SinceRequest, analyzer: str) -> list[TurnTerms]:
         return await self._player.read(lambda: since(request, "terms_after", _terms, analyzer=analyzer))
@@ -266,31 +200,22 @@ def _terms(found: Row, scope: Scope) -> TurnTerms:
     return TurnTerms(scope.conversation or "", seq, turn_id, moment(at), said, answered)
 
 
-class SqlErasures(Erasures):
-    def __init__(self, player: Player) -> None:
-        self._player = player
-
+class SqlErasures(SqlPort, Erasures):
     async def begin(self, place: str) -> None:
-        if await self._read("erasure_mark", {"name": place}):
+        if await self._rows("erasure_mark", {"name": place}):
             # Asked for whenever a home is prepared, also in a database that cannot be written.
             return
-        await self._write("erasure_mark_begin", {"name": place})
+        await self._change("erasure_mark_begin", {"name": place})
 
     async def owed(self, place: str) -> Owed:
-        found = await self._read("erasures_owed", {"name": place})
+        found = await self._rows("erasures_owed", {"name": place})
         return Owed(found[0][0] if found else 0, {scope: epoch for _, scope, epoch in found if scope})
 
     async def done(self, place: str, owed: Owed) -> None:
-        await self._write("erasure_mark_done", {"name": place, "epoch": owed.since, "through": owed.through})
+        await self._change("erasure_mark_done", {"name": place, "epoch": owed.since, "through": owed.through})
 
     async def redo(self, place: str, epoch: int) -> None:
-        await self._write("erasure_mark_redo", {"name": place, "epoch": epoch})
+        await self._change("erasure_mark_redo", {"name": place, "epoch": epoch})
 
     async def places(self) -> Mapping[str, int]:
-        return {one[0]: one[1] for one in await self._read("erasure_marks", {})}
-
-    async def _read(self, statement: str, values: Values) -> list[Row]:
-        return await self._player.read(lambda: rows(statement, values))
-
-    async def _write(self, statement: str, values: Values) -> None:
-        await self._player.write(lambda: count(statement, values))
+        return {one[0]: one[1] for one in await self._rows("erasure_marks", {})}

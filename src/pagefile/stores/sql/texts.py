@@ -62,14 +62,14 @@ _NAMES_BY_TYPE = {
     # Binding one of these tells PostgreSQL whose rows are there for the transaction; what binds none sees none.
     "pagefile_tenant": "tenant",
     "pagefile_tenants": "tenants",
-    "timestamptz": "now created at since before updated last_load purged valid_from valid_to recorded retracted_at expires revoked last_used"
+    "timestamptz": "now created at since before updated last_load purged valid_from valid_to recorded retracted expires revoked last_used"
     " last_created seen_created first last",
-    "bigint": "after_seq before_seq budget covered covered_messages covered_turns keep least length seconds limit live_tokens live_turns loads"
+    "bigint": "after_seq before_seq budget covered_through_seq covered_messages covered_turns keep least length seconds limit live_tokens live_turns loads"
     " max_bytes place reset_seq seq skip stored_bytes tokens user_tokens assistant_tokens version"
-    " last_seq turns versions seen_seq done_tokens done_turns through newest epoch number start end",
+    " last_seq turns checkpoint_version seen_seq done_tokens done_turns through newest epoch number start end",
     "integer": "dimension",
     "real[]": "vector",
-    "boolean": "done ended pinned retracted",
+    "boolean": "done ended pinned with_retracted",
     "double precision": "confidence ratio ttl_s",
     "json": "anchors archive_refs input messages metadata options receipt snapshot sources steps value",
     "bytea": "data",
