@@ -11,8 +11,8 @@ import anyio.to_thread
 import duckdb
 
 from pagefile.errors import ClosedError, InvalidTurnError, StoreError, StoreUnavailableError
-from pagefile.ports import Clock, Part
-from pagefile.records import ErasureReceipt, JsonObject, Scope, utc
+from pagefile.ports import Clock
+from pagefile.records import JsonObject
 from pagefile.stores.encoding import time_text
 from pagefile.stores.sql.auditor import SqlAuditor
 from pagefile.stores.sql.plain import PlainReader, PlainTurnLog
@@ -168,10 +168,8 @@ class DuckStore(SqlStore):
         await player.open()
         return cls(player, path, clock)
 
-    async def erase(self, scope: Scope, part: Part | None = None) -> ErasureReceipt:
-        counts, places, gone = await self._player.write(lambda: self._erasing(scope, part), erases=True)
-        one = (None, None) if part is None else (part.turn_id, part.page)
-        return ErasureReceipt(scope, utc(self._clock.now()), counts, LEFT, *one, places, gone)
+    async def _left(self) -> Sequence[str]:
+        return LEFT
 
     async def scrub(self) -> Sequence[str]:
         return LEFT

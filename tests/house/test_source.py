@@ -41,10 +41,7 @@ BROAD_EXCEPTS: dict[str, str] = {
     "engine/engine.py::Engine._forget_part": "whatever a tier raises, the rows are erased, and the receipt says what is left",
     "service/chatting.py::ChatRun.run": "half an answer is out already: it logs where, and the stream ends with a problem",
     "service/gates.py::LastHandler.__call__": "the service's last handler: it logs and answers with a problem document",
-    "stores/postgres/database.py::_Work._all_or_nothing": "a rollback that fails must not hide why there was one",
-    "stores/sqlite/lanes.py::Writer._play": "whatever a job raises belongs to the one who asked; the thread must live",
-    "stores/sqlite/lanes.py::Writer._do_alone": "whatever a job raises belongs to the one who asked; the thread must live",
-    "stores/sqlite/lanes.py::Readers._serve": "whatever a job raises belongs to the one who asked; the thread must live",
+    "stores/sqlite/lanes.py::_Job.run": "whatever a job raises belongs to the one who asked; the thread must live",
     "text/counting.py::ExactCounter._in_halves": "pyo3's PanicException is a BaseException and cannot be imported",
     "text/encodings.py::tells_the_truth": "a broken tokenizer may raise anything; the next source is asked",
 }

@@ -11,6 +11,20 @@ import numpy.typing as npt
 from pagefile.ports.log import SinceRequest
 from pagefile.records import JsonObject, Scope
 
+__all__ = [
+    "Behind",
+    "HeldVector",
+    "Maker",
+    "Near",
+    "Shelf",
+    "TermStore",
+    "TurnTerms",
+    "Vector",
+    "VectorHome",
+    "VectorRow",
+    "Watermarks",
+]
+
 Vector = npt.NDArray[np.float32]
 
 

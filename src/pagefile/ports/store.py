@@ -13,6 +13,8 @@ from pagefile.ports.shelves import CallLog, FactStore, SessionStore
 from pagefile.ports.verifying import Auditor
 from pagefile.records import ApiKey, ErasureReceipt, JsonObject, Scope
 
+__all__ = ["Erasures", "KeyStore", "MediaStore", "Owed", "Part", "Store"]
+
 
 @dataclass(frozen=True, slots=True)
 class Owed:

@@ -12,6 +12,20 @@ from typing import Literal, TypeAlias
 
 from pagefile.records import Checkpoint, Entry, Page, Scope
 
+__all__ = [
+    "UNREADABLE",
+    "After",
+    "Auditor",
+    "Counters",
+    "KeptConversation",
+    "KeptEntry",
+    "KeptPage",
+    "Lengths",
+    "Recount",
+    "Stray",
+    "StrayKind",
+]
+
 #: The exceptions that reading a corrupt stored value can raise.
 UNREADABLE = (ValueError, KeyError, TypeError)
 

@@ -9,6 +9,20 @@ from typing import Protocol
 from pagefile.ports.derived import Maker, Vector
 from pagefile.records import JsonValue
 
+__all__ = [
+    "ChatModel",
+    "Clock",
+    "Embedder",
+    "FactExtractor",
+    "Meter",
+    "Proposal",
+    "Said",
+    "Spoken",
+    "Summarizer",
+    "SummaryRequest",
+    "ToolCall",
+]
+
 
 class Clock(Protocol):
     """Tells the time, in UTC."""

@@ -132,7 +132,6 @@ class ErasedSessions:
 
     @property
     def name(self) -> str:
-        """Which cache it is."""
         return self._cache.name
 
     async def erase_before(self, erased: Mapping[str, int]) -> int:

@@ -90,7 +90,6 @@ def steps_text(steps: Sequence[Step]) -> str | None:
 
 
 def text_steps(text: str | None) -> tuple[Step, ...]:
-    """What `steps_text` was given."""
     return tuple(Step(**fields) for fields in json.loads(text)) if text else ()
 
 
@@ -103,12 +102,10 @@ def _step_object(step: Step) -> dict[str, JsonValue]:
 
 
 def stored_steps(steps: Sequence[Step]) -> tuple[Step, ...]:
-    """The steps as they come back from a database."""
     return tuple(replace(step, input=plain(step.input)) for step in steps)
 
 
 def stored_layout(messages: Sequence[Message]) -> tuple[Message, ...]:
-    """The messages as they come back from a database."""
     return tuple(message_from(plain(message_json(message))) for message in messages)
 
 
@@ -120,7 +117,6 @@ def messages_text(messages: Sequence[Message] | None, query: str | None, answer:
 
 
 def text_messages(text: str | None, query: str | None, answer: str | None) -> tuple[Message, ...] | None:
-    """What `messages_text` was given."""
     if text is None:
         return None
     said = {"query": query, "answer": answer}
@@ -213,11 +209,16 @@ class _Kind:
     stored: Callable[[Any], Any]
 
 
+def _maybe_float(number: float | None) -> float | None:
+    return None if number is None else float(number)
+
+
 _TIME = _Kind(lambda at: at and utc(at), lambda at: at and moment(at), lambda at: at and utc(at))
 _KINDS: dict[Any, _Kind] = {
     datetime: _TIME,
     datetime | None: _TIME,
     float: _Kind(float, float, float),
+    float | None: _Kind(_maybe_float, _maybe_float, _maybe_float),
     bool: _Kind(bool, bool, bool),
     tuple[str, ...]: _Kind(to_json, lambda text: tuple(from_json(text)), tuple),
     JsonValue: _Kind(to_json, from_json, plain),
@@ -278,14 +279,12 @@ def packed(text: str) -> Blob:
 
 
 def packed_bytes(raw: bytes) -> Blob:
-    """The bytes as they are kept."""
     small = zlib.compress(raw, _LEVEL)
     key = hashlib.sha256(raw).hexdigest()
     return Blob(key, "zlib", small) if len(small) < len(raw) else Blob(key, "raw", raw)
 
 
 def packed_all(blobs: Mapping[str, bytes]) -> dict[str, Blob]:
-    """Files as they are kept, by their hash."""
     return {key: packed_bytes(data) for key, data in blobs.items()}
 
 

@@ -44,7 +44,6 @@ def fact_text(fact: Fact) -> str:
 
 
 def text_fact(text: str, scope: Scope) -> Fact:
-    """What `fact_text` was given."""
     values = from_json(text)
     for name in _TIMES:
         values[name] = values[name] and text_time(values[name])
@@ -80,7 +79,6 @@ class Restored:
 
 
 def restored(scope: Scope, facts: Sequence[Fact], revisions: Sequence[Revision]) -> Restored:
-    """What can be restored, or an error that says why it cannot."""
     journal: dict[int, Revision] = {}
     ends: dict[str, Fact] = {}
     for revision in sorted(revisions, key=lambda one: one.number):

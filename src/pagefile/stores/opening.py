@@ -22,8 +22,6 @@ _KNOWN = "sqlite:///relative.db, sqlite:////absolute/path.db, sqlite://, memory:
 
 @dataclass(frozen=True, slots=True)
 class StoreOptions:
-    """How a store is opened."""
-
     #: `full`: what was acknowledged survives a power cut. `normal`: it survives the death of the process, and a power
     #: cut may take the last moments.
     synchronous: Literal["full", "normal"] = "full"
@@ -109,7 +107,6 @@ class SystemClock:
     """The time of this machine."""
 
     def now(self) -> datetime:
-        """The present moment in UTC."""
         return datetime.now(UTC)
 
 
@@ -140,7 +137,6 @@ async def back_up_file(path: Path, copy: Path) -> None:
 
 
 async def server_schema(url: str) -> Schema:
-    """The schema of a PostgreSQL database, which is left as it is."""
     from pagefile.stores.postgres.migrating import dump_command, head, revision_of  # noqa: PLC0415 - the extra postgres, which others do not have
 
     return Schema(await revision_of(url), head(), partial(dump_command, url))

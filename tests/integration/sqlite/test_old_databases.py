@@ -103,10 +103,10 @@ async def test_an_earlier_schema_is_whole_and_works(tmp_path, number):
 #: Dies as by `kill -9` in the middle of the migration: behind the statements, before they are committed.
 DYING = """
 import os, signal, sys
-from pagefile.stores.sqlite import migrating
+from pagefile.stores.sqlite import database
 def die():
     os.kill(os.getpid(), signal.SIGKILL)
-migrating.fill_digests = die
+database.fill_digests = die
 """
 
 

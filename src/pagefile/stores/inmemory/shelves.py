@@ -3,11 +3,13 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import Unpack
 
 from pagefile.ports import (
     Behind,
     CallLog,
     Erasures,
+    FactChange,
     FactStore,
     KeyStore,
     Owed,
@@ -17,25 +19,14 @@ from pagefile.ports import (
     TurnTerms,
     Watermarks,
 )
-from pagefile.records import (
-    ApiKey,
-    Call,
-    Fact,
-    JsonObject,
-    Revision,
-    Scope,
-    utc,
-)
+from pagefile.records import ApiKey, Call, Fact, JsonObject, Revision, Scope, utc
 from pagefile.stores import rules
 from pagefile.stores.encoding import plain, stored
 from pagefile.stores.facts import Restored, check_expected, checked, fact_text, restored, revisions_of
-from pagefile.stores.inmemory.room import Room, behind
+from pagefile.stores.inmemory.room import Port, behind
 
 
-class InMemoryCalls(CallLog):
-    def __init__(self, room: Room) -> None:
-        self._room = room
-
+class InMemoryCalls(Port, CallLog):
     async def add(self, calls: Sequence[Call], *, keep: int, epoch: int | None = None) -> None:
         self._room.check_epoch(epoch, *(call.scope for call in calls))
         for call in calls:
@@ -50,21 +41,18 @@ class InMemoryCalls(CallLog):
                 del self._room.calls[key]
 
     async def list(self, scope: Scope, *, limit: int = 100, after: str | None = None) -> list[Call]:
-        self._room.check_open()
         newest = [
             call for call in reversed(self._room.calls.values()) if rules.lists(scope, rules.made_for(call))
         ]
         return behind(newest, lambda call: call.id, after)[:limit]
 
     async def get(self, scope: Scope, call_id: str) -> Call:
-        self._room.check_open()
         call = self._room.calls.get((scope.tenant, call_id))
         if call is None or not rules.lists(scope, rules.made_for(call)):
             raise rules.no_call(call_id)
         return call
 
     async def loose(self, tenant: str | None) -> Sequence[Scope]:
-        self._room.check_open()
         called = {call.scope for call in self._room.calls.values() if call.scope.conversation is not None}
         unused = [
             scope for scope in called if (scope.tenant, scope.conversation) not in self._room.conversations
@@ -73,7 +61,6 @@ class InMemoryCalls(CallLog):
         return [scope for scope in unused if tenant in (None, scope.tenant)]
 
     async def restore(self, calls: Sequence[Call]) -> int:
-        self._room.check_open()
         full = {(call.scope.tenant, call.scope.conversation) for call in self._room.calls.values()}
         before = len(self._room.calls)
         for call in calls:
@@ -82,10 +69,7 @@ class InMemoryCalls(CallLog):
         return len(self._room.calls) - before
 
 
-class InMemorySessions(SessionStore):
-    def __init__(self, room: Room) -> None:
-        self._room = room
-
+class InMemorySessions(Port, SessionStore):
     async def get(self, scope: Scope) -> JsonObject | None:
         self._room.found(scope)
         value = self._room.sessions.get((scope.tenant, rules.conversation_of(scope)))
@@ -98,12 +82,8 @@ class InMemorySessions(SessionStore):
         self._room.sessions[scope.tenant, rules.conversation_of(scope)] = fresh
 
 
-class InMemoryFacts(FactStore):
-    def __init__(self, room: Room) -> None:
-        self._room = room
-
+class InMemoryFacts(Port, FactStore):
     async def list(self, scope: Scope, *, retracted: bool = False) -> list[Fact]:
-        self._room.check_open()
         owner = Scope(scope.tenant, scope.user)
         facts = [
             fact
@@ -113,43 +93,31 @@ class InMemoryFacts(FactStore):
         return sorted(facts, key=lambda fact: (fact.recorded, fact.id))
 
     async def get(self, scope: Scope, fact_id: str) -> Fact:
-        self._room.check_open()
         fact = self._room.facts.get((scope.tenant, fact_id))
         if fact is None or scope.user not in (None, fact.scope.user):
             raise rules.no_fact(fact_id)
         return fact
 
     async def changed(self, scope: Scope) -> tuple[int, int]:
-        self._room.check_open()
         owner = Scope(scope.tenant, rules.user_of(scope))
         numbers = [row[0] for of, row in self._room.fact_revisions if of.within(owner)]
         return max(numbers, default=0), len(numbers)
 
-    async def revise(
-        self,
-        scope: Scope,
-        facts: Sequence[Fact],
-        *,
-        action: str,
-        at: datetime,
-        epoch: int | None,
-        expected: int | None = None,
-    ) -> Revision:
-        self._room.check_epoch(epoch, scope, *(fact.scope for fact in facts))
+    async def revise(self, scope: Scope, facts: Sequence[Fact], **change: Unpack[FactChange]) -> Revision:
+        self._room.check_epoch(change["epoch"], scope, *(fact.scope for fact in facts))
         written = checked(scope, facts)
         newest = (await self.changed(scope))[0]
-        check_expected(expected, newest)
+        check_expected(change.get("expected"), newest)
         before = [self._owned(scope, fact.id) for fact in written]
         # A journal that was restored has numbers of elsewhere, and goes on behind them.
         self._room.fact_revision += 1
         number = max(newest + 1, self._room.fact_revision)
         owner = Scope(scope.tenant, scope.user)
-        revision = Revision(number, owner, utc(at), action, tuple(before), tuple(written))
+        revision = Revision(number, owner, utc(change["at"]), change["action"], tuple(before), tuple(written))
         self._write(Restored(tuple(written), (revision,)))
         return revision
 
     async def owners(self, tenant: str) -> Sequence[Scope]:
-        self._room.check_open()
         users = {fact.scope.user for fact in self._room.facts.values() if fact.scope.tenant == tenant}
         return [Scope(tenant, user) for user in sorted(filter(None, users))]
 
@@ -183,32 +151,24 @@ class InMemoryFacts(FactStore):
             self._room.fact_revisions.append((became.scope, row))
 
     async def revisions(self, scope: Scope, *, after: int = 0) -> Sequence[Revision]:
-        self._room.check_open()
         owner = Scope(scope.tenant, rules.user_of(scope))
         rows = [row for of, row in self._room.fact_revisions if of.within(owner) and row[0] > after]
         return revisions_of(rows, owner)
 
 
-class InMemoryKeys(KeyStore):
-    def __init__(self, room: Room) -> None:
-        self._room = room
-
+class InMemoryKeys(Port, KeyStore):
     async def add(self, key: ApiKey) -> None:
-        self._room.check_open()
         if key.id in self._room.keys:
             raise rules.key_taken(key.id)
         self._room.keys[key.id] = replace(key, created=utc(key.created))
 
     async def get(self, key_id: str) -> ApiKey | None:
-        self._room.check_open()
         return self._room.keys.get(key_id)
 
     async def list(self) -> list[ApiKey]:
-        self._room.check_open()
         return sorted(self._room.keys.values(), key=lambda key: (key.created, key.id))
 
     async def rotate(self, key_id: str, successor: ApiKey, until: datetime) -> ApiKey:
-        self._room.check_open()
         key = self._room.keys.get(key_id)
         if key is None:
             raise rules.no_key(key_id)
@@ -218,7 +178,6 @@ class InMemoryKeys(KeyStore):
         return old
 
     async def revoke(self, key_id: str, at: datetime) -> ApiKey:
-        self._room.check_open()
         key = self._room.keys.get(key_id)
         if key is None:
             raise rules.no_key(key_id)
@@ -226,16 +185,12 @@ class InMemoryKeys(KeyStore):
         return self._room.keys[key_id]
 
     async def used(self, key_id: str, at: datetime) -> None:
-        self._room.check_open()
         key, now = self._room.keys.get(key_id), utc(at)
         if key is not None and (key.last_used is None or key.last_used < now):
             self._room.keys[key_id] = replace(key, last_used=now)
 
 
-class InMemoryWatermarks(Watermarks):
-    def __init__(self, room: Room) -> None:
-        self._room = room
-
+class InMemoryWatermarks(Port, Watermarks):
     async def known(self, scope: Scope, tier: str) -> Mapping[str, int]:
         names = [rules.conversation_of(found.scope) for found in self._room.seen(scope)]
         marks = {name: self._room.watermarks.get((scope.tenant, name, tier)) for name in sorted(names)}
@@ -248,7 +203,6 @@ class InMemoryWatermarks(Watermarks):
             self._room.watermarks[key] = max(seq, self._room.watermarks.get(key, 0))
 
     async def behind(self, tier: str, *, limit: int = 100, tenant: str | None = None) -> list[Behind]:
-        self._room.check_open()
         found = [
             Behind(conversation.scope, self._room.watermarks.get((*key, tier), 0), len(conversation.ended))
             for key, conversation in sorted(self._room.conversations.items())
@@ -257,21 +211,16 @@ class InMemoryWatermarks(Watermarks):
         return [one for one in found if one.seq < one.last_seq][: max(0, limit)]
 
     async def tiers(self) -> list[str]:
-        self._room.check_open()
         return sorted({tier for _, _, tier in self._room.watermarks})
 
     async def drop(self, tier: str) -> int:
-        self._room.check_open()
         gone = [key for key in self._room.watermarks if key[2] == tier]
         for key in gone:
             del self._room.watermarks[key]
         return len(gone)
 
 
-class InMemoryTerms(TermStore):
-    def __init__(self, room: Room) -> None:
-        self._room = room
-
+class InMemoryTerms(Port, TermStore):
     async def since(self, request: SinceRequest, analyzer: str) -> list[TurnTerms]:
         seen = {rules.conversation_of(found.scope): found for found in self._room.seen(request.scope)}
         turns = [
@@ -299,16 +248,11 @@ class InMemoryTerms(TermStore):
                 self._room.terms[key] = analyzer, one.said or "", one.answered or ""
 
 
-class InMemoryErasures(Erasures):
-    def __init__(self, room: Room) -> None:
-        self._room = room
-
+class InMemoryErasures(Port, Erasures):
     async def begin(self, place: str) -> None:
-        self._room.check_open()
         self._room.erasure_marks.setdefault(place, self._room.epoch)
 
     async def owed(self, place: str) -> Owed:
-        self._room.check_open()
         since = self._room.erasure_marks.get(place, self._room.epoch)
         return Owed(since, {scope: epoch for scope, epoch in self._room.epochs.items() if epoch > since})
 

@@ -1,16 +1,7 @@
 """The store that is gone with its process."""
 
-from pagefile.ports import (
-    Clock,
-    Part,
-    Store,
-    VectorHome,
-)
-from pagefile.records import (
-    ErasureReceipt,
-    JsonObject,
-    Scope,
-)
+from pagefile.ports import Clock, Part, Store, VectorHome
+from pagefile.records import ErasureReceipt, JsonObject, Scope
 from pagefile.stores.erasing import counted_vectors, erased_keys
 from pagefile.stores.inmemory.auditing import InMemoryAuditor
 from pagefile.stores.inmemory.erasing import drop, erase_part
@@ -31,8 +22,6 @@ from pagefile.stores.inmemory.vectors import InMemoryVectors
 
 
 class InMemoryStore(Store):
-    """A store in this process, gone with it."""
-
     def __init__(self, clock: Clock) -> None:
         self._room = Room(clock)
         self.log = InMemoryTurnLog(self._room)

@@ -57,7 +57,6 @@ class Place:
 
     @classmethod
     def of(cls, url: str) -> "Place":
-        """The place a URL names, or an error that says what is wrong with it."""
         try:
             parts = urlsplit(url)
             port = parts.port or _PORT
@@ -166,7 +165,6 @@ class Driver:
         return result
 
     async def close(self) -> None:
-        """Finish what was accepted and let go."""
         if self._closed:
             return
         self._closed = True
@@ -176,7 +174,6 @@ class Driver:
             self._client = None
 
     def check_open(self) -> None:
-        """Nobody uses a home that was closed."""
         if self._closed:
             raise ClosedError
 

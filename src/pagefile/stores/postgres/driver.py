@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from types import TracebackType
@@ -66,7 +66,6 @@ class Statement:
     names: tuple[str, ...]
 
     def given(self, values: Mapping[str, Any]) -> list[Any]:
-        """The values in the order of the parameters."""
         return [values[name] for name in self.names]
 
     @property
@@ -85,14 +84,15 @@ class Statement:
 
 
 @cache
-def sql(name: str) -> Statement:
-    """The statement of this name."""
-    return statements()[name]
+def sql(name: str, extension: str = "") -> Statement:
+    statement = statements()[name]
+    return (
+        replace(statement, text=statement.text.replace("{extension}", extension)) if extension else statement
+    )
 
 
 @cache
 def statements() -> dict[str, Statement]:
-    """Every statement of this store."""
     texts = statement_texts("postgres", COMMON, files("pagefile.stores.postgres").joinpath("sql"))
     return {name: _numbered(text) for name, text in texts.items()}
 
@@ -106,41 +106,38 @@ def _numbered(text: str) -> Statement:
 class Connection:
     """A connection that knows our statements by name."""
 
-    __slots__ = ("raw",)
+    __slots__ = ("_extension", "raw")
 
-    def __init__(self, raw: RawConnection) -> None:
+    def __init__(self, raw: RawConnection, extension: str = "") -> None:
         #: For whoever changes the tables.
         self.raw = raw
+        #: The schema of pgvector, quoted, for statements that name it.
+        self._extension = extension
 
     async def rows(self, name: str | Statement, values: Mapping[str, Any]) -> list[Row]:
-        """Every row of a statement."""
-        statement = _statement(name)
+        statement = self._statement(name)
         return await self.raw.fetch(statement.text, *statement.given(values))
 
     async def row(self, name: str | Statement, values: Mapping[str, Any]) -> Row | None:
-        """The first row of a statement."""
-        statement = _statement(name)
+        statement = self._statement(name)
         return await self.raw.fetchrow(statement.text, *statement.given(values))
 
     async def count(self, name: str | Statement, values: Mapping[str, Any]) -> int:
-        """How many rows a statement changed."""
-        statement = _statement(name)
+        statement = self._statement(name)
         told = await self.raw.execute(statement.text, *statement.given(values))
         return int(told.rpartition(" ")[2])
 
     async def many(self, name: str | Statement, rows: Sequence[Mapping[str, Any]]) -> None:
-        """A statement with each of these values."""
         if not rows:
             return
-        statement = _statement(name)
+        statement = self._statement(name)
         if statement.takes_all:
             await self.raw.execute(statement.text, *statement.given_all(rows))
         else:
             await self.raw.executemany(statement.text, [statement.given(values) for values in rows])
 
-
-def _statement(name: str | Statement) -> Statement:
-    return sql(name) if isinstance(name, str) else name
+    def _statement(self, name: str | Statement) -> Statement:
+        return sql(name, self._extension) if isinstance(name, str) else name
 
 
 #: The id is taken.
@@ -165,6 +162,8 @@ LOST: tuple[type[Exception], ...] = (
     asyncpg.InterfaceError,
     asyncpg.InternalClientError,
 )
+#: The server said no.
+REFUSED: tuple[type[Exception], ...] = (asyncpg.PostgresError,)
 #: The role of the URL may not do this.
 FORBIDDEN: tuple[type[Exception], ...] = (asyncpg.InsufficientPrivilegeError,)
 _SOLVED_BY_WAITING: tuple[type[Exception], ...] = (
@@ -174,8 +173,6 @@ _SOLVED_BY_WAITING: tuple[type[Exception], ...] = (
 
 
 class translating:  # noqa: N801 - reads as a word of the `with` statement
-    """Raises our errors for the driver's."""
-
     __slots__ = ("_place",)
 
     def __init__(self, place: str) -> None:

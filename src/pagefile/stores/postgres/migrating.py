@@ -74,14 +74,12 @@ async def _wait_for_others(raw: RawConnection, place: Place) -> None:
 
 
 async def revision(connection: RawConnection) -> str | None:
-    """The revision of the tables, None where there are none."""
     there = await connection.fetchval("SELECT to_regclass('alembic_version') IS NOT NULL")
     return await connection.fetchval(_READ_REVISION) if there else None
 
 
 @cache
 def head() -> str:
-    """The newest revision that this version of Pagefile knows."""
     return cast("str", ScriptDirectory(str(MIGRATIONS)).get_current_head())
 
 

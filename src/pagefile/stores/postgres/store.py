@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Sequence
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from time import monotonic
 from typing import Any
@@ -9,8 +10,8 @@ from typing import Any
 import anyio
 
 from pagefile.errors import StoreCorruptError, StoreUnavailableError
-from pagefile.ports import Clock, Part, VectorHome
-from pagefile.records import ErasureReceipt, JsonObject, Scope, utc
+from pagefile.ports import Clock, VectorHome
+from pagefile.records import JsonObject
 from pagefile.stores.postgres.database import Database, PostgresPlayer, quoted
 from pagefile.stores.postgres.driver import FORBIDDEN, Connection, sql
 from pagefile.stores.postgres.log import PostgresTurnLog
@@ -35,24 +36,18 @@ class PostgresStore(SqlStore):
 
     @classmethod
     async def open(cls, place: Place, *, clock: Clock) -> "PostgresStore":
-        """Connect, and make or migrate the schema."""
-        database = await Database.open(place)
-        try:
+        async with AsyncExitStack() as undo:
+            database = await Database.open(place)
+            undo.push_async_callback(database.close)
             await migrate(database)
-        except BaseException:
-            await database.close()
-            raise
-        return cls(database, clock)
+            undo.pop_all()
+            return cls(database, clock)
 
     def vectors(self, *, cache_bytes: int | None = None) -> VectorHome:
         return PostgresVectors(self._database)
 
-    async def erase(self, scope: Scope, part: Part | None = None) -> ErasureReceipt:
-        counts, places, gone = await self._player.write(
-            lambda: self._erasing(scope, part), again=False, erases=True
-        )
-        one = (None, None) if part is None else (part.turn_id, part.page)
-        return ErasureReceipt(scope, utc(self._clock.now()), counts, (FREED, LOGGED), *one, places, gone)
+    async def _left(self) -> Sequence[str]:
+        return FREED, LOGGED
 
     async def scrub(self) -> Sequence[str]:
         return await self._database.read(scrub)
@@ -122,8 +117,6 @@ logger = logging.getLogger("pagefile")
 
 
 class PostgresAuditor(SqlAuditor):
-    """Every table, read by its key."""
-
     keeps_sums = True
 
     def __init__(self, player: PostgresPlayer, database: Database) -> None:

@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Unpack
 
-from pagefile.ports import FactStore
+from pagefile.ports import FactChange, FactStore
 from pagefile.records import Fact, Revision, Scope, utc
 from pagefile.stores import rules
 from pagefile.stores.digests import record_digest
@@ -22,8 +23,6 @@ from pagefile.stores.sql.rows import keys, moment, of_tenant, values_of
 
 
 class SqlFacts(SqlPort, FactStore):
-    """Facts in the table of that name, changes in `fact_revisions`."""
-
     async def list(self, scope: Scope, *, retracted: bool = False) -> list[Fact]:
         statement = "facts_of_tenant" if scope.user is None else "facts_of_user"
         values = {**keys(scope), "with_retracted": retracted}
@@ -39,25 +38,15 @@ class SqlFacts(SqlPort, FactStore):
         rules.user_of(scope)
         return await self._player.read(lambda: _changed(scope))
 
-    async def revise(
-        self,
-        scope: Scope,
-        facts: Sequence[Fact],
-        *,
-        action: str,
-        at: datetime,
-        epoch: int | None,
-        expected: int | None = None,
-    ) -> Revision:
-        written = checked(scope, facts)
-        at = utc(at)
+    async def revise(self, scope: Scope, facts: Sequence[Fact], **change: Unpack[FactChange]) -> Revision:
+        written, expected = checked(scope, facts), change.get("expected")
 
         def play() -> Play[Revision]:
-            yield from check_writable(epoch, [scope, *(fact.scope for fact in written)])
+            yield from check_writable(change["epoch"], [scope, *(fact.scope for fact in written)])
             yield from row("fact_lock", keys(scope))
             newest, _ = yield from _changed(scope)
             check_expected(expected, newest)
-            return (yield from _revise(scope, written, action, at, newest))
+            return (yield from _revise(scope, written, change["action"], utc(change["at"]), newest))
 
         # A change that was already made would not find the revision it expects.
         return await self._player.write(play, again=expected is None)

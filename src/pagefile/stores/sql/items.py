@@ -5,7 +5,7 @@ from datetime import datetime
 
 from pagefile.ports import ItemKey, ItemStore, ItemVectors, ItemWrite, KeptItem, Namespace, StoredItem
 from pagefile.records import Scope, utc
-from pagefile.stores.encoding import from_json, to_json
+from pagefile.stores.encoding import field_values, from_json, moment, to_json
 from pagefile.stores.items import (
     beyond,
     data_vectors,
@@ -21,15 +21,12 @@ from pagefile.stores.items import (
     written,
 )
 from pagefile.stores.sql.plays import Play, Row, SqlPort, Values, count, first, many
-from pagefile.stores.sql.rows import moment
 
 #: For a list without a limit: SQLite has no NULL there, PostgreSQL nothing below zero.
 _ALL = 2**53
 
 
 class SqlItems(SqlPort, ItemStore):
-    """Items in the table of that name."""
-
     async def write(self, scope: Scope, writes: Sequence[ItemWrite], *, now: datetime) -> None:
         asked = {**owner(scope), "now": utc(now)}
         # In one order, so that two who write the same keys do not wait for each other in a circle.
@@ -115,16 +112,8 @@ class SqlItems(SqlPort, ItemStore):
 
 
 def _restored(kept: KeptItem) -> Values:
-    item = kept.item
-    return {
-        **place(item.place),
-        "content": to_json(item.value),
-        "created": utc(item.created),
-        "updated": utc(item.updated),
-        "expires": item.expires and utc(item.expires),
-        "ttl_s": None if item.ttl_s is None else float(item.ttl_s),
-        **vectors_data(written(kept)),
-    }
+    values = field_values(kept.item)
+    return {**values, **place(kept.item.place), "content": values["value"], **vectors_data(written(kept))}
 
 
 def _under(scope: Scope, prefix: Namespace, now: datetime) -> Values:

@@ -69,7 +69,6 @@ def _put(page: Page, blob: Blob, draft: PageDraft) -> Play[Page]:
 
 
 def put_spans(tenant: str, uuid: str, spans: Sequence[tuple[int, int]]) -> Play[None]:
-    """Write where the passages of a page begin and end."""
     passages: list[Values] = [
         {"tenant": tenant, "uuid": uuid, "number": number, "start": start, "end": end}
         for number, (start, end) in enumerate(spans)
@@ -100,8 +99,6 @@ def _pages(scope: Scope, limit: int, after: str | None) -> Play[list[Page]]:
 
 
 class SqlMedia(SqlPort, MediaStore):
-    """Rows of `attachments`."""
-
     async def load(self, scope: Scope, hash: str) -> bytes:  # noqa: A002 - the port's word
         found = await self._row("media_load", {**keys(scope), "hash": hash})
         if found is None:
@@ -111,7 +108,6 @@ class SqlMedia(SqlPort, MediaStore):
 
 
 async def packed_blobs(player: Player, blobs: Mapping[str, bytes]) -> dict[str, Blob]:
-    """Files as they are kept."""
     if not blobs:
         return {}
     rules.check_blobs(blobs)
@@ -232,8 +228,6 @@ def _due(request: PurgeRequest) -> Play[list[tuple[str, Page]]]:
 
 
 class SqlPageIndex(SqlPort, PageIndex):
-    """Passages in `archive_passage`."""
-
     async def uuids(self, scope: Scope) -> list[str]:
         statement = f"uuids_of_{part_of(scope)}"
         return await self._each(statement, keys(scope), lambda one: one[0])

@@ -19,20 +19,17 @@ from pagefile.ports import (
 )
 from pagefile.records import Entry, Head, Scope, Turn, utc
 from pagefile.stores import rules, session
-from pagefile.stores.changing import changed
+from pagefile.stores.changing import changed, turn_in_place
 from pagefile.stores.digests import turn_digest
 from pagefile.stores.encoding import Blob, label_values, stored_draft, turn_texts
-from pagefile.stores.sql.log import SqlTurnLog, entry_by_id, state_of, turn_in_place
+from pagefile.stores.sql.log import SqlTurnLog, entry_by_id, state_of
 from pagefile.stores.sql.pages import attach, packed_blobs
 from pagefile.stores.sql.plays import Play, Values, count, each, row, rows
 from pagefile.stores.sql.reader import SqlReader, check_writable, entry_values, epoch_now, owner_of
 from pagefile.stores.sql.rows import (
-    CHECKPOINT_COLUMNS,
     ENTRY_COLUMNS,
-    HEAD_COLUMNS,
-    checkpoint_of,
     entry_of,
-    head_of,
+    head_and_checkpoint,
     keys,
     turn_of,
 )
@@ -40,8 +37,6 @@ from pagefile.stores.sql.sessions import profile, tell_session
 
 
 class PlainTurnLog(SqlTurnLog):
-    """The turn log in `ai_message`, with its counters in `conversations`."""
-
     async def append(self, draft: TurnDraft) -> Turn:
         rules.conversation_of(draft.scope)
         texts = _texts(draft)
@@ -77,9 +72,7 @@ class PlainTurnLog(SqlTurnLog):
         turn = yield from entry_by_id(change.scope, change.turn_id)
         if not isinstance(turn, Turn):
             raise rules.no_turn(change.turn_id)
-        if turn.status != "open":
-            return rules.check_ended(turn, change)
-        if rules.is_there(turn, change):
+        if rules.stays(turn, change):
             return turn
         turn = changed(turn, change)
         if turn.status != "open":
@@ -168,22 +161,20 @@ def view(request: ViewRequest) -> Play[LogView]:
     """The head, the checkpoint in force, the open turn and the profile, and as many turns as are wanted."""
     scope = request.scope
     found = yield from row("view", {**keys(scope), "open_turn": request.open_turn})
-    if found is not None:
-        rules.check_owner(scope, found[0])
-    of_turn = HEAD_COLUMNS + CHECKPOINT_COLUMNS
-    has_open_turn = found is not None and found[of_turn] is not None
-    if request.open_turn is not None and not has_open_turn:
-        raise rules.no_turn(request.open_turn)
     if found is None:
+        if request.open_turn is not None:
+            raise rules.no_turn(request.open_turn)
         return LogView(rules.no_head(scope, (yield from epoch_now())), None, ())
-    head = head_of(found[:HEAD_COLUMNS], scope)
-    checkpoint, open_turn = found[HEAD_COLUMNS:of_turn], found[of_turn : of_turn + ENTRY_COLUMNS]
+    rules.check_owner(scope, found[0])
+    head, checkpoint, rest = head_and_checkpoint(found, scope)
+    if request.open_turn is not None and rest[0] is None:
+        raise rules.no_turn(request.open_turn)
     return LogView(
         head=head,
-        checkpoint=None if checkpoint[0] is None else checkpoint_of(checkpoint, head.scope),
+        checkpoint=checkpoint,
         turns=(yield from _live_turns(head, request)) if head.live_turns else (),
-        open_turn=turn_of(open_turn, head.scope) if has_open_turn else None,
-        profile=profile(found[of_turn + ENTRY_COLUMNS :], head.scope),
+        open_turn=None if rest[0] is None else turn_of(rest[:ENTRY_COLUMNS], head.scope),
+        profile=profile(rest[ENTRY_COLUMNS:], head.scope),
     )
 
 

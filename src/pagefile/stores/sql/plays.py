@@ -31,12 +31,10 @@ def skipped(wanted: Wanted) -> Any:
 
 
 def row(statement: str, values: Mapping[str, Any]) -> Play[Row | None]:
-    """The first row."""
     return (yield "row", statement, values)
 
 
 def rows(statement: str, values: Mapping[str, Any]) -> Play[list[Row]]:
-    """Every row."""
     return (yield "rows", statement, values)
 
 
@@ -47,12 +45,10 @@ def first(statement: str, values: Mapping[str, Any], make: Callable[[Row], T]) -
 
 
 def each(statement: str, values: Mapping[str, Any], make: Callable[[Row], T]) -> Play[list[T]]:
-    """What is made of every row."""
     return [make(found) for found in (yield from rows(statement, values))]
 
 
 def count(statement: str, values: Mapping[str, Any]) -> Play[int]:
-    """How many rows the statement changed."""
     return (yield "count", statement, values)
 
 
@@ -84,8 +80,6 @@ async def played_async(play: Play[T], answer: Callable[[Ask], Awaitable[Any]]) -
 
 
 class Player(Protocol):
-    """Runs verbs on a database."""
-
     async def read(self, play: Callable[[], Play[T]]) -> T:
         """What a verb reads."""
         ...

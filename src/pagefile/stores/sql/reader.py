@@ -15,8 +15,6 @@ T = TypeVar("T")
 
 
 class SqlReader(SqlPort, LogReader, TurnSource):
-    """The log as lists and indexes want it."""
-
     async def epoch(self, scope: Scope | None = None) -> int:
         return await self._player.read(lambda: epoch_now() if scope is None else newest_epoch(scope))
 
@@ -133,7 +131,6 @@ def newest_epoch(scope: Scope) -> Play[int]:
 
 
 def is_noted(key: str) -> Play[bool]:
-    """Whether an erasure is noted under a key."""
     return (yield from _newest([key])) is not None
 
 

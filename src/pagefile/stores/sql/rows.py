@@ -16,9 +16,9 @@ from pagefile.stores.encoding import (
 from pagefile.stores.sql.plays import Row, Values
 
 #: How many columns the fragments `head` and `entry` of log.sql have, and a summary in the statement `view`.
-HEAD_COLUMNS = 14
+_HEAD_COLUMNS = 14
 ENTRY_COLUMNS = 15
-CHECKPOINT_COLUMNS = 11
+_CHECKPOINT_COLUMNS = 11
 _CHECKPOINT_METADATA = (
     "version",
     "summary",
@@ -103,6 +103,13 @@ def checkpoint_metadata(checkpoint: Checkpoint) -> str:
 def checkpoint_of(row: Row, scope: Scope) -> Checkpoint:
     """The columns of `conversation_summaries` in the statement `view`."""
     return record_of(Checkpoint, (row[0], scope, *row[1:]))
+
+
+def head_and_checkpoint(row: Row, scope: Scope) -> tuple[Head, Checkpoint | None, Row]:
+    """The first columns of the statement `view`, and what follows them."""
+    head, rest = head_of(row[:_HEAD_COLUMNS], scope), row[_HEAD_COLUMNS:]
+    summary, rest = rest[:_CHECKPOINT_COLUMNS], rest[_CHECKPOINT_COLUMNS:]
+    return head, None if summary[0] is None else checkpoint_of(summary, head.scope), rest
 
 
 def of_tenant(record: type[R], tenant: str) -> Callable[[Row], R]:

@@ -14,8 +14,6 @@ from pagefile.stores.sql.rows import keys, moment
 
 
 class SqlSessions(SessionStore):
-    """Session values in `sessions`."""
-
     def __init__(self, player: Player, clock: Clock) -> None:
         self._player = player
         self._clock = clock

@@ -25,8 +25,6 @@ from pagefile.stores.sql.texts import ALL_TENANTS
 
 
 class SqlCalls(SqlPort, CallLog):
-    """Calls in `context_calls`."""
-
     async def add(self, calls: Sequence[Call], *, keep: int, epoch: int | None = None) -> None:
         written = [values_of(call) for call in calls]
         # In one order, so that two who write the same conversations do not wait for each other in a circle.
@@ -84,8 +82,6 @@ def _calls(scope: Scope, limit: int, after: str | None) -> Play[list[Call]]:
 
 
 class SqlKeys(SqlPort, KeyStore):
-    """Keys in `api_keys`."""
-
     async def add(self, key: ApiKey) -> None:
         # A key that was already added would be found to be taken.
         await self._player.write(lambda: _add(key), again=False)
@@ -136,8 +132,6 @@ def _key(found: Row) -> ApiKey:
 
 
 class SqlWatermarks(SqlPort, Watermarks):
-    """Rows of `watermarks`."""
-
     async def known(self, scope: Scope, tier: str) -> Mapping[str, int]:
         # Of a user, the index leads from the user; else a scan of the tier's marks is what is asked for.
         statement = "watermarks_known" if scope.user is None else "watermarks_known_of_user"
@@ -165,8 +159,6 @@ class SqlWatermarks(SqlPort, Watermarks):
 
 
 class SqlTerms(SqlPort, TermStore):
-    """Rows of `turn_terms`."""
-
     async def since(self, request: SinceRequest, analyzer: str) -> list[TurnTerms]:
         return await self._player.read(lambda: since(request, "terms_after", _terms, analyzer=analyzer))
 

@@ -6,6 +6,7 @@ A file that is not ours is left exactly as it was.
 import logging
 import os
 import time
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -17,7 +18,7 @@ import apsw
 
 from pagefile.errors import SchemaVersionError, StoreCorruptError, StoreUnavailableError
 from pagefile.stores.sql.missing_digests import fill_digests
-from pagefile.stores.sqlite.driver import Connection, connect, translating
+from pagefile.stores.sqlite.driver import Connection, connect, transaction, translating
 from pagefile.stores.sqlite.player import played, sql
 
 #: Written into the header of our files: "PGFL".
@@ -29,16 +30,12 @@ Synchronous = Literal["full", "normal"]
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A database file and how to open it."""
-
     path: Path
     synchronous: Synchronous = "full"
 
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """The connections of a store."""
-
     writer: Connection
     readers: tuple[Connection, ...]
     read_only: bool
@@ -60,15 +57,10 @@ def open_connections(place: Place, *, readers: int) -> Opened:
 
 def rewrite(place: Place) -> None:
     """Write the file anew, without the pages that were freed; readers go on, writers wait."""
-    with translating(str(place.path)):
-        connection = connect(str(place.path))
-        try:
-            connection.set_busy_timeout(BUSY_TIMEOUT_MS)
-            _tune(connection, place)
-            connection.execute("VACUUM")
-            connection.pragma("wal_checkpoint", "truncate")
-        finally:
-            connection.close()
+    with translating(str(place.path)), closing(_connected(place.path)) as connection:
+        _tune(connection, place)
+        connection.execute("VACUUM")
+        connection.pragma("wal_checkpoint", "truncate")
 
 
 def _check_directory(path: Path) -> None:
@@ -79,9 +71,9 @@ def _check_directory(path: Path) -> None:
 
 
 def _prepared(place: Place) -> Connection:
-    connection = connect(str(place.path))
-    try:
-        connection.set_busy_timeout(BUSY_TIMEOUT_MS)
+    with ExitStack() as undo:
+        connection = _connected(place.path)
+        undo.callback(connection.close)
         _check_ours(connection, place)
         if connection.readonly("main"):
             check_version(connection, str(place.path), exactly=True)
@@ -91,9 +83,13 @@ def _prepared(place: Place) -> Connection:
             connection.pragma("secure_delete", True)
             migrate(connection, str(place.path), APPLICATION_ID)
         _tune(connection, place)
-    except BaseException:
-        connection.close()
-        raise
+        undo.pop_all()
+        return connection
+
+
+def _connected(path: Path, flags: int = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE) -> Connection:
+    connection = connect(str(path), flags)
+    connection.set_busy_timeout(BUSY_TIMEOUT_MS)
     return connection
 
 
@@ -135,8 +131,7 @@ def _tune(connection: Connection, place: Place) -> None:
 
 
 def _reader(place: Place) -> Connection:
-    connection = connect(str(place.path))
-    connection.set_busy_timeout(BUSY_TIMEOUT_MS)
+    connection = _connected(place.path)
     _tune(connection, place)
     connection.pragma("query_only", True)
     return connection
@@ -192,8 +187,7 @@ def check_version(connection: Connection, place: str, *, exactly: bool = False) 
 def migrate(connection: Connection, place: str, application_id: int) -> None:
     """Apply what is missing, each migration in a transaction with its version; others may be doing the same."""
     while check_version(connection, place) < len(migrations()):
-        connection.execute("BEGIN IMMEDIATE")
-        try:
+        with transaction(connection):
             # Another process may have been faster while this one waited for the lock.
             found = check_version(connection, place)
             if found < len(migrations()):
@@ -203,11 +197,6 @@ def migrate(connection: Connection, place: str, application_id: int) -> None:
                     played(connection, fill_digests())
                 connection.pragma("application_id", application_id)
                 connection.pragma("user_version", found + 1)
-        except BaseException:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-            raise
-        connection.execute("COMMIT")
 
 
 def _mend_episodes(connection: Connection) -> None:
@@ -218,37 +207,25 @@ def _mend_episodes(connection: Connection) -> None:
 
 
 def known() -> int:
-    """The schema of this version of Pagefile."""
     return len(migrations())
 
 
 def version_of(path: Path) -> int:
-    """The schema of a file."""
-    with translating(str(path)):
-        connection = _opened(path)
-        try:
-            return check_version(connection, str(path))
-        finally:
-            connection.close()
+    with translating(str(path)), closing(_opened(path)) as connection:
+        return check_version(connection, str(path))
 
 
 def copied(path: Path, copy: Path) -> None:
     """A copy as of one moment, without what was erased from the file and still lies in its free pages."""
     if copy.exists():
         raise StoreUnavailableError(f"{str(copy)!r} is there already: name another file for the backup.")
-    with translating(str(copy)):
-        connection = _opened(path)
-        try:
-            connection.execute("VACUUM INTO :copy", {"copy": str(copy)})
-        finally:
-            connection.close()
+    with translating(str(copy)), closing(_opened(path)) as connection:
+        connection.execute("VACUUM INTO :copy", {"copy": str(copy)})
 
 
 def _opened(path: Path) -> Connection:
     # Not read-only: a write-ahead log that a dead process left must be read too.
-    connection = connect(str(path), apsw.SQLITE_OPEN_READWRITE)
-    connection.set_busy_timeout(BUSY_TIMEOUT_MS)
-    return connection
+    return _connected(path, apsw.SQLITE_OPEN_READWRITE)
 
 
 logger = logging.getLogger("pagefile")

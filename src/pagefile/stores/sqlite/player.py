@@ -85,7 +85,6 @@ class Statement:
 
 @cache
 def statement(name: str) -> Statement:
-    """The statement of this name."""
     text = statements()[name]
     names = parameters(text)
     kinds = enumerate(map(type_of, names))
@@ -101,5 +100,4 @@ def sql(name: str) -> str:
 
 @cache
 def statements() -> dict[str, str]:
-    """The text of every statement of this store."""
     return statement_texts("sqlite", COMMON, PLAIN, files("pagefile.stores.sqlite").joinpath("sql"))

@@ -9,7 +9,7 @@ import apsw
 
 from pagefile.errors import StoreFullError, StoreUnavailableError
 from pagefile.ports import Clock, LogView, Part, VectorHome, ViewRequest
-from pagefile.records import ErasureReceipt, JsonObject, Scope, utc
+from pagefile.records import JsonObject, Scope
 from pagefile.stores import rules
 from pagefile.stores.sql.auditor import SqlAuditor
 from pagefile.stores.sql.plain import PlainReader, PlainTurnLog, view
@@ -24,8 +24,6 @@ from pagefile.stores.sqlite.vectors import CACHE_BYTES, SqliteVectors
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What an open store works with."""
-
     writer: Writer
     readers: Readers
     clock: Clock
@@ -47,7 +45,7 @@ class SqliteStore(SqlStore):
     """The store of `sqlite:///…`: make one with `SqliteStore.open`."""
 
     def __init__(self, parts: Parts) -> None:
-        player = SqlitePlayer(parts.writer, parts.readers)
+        self._sqlite = player = SqlitePlayer(parts.writer, parts.readers)
         super().__init__(player, parts.clock)
         self._parts = parts
         self._homes: list[SqliteVectors] = []
@@ -57,7 +55,6 @@ class SqliteStore(SqlStore):
 
     @classmethod
     async def open(cls, place: Place, *, clock: Clock, readers: int = 2) -> "SqliteStore":
-        """Open the file, make or migrate its schema, and start the threads."""
         opened = await asyncio.to_thread(open_connections, place, readers=readers + 1)
         name, reserve = str(place.path), Reserve(place.path)
         if not opened.read_only:
@@ -68,20 +65,14 @@ class SqliteStore(SqlStore):
 
     def vectors(self, *, cache_bytes: int | None = None) -> VectorHome:
         size = CACHE_BYTES if cache_bytes is None else cache_bytes
-        home = SqliteVectors(self._parts.writer, self._parts.readers, cache_bytes=size)
+        home = SqliteVectors(self._sqlite, self._parts.readers, cache_bytes=size)
         self._homes.append(home)
         return home
 
-    async def erase(self, scope: Scope, part: Part | None = None) -> ErasureReceipt:
-        counts, places, gone = await self._erased(scope, part)
+    async def _left(self) -> Sequence[str]:
+        """`secure_delete` overwrites the rows themselves, and not what the balancing of pages has left of them elsewhere."""
         for home in self._homes:
             home.forget()
-        one = (None, None) if part is None else (part.turn_id, part.page)
-        left = await self._rewritten()
-        return ErasureReceipt(scope, utc(self._parts.clock.now()), counts, left, *one, places, gone)
-
-    async def _rewritten(self) -> tuple[str, ...]:
-        """`secure_delete` overwrites the rows themselves, and not what the balancing of pages has left of them elsewhere."""
         place = self._parts.place
         if place.path.stat().st_size > REWRITTEN_BYTES:
             return (MOVED,)
@@ -141,8 +132,6 @@ _COMPLAINTS = 100
 
 
 class SqliteAuditor(SqlAuditor):
-    """Every table, read by its key."""
-
     def __init__(self, player: SqlitePlayer, readers: Readers) -> None:
         super().__init__(player)
         self._readers = readers
@@ -158,8 +147,6 @@ class SqliteAuditor(SqlAuditor):
 
 
 class SqliteReader(PlainReader):
-    """The log as windows, lists and indexes want it."""
-
     def __init__(self, player: SqlitePlayer, readers: Readers) -> None:
         super().__init__(player)
         self._readers = readers

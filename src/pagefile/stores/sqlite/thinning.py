@@ -19,7 +19,7 @@ from pagefile.stores.sql.reader import raise_epoch
 from pagefile.stores.sql.rows import keys
 from pagefile.stores.sql.store import Erased
 from pagefile.stores.sqlite.database import Reserve
-from pagefile.stores.sqlite.driver import Connection
+from pagefile.stores.sqlite.driver import Connection, transaction
 from pagefile.stores.sqlite.player import played
 
 T = TypeVar("T")
@@ -111,15 +111,8 @@ class Eraser:
             self._fold()
 
     def _written(self, work: Callable[[], Play[T]]) -> T:
-        self._connection.execute("BEGIN IMMEDIATE")
-        try:
-            result = played(self._connection, work())
-            self._connection.execute("COMMIT")
-        except BaseException:
-            if self._connection.in_transaction:
-                self._connection.execute("ROLLBACK")
-            raise
-        return result
+        with transaction(self._connection):
+            return played(self._connection, work())
 
     def _fold(self) -> None:
         """Empty the write-ahead log; where others read from it, as much as goes."""
