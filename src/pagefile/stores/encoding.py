@@ -209,16 +209,15 @@ class _Kind:
     stored: Callable[[Any], Any]
 
 
-def _maybe_float(number: float | None) -> float | None:
-    return None if number is None else float(number)
+def _maybe(convert: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda value: None if value is None else convert(value)
 
 
-_TIME = _Kind(lambda at: at and utc(at), lambda at: at and moment(at), lambda at: at and utc(at))
 _KINDS: dict[Any, _Kind] = {
-    datetime: _TIME,
-    datetime | None: _TIME,
+    datetime: _Kind(utc, moment, utc),
+    datetime | None: _Kind(_maybe(utc), _maybe(moment), _maybe(utc)),
     float: _Kind(float, float, float),
-    float | None: _Kind(_maybe_float, _maybe_float, _maybe_float),
+    float | None: _Kind(_maybe(float), _maybe(float), _maybe(float)),
     bool: _Kind(bool, bool, bool),
     tuple[str, ...]: _Kind(to_json, lambda text: tuple(from_json(text)), tuple),
     JsonValue: _Kind(to_json, from_json, plain),

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import TypeVar, Unpack, cast
+from typing import Unpack, cast
 
 from pagefile.ports import (
     Beside,
@@ -29,8 +29,6 @@ from pagefile.stores import rules, session
 from pagefile.stores.changing import changed, checkpoint_in_place, turn_in_place
 from pagefile.stores.encoding import plain, stored, stored_draft, stored_layout, stored_steps
 from pagefile.stores.inmemory.room import Conversation, Port, behind
-
-T = TypeVar("T")
 
 
 class InMemoryTurnLog(Port, TurnLog):
