@@ -10,8 +10,8 @@ from typing import Any
 
 from pagefile.records import Turn
 from pagefile.stores.encoding import time_text
-from pagefile.stores.sqlite.connecting import Place, Synchronous, open_connections
-from pagefile.stores.sqlite.queries import sql
+from pagefile.stores.sqlite.database import Place, Synchronous, open_connections
+from pagefile.stores.sqlite.player import sql
 
 #: What `record()` runs for a turn of a conversation that is there already, in order (a test compares).
 STATEMENTS = ("state", "turn_insert", "conversation_goes_on", "session_turn")

@@ -23,8 +23,8 @@ from benchmarks.corpus import url_of
 from pagefile.records import Scope, Turn
 from pagefile.service.workers import serve_one
 from pagefile.settings import MemorySettings, Settings
-from pagefile.stores.sqlite.connecting import Place, open_connections
-from pagefile.stores.sqlite.queries import sql
+from pagefile.stores.sqlite.database import Place, open_connections
+from pagefile.stores.sqlite.player import sql
 
 #: As many rows as fill our own window.
 _BUDGET_TOKENS = 16_000

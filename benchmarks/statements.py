@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from pagefile.stores.postgres.database import Database
-from pagefile.stores.postgres.driver import Connection, Row
+from pagefile.stores.postgres.driver import Connection, Row, Statement, sql
 from pagefile.stores.postgres.place import Place
-from pagefile.stores.postgres.queries import Statement, sql
 
 #: The table of the turns.
 LOG = "ai_message"

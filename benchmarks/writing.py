@@ -17,7 +17,7 @@ from benchmarks.timing import fsync_seconds, side_by_side
 from pagefile.engine import Conversation, Memory
 from pagefile.records import Scope, Turn
 from pagefile.settings import Settings
-from pagefile.stores.sqlite.connecting import Synchronous
+from pagefile.stores.sqlite.database import Synchronous
 from pagefile.text.tokens import TokenCounter
 
 BARE_LIMIT = Limit("at most", 2.0)

@@ -364,6 +364,13 @@ def public_names(module: str) -> list[str]:
     for node in tree.body:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
             return sorted(ast.literal_eval(node.value), key=_order)
+    added = [
+        ast.unparse(node.value).removesuffix(".__all__")
+        for node in tree.body
+        if isinstance(node, ast.AugAssign) and ast.unparse(node.target) == "__all__"
+    ]
+    if added:
+        return sorted((name for part in added for name in public_names(f"{module}.{part}")), key=_order)
     return [
         node.name for node in tree.body if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
     ]

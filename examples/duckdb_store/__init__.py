@@ -11,16 +11,14 @@ import anyio.to_thread
 import duckdb
 
 from pagefile.errors import ClosedError, InvalidTurnError, StoreError, StoreUnavailableError
-from pagefile.ports import Clock, Part
-from pagefile.records import ErasureReceipt, JsonObject, Scope, utc
+from pagefile.ports import Clock
+from pagefile.records import JsonObject
 from pagefile.stores.encoding import time_text
 from pagefile.stores.sql.auditor import SqlAuditor
-from pagefile.stores.sql.parameters import type_of
-from pagefile.stores.sql.plain_log import PlainTurnLog
-from pagefile.stores.sql.plain_reader import PlainReader
+from pagefile.stores.sql.plain import PlainReader, PlainTurnLog
 from pagefile.stores.sql.plays import Ask, Play, Player, played, skipped
 from pagefile.stores.sql.store import SqlStore
-from pagefile.stores.sql.texts import COMMON, PLAIN, parameters, statement_texts, with_parameters
+from pagefile.stores.sql.texts import COMMON, PLAIN, parameters, statement_texts, type_of, with_parameters
 
 T = TypeVar("T")
 HERE = Path(__file__).parent
@@ -170,10 +168,8 @@ class DuckStore(SqlStore):
         await player.open()
         return cls(player, path, clock)
 
-    async def erase(self, scope: Scope, part: Part | None = None) -> ErasureReceipt:
-        counts, places, gone = await self._player.write(lambda: self._erasing(scope, part), erases=True)
-        one = (None, None) if part is None else (part.turn_id, part.page)
-        return ErasureReceipt(scope, utc(self._clock.now()), counts, LEFT, *one, places, gone)
+    async def _left(self) -> Sequence[str]:
+        return LEFT
 
     async def scrub(self) -> Sequence[str]:
         return LEFT

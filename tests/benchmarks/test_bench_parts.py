@@ -16,9 +16,9 @@ from benchmarks.timing import fsync_seconds, on_one_core, side_by_side
 from pagefile.engine import Memory
 from pagefile.records import Scope
 from pagefile.settings import Settings
-from pagefile.stores.sqlite import connecting
+from pagefile.stores.sqlite import database as sqlite_database
 from pagefile.stores.sqlite.driver import connect
-from pagefile.stores.sqlite.queries import sql
+from pagefile.stores.sqlite.player import sql
 from pagefile.text.tokens import open_counter
 
 SCOPE = Scope(user="bench", conversation="chat")
@@ -92,7 +92,7 @@ async def test_turns_may_share_their_words(tmp_path: Path):
 async def test_the_bare_transaction_is_that_of_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """The same statements in the same order, and rows that differ in nothing but ids, times and the digest over them."""
     opened: list[Any] = []
-    monkeypatch.setattr(connecting, "connect", lambda *args: opened.append(connect(*args)) or opened[-1])
+    monkeypatch.setattr(sqlite_database, "connect", lambda *args: opened.append(connect(*args)) or opened[-1])
     turn = Author(open_counter()).turns(SCOPE, 1, LONG)[0]
     database = tmp_path / "a.db"
     ran: list[str] = []

@@ -13,10 +13,9 @@ from pathlib import Path
 
 from pagefile.cli import main
 from pagefile.service import auth, binding, inspector_door
-from pagefile.stores import clock
+from pagefile.stores import opening
 from pagefile.stores.postgres import migrating as postgres
-from pagefile.stores.sqlite import connecting
-from pagefile.stores.sqlite import migrating as sqlite
+from pagefile.stores.sqlite import database as sqlite
 
 #: What the next version needs: a column in the turn log, a table of its own, an index.
 NEXT = """
@@ -45,16 +44,15 @@ def alter_clock(file):
         def now(cls, tz=None):
             return datetime.now(tz) + timedelta(seconds=float(file.read_text()))
 
-    for module in (clock, auth, binding, inspector_door):
+    for module in (opening, auth, binding, inspector_door):
         module.datetime = Wrong
-    assert abs(clock.SystemClock().now() - datetime.now(UTC)) > timedelta(0)
+    assert abs(opening.SystemClock().now() - datetime.now(UTC)) > timedelta(0)
 
 
 def alter_schema(folder):
     """One more migration in each dialect."""
     sqlite_now = sqlite.migrations()
     sqlite.migrations = lambda: (*sqlite_now, NEXT)
-    assert connecting.migrate.__globals__ is vars(sqlite)
     shutil.copytree(postgres.MIGRATIONS, folder, dirs_exist_ok=True)
     revision = REVISION.format(head=postgres.head(), statements=NEXT)
     (folder / "versions" / "9000_moods.py").write_text(revision)

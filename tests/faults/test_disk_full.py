@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from pagefile.stores.sqlite.reserve import MOST_BYTES
+from pagefile.stores.sqlite.database import MOST_BYTES
 from tests.integration.workers.serving import served
 
 from .disk import fill_the_rest

@@ -10,7 +10,7 @@ import pytest
 from pagefile import BlockingMemory, Settings
 from pagefile.errors import StoreError, StoreFullError
 from pagefile.settings import ArchiveSettings, EmbedderSettings
-from pagefile.stores.sqlite import reserve
+from pagefile.stores.sqlite import database
 from pagefile.testing import HashingEmbedder
 from tests.findings.security.looking import files_with
 
@@ -71,11 +71,11 @@ def filled(folder, memory):
 @pytest.mark.parametrize(("turns", "larger"), [(60, False), pytest.param(300, True, marks=pytest.mark.slow)])
 def test_a_user_is_erased_on_a_full_disk(disk, turns, larger, monkeypatch):
     """However much of it there is; nothing of theirs is left in any file, and the others keep everything."""
-    monkeypatch.setattr(reserve, "MOST_BYTES", 2**20)
+    monkeypatch.setattr(database, "MOST_BYTES", 2**20)
     with BlockingMemory.open(f"sqlite:///{disk}/a.db", settings=SETTINGS) as memory:
         told(memory, turns, 1000 if larger else 400)
     with BlockingMemory.open(f"sqlite:///{disk}/a.db", settings=SETTINGS) as memory:
-        assert larger == ((disk / "a.db").stat().st_size > 2 * reserve.MOST_BYTES)
+        assert larger == ((disk / "a.db").stat().st_size > 2 * database.MOST_BYTES)
         filled(disk, memory)
         receipt = memory.forget(user_id="ada")
         assert (turns, 3, turns) == tuple(
@@ -97,7 +97,7 @@ def test_a_user_is_erased_on_a_full_disk(disk, turns, larger, monkeypatch):
 @pytest.mark.parametrize("turns", [60, pytest.param(700, marks=pytest.mark.slow)])
 def test_vectors_are_erased_on_a_full_disk_too(disk, turns, monkeypatch):
     """They are in the same database, and go with the rest: of a turn, and of a user."""
-    monkeypatch.setattr(reserve, "MOST_BYTES", 3 * 2**20)
+    monkeypatch.setattr(database, "MOST_BYTES", 3 * 2**20)
     settings = replace(SETTINGS, embedder=EmbedderSettings())
     url = f"sqlite:///{disk}/a.db"
     with BlockingMemory.open(url, settings=settings, embedder=HashingEmbedder()) as memory:

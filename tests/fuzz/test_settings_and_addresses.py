@@ -16,7 +16,7 @@ from pagefile.service.binding import host_name, is_loopback
 from pagefile.service.html import prefers_chinese
 from pagefile.settings.model import parsed
 from pagefile.settings.sources import load, shown
-from pagefile.stores.milvus.place import Place as MilvusPlace
+from pagefile.stores.milvus.driver import Place as MilvusPlace
 from pagefile.stores.opening import open_store
 from pagefile.stores.postgres.place import Place as PostgresPlace
 from pagefile.stores.secrets import new_key, presented

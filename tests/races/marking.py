@@ -4,7 +4,7 @@ import re
 import zlib
 from itertools import count
 
-from pagefile.stores.packing import packed
+from pagefile.stores.encoding import packed
 
 #: No vowels and no "s": whoever stems or cuts words leaves a mark whole.
 _LETTERS = "bcdfghjkmnpqrtvw"

@@ -18,7 +18,7 @@ from pagefile.engine.verifying import Finding, Report
 from pagefile.engine.verifying import verify as verified
 from pagefile.errors import SettingsError
 from pagefile.settings import Settings
-from pagefile.stores.upgrading import Schema, back_up_file, file_schema, server_schema
+from pagefile.stores.opening import Schema, back_up_file, file_schema, server_schema
 
 #: Notes shown to people; scripts get all of them.
 _NOTES_SHOWN = 20

@@ -53,7 +53,7 @@ from pagefile.records import (
 )
 from pagefile.settings import Settings
 from pagefile.stores import InMemoryStore, StoreOptions, SystemClock, open_sessions, open_store
-from pagefile.stores.vectors import open_vectors
+from pagefile.stores.opening import open_vectors
 from pagefile.text.tokens import CachedCounter, open_counter
 from pagefile.tiers.archive import Archive
 from pagefile.tiers.base import Tier

@@ -5,169 +5,24 @@ field without breaking third-party backends. The docstrings are the contract; ea
 the same name in `pagefile.testing`.
 """
 
-from pagefile.ports.derived import (
-    Behind,
-    HeldVector,
-    Maker,
-    Near,
-    Shelf,
-    TermStore,
-    TurnTerms,
-    Vector,
-    VectorHome,
-    VectorRow,
-    Watermarks,
-)
-from pagefile.ports.erasures import Erasures, Owed
-from pagefile.ports.items import ItemKey, ItemStore, ItemVectors, ItemWrite, KeptItem, Namespace, StoredItem
-from pagefile.ports.keys import KeyStore
-from pagefile.ports.learning import FactExtractor, Proposal, Said
-from pagefile.ports.log import (
-    NO_LABELS,
-    Abort,
-    AddStep,
-    CheckpointDraft,
-    Complete,
-    EntryQuery,
-    Extend,
-    HeadQuery,
-    Labels,
-    LogReader,
-    LogView,
-    Neighbourhood,
-    ResetDraft,
-    SinceRequest,
-    TurnChange,
-    TurnDraft,
-    TurnLog,
-    TurnRef,
-    TurnSource,
-    ViewRequest,
-    epoch_of,
-    labels_of,
-)
-from pagefile.ports.media import MediaStore
-from pagefile.ports.pages import (
-    PageDraft,
-    PageIndex,
-    PageKeeper,
-    PageStore,
-    PageTerms,
-    PurgeRequest,
-)
-from pagefile.ports.shelves import (
-    CachedSession,
-    CallLog,
-    FactStore,
-    SessionCache,
-    SessionStore,
-)
-from pagefile.ports.store import (
-    Part,
-    Store,
-)
-from pagefile.ports.verifying import (
-    UNREADABLE,
-    After,
-    Auditor,
-    Counters,
-    KeptConversation,
-    KeptEntry,
-    KeptPage,
-    Lengths,
-    Recount,
-    Stray,
-    StrayKind,
-)
-from pagefile.ports.world import (
-    ChatModel,
-    Clock,
-    Embedder,
-    Meter,
-    Spoken,
-    Summarizer,
-    SummaryRequest,
-    ToolCall,
-)
+# ruff: noqa: F403 - each module says what it exports
 
-__all__ = [
-    "NO_LABELS",
-    "UNREADABLE",
-    "Abort",
-    "AddStep",
-    "After",
-    "Auditor",
-    "Behind",
-    "CachedSession",
-    "CallLog",
-    "ChatModel",
-    "CheckpointDraft",
-    "Clock",
-    "Complete",
-    "Counters",
-    "Embedder",
-    "EntryQuery",
-    "Erasures",
-    "Extend",
-    "FactExtractor",
-    "FactStore",
-    "HeadQuery",
-    "HeldVector",
-    "ItemKey",
-    "ItemStore",
-    "ItemVectors",
-    "ItemWrite",
-    "KeptConversation",
-    "KeptEntry",
-    "KeptItem",
-    "KeptPage",
-    "KeyStore",
-    "Labels",
-    "Lengths",
-    "LogReader",
-    "LogView",
-    "Maker",
-    "MediaStore",
-    "Meter",
-    "Namespace",
-    "Near",
-    "Neighbourhood",
-    "Owed",
-    "PageDraft",
-    "PageIndex",
-    "PageKeeper",
-    "PageStore",
-    "PageTerms",
-    "Part",
-    "Proposal",
-    "PurgeRequest",
-    "Recount",
-    "ResetDraft",
-    "Said",
-    "SessionCache",
-    "SessionStore",
-    "Shelf",
-    "SinceRequest",
-    "Spoken",
-    "Store",
-    "StoredItem",
-    "Stray",
-    "StrayKind",
-    "Summarizer",
-    "SummaryRequest",
-    "TermStore",
-    "ToolCall",
-    "TurnChange",
-    "TurnDraft",
-    "TurnLog",
-    "TurnRef",
-    "TurnSource",
-    "TurnTerms",
-    "Vector",
-    "VectorHome",
-    "VectorRow",
-    "ViewRequest",
-    "Watermarks",
-    "epoch_of",
-    "labels_of",
-]
+from pagefile.ports import derived, items, log, pages, shelves, store, verifying, world
+from pagefile.ports.derived import *
+from pagefile.ports.items import *
+from pagefile.ports.log import *
+from pagefile.ports.pages import *
+from pagefile.ports.shelves import *
+from pagefile.ports.store import *
+from pagefile.ports.verifying import *
+from pagefile.ports.world import *
+
+__all__: list[str] = []
+__all__ += derived.__all__
+__all__ += items.__all__
+__all__ += log.__all__
+__all__ += pages.__all__
+__all__ += shelves.__all__
+__all__ += store.__all__
+__all__ += verifying.__all__
+__all__ += world.__all__

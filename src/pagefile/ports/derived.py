@@ -11,6 +11,20 @@ import numpy.typing as npt
 from pagefile.ports.log import SinceRequest
 from pagefile.records import JsonObject, Scope
 
+__all__ = [
+    "Behind",
+    "HeldVector",
+    "Maker",
+    "Near",
+    "Shelf",
+    "TermStore",
+    "TurnTerms",
+    "Vector",
+    "VectorHome",
+    "VectorRow",
+    "Watermarks",
+]
+
 Vector = npt.NDArray[np.float32]
 
 
@@ -210,7 +224,7 @@ class VectorHome(ABC):
     async def erase_before(self, erased: Mapping[str, int]) -> int:
         """Remove what was put before erasures, of every maker.
 
-        `erased` maps a scope's key (`pagefile.stores.epochs.scope_key`) to the number of its last erasure.
+        `erased` maps a scope's key (`pagefile.stores.erasing.scope_key`) to the number of its last erasure.
         Vectors put in that epoch or a later one belong to a scope that was used again afterwards, and stay.
         Only external homes are called.
         """

@@ -9,6 +9,8 @@ from typing import TypeAlias
 from pagefile.ports.derived import Vector
 from pagefile.records import JsonValue, Scope
 
+__all__ = ["ItemKey", "ItemStore", "ItemVectors", "ItemWrite", "KeptItem", "Namespace", "StoredItem"]
+
 Namespace: TypeAlias = tuple[str, ...]
 #: A namespace and a key in it.
 ItemKey: TypeAlias = tuple[Namespace, str]

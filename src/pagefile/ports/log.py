@@ -4,10 +4,36 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypedDict, Unpack
 
 from pagefile.content import Message
 from pagefile.records import Checkpoint, Entry, Head, JsonObject, JsonValue, Scope, Status, Step, Turn
+
+__all__ = [
+    "NO_LABELS",
+    "Abort",
+    "AddStep",
+    "Beside",
+    "CheckpointDraft",
+    "Complete",
+    "EntryQuery",
+    "Extend",
+    "HeadQuery",
+    "Labels",
+    "LogReader",
+    "LogView",
+    "Neighbourhood",
+    "ResetDraft",
+    "SinceRequest",
+    "TurnChange",
+    "TurnDraft",
+    "TurnLog",
+    "TurnRef",
+    "TurnSource",
+    "ViewRequest",
+    "epoch_of",
+    "labels_of",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +167,22 @@ class CheckpointDraft:
     epoch: int | None = None
 
 
+class Beside(TypedDict, total=False):
+    """What belongs to restored entries."""
+
+    agent: str | None
+    session: JsonObject | None
+    labels: Labels
+    #: Bytes that messages of the entries refer to, by SHA-256.
+    blobs: Mapping[str, bytes]
+    #: Watermarks by tier.
+    marks: Mapping[str, int]
+    expect_empty: bool
+    epoch: int | None
+    #: The conversation the entries are copied from.
+    origin: Scope | None
+
+
 class TurnLog(ABC):
     """The source of truth: every turn in the order in which it ended.
 
@@ -199,19 +241,7 @@ class TurnLog(ABC):
         """
 
     @abstractmethod
-    async def restore(
-        self,
-        entries: Sequence[Entry],
-        *,
-        agent: str | None = None,
-        session: JsonObject | None = None,
-        labels: Labels = NO_LABELS,
-        blobs: Mapping[str, bytes] | None = None,
-        marks: Mapping[str, int] | None = None,
-        expect_empty: bool = False,
-        epoch: int | None = None,
-        origin: Scope | None = None,
-    ) -> int:
+    async def restore(self, entries: Sequence[Entry], **beside: Unpack[Beside]) -> int:
         """Write entries of one conversation exactly as they were (for imports); returns how many were new.
 
         Into an empty conversation they keep `seq` and `created`; it gets the agent, the labels and, unless a

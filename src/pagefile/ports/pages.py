@@ -7,6 +7,8 @@ from datetime import datetime
 
 from pagefile.records import Page, Scope
 
+__all__ = ["PageDraft", "PageIndex", "PageKeeper", "PageStore", "PageTerms", "PurgeRequest"]
+
 
 @dataclass(frozen=True, slots=True)
 class PageDraft:

@@ -1,19 +1,107 @@
 """One database: all ports over one connection."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from pagefile.ports.derived import TermStore, VectorHome, Watermarks
-from pagefile.ports.erasures import Erasures
 from pagefile.ports.items import ItemStore
-from pagefile.ports.keys import KeyStore
 from pagefile.ports.log import LogReader, TurnLog, TurnSource
-from pagefile.ports.media import MediaStore
 from pagefile.ports.pages import PageIndex, PageKeeper, PageStore
 from pagefile.ports.shelves import CallLog, FactStore, SessionStore
 from pagefile.ports.verifying import Auditor
-from pagefile.records import ErasureReceipt, JsonObject, Scope
+from pagefile.records import ApiKey, ErasureReceipt, JsonObject, Scope
+
+__all__ = ["Erasures", "KeyStore", "MediaStore", "Owed", "Part", "Store"]
+
+
+@dataclass(frozen=True, slots=True)
+class Owed:
+    """Erasures that a place has yet to carry out."""
+
+    #: The number of the last erasure it has carried out.
+    since: int
+    #: The scopes erased since, by key (`pagefile.stores.erasing.scope_key`), each with the number of its last
+    #: erasure.
+    scopes: Mapping[str, int]
+
+    @property
+    def through(self) -> int:
+        """The number of the last erasure among them."""
+        return max(self.scopes.values(), default=self.since)
+
+
+class Erasures(ABC):
+    """How far places outside the database have followed its erasures.
+
+    An erasure is owed to every known place from the transaction that erases the rows, whichever process runs
+    it, until it is reported as done: a process that dies loses nothing.
+    """
+
+    @abstractmethod
+    async def begin(self, place: str) -> None:
+        """Start tracking a place from now on: earlier erasures do not concern it. Idempotent."""
+
+    @abstractmethod
+    async def owed(self, place: str) -> Owed:
+        """What a place has yet to erase; nothing if the place is unknown."""
+
+    @abstractmethod
+    async def done(self, place: str, owed: Owed) -> None:
+        """Record that the place has carried out `owed`. Ignored if its state has changed in the meantime."""
+
+    @abstractmethod
+    async def redo(self, place: str, epoch: int) -> None:
+        """Data from this epoch was put there after an erasure: erasures since the epoch are owed again."""
+
+    @abstractmethod
+    async def places(self) -> Mapping[str, int]:
+        """Every known place by name, with the number of scopes it has yet to erase."""
+
+
+class KeyStore(ABC):
+    """API keys by id. They belong to the operator: erasures keep them, and exports omit them."""
+
+    @abstractmethod
+    async def add(self, key: ApiKey) -> None:
+        """Write a new key; an existing id raises `ConflictError`."""
+
+    @abstractmethod
+    async def get(self, key_id: str) -> ApiKey | None:
+        """One key, revoked and expired ones included; None if unknown."""
+
+    @abstractmethod
+    async def list(self) -> list[ApiKey]:
+        """Every key, oldest first, ties by id."""
+
+    @abstractmethod
+    async def rotate(self, key_id: str, successor: ApiKey, until: datetime) -> ApiKey:
+        """Write a key's successor, and let the old key work until `until` or its own expiry. Returns the old one.
+
+        Atomic. Raises `ConflictError` if the old key is no longer usable or the successor's id is taken,
+        `NotFoundError` if the old key is unknown.
+        """
+
+    @abstractmethod
+    async def revoke(self, key_id: str, at: datetime) -> ApiKey:
+        """Stop accepting a key. Only the first revocation counts; an unknown key raises `NotFoundError`."""
+
+    @abstractmethod
+    async def used(self, key_id: str, at: datetime) -> None:
+        """Note that a key was used. The time only rises; an unknown key is ignored."""
+
+
+class MediaStore(ABC):
+    """The bytes attached to turns. They are written with the turn, and deleted once no turn refers to them."""
+
+    @abstractmethod
+    async def load(self, scope: Scope, hash: str) -> bytes:  # noqa: A002 - the word of `Media.blob`'s comment
+        """The bytes with this SHA-256 attached to a turn of the scope; `NotFoundError` if there are none.
+
+        A scope with a conversation covers that conversation's turns, one with only a user all of that user's
+        conversations, one with neither the whole tenant.
+        """
 
 
 @dataclass(frozen=True, slots=True)

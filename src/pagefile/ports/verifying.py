@@ -12,6 +12,20 @@ from typing import Literal, TypeAlias
 
 from pagefile.records import Checkpoint, Entry, Page, Scope
 
+__all__ = [
+    "UNREADABLE",
+    "After",
+    "Auditor",
+    "Counters",
+    "KeptConversation",
+    "KeptEntry",
+    "KeptPage",
+    "Lengths",
+    "Recount",
+    "Stray",
+    "StrayKind",
+]
+
 #: The exceptions that reading a corrupt stored value can raise.
 UNREADABLE = (ValueError, KeyError, TypeError)
 
@@ -95,6 +109,11 @@ class Stray:
     seq: int | None = None
     #: The tier of a watermark, the maker of a vector, the uuid of a passage's page, or the key of a text.
     name: str = ""
+
+    @property
+    def derived(self) -> bool:
+        """Whether it can be rebuilt; a session is user data, and a text may be all that is left of a page."""
+        return self.kind not in {"session", "text"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from pagefile.ports.world import Embedder
 from pagefile.records import Scope, Turn, checked_id, checked_text
 from pagefile.standalone.conversation_store import ConversationMessage, ConversationStore
 from pagefile.standalone.milvus_collection import MilvusCollection, called, data_types, quoted
-from pagefile.stores.epochs import scope_key
+from pagefile.stores.erasing import scope_key
 from pagefile.text.clip import clip
 from pagefile.text.gate import asking, passes
 

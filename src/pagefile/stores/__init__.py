@@ -1,11 +1,9 @@
 """Where memory is kept: every backend of the ports, and the door to them."""
 
 from pagefile.stores.caching import CachedSessions, head_version, open_sessions, versions_in
-from pagefile.stores.clock import SystemClock
 from pagefile.stores.inmemory import InMemoryStore
-from pagefile.stores.opening import StoreOptions, open_store
+from pagefile.stores.opening import StoreOptions, SystemClock, open_store, open_vectors
 from pagefile.stores.sqlite import SqliteStore
-from pagefile.stores.vectors import open_vectors
 
 __all__ = [
     "CachedSessions",

@@ -23,7 +23,6 @@ class Breaker:
 
     @property
     def state(self) -> Literal["closed", "open", "half-open"]:
-        """Its state now."""
         if not self._backoff.failing:
             return "closed"
         return "half-open" if self._trying else "open"

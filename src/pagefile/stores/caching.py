@@ -8,7 +8,7 @@ from typing import TypeAlias
 from pagefile.errors import InvalidTurnError, SettingsError, StoreError, StoreUnavailableError
 from pagefile.ports import Clock, Erasures, HeadQuery, LogReader, SessionCache, SessionStore
 from pagefile.records import Head, JsonObject, Scope
-from pagefile.stores.epochs import scope_key
+from pagefile.stores.erasing import scope_key
 
 logger = logging.getLogger("pagefile")
 
@@ -132,7 +132,6 @@ class ErasedSessions:
 
     @property
     def name(self) -> str:
-        """Which cache it is."""
         return self._cache.name
 
     async def erase_before(self, erased: Mapping[str, int]) -> int:

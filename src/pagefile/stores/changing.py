@@ -1,14 +1,13 @@
-"""What a change makes of a turn, and what a checkpoint writes: the same in every database."""
+"""What a change makes of a turn, and drafts in their places: the same in every database."""
 
-from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from datetime import datetime
 
 from pagefile.content import Message, Text, ToolCall, ToolResult
-from pagefile.ports import Abort, AddStep, Complete, Extend, TurnChange
-from pagefile.records import CHECKPOINT_QUERY, Checkpoint, Turn
+from pagefile.ports import Abort, AddStep, CheckpointDraft, Complete, Extend, TurnChange, TurnDraft
+from pagefile.records import Checkpoint, Scope, Turn, utc
 from pagefile.shapes import answer
-from pagefile.stores.encoding import stored_layout, stored_steps, to_json
+from pagefile.stores.encoding import stored_layout, stored_steps
 
 
 def changed(turn: Turn, change: TurnChange) -> Turn:
@@ -28,11 +27,7 @@ def _with_step(turn: Turn, change: AddStep) -> Turn:
     layout = turn.layout
     if layout is not None:
         number = len(turn.steps)
-        layout = (
-            *layout,
-            Message("assistant", (ToolCall(number),)),
-            Message("tool", (ToolResult(number),)),
-        )
+        layout = (*layout, Message("assistant", (ToolCall(number),)), Message("tool", (ToolResult(number),)))
     steps = (*turn.steps, *stored_steps([change.step]))
     return replace(turn, steps=steps, layout=layout, tokens=turn.tokens + change.tokens_added)
 
@@ -63,29 +58,42 @@ def _completed(turn: Turn, change: Complete) -> Turn:
     )
 
 
-def checkpoint_values(checkpoint: Checkpoint, text: str, coverage: Sequence[int]) -> dict[str, Any]:
-    """The parameters of the statement that writes a checkpoint; `coverage` is the row of the statement of that name."""
-    _, covered_messages, live_turns, live_tokens = coverage
-    fields: dict[str, Any] = {
-        "version": checkpoint.version,
-        "summary": checkpoint.summary,
-        "covered_through_seq": checkpoint.covered_through_seq,
-        "covered_turns": checkpoint.covered_turns,
-        "anchors": checkpoint.anchors,
-        "archive_refs": checkpoint.archive_refs,
-    }
-    return {
-        **fields,
-        "query": CHECKPOINT_QUERY,
-        "answer": text,
-        "kind": "checkpoint",
-        "metadata": to_json(fields),
-        "tokens": checkpoint.tokens,
-        "counter": checkpoint.counter,
-        "covered": checkpoint.covered_through_seq,
-        "covered_messages": covered_messages,
-        "live_turns": live_turns,
-        "live_tokens": live_tokens,
-        "anchors": to_json(checkpoint.anchors),
-        "archive_refs": to_json(checkpoint.archive_refs),
-    }
+def turn_in_place(draft: TurnDraft, seq: int | None, created: datetime) -> Turn:
+    """The turn in its place. Named one by one: `record()` makes one, and `replace` would double what that costs."""
+    return Turn(
+        draft.id,
+        draft.scope,
+        seq,
+        draft.status,
+        draft.user,
+        draft.assistant,
+        draft.steps,
+        utc(draft.at),
+        created,
+        draft.user_tokens,
+        draft.assistant_tokens,
+        draft.tokens,
+        draft.counter,
+        draft.metadata,
+        draft.layout,
+    )
+
+
+def checkpoint_in_place(
+    draft: CheckpointDraft, scope: Scope, seq: int, version: int, created: datetime
+) -> Checkpoint:
+    """The checkpoint in its place; how many turns it covers is counted by whoever writes it."""
+    return Checkpoint(
+        draft.id,
+        scope,
+        seq,
+        version,
+        draft.summary,
+        draft.covered_through_seq,
+        0,
+        created,
+        draft.tokens,
+        draft.counter,
+        draft.anchors,
+        draft.archive_refs,
+    )

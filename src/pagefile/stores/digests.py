@@ -6,10 +6,17 @@ field that is added later is left out where it is empty, so that rows from befor
 
 import hashlib
 from collections.abc import Mapping
+from dataclasses import fields
+from datetime import datetime
 
 from pagefile.ports import TurnDraft
 from pagefile.records import Fact, JsonValue, Page, Turn
 from pagefile.stores.encoding import own_json_bytes, time_text, to_json, turn_texts
+
+#: Fields of pages and facts that change, or that another tokenizer would count differently.
+_LEFT_OUT = frozenset(
+    {"scope", "tokens", "counter", "pinned", "loads", "last_load", "purged", "stored_bytes", "outcome"}
+)
 
 
 def turn_digest(turn: Turn | TurnDraft, texts: Mapping[str, str | None] | None = None) -> str | None:
@@ -34,58 +41,16 @@ def turn_digest(turn: Turn | TurnDraft, texts: Mapping[str, str | None] | None =
     return _digest(parts)
 
 
-def page_digest(page: Page) -> str:
-    """Of a tool result: where it came from, what it says in short, and the hash of its text."""
-    scope = page.scope
-    fields: dict[str, JsonValue] = {
-        "tenant": scope.tenant,
-        "user": scope.user,
-        "conversation": scope.conversation,
-        "uuid": page.uuid,
-        "tool": page.tool,
-        "input": page.input,
-        "query_summary": page.query_summary,
-        "result_summary": page.result_summary,
-        "length": page.length,
-        "sources": page.sources,
-        "created": time_text(page.created),
-        "content_hash": page.content_hash,
-        "call_hash": page.call_hash,
-        "thread": page.thread,
-    }
-    return _of_fields("page", fields)
-
-
-def fact_digest(fact: Fact) -> str:
-    """Of a statement as it is held now."""
-    scope = fact.scope
-    fields: dict[str, JsonValue] = {
-        "tenant": scope.tenant,
-        "user": scope.user,
-        "conversation": scope.conversation,
-        "id": fact.id,
-        "text": fact.text,
-        "category": fact.category,
-        "confidence": float(fact.confidence),
-        "valid_from": time_text(fact.valid_from),
-        "valid_to": fact.valid_to and time_text(fact.valid_to),
-        "recorded": time_text(fact.recorded),
-        "retracted": fact.retracted and time_text(fact.retracted),
-        "source_turn": fact.source_turn,
-        "source_quote": fact.source_quote,
-        "subject": fact.subject,
-        "attribute": fact.attribute,
-        "supersedes": fact.supersedes,
-        "project": fact.project,
-        "agent": fact.agent,
-    }
-    return _of_fields("fact", fields)
-
-
-def _of_fields(kind: str, fields: Mapping[str, JsonValue]) -> str:
-    return _digest(
-        (kind, to_json({name: value for name, value in fields.items() if value not in (None, "")}))
-    )
+def record_digest(record: Page | Fact) -> str:
+    """Of a tool result (where it came from, what it says in short, the hash of its text) or of a statement as it is held now."""
+    said: dict[str, JsonValue] = {"tenant": record.scope.tenant, "user": record.scope.user}
+    said["conversation"] = record.scope.conversation
+    for field in fields(record):
+        if field.name not in _LEFT_OUT:
+            value = getattr(record, field.name)
+            said[field.name] = time_text(value) if isinstance(value, datetime) else value
+    known = {name: value for name, value in said.items() if value not in (None, "")}
+    return _digest((type(record).__name__.lower(), to_json(known)))
 
 
 def _digest(parts: tuple[str | None, ...]) -> str:

@@ -4,19 +4,23 @@ Every store writes JSON and times in the same way, so that what one store return
 a tool's input comes back as a list from all of them.
 """
 
+import hashlib
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
-from functools import lru_cache
-from typing import Any, cast
+from functools import cache, lru_cache
+from typing import Any, Literal, TypeAlias, TypeVar, cast
 
 from pydantic_core import to_json as fast_json
 
 from pagefile.content import Message, message_from, message_json
-from pagefile.errors import InvalidTurnError
+from pagefile.errors import InvalidTurnError, StoreCorruptError
 from pagefile.ports import Labels, TurnDraft
-from pagefile.records import Fact, JsonObject, JsonValue, Page, Step, Turn, utc
+from pagefile.records import JsonObject, JsonValue, Page, Step, Turn, utc
+
+R = TypeVar("R")
 
 
 def _as_builtin(value: object) -> Any:
@@ -68,6 +72,13 @@ def from_json(text: str | None) -> Any:
     return None if text is None else json.loads(text)
 
 
+_STEP_FIELDS = tuple(field.name for field in fields(Step))
+#: What a step says of its page, and what it says without one.
+_PAGE_FIELDS: dict[str, Any] = {
+    field.name: field.default for field in fields(Step)[_STEP_FIELDS.index("page") :]
+}
+
+
 def metadata_text(metadata: JsonObject) -> str | None:
     """JSON, or nothing at all for the common case of no metadata."""
     return to_json(metadata) if metadata else None
@@ -79,46 +90,22 @@ def steps_text(steps: Sequence[Step]) -> str | None:
 
 
 def text_steps(text: str | None) -> tuple[Step, ...]:
-    """What `steps_text` was given."""
     return tuple(Step(**fields) for fields in json.loads(text)) if text else ()
 
 
 def _step_object(step: Step) -> dict[str, JsonValue]:
-    return {
-        "tool": step.tool,
-        "input": step.input,
-        "result": step.result,
-        "call_id": step.call_id,
-        "call_tokens": step.call_tokens,
-        "result_tokens": step.result_tokens,
-    } | (_page_part(step) if _has_page_part(step) else {})
-
-
-def _has_page_part(step: Step) -> bool:
-    return (
-        step.page is not None
-        or not step.whole
-        or bool(step.page_tokens or step.page_chars or step.lost_chars)
-    )
-
-
-def _page_part(step: Step) -> dict[str, JsonValue]:
-    return {
-        "page": step.page,
-        "whole": step.whole,
-        "page_tokens": step.page_tokens,
-        "page_chars": step.page_chars,
-        "lost_chars": step.lost_chars,
-    }
+    """The fields of a step; those of its page only where it has one."""
+    said = [name for name in _STEP_FIELDS if name not in _PAGE_FIELDS]
+    if any(getattr(step, name) != default for name, default in _PAGE_FIELDS.items()):
+        said += _PAGE_FIELDS
+    return {name: getattr(step, name) for name in said}
 
 
 def stored_steps(steps: Sequence[Step]) -> tuple[Step, ...]:
-    """The steps as they come back from a database."""
     return tuple(replace(step, input=plain(step.input)) for step in steps)
 
 
 def stored_layout(messages: Sequence[Message]) -> tuple[Message, ...]:
-    """The messages as they come back from a database."""
     return tuple(message_from(plain(message_json(message))) for message in messages)
 
 
@@ -130,7 +117,6 @@ def messages_text(messages: Sequence[Message] | None, query: str | None, answer:
 
 
 def text_messages(text: str | None, query: str | None, answer: str | None) -> tuple[Message, ...] | None:
-    """What `messages_text` was given."""
     if text is None:
         return None
     said = {"query": query, "answer": answer}
@@ -181,29 +167,11 @@ def stored_draft(draft: TurnDraft) -> TurnDraft:
     )
 
 
-def utc_fact(fact: Fact) -> Fact:
-    """The fact as it comes back from a database."""
-    return replace(
-        fact,
-        confidence=float(fact.confidence),
-        valid_from=utc(fact.valid_from),
-        valid_to=fact.valid_to and utc(fact.valid_to),
-        recorded=utc(fact.recorded),
-        retracted=fact.retracted and utc(fact.retracted),
-    )
-
-
 def stored_page(page: Page, stored_bytes: int) -> Page:
     """The page as it comes back from a database; a tombstone holds no text, so it is not pinned and keeps its old size."""
-    return replace(
-        page,
-        input=plain(page.input),
-        created=utc(page.created),
-        pinned=page.pinned and page.purged is None,
-        last_load=page.last_load and utc(page.last_load),
-        purged=page.purged and utc(page.purged),
-        stored_bytes=stored_bytes if page.purged is None else page.stored_bytes,
-    )
+    living = page.purged is None
+    size = stored_bytes if living else page.stored_bytes
+    return replace(stored(page), pinned=page.pinned and living, stored_bytes=size)
 
 
 def time_text(moment: datetime) -> str:
@@ -221,3 +189,123 @@ def _utc_text(moment: datetime) -> str:
 def text_time(text: str) -> datetime:
     """What `time_text` was given, in UTC."""
     return datetime.fromisoformat(text)
+
+
+def moment(stored: datetime | str) -> datetime:
+    """A time, which some drivers give as text."""
+    return stored if isinstance(stored, datetime) else text_time(stored)
+
+
+# -- records, field by field ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """A kind of field that a database holds as something else."""
+
+    write: Callable[[Any], Any]
+    read: Callable[[Any], Any]
+    #: Its value as it comes back.
+    stored: Callable[[Any], Any]
+
+
+def _maybe(convert: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda value: None if value is None else convert(value)
+
+
+_KINDS: dict[Any, _Kind] = {
+    datetime: _Kind(utc, moment, utc),
+    datetime | None: _Kind(_maybe(utc), _maybe(moment), _maybe(utc)),
+    float: _Kind(float, float, float),
+    float | None: _Kind(_maybe(float), _maybe(float), _maybe(float)),
+    bool: _Kind(bool, bool, bool),
+    tuple[str, ...]: _Kind(to_json, lambda text: tuple(from_json(text)), tuple),
+    JsonValue: _Kind(to_json, from_json, plain),
+    JsonObject: _Kind(own_json, from_json, plain),
+}
+
+
+@cache
+def _kinds(record: type[Any]) -> tuple[tuple[int, str, _Kind], ...]:
+    """The fields of a record that are held as something else, with their places."""
+    return tuple(
+        (place, field.name, _KINDS[field.type])
+        for place, field in enumerate(fields(record))
+        if field.type in _KINDS
+    )
+
+
+def record_of(record: type[R], values: Sequence[Any]) -> R:
+    """The record of a row whose columns are its fields, in their order."""
+    given = list(values)
+    for place, _, kind in _kinds(record):
+        given[place] = kind.read(given[place])
+    return record(*given)
+
+
+def field_values(record: Any) -> dict[str, Any]:
+    """The fields of a record as a database holds them, by their names."""
+    values = {field.name: getattr(record, field.name) for field in fields(record)}
+    return values | {name: kind.write(values[name]) for _, name, kind in _kinds(record.__class__)}
+
+
+def stored(record: R) -> R:
+    """The record as it comes back from a database."""
+    changed = {name: kind.stored(getattr(record, name)) for _, name, kind in _kinds(record.__class__)}
+    return replace(cast("Any", record), **changed)
+
+
+# -- bytes of pages, images and files: compressed when that makes them smaller, under their hash -----------------------
+
+
+Codec: TypeAlias = Literal["raw", "zlib"]
+
+_LEVEL = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Blob:
+    """A text or a file as it is on disk."""
+
+    hash: str
+    codec: Codec
+    data: bytes
+
+
+def packed(text: str) -> Blob:
+    """The text as it is kept; equal texts are equal blobs."""
+    return packed_bytes(text.encode())
+
+
+def packed_bytes(raw: bytes) -> Blob:
+    small = zlib.compress(raw, _LEVEL)
+    key = hashlib.sha256(raw).hexdigest()
+    return Blob(key, "zlib", small) if len(small) < len(raw) else Blob(key, "raw", raw)
+
+
+def packed_all(blobs: Mapping[str, bytes]) -> dict[str, Blob]:
+    return {key: packed_bytes(data) for key, data in blobs.items()}
+
+
+def unpacked(codec: Codec | None, data: bytes | None) -> str:
+    """The text that was packed; `StoreCorruptError` when it is no longer there as it was."""
+    if data is None:
+        raise StoreCorruptError("The text of this page is gone from the database: restore a backup.")
+    try:
+        return unpacked_bytes(codec, data).decode()
+    except UnicodeDecodeError as error:
+        raise _damaged(error) from error
+
+
+def unpacked_bytes(codec: Codec | None, data: bytes) -> bytes:
+    """The bytes that were packed; `StoreCorruptError` when they are damaged."""
+    try:
+        return zlib.decompress(data) if codec == "zlib" else bytes(data)
+    except zlib.error as error:
+        raise _damaged(error) from error
+
+
+def _damaged(error: Exception) -> StoreCorruptError:
+    return StoreCorruptError(
+        f"What is archived here is damaged ({error}): restore a backup, and let `pagefile verify` look for more."
+    )

@@ -1,14 +1,20 @@
-"""What goes when one turn or one page is erased alone: decisions without a database."""
+"""What an erasure removes, and how it is numbered: decisions without a database.
+
+Every erasure gets the next number. A view says how many there were when it was read (`Head.epoch`); a write that is based on the
+view names that number, and the store refuses it, in the same transaction, if the tenant, the user or the conversation was erased
+since. Numbers are of the whole database, not of a scope: a conversation may begin again under another owner, and counts of two
+scopes may agree by chance. Of what was erased only a hash is left: the id of a user is often their address, which an erasure must
+not keep.
+"""
 
 import hashlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from pagefile.errors import HandleNotFoundError, NotFoundError
+from pagefile.errors import ErasedError, HandleNotFoundError, NotFoundError
 from pagefile.ports import Part
 from pagefile.records import ERASED, Checkpoint, Entry, JsonValue, Page, Reset, Scope, Step, Turn
 from pagefile.stores.encoding import own_json, to_json
-from pagefile.stores.epochs import scope_key
 
 #: What is erased by its owner too, even where nobody wrote to the conversation.
 OF_OWNERS = ("facts", "fact_revisions", "context_calls", "archive_passage", "tool_result_archive", "items")
@@ -196,3 +202,36 @@ def names_in_windows(turn_id: str | None, checkpoints: Iterable[str], facts: Ite
 def telling(words: Iterable[str]) -> list[str]:
     """Words that are found only where they were meant, as they stand inside of JSON."""
     return [own_json(word)[1:-1] for word in words if len(word) >= _TELLING_CHARS]
+
+
+def scope_key(tenant: str, user: str | None = None, conversation: str | None = None) -> str:
+    """What a tenant, one of its users or one of its conversations is noted under: a hash, which tells nobody whose it was."""
+    return hashlib.sha256(to_json([tenant, user, conversation]).encode()).hexdigest()
+
+
+def written_keys(scopes: Iterable[Scope]) -> list[str]:
+    """What must not have been erased for these scopes to be written to; in order, so that locks are taken in one order."""
+    keys: set[str] = set()
+    for scope in scopes:
+        keys.add(scope_key(scope.tenant))
+        if scope.user is not None:
+            keys.add(scope_key(scope.tenant, scope.user))
+        if scope.conversation is not None:
+            keys.add(scope_key(scope.tenant, None, scope.conversation))
+    return sorted(keys)
+
+
+def erased_keys(scope: Scope, conversations: Iterable[str]) -> list[str]:
+    """What an erasure is noted under. Of a user each conversation too: somebody else may begin one of that id."""
+    if scope.conversation is not None:
+        return [scope_key(scope.tenant, None, scope.conversation)]
+    if scope.user is None:
+        return [scope_key(scope.tenant)]
+    own = [scope_key(scope.tenant, None, name) for name in conversations]
+    return sorted([scope_key(scope.tenant, scope.user), *own])
+
+
+def check_epoch(epoch: int, newest: int | None) -> None:
+    """Nothing is written that was made from what has been erased since; `newest` is the last erasure of what is written to."""
+    if newest is not None and newest > epoch:
+        raise ErasedError

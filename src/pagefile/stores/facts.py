@@ -1,34 +1,19 @@
 """Facts as every store writes them: which rows a revision needs, and a fact as JSON in the journal."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from typing import Any
 
 from pagefile.errors import ConflictError, InvalidTurnError
 from pagefile.records import Fact, Revision, Scope, utc
 from pagefile.stores import rules
-from pagefile.stores.encoding import from_json, text_time, time_text, to_json, utc_fact
+from pagefile.stores.encoding import from_json, stored, text_time, time_text, to_json
 
 #: A row of the journal: revision, time, action, the fact as it was, the fact as it became.
 JournalRow = tuple[int, datetime, str, str | None, str]
 
 _TIMES = ("valid_from", "valid_to", "recorded", "retracted")
-_PLAIN = (
-    "id",
-    "text",
-    "category",
-    "confidence",
-    "source_turn",
-    "source_quote",
-    "tokens",
-    "counter",
-    "subject",
-    "attribute",
-    "supersedes",
-    "project",
-    "agent",
-)
 
 
 def checked(scope: Scope, facts: Sequence[Fact]) -> list[Fact]:
@@ -39,7 +24,7 @@ def checked(scope: Scope, facts: Sequence[Fact]) -> list[Fact]:
             raise InvalidTurnError(
                 f"Fact {fact.id!r} is not one of user {user!r}: write each user's facts apart."
             )
-    return list({fact.id: utc_fact(fact) for fact in facts}.values())
+    return list({fact.id: stored(fact) for fact in facts}.values())
 
 
 def check_expected(expected: int | None, newest: int) -> None:
@@ -51,16 +36,14 @@ def check_expected(expected: int | None, newest: int) -> None:
 
 
 def fact_text(fact: Fact) -> str:
-    """A fact as JSON; whose it is stands beside it."""
-    values: dict[str, Any] = {name: getattr(fact, name) for name in _PLAIN}
-    for name in _TIMES:
-        moment = getattr(fact, name)
-        values[name] = moment and time_text(moment)
-    return to_json({**values, "conversation": fact.scope.conversation})
+    """A fact as JSON, without its owner, whom the row names."""
+    values: dict[str, Any] = {field.name: getattr(fact, field.name) for field in fields(fact)}
+    values["conversation"] = values.pop("scope").conversation
+    del values["outcome"]
+    return to_json(values | {name: values[name] and time_text(values[name]) for name in _TIMES})
 
 
 def text_fact(text: str, scope: Scope) -> Fact:
-    """What `fact_text` was given."""
     values = from_json(text)
     for name in _TIMES:
         values[name] = values[name] and text_time(values[name])
@@ -96,7 +79,6 @@ class Restored:
 
 
 def restored(scope: Scope, facts: Sequence[Fact], revisions: Sequence[Revision]) -> Restored:
-    """What can be restored, or an error that says why it cannot."""
     journal: dict[int, Revision] = {}
     ends: dict[str, Fact] = {}
     for revision in sorted(revisions, key=lambda one: one.number):
@@ -111,7 +93,7 @@ def restored(scope: Scope, facts: Sequence[Fact], revisions: Sequence[Revision])
 
 def _checked_revision(scope: Scope, revision: Revision) -> Revision:
     ids = [fact.id for fact in revision.after]
-    before = [None if was is None else utc_fact(was) for was in revision.before]
+    before = [None if was is None else stored(was) for was in revision.before]
     after = checked(scope, revision.after)
     checked(scope, [was for was in before if was is not None])
     paired = len(before) == len(ids) and all(

@@ -18,7 +18,6 @@ def namespace_text(namespace: Namespace) -> str:
 
 
 def text_namespace(text: str) -> Namespace:
-    """What `namespace_text` was given."""
     return tuple(label.replace("~1", "/").replace("~0", "~") for label in text[1:].split("/")[:-1])
 
 
@@ -40,7 +39,6 @@ def place(key: ItemKey) -> dict[str, str]:
 
 
 def last_writes(writes: Sequence[ItemWrite]) -> list[ItemWrite]:
-    """One write of each key, the last."""
     return list({(write.namespace, write.key): write for write in writes}.values())
 
 
@@ -68,18 +66,15 @@ def living(items: Sequence[KeptItem], now: datetime) -> list[KeptItem]:
 
 
 def written(kept: KeptItem) -> ItemWrite:
-    """The write that an item came from."""
     item = kept.item
     return ItemWrite(item.namespace, item.key, item.value, item.ttl_s, kept.vectors, kept.maker)
 
 
 def kept_item(item: StoredItem, maker: str | None, dimension: int | None, data: bytes | None) -> KeptItem:
-    """An item and the columns of its vectors."""
     if maker is None or dimension is None or data is None:
         return KeptItem(item)
     return KeptItem(item, data_vectors(data, dimension), maker)
 
 
 def data_vectors(data: bytes, dimension: int) -> Vector:
-    """What `vectors_data` was given."""
     return np.frombuffer(data, dtype="<f4").reshape(-1, dimension)

@@ -1,26 +1,27 @@
-"""Finds the store that a URL names."""
+"""Finds the store or the home of vectors that a URL names, and looks at the schema of a database before anything is changed."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Literal
 from urllib.parse import unquote
 
 import anyio
+import anyio.to_thread
 
 from pagefile.errors import SettingsError
-from pagefile.ports import Clock, Store
-from pagefile.stores.clock import SystemClock
+from pagefile.ports import Clock, Store, VectorHome
 from pagefile.stores.inmemory import InMemoryStore
 from pagefile.stores.sqlite import SqliteStore
-from pagefile.stores.sqlite.connecting import Place
+from pagefile.stores.sqlite.database import Place, copied, known, version_of
 
 _KNOWN = "sqlite:///relative.db, sqlite:////absolute/path.db, sqlite://, memory://, postgresql://user:password@host/database"
 
 
 @dataclass(frozen=True, slots=True)
 class StoreOptions:
-    """How a store is opened."""
-
     #: `full`: what was acknowledged survives a power cut. `normal`: it survives the death of the process, and a power
     #: cut may take the last moments.
     synchronous: Literal["full", "normal"] = "full"
@@ -75,3 +76,67 @@ def _shown(url: str) -> str:
     """The URL without what may be a password."""
     before, at, after = url.rpartition("@")
     return f"{before.partition('://')[0]}://…@{after}" if at else url
+
+
+_KNOWN_VECTORS = (
+    "milvus://host:19530, milvus://host:19530/database, milvus:///relative.db, milvus:////absolute/path.db, "
+    "'none' for no vectors at all, or nothing for the home in the store's own database"
+)
+
+
+def open_vectors(url: str | None, store: Store, *, cache_bytes: int | None = None) -> VectorHome | None:
+    """The home of this URL, which connects when it is first used; close it after use.
+
+    Nothing means the home in the store's own database, if it has one; "none" means no vectors. `cache_bytes` bounds what a
+    home keeps in memory to search there.
+    """
+    if url is None:
+        return store.vectors(cache_bytes=cache_bytes)
+    if url == "none":
+        return None
+    scheme, separator, _ = url.partition("://")
+    if not separator or scheme != "milvus":
+        # What was meant as a URL may hold a password.
+        raise SettingsError(f"No home of vectors is known for this URL: use one of {_KNOWN_VECTORS}.")
+    from pagefile.stores.milvus import MilvusVectors, Place  # noqa: PLC0415 - the extra milvus
+
+    return MilvusVectors(Place.of(url))
+
+
+class SystemClock:
+    """The time of this machine."""
+
+    def now(self) -> datetime:
+        return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """What a database has, None where there is none yet, and what this version of Pagefile would make of it."""
+
+    found: str | None
+    newest: str
+    #: The command that copies it into a file, where that is for others to do.
+    dump: Callable[[Path], str] | None = None
+
+    @property
+    def behind(self) -> bool:
+        """Whether opening it would change its tables."""
+        return self.found is not None and self.found != self.newest
+
+
+async def file_schema(path: Path) -> Schema:
+    """The schema of a SQLite file, which is left as it is; `SchemaVersionError` when it is newer than this Pagefile."""
+    found = await anyio.to_thread.run_sync(version_of, path)
+    return Schema(str(found) if found else None, str(known()))
+
+
+async def back_up_file(path: Path, copy: Path) -> None:
+    """A consistent copy of a SQLite file, whoever writes to it meanwhile; `StoreUnavailableError` when it cannot be made."""
+    await anyio.to_thread.run_sync(copied, path, copy)
+
+
+async def server_schema(url: str) -> Schema:
+    from pagefile.stores.postgres.migrating import dump_command, head, revision_of  # noqa: PLC0415 - the extra postgres, which others do not have
+
+    return Schema(await revision_of(url), head(), partial(dump_command, url))

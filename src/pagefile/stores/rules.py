@@ -5,9 +5,9 @@ from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import pairwise
-from typing import cast
+from typing import Unpack, cast
 
-from pagefile.content import Message, ToolCall, ToolResult, media_in
+from pagefile.content import JsonObject, Message, ToolCall, ToolResult, media_in
 from pagefile.errors import (
     ConflictError,
     HandleNotFoundError,
@@ -19,6 +19,7 @@ from pagefile.ports import (
     NO_LABELS,
     Abort,
     AddStep,
+    Beside,
     CheckpointDraft,
     Complete,
     Extend,
@@ -41,7 +42,7 @@ from pagefile.records import (
     plain_layout,
     utc,
 )
-from pagefile.stores.encoding import steps_text, stored_layout
+from pagefile.stores.encoding import plain, steps_text, stored_layout
 
 _TICK = timedelta(microseconds=1)
 
@@ -52,14 +53,12 @@ def stamp(now: datetime, last: datetime | None) -> datetime:
 
 
 def conversation_of(scope: Scope) -> str:
-    """The conversation a scope names."""
     if scope.conversation is None:
         raise InvalidTurnError("This needs a conversation: name one in the scope.")
     return scope.conversation
 
 
 def user_of(scope: Scope) -> str:
-    """The user a scope names."""
     if scope.user is None:
         raise InvalidTurnError("A fact belongs to a user: name one in the scope.")
     return scope.user
@@ -106,7 +105,6 @@ def no_head(scope: Scope, epoch: int = 0) -> Head:
 
 
 def nothing_behind(after: str) -> NotFoundError:
-    """The error for a list that cannot be continued."""
     return NotFoundError(f"There is nothing to continue behind: {after!r} is not in this list.")
 
 
@@ -130,12 +128,10 @@ def no_call(call_id: str) -> NotFoundError:
 
 
 def no_key(key_id: str) -> NotFoundError:
-    """The error for a key that is not there."""
     return NotFoundError(f"There is no key of the id {key_id!r}: `pagefile keys list` shows those there are.")
 
 
 def key_taken(key_id: str) -> ConflictError:
-    """The error for a second key with the id of the first."""
     return ConflictError(f"There is a key {key_id!r} already: make one with a new id.")
 
 
@@ -246,8 +242,16 @@ def _said(steps: Sequence[Step]) -> str | None:
     )
 
 
-def is_there(turn: Turn, change: TurnChange) -> bool:
-    """Whether an open turn says already what a change would add: then a caller tried again."""
+def stays(turn: Turn, change: TurnChange) -> bool:
+    """Whether a change leaves a turn as it is, since a caller tried again; what contradicts the turn raises `ConflictError`."""
+    if turn.status != "open":
+        _check_ended(turn, change)
+        return True
+    return _is_there(turn, change)
+
+
+def _is_there(turn: Turn, change: TurnChange) -> bool:
+    """Whether an open turn says already what a change would add."""
     match change:
         case AddStep():
             return _has_step(turn, change.step)
@@ -318,7 +322,6 @@ def _same_calls(turn: Turn, change: Extend) -> bool:
 
 
 def _first_begun(turn: Turn, change: Extend) -> int:
-    """The number of the first step that a change begins."""
     calls = [part.step for message in change.messages for part in message.parts if isinstance(part, ToolCall)]
     return min(calls, default=len(turn.steps) - len(change.steps))
 
@@ -347,7 +350,7 @@ def _heard(step: Step) -> str | None:
     return steps_text([Step(step.tool, step.input, step.result, step.call_id)])
 
 
-def check_ended(turn: Turn, change: TurnChange) -> Turn:
+def _check_ended(turn: Turn, change: TurnChange) -> None:
     """A turn that ended stays as it is: the same ending again is welcome, anything else is not."""
     if isinstance(change, Complete):
         same = turn.status == "done" and turn.assistant == change.assistant
@@ -356,11 +359,9 @@ def check_ended(turn: Turn, change: TurnChange) -> Turn:
     if not same:
         status = "erased" if turn.erased else turn.status
         raise ConflictError(f"Turn {turn.id!r} is {status} and cannot change any more: begin a new turn.")
-    return turn
 
 
 def no_turn(turn_id: str) -> NotFoundError:
-    """The error for a turn that is not there."""
     return NotFoundError(f"There is no turn {turn_id!r} in this conversation.")
 
 
@@ -414,7 +415,6 @@ def check_same_marker(stored: Entry, draft_id: str, *, same: bool) -> Entry:
 
 
 def same_checkpoint(stored: Entry, draft: CheckpointDraft) -> bool:
-    """Whether this checkpoint was written already."""
     return (
         isinstance(stored, Checkpoint)
         and stored.summary == draft.summary
@@ -427,23 +427,19 @@ def same_checkpoint(stored: Entry, draft: CheckpointDraft) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Restoration:
-    """Entries of one conversation, checked, in the order in which they ended; open turns last."""
+    """Entries of one conversation, checked, in the order in which they ended; open turns last. The rest is `Beside`."""
 
     scope: Scope
     ended: tuple[Entry, ...]
     open: tuple[Turn, ...]
-    #: What an empty conversation gets beside them; the session value is JSON.
+    #: What an empty conversation gets besides them.
     agent: str | None = None
-    session: str | None = None
+    session: JsonObject | None = None
     labels: Labels = NO_LABELS
-    #: Bytes that messages name, by their SHA-256.
     blobs: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
-    #: How far tiers have read them, by tier.
     marks: Mapping[str, int] = field(default_factory=dict[str, int])
-    #: What is there already is a conflict.
     expect_empty: bool = False
     epoch: int | None = None
-    #: The conversation they are copied from.
     origin: Scope | None = None
 
     @property
@@ -453,24 +449,11 @@ class Restoration:
 
     @property
     def turns(self) -> list[Turn]:
-        """The turns among them."""
         return [entry for entry in (*self.ended, *self.open) if isinstance(entry, Turn)]
 
 
-def restoration(
-    entries: Sequence[Entry],
-    agent: str | None = None,
-    session: str | None = None,
-    labels: Labels = NO_LABELS,
-    blobs: Mapping[str, bytes] | None = None,
-    marks: Mapping[str, int] | None = None,
-    *,
-    expect_empty: bool = False,
-    epoch: int | None = None,
-    origin: Scope | None = None,
-) -> Restoration:
-    """What can be restored, or an error that says why it cannot."""
-    check_blobs(blobs or {})
+def restoration(entries: Sequence[Entry], **beside: Unpack[Beside]) -> Restoration:
+    check_blobs(beside.get("blobs", {}))
     scopes = {(entry.scope.tenant, entry.scope.user, entry.scope.conversation) for entry in entries}
     if len(scopes) != 1:
         raise InvalidTurnError(
@@ -481,10 +464,9 @@ def restoration(
     conversation_of(entries[0].scope)
     open_turns = tuple(entry for entry in entries if isinstance(entry, Turn) and entry.status == "open")
     ended = [entry for entry in entries if not (isinstance(entry, Turn) and entry.status == "open")]
-    own = tuple(sorted(ended, key=_place)), open_turns
-    return Restoration(
-        entries[0].scope, *own, agent, session, labels, blobs or {}, marks or {}, expect_empty, epoch, origin
-    )
+    if (value := beside.get("session")) is not None:
+        beside["session"] = plain(value)
+    return Restoration(entries[0].scope, tuple(sorted(ended, key=_place)), open_turns, **beside)
 
 
 def check_vacant(plan: Restoration) -> None:

@@ -54,7 +54,6 @@ def new_key(
 
 
 def digest(secret: str) -> str:
-    """What is kept of a secret."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
 

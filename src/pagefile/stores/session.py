@@ -29,7 +29,6 @@ class SessionTurn:
 
 
 def blank(scope: Scope) -> SessionValue:
-    """The session of a conversation in which nothing was said."""
     user = scope.user or ""
     return {
         "meta": {"conversation_id": scope.conversation, "user_id": user, "updated_at": 0},
@@ -64,7 +63,6 @@ def seconds(moment: datetime) -> int:
 
 
 def put_turn(value: SessionValue, turn: SessionTurn) -> None:
-    """A turn was done."""
     flow: object = value.get("flow_context")
     count = cast("Mapping[str, object]", flow).get("turn_count") if isinstance(flow, dict) else None
     _put(value, "meta.updated_at", seconds(turn.at))
@@ -75,7 +73,6 @@ def put_turn(value: SessionValue, turn: SessionTurn) -> None:
 
 
 def put_checkpoint(value: SessionValue, checkpoint_id: str, summary: str, at: datetime) -> None:
-    """A summary took effect."""
     _put(value, "meta.updated_at", seconds(at))
     _put(value, "message_context.summary", summary)
     _put(value, "message_context.mode", SUMMARY_N)
@@ -83,7 +80,6 @@ def put_checkpoint(value: SessionValue, checkpoint_id: str, summary: str, at: da
 
 
 def put_reset(value: SessionValue, at: datetime) -> None:
-    """The conversation began anew."""
     _put(value, "meta.updated_at", seconds(at))
     _put(value, "flow_context.turn_count", 0)
     _put(value, "message_context.summary", "")

@@ -9,7 +9,7 @@ from pagefile import Memory
 from pagefile.engine.verifying import verify
 from pagefile.ports import HeadQuery
 from pagefile.records import Reset, Scope
-from pagefile.stores.postgres import player
+from pagefile.stores.postgres import database
 from pagefile.testing.drafts import AT, CHAT, done, reset
 
 pytestmark = pytest.mark.anyio
@@ -19,7 +19,7 @@ ASKED = {"role": "user", "content": [{"type": "image_url", "image_url": {"url": 
 
 async def test_the_last_two_users_of_a_picture_leave_none(store, plain, url, monkeypatch):
     """Erased at once, neither leaves it to the other."""
-    both, arrived, real = anyio.Event(), [], player._answer
+    both, arrived, real = anyio.Event(), [], database._answer
 
     async def together(connection, ask):
         if ask[1] == "epoch_next":
@@ -29,7 +29,7 @@ async def test_the_last_two_users_of_a_picture_leave_none(store, plain, url, mon
             await both.wait()
         return await real(connection, ask)
 
-    monkeypatch.setattr(player, "_answer", together)
+    monkeypatch.setattr(database, "_answer", together)
     async with Memory.open(url) as memory:
         for tenant in ("a", "b"):
             chat = memory.conversation("c", user_id="ada", tenant=tenant)
@@ -53,7 +53,7 @@ async def test_the_last_two_users_of_a_picture_leave_none(store, plain, url, mon
 async def test_what_begins_a_conversation_waits_for_its_erasure(store, plain, url, monkeypatch, write):
     """And starts it over: the row that it found is gone, and entries without one would be damage."""
     await store.log.append(done("a"))
-    real, ended = player._answer, anyio.Event()
+    real, ended = database._answer, anyio.Event()
     waiting = "SELECT count(*) FROM pg_stat_activity WHERE $1 = ANY(pg_blocking_pids(pid))"
 
     async def written():
@@ -72,7 +72,7 @@ async def test_what_begins_a_conversation_waits_for_its_erasure(store, plain, ur
                 await anyio.sleep(0.01)
             return locked
 
-        monkeypatch.setattr(player, "_answer", meanwhile)
+        monkeypatch.setattr(database, "_answer", meanwhile)
         await store.erase(Scope("tenant", "ada"))
     assert [CHAT] == [head.scope for head in await store.reader.heads(HeadQuery(CHAT))]
     async with Memory.open(url) as memory:

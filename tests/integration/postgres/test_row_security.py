@@ -16,11 +16,11 @@ from pagefile.cli.app import app
 from pagefile.ports import ItemWrite, Maker, TurnTerms, VectorRow
 from pagefile.records import Scope
 from pagefile.stores.postgres.database import Database
+from pagefile.stores.postgres.driver import sql, statements
+from pagefile.stores.postgres.migrating import dump_command
 from pagefile.stores.postgres.place import Place
-from pagefile.stores.postgres.queries import sql, statements
-from pagefile.stores.postgres.upgrading import dump_command
-from pagefile.stores.postgres.walls import WALLED
-from pagefile.stores.sql.parameters import ALL_TENANTS, type_of
+from pagefile.stores.postgres.store import WALLED
+from pagefile.stores.sql.texts import ALL_TENANTS, type_of
 from pagefile.testing.drafts import (
     AT,
     api_key,

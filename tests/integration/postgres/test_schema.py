@@ -15,8 +15,8 @@ from pagefile.records import Scope
 from pagefile.stores import postgres as room
 from pagefile.stores import sql as common
 from pagefile.stores.postgres.database import settings
+from pagefile.stores.postgres.driver import sql, statements
 from pagefile.stores.postgres.place import Place
-from pagefile.stores.postgres.queries import sql, statements
 from pagefile.stores.sql.plays import count
 from pagefile.stores.sql.rows import keys
 from pagefile.testing.drafts import (
@@ -41,7 +41,14 @@ async def test_a_recount_moves_the_time_on_from_where_it_is(store, plain):
     """Not from where it was read: sessions are known by it, and it never goes back."""
     await store.log.append(done("a"))
     before = await plain.fetchval("SELECT updated FROM conversations")
-    counted = {"covered": 0, "turns": 1, "live_turns": 1, "live_tokens": 10, "checkpoint": None, "version": 0}
+    counted = {
+        "covered_through_seq": 0,
+        "turns": 1,
+        "live_turns": 1,
+        "live_tokens": 10,
+        "checkpoint": None,
+        "version": 0,
+    }
     read_earlier = {**keys(CHAT), **counted, "updated": before - timedelta(days=1)}
     await store._player.write(lambda: count("part_recount", read_earlier))
     assert await plain.fetchval("SELECT updated FROM conversations") == before + timedelta(microseconds=1)

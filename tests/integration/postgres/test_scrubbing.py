@@ -6,7 +6,7 @@ import pytest
 
 from pagefile import Memory
 from pagefile.records import Scope
-from pagefile.stores.postgres import scrubbing
+from pagefile.stores.postgres import store as scrubbing
 from tests.findings.security.looking import PLAIN, files_with
 from tests.servers.postgres import PostgresServer
 

@@ -2,9 +2,8 @@
 
 import apsw
 
-from pagefile.stores.packing import packed
-from pagefile.stores.sqlite.connecting import APPLICATION_ID
-from pagefile.stores.sqlite.migrating import migrations
+from pagefile.stores.encoding import packed
+from pagefile.stores.sqlite.database import APPLICATION_ID, migrations
 
 TIME = "2026-02-09 08:00:00.000000+00:00"
 LONG = "头晕的三个原因。" * 500

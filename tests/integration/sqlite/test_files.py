@@ -19,8 +19,8 @@ from pagefile.errors import (
 from pagefile.ports import EntryQuery, HeadQuery, Store
 from pagefile.records import Scope
 from pagefile.stores import InMemoryStore, SqliteStore, StoreOptions, open_store
-from pagefile.stores.sqlite import connecting
-from pagefile.stores.sqlite.migrating import migrations
+from pagefile.stores.sqlite import database
+from pagefile.stores.sqlite.database import migrations
 from pagefile.testing.drafts import CHAT, done, view
 
 from .schema_1 import write_schema_1
@@ -215,7 +215,7 @@ async def test_a_full_disk_loses_nothing(store: Store):
 
 async def test_a_database_locked_for_too_long_is_unavailable(path, monkeypatch):
     """A writer waits, then says who is to blame."""
-    monkeypatch.setattr(connecting, "BUSY_TIMEOUT_MS", 50)
+    monkeypatch.setattr(database, "BUSY_TIMEOUT_MS", 50)
     store = await open_store(f"sqlite:///{path}")
     other = apsw.Connection(str(path))
     other.execute("BEGIN IMMEDIATE")

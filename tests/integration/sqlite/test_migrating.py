@@ -5,8 +5,8 @@ import apsw
 from pagefile.ports import PageTerms, PurgeRequest
 from pagefile.records import Scope
 from pagefile.stores import open_store
-from pagefile.stores.packing import packed
-from pagefile.stores.sqlite.migrating import migrations
+from pagefile.stores.encoding import packed
+from pagefile.stores.sqlite.database import migrations
 from pagefile.testing.drafts import AT, CHAT, done, view
 
 from .schema_1 import LONG, write_schema_1

@@ -14,7 +14,7 @@ from pagefile.cli.app import app
 from pagefile.errors import ErasedError
 from pagefile.ports import Maker, PageDraft
 from pagefile.stores import open_store
-from pagefile.stores.sqlite.migrating import migrations
+from pagefile.stores.sqlite.database import migrations
 from pagefile.testing.drafts import CHAT, done, page, view
 from tests.integration.old_contents import OLD, OPENING, check_contents, check_whole
 
@@ -103,10 +103,10 @@ async def test_an_earlier_schema_is_whole_and_works(tmp_path, number):
 #: Dies as by `kill -9` in the middle of the migration: behind the statements, before they are committed.
 DYING = """
 import os, signal, sys
-from pagefile.stores.sqlite import migrating
+from pagefile.stores.sqlite import database
 def die():
     os.kill(os.getpid(), signal.SIGKILL)
-migrating.fill_digests = die
+database.fill_digests = die
 """
 
 

@@ -14,7 +14,7 @@ from pagefile.ports import PurgeRequest
 from pagefile.records import Scope
 from pagefile.stores import sql as common
 from pagefile.stores import sqlite as room
-from pagefile.stores.sqlite.queries import sql, statements
+from pagefile.stores.sqlite.player import sql, statements
 from pagefile.testing.drafts import (
     AT,
     CHAT,

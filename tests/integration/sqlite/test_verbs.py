@@ -2,7 +2,7 @@
 
 import threading
 
-from pagefile.stores.sql import pages, plain_reader
+from pagefile.stores.sql import pages, plain
 from pagefile.testing.drafts import done, page, view
 
 
@@ -26,13 +26,13 @@ async def test_a_view_of_turns_that_became_short_takes_few_statements(store, mon
     await store.log.append(done("long", tokens=100_000))
     short = [await store.log.append(done(f"s{number}", tokens=1)) for number in range(300)]
     asked = []
-    rows = plain_reader.rows
+    rows = plain.rows
 
     def counted(statement, values):
         asked.append(values["limit"])
         return rows(statement, values)
 
-    monkeypatch.setattr(plain_reader, "rows", counted)
+    monkeypatch.setattr(plain, "rows", counted)
     seen = await store.reader.view(view(budget=1000))
     assert list(seen.turns) == short
     assert len(asked) <= 8

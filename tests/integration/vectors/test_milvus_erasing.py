@@ -13,7 +13,7 @@ from pagefile.ports import Shelf
 from pagefile.records import Scope
 from pagefile.settings import EmbedderSettings
 from pagefile.stores import InMemoryStore, open_vectors
-from pagefile.stores.epochs import scope_key
+from pagefile.stores.erasing import scope_key
 from pagefile.stores.milvus.naming import REWRITTEN, collection_of
 from pagefile.testing import HashingEmbedder
 from pagefile.testing.contracts.vectors import MAKER, said, seqs, vector

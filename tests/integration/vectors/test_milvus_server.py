@@ -16,7 +16,7 @@ from pagefile.standalone import ConversationEpisodicMemory, ConversationHistory
 from pagefile.standalone.episodic_memory import COLLECTION
 from pagefile.standalone.milvus_collection import LEFT
 from pagefile.stores import InMemoryStore, open_vectors
-from pagefile.stores.epochs import scope_key
+from pagefile.stores.erasing import scope_key
 from pagefile.stores.milvus import MilvusVectors, Place
 from pagefile.stores.milvus.home import MilvusOptions
 from pagefile.stores.milvus.naming import collection_of

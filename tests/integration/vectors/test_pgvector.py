@@ -9,6 +9,7 @@ from pagefile.errors import SchemaVersionError, VectorHomeError
 from pagefile.ports import Maker, VectorRow
 from pagefile.records import Scope
 from pagefile.stores import open_vectors
+from pagefile.stores.postgres.driver import sql
 from pagefile.testing.contracts.vectors import MAKER, said, seqs, vector
 from pagefile.testing.drafts import AT, CHAT, done
 from tests.integration.postgres.serving import fresh_url, opened, server
@@ -92,7 +93,7 @@ async def test_a_users_vectors_are_found_by_key(store):
     for number in range(30):
         scope = Scope("t", f"user-{number}", f"chat-{number}")
         await home.put(MAKER, [await said(store, scope, 1, (1, 0, 0, number))])
-    statement = home._with_extension("episodes_near_user")
+    statement = sql("episodes_near_user", store._database.extension)
     values = {"tenant": "t", "user": "user-3", "maker": MAKER.key, "vector": [1, 0, 0, 0], "limit": 10}
     async with store._database.raw() as connection:
         rows = await connection.fetch(f"EXPLAIN {statement.text}", *statement.given(values))

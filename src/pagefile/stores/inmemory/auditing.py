@@ -3,28 +3,14 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from pagefile.ports import (
-    After,
-    Auditor,
-    Counters,
-    KeptConversation,
-    KeptEntry,
-    KeptPage,
-    Lengths,
-    Recount,
-    Stray,
-)
+from pagefile.ports import verifying
 from pagefile.records import Entry, Scope, Turn
 from pagefile.stores import rules
-from pagefile.stores.auditing import droppable
-from pagefile.stores.inmemory.room import Conversation, Room
-from pagefile.stores.packing import packed
+from pagefile.stores.encoding import packed
+from pagefile.stores.inmemory.room import Conversation, Port
 
 
-class InMemoryAuditor(Auditor):
-    def __init__(self, room: Room) -> None:
-        self._room = room
-
+class InMemoryAuditor(Port, verifying.Auditor):
     async def complaints(self, *, full: bool) -> list[str]:
         return []
 
@@ -33,63 +19,65 @@ class InMemoryAuditor(Auditor):
         pages = [key for key in self._room.pages if tenant in (None, key[0])]
         return sum(len(chat.entries()) for chat in chats) + len(pages)
 
-    async def conversations(self, after: After) -> list[KeptConversation]:
+    async def conversations(self, after: verifying.After) -> list[verifying.KeptConversation]:
         return [self._kept(key) for key in _behind(self._room.conversations, after)]
 
-    async def conversation(self, scope: Scope) -> KeptConversation | None:
+    async def conversation(self, scope: Scope) -> verifying.KeptConversation | None:
         key = scope.tenant, rules.conversation_of(scope)
         return self._kept(key) if key in self._room.conversations else None
 
     async def lost(self, tenant: str | None) -> list[Scope]:
         return []
 
-    async def entries(self, scope: Scope, *, after_seq: int, limit: int) -> list[KeptEntry]:
+    async def entries(self, scope: Scope, *, after_seq: int, limit: int) -> list[verifying.KeptEntry]:
         found = self._room.conversations.get((scope.tenant, rules.conversation_of(scope)))
         if found is None:
             return []
         ended = [entry for entry in found.ended if (entry.seq or 0) > after_seq][:limit]
         return [_entry(entry) for entry in (*ended, *(() if len(ended) >= limit else found.open))]
 
-    async def entry(self, scope: Scope, entry_id: str) -> KeptEntry | None:
+    async def entry(self, scope: Scope, entry_id: str) -> verifying.KeptEntry | None:
         found = self._room.conversations.get((scope.tenant, rules.conversation_of(scope)))
         entry = None if found is None else found.find(entry_id)
         return None if entry is None else _entry(entry)
 
-    async def pages(self, after: After) -> list[KeptPage]:
-        found: list[KeptPage] = []
+    async def pages(self, after: verifying.After) -> list[verifying.KeptPage]:
+        found: list[verifying.KeptPage] = []
         for key in _behind(self._room.pages, after):
             shelved = self._room.pages[key]
             blob = None if shelved.text is None else packed(shelved.text)
             size = None if blob is None else len(blob.data)
-            found.append(KeptPage(*key, shelved.page, None, blob and blob.hash, size))
+            found.append(verifying.KeptPage(*key, shelved.page, None, blob and blob.hash, size))
         return found
 
-    async def lengths(self, tenant: str, uuids: Sequence[str]) -> dict[str, Lengths]:
+    async def lengths(self, tenant: str, uuids: Sequence[str]) -> dict[str, verifying.Lengths]:
         pages = {uuid: self._room.pages.get((tenant, uuid)) for uuid in uuids}
-        return {uuid: Lengths(one.page.length, one.page.purged) for uuid, one in pages.items() if one}
+        return {
+            uuid: verifying.Lengths(one.page.length, one.page.purged) for uuid, one in pages.items() if one
+        }
 
-    async def users(self, after: After) -> list[Scope]:
+    async def users(self, after: verifying.After) -> list[Scope]:
         owners = {(fact.scope.tenant, fact.scope.user or "") for fact in self._room.facts.values()}
         return [Scope(*key) for key in _behind(owners, after)]
 
     async def altered_facts(self, owner: Scope) -> list[str]:
         return []
 
-    async def strays(self, tenant: str | None, *, limit: int) -> list[Stray]:
+    async def strays(self, tenant: str | None, *, limit: int) -> list[verifying.Stray]:
         chats = self._room.conversations
         terms = [
-            Stray("terms", key[0], key[1], key[2])
+            verifying.Stray("terms", key[0], key[1], key[2])
             for key in self._room.terms
             if tenant in (None, key[0]) and not _is_done(chats.get(key[:2]), key[2])
         ]
         marks = [
-            Stray("watermark", key[0], key[1], None, key[2])
+            verifying.Stray("watermark", key[0], key[1], None, key[2])
             for key in self._room.watermarks
             if tenant in (None, key[0]) and key[:2] not in chats
         ]
         return terms[:limit] + marks[:limit]
 
-    async def recount(self, recount: Recount) -> bool:
+    async def recount(self, recount: verifying.Recount) -> bool:
         return False
 
     async def set_mark(self, scope: Scope, tier: str, seq: int) -> None:
@@ -106,9 +94,9 @@ class InMemoryAuditor(Auditor):
             page = replace(shelved.page, stored_bytes=len(packed(shelved.text).data))
             self._room.pages[tenant, uuid] = replace(shelved, page=page)
 
-    async def drop(self, strays: Sequence[Stray]) -> int:
+    async def drop(self, strays: Sequence[verifying.Stray]) -> int:
         gone = 0
-        for stray in droppable(strays):
+        for stray in filter(lambda one: one.derived, strays):
             place = stray.tenant or "", stray.conversation or ""
             if stray.kind == "terms":
                 gone += self._room.terms.pop((*place, stray.seq or 0), None) is not None
@@ -116,10 +104,10 @@ class InMemoryAuditor(Auditor):
                 gone += self._room.watermarks.pop((*place, stray.name), None) is not None
         return gone
 
-    def _kept(self, key: tuple[str, str]) -> KeptConversation:
+    def _kept(self, key: tuple[str, str]) -> verifying.KeptConversation:
         found = self._room.conversations[key]
         head, checkpoint = found.head(), found.checkpoint()
-        counters = Counters(
+        counters = verifying.Counters(
             last_seq=head.last_seq,
             reset_seq=head.reset_seq,
             covered_through_seq=head.covered_through_seq,
@@ -131,10 +119,10 @@ class InMemoryAuditor(Auditor):
             last_created=found.ended[-1].created if found.ended else None,
         )
         marks = {tier: seq for (*place, tier), seq in self._room.watermarks.items() if tuple(place) == key}
-        return KeptConversation(found.scope, counters, marks, checkpoint)
+        return verifying.KeptConversation(found.scope, counters, marks, checkpoint)
 
 
-def _behind(keys: Iterable[tuple[str, str]], after: After) -> list[tuple[str, str]]:
+def _behind(keys: Iterable[tuple[str, str]], after: verifying.After) -> list[tuple[str, str]]:
     wanted = (key for key in keys if key > (after.tenant, after.name) and after.only in (None, key[0]))
     return sorted(wanted)[: after.limit]
 
@@ -144,8 +132,10 @@ def _is_done(found: Conversation | None, seq: int) -> bool:
     return any(isinstance(entry, Turn) and entry.status == "done" for entry in entries)
 
 
-def _entry(entry: Entry) -> KeptEntry:
-    return KeptEntry(entry.id, entry.seq, type(entry).__name__.lower(), entry, writer=_writer(entry))
+def _entry(entry: Entry) -> verifying.KeptEntry:
+    return verifying.KeptEntry(
+        entry.id, entry.seq, type(entry).__name__.lower(), entry, writer=_writer(entry)
+    )
 
 
 def _writer(entry: Entry) -> str | None:

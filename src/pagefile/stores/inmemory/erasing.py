@@ -6,28 +6,8 @@ from typing import TypeVar
 
 from pagefile.ports import Part
 from pagefile.records import Call, Checkpoint, Page, Reset, Scope, Turn
-from pagefile.stores import rules, session
+from pagefile.stores import erasing, rules, session
 from pagefile.stores.encoding import from_json, own_json
-from pagefile.stores.erasing import (
-    TABLES,
-    Places,
-    counted_vectors,
-    covering,
-    is_copy,
-    is_page_copy,
-    made_pages,
-    names_in_windows,
-    no_part,
-    part_key,
-    part_keys,
-    places_of,
-    raised_keys,
-    telling,
-    tombstone,
-    without_pages,
-    without_refs,
-    words_of,
-)
 from pagefile.stores.inmemory.room import Conversation, Room
 
 K = TypeVar("K")
@@ -36,21 +16,21 @@ T = TypeVar("T")
 _NEXT = timedelta(microseconds=1)
 
 
-def erase_part(room: Room, scope: Scope, part: Part) -> tuple[dict[str, int], Places]:
+def erase_part(room: Room, scope: Scope, part: Part) -> tuple[dict[str, int], erasing.Places]:
     """How many rows went, table by table, and where the turn stood."""
     hashes, spans = room.hashes(), room.spans()
     if scope.conversation is not None:
         room.found(scope)
     one = _One(room, scope, part)
     places = one.turn(part.turn_id) if part.turn_id is not None else one.page(part.page or "")
-    if not one.found and part_key(scope, part) not in room.epochs:
-        raise no_part(part)
+    if not one.found and erasing.part_key(scope, part) not in room.epochs:
+        raise erasing.no_part(part)
     left = room.hashes()
     drop(room.blobs, lambda key: key not in left)
     one.counts |= {"blobs": len(hashes - left), "archive_passage": spans - room.spans()}
     names = one.touched
-    noted = part_keys(scope, part, one.owner) if one.found else []
-    room.epochs |= dict.fromkeys([*raised_keys(scope.tenant, names), *noted], room.epoch + 1)
+    noted = erasing.part_keys(scope, part, one.owner) if one.found else []
+    room.epochs |= dict.fromkeys([*erasing.raised_keys(scope.tenant, names), *noted], room.epoch + 1)
     drop(
         room.watermarks,
         lambda key: (
@@ -63,7 +43,7 @@ def erase_part(room: Room, scope: Scope, part: Part) -> tuple[dict[str, int], Pl
 class _One:
     def __init__(self, room: Room, scope: Scope, part: Part) -> None:
         self._room, self._scope, self._part = room, scope, part
-        self.counts = dict.fromkeys(TABLES, 0)
+        self.counts = dict.fromkeys(erasing.TABLES, 0)
         #: Conversations in which something changed.
         self.touched = set[str | None]()
         #: Whether there is such a turn or page, and whose it is.
@@ -71,22 +51,25 @@ class _One:
 
     # -- a turn -------------------------------------------------------------------------------------------------------
 
-    def turn(self, turn_id: str) -> Places:
+    def turn(self, turn_id: str) -> erasing.Places:
         home = self._room.found(self._scope)
         named = None if home is None else home.find(turn_id)
         if not isinstance(named, Turn):
             return ()
         self.found = True
-        copies = [copy for copy in self._turns() if is_copy(named, copy)]
+        copies = [copy for copy in self._turns() if erasing.is_copy(named, copy)]
         self.touched = {copy.scope.conversation for copy in copies}
         if not named.erased:
             gone = [mark for copy in copies for mark in self._bury(copy)]
             facts = self._facts(turn_id, named.scope.user)
             self._calls(
-                names_in_windows(turn_id, gone, facts), words_of(*copies), {turn_id}, named.scope.user
+                erasing.names_in_windows(turn_id, gone, facts),
+                erasing.words_of(*copies),
+                {turn_id},
+                named.scope.user,
             )
             self._pages(self._own_pages(copies), named.scope.user)
-        return places_of(copies)
+        return erasing.places_of(copies)
 
     def _turns(self) -> list[Turn]:
         tenant = [one for (name, _), one in self._room.conversations.items() if name == self._scope.tenant]
@@ -102,9 +85,9 @@ class _One:
             conversation.open = [one for one in conversation.open if one.id != turn.id]
             stale: list[Checkpoint] = []
         else:
-            stale = covering(conversation.ended, turn.seq)
+            stale = erasing.covering(conversation.ended, turn.seq)
             for entry in (turn, *stale):
-                conversation.ended[(entry.seq or 0) - 1] = tombstone(entry)
+                conversation.ended[(entry.seq or 0) - 1] = erasing.tombstone(entry)
         self.counts["ai_message"] += 1 + len(stale)
         self.counts["conversation_summaries"] += bool(stale)
         self.counts["attachments"] += drop(self._room.attachments, lambda place: place[:3] == (*key, turn.id))
@@ -113,7 +96,7 @@ class _One:
             gone = self.counts.get("conversation_episodes", 0) + drop(
                 shelf, lambda at: at == (*key, turn.seq)
             )
-            self.counts |= counted_vectors(gone)
+            self.counts |= erasing.counted_vectors(gone)
         self._session(conversation, turn, counted=counted, stale=bool(stale))
         return [mark.id for mark in stale]
 
@@ -147,12 +130,12 @@ class _One:
 
     def _own_pages(self, copies: Iterable[Turn]) -> set[str]:
         """Those that no other turn made too."""
-        made = {uuid for copy in copies for uuid in made_pages(copy, self._part)}
-        return made - {uuid for turn in self._turns() for uuid in made_pages(turn, self._part)}
+        made = {uuid for copy in copies for uuid in erasing.made_pages(copy, self._part)}
+        return made - {uuid for turn in self._turns() for uuid in erasing.made_pages(turn, self._part)}
 
     # -- pages --------------------------------------------------------------------------------------------------------
 
-    def page(self, uuid: str) -> Places:
+    def page(self, uuid: str) -> erasing.Places:
         shelved = self._room.pages.get((self._scope.tenant, uuid))
         if shelved is None or not rules.reaches_page(self._scope, shelved.page.scope):
             return ()
@@ -162,7 +145,7 @@ class _One:
 
     def _with_copies(self, page: Page) -> set[str]:
         tenant = [one.page for (name, _), one in self._room.pages.items() if name == self._scope.tenant]
-        return {one.uuid for one in tenant if is_page_copy(page, one)}
+        return {one.uuid for one in tenant if erasing.is_page_copy(page, one)}
 
     def _pages(self, uuids: Collection[str], owner: str | None) -> None:
         if not uuids:
@@ -184,9 +167,9 @@ class _One:
                 if isinstance(entry, Reset):
                     continue
                 changed = (
-                    without_pages(entry, uuids, self._part)
+                    erasing.without_pages(entry, uuids, self._part)
                     if isinstance(entry, Turn)
-                    else without_refs(entry, uuids)
+                    else erasing.without_refs(entry, uuids)
                 )
                 if changed != entry:
                     entries[number] = changed  # pyright: ignore[reportArgumentType, reportCallIssue] - of the kind it was
@@ -199,7 +182,7 @@ class _One:
     def _calls(
         self, names: Collection[str], words: Collection[str], turns: Collection[str], owner: str | None
     ) -> None:
-        texts = [*names, *telling(words)]
+        texts = [*names, *erasing.telling(words)]
 
         def shows(key: tuple[str, str]) -> bool:
             call = self._room.calls[key]
@@ -220,7 +203,6 @@ def _names(call: Call, texts: Iterable[str]) -> bool:
 
 
 def drop(table: dict[K, T], goes: Callable[[K], bool]) -> int:
-    """Remove what goes, and count it."""
     keys = [key for key in table if goes(key)]
     for key in keys:
         del table[key]

@@ -1,29 +1,17 @@
 """Items as a dict."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
-from pagefile.ports import ItemKey, ItemStore, ItemVectors, ItemWrite, KeptItem, Namespace, StoredItem, Vector
+from pagefile.ports import ItemKey, ItemStore, ItemVectors, ItemWrite, KeptItem, Namespace, StoredItem
 from pagefile.records import Scope, utc
-from pagefile.stores.encoding import plain
-from pagefile.stores.inmemory.room import Room
-from pagefile.stores.items import data_vectors, end_of, last_writes, living, owner, place, vectors_data
+from pagefile.stores.encoding import plain, stored
+from pagefile.stores.inmemory.room import Port
+from pagefile.stores.items import end_of, kept_item, last_writes, living, owner, place, vectors_data
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """An item and what it is found by."""
-
-    item: StoredItem
-    maker: str | None
-    vectors: Vector | None
-
-
-class InMemoryItems(ItemStore):
-    def __init__(self, room: Room) -> None:
-        self._room = room
-
+class InMemoryItems(Port, ItemStore):
     async def write(self, scope: Scope, writes: Sequence[ItemWrite], *, now: datetime) -> None:
         mine = self._mine(scope)
         last = [
@@ -35,23 +23,22 @@ class InMemoryItems(ItemStore):
             was = mine.pop((one.namespace, one.key), None)
             if value is not None:
                 created = was.item.created if was else utc(now)
-                ttl_s = None if one.ttl_s is None else float(one.ttl_s)
-                item = StoredItem(one.namespace, one.key, value, created, utc(now), end_of(now, ttl_s), ttl_s)
-                told = vectors_data(one)
-                rows = None if told["data"] is None else data_vectors(told["data"], told["dimension"])
-                mine[one.namespace, one.key] = Kept(item, told["maker"], rows)
+                item = StoredItem(
+                    one.namespace, one.key, value, created, utc(now), end_of(now, one.ttl_s), one.ttl_s
+                )
+                mine[item.place] = kept_item(stored(item), **vectors_data(one))
 
     async def get(self, scope: Scope, keys: Sequence[ItemKey], *, now: datetime) -> list[StoredItem | None]:
         living = {kept.item.place: kept.item for kept in self._living(scope, (), now)}
         for key in keys:
             place(key)
-        return [_fresh(living.get(key)) for key in keys]
+        return [stored(living[key]) if key in living else None for key in keys]
 
     async def under(
         self, scope: Scope, prefix: Namespace, *, now: datetime, limit: int | None = None, offset: int = 0
     ) -> list[StoredItem]:
         found = [kept.item for kept in self._living(scope, prefix, now)]
-        return [replace(item, value=plain(item.value)) for item in found[offset:][:limit]]
+        return [stored(item) for item in found[offset:][:limit]]
 
     async def vectors(
         self, scope: Scope, prefix: Namespace, maker: str, *, now: datetime
@@ -81,7 +68,6 @@ class InMemoryItems(ItemStore):
         return len(gone)
 
     async def owners(self, tenant: str | None) -> list[Scope]:
-        self._room.check_open()
         keys = sorted(key for key, mine in self._room.items.items() if mine and tenant in (None, key[0]))
         return [Scope(of, user or None) for of, user in keys]
 
@@ -90,11 +76,7 @@ class InMemoryItems(ItemStore):
     ) -> list[KeptItem]:
         found = sorted(self._living(scope, (), now), key=_place)
         behind = ("", "") if after is None else tuple(place(after).values())
-        return [
-            KeptItem(replace(kept.item, value=plain(kept.item.value)), kept.vectors, kept.maker)
-            for kept in found
-            if _place(kept) > behind
-        ][:limit]
+        return [replace(kept, item=stored(kept.item)) for kept in found if _place(kept) > behind][:limit]
 
     async def restore(self, scope: Scope, items: Sequence[KeptItem], *, now: datetime) -> int:
         mine = self._mine(scope)
@@ -102,19 +84,14 @@ class InMemoryItems(ItemStore):
         new = {one.item.place: one for one in living(items, now) if one.item.place not in mine}
         for key, one in new.items():
             place(key)
-            item = one.item
-            times = utc(item.created), utc(item.updated), item.expires and utc(item.expires)
-            ttl_s = None if item.ttl_s is None else float(item.ttl_s)
-            kept = StoredItem(*key, plain(item.value), *times, ttl_s)
-            mine[key] = Kept(kept, one.maker, one.vectors)
+            mine[key] = replace(one, item=stored(one.item))
         return len(new)
 
-    def _mine(self, scope: Scope) -> dict[ItemKey, Kept]:
-        self._room.check_open()
+    def _mine(self, scope: Scope) -> dict[ItemKey, KeptItem]:
         whose = owner(scope)
         return self._room.items.setdefault((whose["tenant"], whose["user"]), {})
 
-    def _living(self, scope: Scope, prefix: Namespace, now: datetime) -> list[Kept]:
+    def _living(self, scope: Scope, prefix: Namespace, now: datetime) -> list[KeptItem]:
         found = [
             kept
             for (namespace, _), kept in self._mine(scope).items()
@@ -124,13 +101,9 @@ class InMemoryItems(ItemStore):
         return sorted(found, key=lambda kept: kept.item.updated, reverse=True)
 
 
-def _place(kept: Kept) -> tuple[str, ...]:
+def _place(kept: KeptItem) -> tuple[str, ...]:
     return tuple(place(kept.item.place).values())
 
 
-def _is_over(kept: Kept, now: datetime) -> bool:
+def _is_over(kept: KeptItem, now: datetime) -> bool:
     return kept.item.expires is not None and kept.item.expires <= utc(now)
-
-
-def _fresh(item: StoredItem | None) -> StoredItem | None:
-    return None if item is None else replace(item, value=plain(item.value))

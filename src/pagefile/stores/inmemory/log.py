@@ -1,51 +1,46 @@
-"""The turn log as lists in memory."""
+"""The turn log as lists in memory, written and read."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import TypeVar
+from typing import Unpack, cast
 
 from pagefile.ports import (
-    NO_LABELS,
+    Beside,
     CheckpointDraft,
+    EntryQuery,
     Extend,
-    Labels,
+    HeadQuery,
+    LogReader,
+    LogView,
+    Neighbourhood,
     ResetDraft,
+    SinceRequest,
     TurnChange,
     TurnDraft,
     TurnLog,
+    TurnRef,
+    TurnSource,
+    ViewRequest,
     epoch_of,
 )
-from pagefile.records import (
-    Checkpoint,
-    Entry,
-    JsonObject,
-    Reset,
-    Scope,
-    Turn,
-    utc,
-)
+from pagefile.records import Checkpoint, Entry, Head, JsonObject, Reset, Scope, Turn, utc
 from pagefile.stores import rules, session
-from pagefile.stores.changing import changed
-from pagefile.stores.encoding import from_json, plain, stored_draft, stored_layout, stored_steps, to_json
-from pagefile.stores.inmemory.room import Conversation, Room
-
-T = TypeVar("T")
+from pagefile.stores.changing import changed, checkpoint_in_place, turn_in_place
+from pagefile.stores.encoding import plain, stored, stored_draft, stored_layout, stored_steps
+from pagefile.stores.inmemory.room import Conversation, Port, behind
 
 
-class InMemoryTurnLog(TurnLog):
-    def __init__(self, room: Room) -> None:
-        self._room = room
-
+class InMemoryTurnLog(Port, TurnLog):
     async def append(self, draft: TurnDraft) -> Turn:
         rules.check_blobs(draft.blobs)
         self._room.check_epoch(draft.epoch, draft.scope)
         known = self._room.found(draft.scope)
         if known is not None and (stored := known.find(draft.id)) is not None:
             return rules.check_repeat(stored, draft)
-        turn = self._turn(stored_draft(draft))
+        kept = stored_draft(draft)
         conversation = self._room.written(draft.scope, draft.agent, draft.labels)
-        turn = replace(turn, scope=conversation.scope, created=self._stamp(conversation))
+        turn = turn_in_place(kept, None, self._stamp(conversation))
         self._room.attach(turn, rules.attached(turn, draft.blobs), draft.blobs)
         if draft.status == "open":
             conversation.open.append(turn)
@@ -58,9 +53,7 @@ class InMemoryTurnLog(TurnLog):
         turn = conversation.find(change.turn_id) if conversation else None
         if not isinstance(turn, Turn):
             raise rules.no_turn(change.turn_id)
-        if turn.status != "open":
-            return rules.check_ended(turn, change)
-        if rules.is_there(turn, change):
+        if rules.stays(turn, change):
             return turn
         after = changed(turn, change)
         if isinstance(change, Extend):
@@ -96,28 +89,13 @@ class InMemoryTurnLog(TurnLog):
         if self._room.found(scope) is None:
             self._room.written(scope)
 
-    async def restore(
-        self,
-        entries: Sequence[Entry],
-        *,
-        agent: str | None = None,
-        session: JsonObject | None = None,
-        labels: Labels = NO_LABELS,
-        blobs: Mapping[str, bytes] | None = None,
-        marks: Mapping[str, int] | None = None,
-        expect_empty: bool = False,
-        epoch: int | None = None,
-        origin: Scope | None = None,
-    ) -> int:
-        self._room.check_open()
+    async def restore(self, entries: Sequence[Entry], **beside: Unpack[Beside]) -> int:
+        room = self._room
         if not entries:
             return 0
-        value = None if session is None else to_json(session)
-        plan = rules.restoration(
-            entries, agent, value, labels, blobs, marks, expect_empty=expect_empty, epoch=epoch, origin=origin
-        )
-        self._room.check_epoch(plan.epoch, *plan.fenced)
-        known = self._room.found(plan.scope)
+        plan = rules.restoration(entries, **beside)
+        room.check_epoch(plan.epoch, *plan.fenced)
+        known = room.found(plan.scope)
         if known is None or not known.entries():
             rules.check_whole(plan.ended)
             return self._restore_whole(plan)
@@ -131,25 +109,6 @@ class InMemoryTurnLog(TurnLog):
             self._append_restored(_plain_turn(turn))
             self._room.attach(turn, rules.attached(turn, plan.blobs), plan.blobs)
         return len(new)
-
-    def _turn(self, draft: TurnDraft) -> Turn:
-        return Turn(
-            id=draft.id,
-            scope=draft.scope,
-            seq=None,
-            status=draft.status,
-            user=draft.user,
-            assistant=draft.assistant,
-            steps=draft.steps,
-            at=utc(draft.at),
-            created=self._room.now(),
-            user_tokens=draft.user_tokens,
-            assistant_tokens=draft.assistant_tokens,
-            tokens=draft.tokens,
-            counter=draft.counter,
-            metadata=plain(draft.metadata),
-            layout=draft.layout,
-        )
 
     def _stamp(self, conversation: Conversation) -> datetime:
         last = conversation.ended[-1].created if conversation.ended else None
@@ -165,20 +124,10 @@ class InMemoryTurnLog(TurnLog):
     def _checkpoint(self, draft: CheckpointDraft) -> Checkpoint:
         conversation = self._room.written(draft.scope)
         before = len(conversation.done(conversation.reset_seq()))
-        entry = Checkpoint(
-            id=draft.id,
-            scope=conversation.scope,
-            seq=len(conversation.ended) + 1,
-            version=conversation.versions() + 1,
-            summary=draft.summary,
-            covered_through_seq=draft.covered_through_seq,
-            covered_turns=before - len(conversation.done(draft.covered_through_seq)),
-            created=self._stamp(conversation),
-            tokens=draft.tokens,
-            counter=draft.counter,
-            anchors=draft.anchors,
-            archive_refs=draft.archive_refs,
-        )
+        covered = before - len(conversation.done(draft.covered_through_seq))
+        seq, version = len(conversation.ended) + 1, conversation.versions() + 1
+        entry = checkpoint_in_place(draft, conversation.scope, seq, version, self._stamp(conversation))
+        entry = replace(entry, covered_turns=covered)
         conversation.ended.append(entry)
         self._tell_session(conversation, entry)
         return entry
@@ -205,7 +154,7 @@ class InMemoryTurnLog(TurnLog):
         for turn in plan.turns:
             self._room.attach(turn, rules.attached(turn, plan.blobs), plan.blobs)
         if blank and plan.session is not None:
-            self._room.sessions[scope.tenant, rules.conversation_of(scope)] = from_json(plan.session)
+            self._room.sessions[scope.tenant, rules.conversation_of(scope)] = dict(plan.session)
         for tier, seq in plan.marks.items():
             self._room.watermarks[scope.tenant, rules.conversation_of(scope), tier] = seq
         return len(ended) + len(opened)
@@ -231,11 +180,80 @@ class InMemoryTurnLog(TurnLog):
 
 
 def _plain_turn(turn: Turn) -> Turn:
-    return replace(
-        turn,
-        steps=stored_steps(turn.steps),
-        metadata=plain(turn.metadata),
-        layout=None if turn.layout is None else stored_layout(turn.layout),
-        at=utc(turn.at),
-        created=utc(turn.created),
-    )
+    layout = None if turn.layout is None else stored_layout(turn.layout)
+    return replace(stored(turn), steps=stored_steps(turn.steps), layout=layout)
+
+
+class InMemoryReader(Port, LogReader, TurnSource):
+    async def epoch(self, scope: Scope | None = None) -> int:
+        return self._room.epoch if scope is None else self._room.newest_epoch(scope)
+
+    async def view(self, request: ViewRequest) -> LogView:
+        conversation = self._room.found(request.scope)
+        open_turn: Turn | None = None
+        if request.open_turn is not None:
+            turns = conversation.open if conversation else []
+            open_turn = next((turn for turn in turns if turn.id == request.open_turn), None)
+            if open_turn is None:
+                raise rules.no_turn(request.open_turn)
+        if conversation is None:
+            return LogView(rules.no_head(request.scope, self._room.epoch), None, ())
+        taken: list[Turn] = []
+        for turn in reversed(conversation.live()):
+            total = sum(earlier.tokens for earlier in taken) + turn.tokens
+            if len(taken) >= request.min_turns and total > request.budget_tokens:
+                break
+            taken.append(turn)
+        return LogView(
+            head=conversation.head(self._room.epoch),
+            checkpoint=conversation.checkpoint(),
+            turns=tuple(reversed(taken)),
+            open_turn=open_turn,
+            profile=self._profile(request.scope),
+        )
+
+    def _profile(self, scope: Scope) -> JsonObject | None:
+        value = self._room.sessions.get((scope.tenant, rules.conversation_of(scope)))
+        return None if value is None else plain(cast("JsonObject", value).get("user_snapshot"))
+
+    async def owner(self, scope: Scope) -> Scope | None:
+        found = self._room.conversations.get((scope.tenant, rules.conversation_of(scope)))
+        return None if found is None else found.scope
+
+    async def entries(self, query: EntryQuery) -> list[Entry]:
+        conversation = self._room.found(query.scope)
+        chosen = [
+            entry
+            for entry in (conversation.entries() if conversation else [])
+            if (entry.seq is None or entry.seq > query.after_seq) and _asked_for(entry, query)
+        ]
+        return chosen[max(0, len(chosen) - query.limit) :] if query.newest else chosen[: query.limit]
+
+    async def heads(self, query: HeadQuery) -> list[Head]:
+        seen = [conversation.head(self._room.epoch) for conversation in self._room.seen(query.scope)]
+        seen.sort(key=lambda head: head.scope.conversation or "")
+        seen.sort(key=lambda head: head.updated, reverse=True)
+        return behind(seen, lambda head: head.scope.conversation, query.after)[: query.limit]
+
+    async def since(self, request: SinceRequest) -> list[Turn]:
+        seen = {rules.conversation_of(found.scope): found for found in self._room.seen(request.scope)}
+        turns = [turn for name in sorted(seen) for turn in seen[name].done(request.known.get(name, 0))]
+        return turns[: request.limit]
+
+    async def around(self, scope: Scope, refs: Sequence[TurnRef]) -> list[Neighbourhood]:
+        seen = {rules.conversation_of(found.scope): found for found in self._room.seen(scope)}
+        found: list[Neighbourhood] = []
+        for ref in refs:
+            turns = seen[ref.conversation].done() if ref.conversation in seen else []
+            place = next((i for i, turn in enumerate(turns) if turn.seq == ref.seq), None)
+            if place is not None:
+                before = turns[place - 1] if place > 0 else None
+                after = turns[place + 1] if place + 1 < len(turns) else None
+                found.append(Neighbourhood(turns[place], before, after))
+        return found
+
+
+def _asked_for(entry: Entry, query: EntryQuery) -> bool:
+    if isinstance(entry, Turn):
+        return "turn" in query.kinds and entry.status in query.statuses
+    return ("checkpoint" if isinstance(entry, Checkpoint) else "reset") in query.kinds

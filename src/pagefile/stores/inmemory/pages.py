@@ -1,4 +1,4 @@
-"""Archived pages as dicts."""
+"""Archived pages, images and files as dicts."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -6,23 +6,18 @@ from datetime import datetime
 
 import anyio.to_thread
 
-from pagefile.ports import PageDraft, PageIndex, PageKeeper, PageStore, PageTerms, PurgeRequest
+from pagefile.ports import MediaStore, PageDraft, PageIndex, PageKeeper, PageStore, PageTerms, PurgeRequest
 from pagefile.records import Page, Scope, utc
 from pagefile.stores import rules
-from pagefile.stores.encoding import stored_page
-from pagefile.stores.inmemory.room import Room, Shelved, behind
-from pagefile.stores.packing import packed
+from pagefile.stores.encoding import packed, stored_page
+from pagefile.stores.inmemory.room import Port, Room, Shelved, behind
 
 #: From so many characters on, compressing would hold up the event loop.
 _THREAD_FROM_CHARS = 20_000
 
 
-class InMemoryPages(PageStore):
-    def __init__(self, room: Room) -> None:
-        self._room = room
-
+class InMemoryPages(Port, PageStore):
     async def put(self, draft: PageDraft) -> Page:
-        self._room.check_open()
         page = stored_page(draft.page, await _packed_bytes(draft.text))
         self._room.check_epoch(draft.epoch, *draft.fenced)
         key = page.scope.tenant, page.uuid
@@ -44,10 +39,7 @@ class InMemoryPages(PageStore):
         return behind(pages, lambda page: page.uuid, after)[:limit]
 
 
-class InMemoryPageKeeper(PageKeeper):
-    def __init__(self, room: Room) -> None:
-        self._room = room
-
+class InMemoryPageKeeper(Port, PageKeeper):
     async def page(self, scope: Scope, uuid: str) -> Page:
         return _named(self._room, scope, uuid).page
 
@@ -58,14 +50,14 @@ class InMemoryPageKeeper(PageKeeper):
         return page
 
     async def touch(self, scope: Scope, uuids: Sequence[str], at: datetime) -> None:
-        self._room.check_open()
+        room = self._room
         for uuid in uuids:
-            shelved = _reached(self._room, scope, uuid)
+            shelved = _reached(room, scope, uuid)
             if shelved is not None and shelved.page.purged is None:
                 page, now = shelved.page, utc(at)
                 last = now if page.last_load is None else max(now, page.last_load)
                 touched = replace(page, loads=page.loads + 1, last_load=last)
-                self._room.pages[scope.tenant, uuid] = replace(shelved, page=touched)
+                room.pages[scope.tenant, uuid] = replace(shelved, page=touched)
 
     async def pinned(self, scope: Scope) -> list[Page]:
         return _oldest_first(self._room, lambda page: page.pinned and rules.lists_page(scope, page.scope))
@@ -100,7 +92,6 @@ class InMemoryPageKeeper(PageKeeper):
         return purged
 
     async def erase(self, scope: Scope, uuids: Sequence[str]) -> int:
-        self._room.check_open()
         found = [uuid for uuid in dict.fromkeys(uuids) if _reached(self._room, scope, uuid) is not None]
         for uuid in found:
             del self._room.pages[scope.tenant, uuid]
@@ -110,10 +101,7 @@ class InMemoryPageKeeper(PageKeeper):
         return len(found)
 
 
-class InMemoryPageIndex(PageIndex):
-    def __init__(self, room: Room) -> None:
-        self._room = room
-
+class InMemoryPageIndex(Port, PageIndex):
     async def uuids(self, scope: Scope) -> list[str]:
         held = _oldest_first(
             self._room, lambda page: page.purged is None and rules.lists_page(scope, page.scope)
@@ -121,7 +109,6 @@ class InMemoryPageIndex(PageIndex):
         return [page.uuid for page in held]
 
     async def read(self, scope: Scope, uuids: Sequence[str]) -> list[PageTerms]:
-        self._room.check_open()
         found = [_reached(self._room, scope, uuid) for uuid in uuids]
         return [
             PageTerms(shelved.page.uuid, shelved.spans, shelved.terms if shelved.spans else ())
@@ -144,7 +131,6 @@ async def _packed_bytes(text: str) -> int:
 
 
 def _reached(room: Room, scope: Scope, uuid: str) -> Shelved | None:
-    room.check_open()
     shelved = room.pages.get((scope.tenant, uuid))
     return shelved if shelved is not None and rules.reaches_page(scope, shelved.page.scope) else None
 
@@ -157,7 +143,6 @@ def _named(room: Room, scope: Scope, uuid: str) -> Shelved:
 
 
 def _oldest_first(room: Room, wanted: Callable[[Page], bool]) -> list[Page]:
-    room.check_open()
     pages = [shelved.page for shelved in room.pages.values() if wanted(shelved.page)]
     return sorted(pages, key=lambda page: (page.created, page.uuid))
 
@@ -177,3 +162,14 @@ def _beyond(pages: Sequence[Page], max_bytes: int | None) -> list[Page]:
         gone.append(page)
         size -= page.stored_bytes
     return gone
+
+
+class InMemoryMedia(Port, MediaStore):
+    async def load(self, scope: Scope, hash: str) -> bytes:  # noqa: A002 - the port's word
+        seen = {
+            (scope.tenant, rules.conversation_of(conversation.scope))
+            for conversation in self._room.seen(scope)
+        }
+        if not any(place[:2] in seen and place[3] == hash for place in self._room.attachments):
+            raise rules.no_media(hash)
+        return self._room.blobs[hash]

@@ -8,21 +8,9 @@ from typing import Any, TypeVar
 
 from pagefile.errors import ClosedError
 from pagefile.ports import NO_LABELS, Clock, ItemKey, Labels, Maker, Vector
-from pagefile.records import (
-    ApiKey,
-    Call,
-    Checkpoint,
-    Entry,
-    Fact,
-    Head,
-    Page,
-    Reset,
-    Scope,
-    Turn,
-    utc,
-)
+from pagefile.records import ApiKey, Call, Checkpoint, Entry, Fact, Head, Page, Reset, Scope, Turn, utc
 from pagefile.stores import rules, session
-from pagefile.stores.epochs import check_epoch, written_keys
+from pagefile.stores.erasing import check_epoch, written_keys
 from pagefile.stores.facts import JournalRow
 
 T = TypeVar("T")
@@ -93,8 +81,6 @@ class Shelved:
 
 
 class Room:
-    """What the ports share."""
-
     def __init__(self, clock: Clock) -> None:
         self.clock = clock
         self.closed = False
@@ -132,11 +118,9 @@ class Room:
 
     @property
     def epoch(self) -> int:
-        """How many erasures there were."""
         return max(self.epochs.values(), default=0)
 
     def check_epoch(self, epoch: int | None, *scopes: Scope) -> None:
-        self.check_open()
         if epoch is not None:
             check_epoch(epoch, self.newest_epoch(*scopes))
 
@@ -145,14 +129,12 @@ class Room:
         return max((self.epochs.get(key, 0) for key in written_keys(scopes)), default=0)
 
     def found(self, scope: Scope) -> Conversation | None:
-        self.check_open()
         conversation = self.conversations.get((scope.tenant, rules.conversation_of(scope)))
         if conversation is not None:
             rules.check_owner(scope, conversation.scope.user)
         return conversation
 
     def seen(self, scope: Scope) -> list[Conversation]:
-        self.check_open()
         return [
             conversation
             for (tenant, name), conversation in self.conversations.items()
@@ -198,6 +180,18 @@ class Room:
         scope = conversation.scope
         key = scope.tenant, rules.conversation_of(scope)
         return self.sessions.setdefault(key, session.blank(scope))
+
+
+class Port:
+    """A port over the room, while that is open."""
+
+    def __init__(self, room: Room) -> None:
+        self._shared = room
+
+    @property
+    def _room(self) -> Room:
+        self._shared.check_open()
+        return self._shared
 
 
 def _joined(labels: Labels, new: Labels) -> Labels:

@@ -1,37 +1,27 @@
 """The store that is gone with its process."""
 
-from pagefile.ports import (
-    Clock,
-    Part,
-    Store,
-    VectorHome,
-)
-from pagefile.records import (
-    ErasureReceipt,
-    JsonObject,
-    Scope,
-)
-from pagefile.stores.epochs import erased_keys
-from pagefile.stores.erasing import counted_vectors
+from pagefile.ports import Clock, Part, Store, VectorHome
+from pagefile.records import ErasureReceipt, JsonObject, Scope
+from pagefile.stores.erasing import counted_vectors, erased_keys
 from pagefile.stores.inmemory.auditing import InMemoryAuditor
-from pagefile.stores.inmemory.derived import InMemoryTerms, InMemoryWatermarks
 from pagefile.stores.inmemory.erasing import drop, erase_part
-from pagefile.stores.inmemory.erasures import InMemoryErasures
-from pagefile.stores.inmemory.facts import InMemoryFacts
 from pagefile.stores.inmemory.items import InMemoryItems
-from pagefile.stores.inmemory.keys import InMemoryKeys
-from pagefile.stores.inmemory.log import InMemoryTurnLog
-from pagefile.stores.inmemory.media import InMemoryMedia
-from pagefile.stores.inmemory.pages import InMemoryPageIndex, InMemoryPageKeeper, InMemoryPages
-from pagefile.stores.inmemory.reader import InMemoryReader
+from pagefile.stores.inmemory.log import InMemoryReader, InMemoryTurnLog
+from pagefile.stores.inmemory.pages import InMemoryMedia, InMemoryPageIndex, InMemoryPageKeeper, InMemoryPages
 from pagefile.stores.inmemory.room import Room
-from pagefile.stores.inmemory.shelves import InMemoryCalls, InMemorySessions
+from pagefile.stores.inmemory.shelves import (
+    InMemoryCalls,
+    InMemoryErasures,
+    InMemoryFacts,
+    InMemoryKeys,
+    InMemorySessions,
+    InMemoryTerms,
+    InMemoryWatermarks,
+)
 from pagefile.stores.inmemory.vectors import InMemoryVectors
 
 
 class InMemoryStore(Store):
-    """A store in this process, gone with it."""
-
     def __init__(self, clock: Clock) -> None:
         self._room = Room(clock)
         self.log = InMemoryTurnLog(self._room)

@@ -8,28 +8,24 @@ from pagefile.errors import ClosedError
 from pagefile.ports import HeldVector, Maker, Near, Shelf, Vector, VectorHome, VectorRow
 from pagefile.records import JsonObject, Scope, Turn
 from pagefile.stores import rules
-from pagefile.stores.inmemory.room import Room
-from pagefile.stores.vectors.rows import asked, batch_of, nearest, rounded
+from pagefile.stores.inmemory.room import Port, Room
+from pagefile.stores.vectors import asked, batch_of, nearest, rounded
 
 #: Tenant, conversation and place of a turn.
 _Key = tuple[str, str, int]
 
 
-class InMemoryVectors(VectorHome):
+class InMemoryVectors(Port, VectorHome):
     """The vectors of `memory://`. They go with the turns they belong to."""
 
     name = "memory"
 
-    def __init__(self, room: Room) -> None:
-        self._room = room
-        self._closed = False
+    _closed = False
 
     async def prepare(self, maker: Maker) -> None:
-        self._check_open()
         self._room.vectors.setdefault(maker, {})
 
     async def put(self, maker: Maker, rows: Sequence[VectorRow], *, epoch: int | None = None) -> None:
-        self._check_open()
         self._room.check_epoch(epoch, *(row.scope for row in rows))
         batch, shelf = batch_of(maker, rows), self._room.vectors.setdefault(maker, {})
         for row in batch.gone:
@@ -39,7 +35,6 @@ class InMemoryVectors(VectorHome):
                 shelf[_key(row)] = row.turn_id, vector
 
     async def search(self, maker: Maker, scope: Scope, vector: Vector, limit: int) -> list[Near]:
-        self._check_open()
         wanted = asked(maker, vector)
         if wanted is None:
             return []
@@ -51,12 +46,10 @@ class InMemoryVectors(VectorHome):
         return nearest(found, limit)
 
     async def shelves(self) -> list[Shelf]:
-        self._check_open()
         makers = sorted(self._room.vectors, key=lambda maker: maker.key)
         return [Shelf(maker, len(self._living(maker))) for maker in makers]
 
     async def held(self, maker: Maker, scope: Scope, after: int, through: int) -> list[HeldVector]:
-        self._check_open()
         place = scope.tenant, rules.conversation_of(scope)
         found = [
             HeldVector(key[2], turn_id)
@@ -66,13 +59,11 @@ class InMemoryVectors(VectorHome):
         return sorted(found, key=lambda one: one.seq)
 
     async def drop(self, maker: Maker) -> int:
-        self._check_open()
         count = len(self._living(maker))
         self._room.vectors.pop(maker, None)
         return count
 
     async def erase(self, scope: Scope) -> int:
-        self._check_open()
         count = 0
         for maker, shelf in self._room.vectors.items():
             gone = [key for key in self._living(maker) if self._sees(scope, key)]
@@ -82,16 +73,17 @@ class InMemoryVectors(VectorHome):
         return count
 
     async def describe(self) -> JsonObject:
-        self._check_open()
+        self._room.check_open()
         return {"backend": "memory", "version": None, "place": None}
 
     async def close(self) -> None:
         self._closed = True
 
-    def _check_open(self) -> None:
-        self._room.check_open()
+    @property
+    def _room(self) -> Room:
         if self._closed:
             raise ClosedError
+        return super()._room
 
     def _living(self, maker: Maker) -> dict[_Key, tuple[str, Vector]]:
         """What belongs to turns that are still there; the rest is let go of."""

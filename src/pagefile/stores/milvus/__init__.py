@@ -7,7 +7,7 @@ from pagefile.errors import MissingExtraError
 if find_spec("pymilvus") is None:
     raise MissingExtraError.of("milvus", "A home of vectors in Milvus")
 
+from pagefile.stores.milvus.driver import Place
 from pagefile.stores.milvus.home import MilvusVectors
-from pagefile.stores.milvus.place import Place
 
 __all__ = ["MilvusVectors", "Place"]

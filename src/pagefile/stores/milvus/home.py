@@ -13,7 +13,7 @@ from pagefile.errors import SettingsError, StoreError, VectorHomeError
 from pagefile.ports import HeldVector, Maker, Near, Shelf, Vector, VectorHome, VectorRow
 from pagefile.records import JsonObject, Scope
 from pagefile.stores import rules
-from pagefile.stores.milvus.driver import Client, Driver, NoCollectionError, NotLoadedError
+from pagefile.stores.milvus.driver import Client, Driver, NoCollectionError, NotLoadedError, Place
 from pagefile.stores.milvus.naming import (
     NAMES,
     NOBODY,
@@ -28,10 +28,9 @@ from pagefile.stores.milvus.naming import (
     keys_of,
     maker_of,
 )
-from pagefile.stores.milvus.place import Place
 from pagefile.stores.milvus.recent import Recent, Written
 from pagefile.stores.milvus.rewriting import Rewriter
-from pagefile.stores.vectors.rows import asked, batch_of, nearest, rounded
+from pagefile.stores.vectors import asked, batch_of, nearest, rounded
 
 logger = logging.getLogger("pagefile")
 
@@ -115,19 +114,14 @@ class MilvusVectors(VectorHome):
         if name not in self._ready:
             await self.prepare(maker)
         await self._claim(maker, batch.kept)
-        full = [
-            _record(row, vector, epoch or 0) for row, vector in zip(batch.kept, batch.vectors, strict=True)
-        ]
-        for records in _parts(full):
-            await self._again(maker, lambda client, records=records: self._upsert(client, name, records))
-        await self._write_out(name, len(full))
+        vectors = list(zip(batch.kept, batch.vectors, strict=True))
+        await self._upsert(maker, [_record(row, vector, epoch or 0) for row, vector in vectors])
+        await self._write_out(name, len(vectors))
         gone = [id_of(row) for row in batch.gone]
         if gone:
             await self._again(maker, lambda client: self._delete(client, name, ids=gone))
         recent = self._recent_of(name)
-        recent.wrote(
-            (_as_written(row, vector) for row, vector in zip(batch.kept, batch.vectors, strict=True))
-        )
+        recent.wrote(_as_written(row, vector) for row, vector in vectors)
         recent.wrote(_as_written(row, None) for row in batch.gone)
 
     async def search(self, maker: Maker, scope: Scope, vector: Vector, limit: int) -> list[Near]:
@@ -170,17 +164,9 @@ class MilvusVectors(VectorHome):
         owners = {keys["user_key"], NOBODY}
         text = f'conversation_key == "{keys["conversation_key"]}" and seq > {after} and seq <= {through}'
 
-        def find(client: Client) -> list[HeldVector]:
-            rows = client.query(
-                name,
-                filter=text,
-                output_fields=["seq", "turn_id", "user_key"],
-                consistency_level="Strong",
-                timeout=self._options.write_timeout_s,
-            )
-            return [HeldVector(int(row["seq"]), row["turn_id"], row["user_key"] in owners) for row in rows]
-
-        return sorted(await self._loaded(name, find, []), key=lambda one: one.seq)
+        found = await self._query(name, text, ("seq", "turn_id", "user_key"))
+        held = [HeldVector(int(row["seq"]), row["turn_id"], row["user_key"] in owners) for row in found]
+        return sorted(held, key=lambda one: one.seq)
 
     async def drop(self, maker: Maker) -> int:
         name = collection_of(maker)
@@ -220,15 +206,12 @@ class MilvusVectors(VectorHome):
         if name in self._clean or not await self._is_there(name):
             return
         if self._driver.place.is_file:
-            await self._rewrite(name, maker)
+            # From the moment on when it is dropped, nobody finds the collection in memory.
+            self._ready.discard(name)
+            await self._driver.run(lambda client: self._rewriter(client).rewrite(name, maker))
             self._clean.add(name)
         else:
             await self._compact(name)
-
-    async def _rewrite(self, name: str, maker: Maker) -> None:
-        # From the moment on when it is dropped, nobody finds the collection in memory.
-        self._ready.discard(name)
-        await self._driver.run(lambda client: self._rewriter(client).rewrite(name, maker))
 
     async def _compact(self, name: str) -> None:
         def compact(client: Client) -> None:
@@ -319,8 +302,27 @@ class MilvusVectors(VectorHome):
             timeout = self._options.write_timeout_s
             await self._driver.run(lambda client: client.flush(name, timeout=timeout))
 
-    def _upsert(self, client: Client, name: str, records: list[dict[str, Any]]) -> None:
-        client.upsert(name, records, timeout=self._options.write_timeout_s)
+    async def _upsert(self, maker: Maker, records: Sequence[dict[str, Any]]) -> None:
+        name, timeout = collection_of(maker), self._options.write_timeout_s
+        for part in _parts(records):
+            await self._again(maker, lambda client, part=part: client.upsert(name, part, timeout=timeout))
+
+    async def _query(
+        self, name: str, text: str, fields: Sequence[str], consistency: str = "Strong"
+    ) -> list[dict[str, Any]]:
+        """The rows of a collection that a filter names; none if it is gone."""
+
+        def query(client: Client) -> list[dict[str, Any]]:
+            found = client.query(
+                name,
+                filter=text,
+                output_fields=list(fields),
+                consistency_level=consistency,
+                timeout=self._options.write_timeout_s,
+            )
+            return [dict(row) for row in found]
+
+        return await self._loaded(name, query, [])
 
     def _delete(self, client: Client, name: str, **which: Any) -> int:
         told: Any = client.delete(name, timeout=self._options.write_timeout_s, **which)
@@ -341,20 +343,10 @@ class MilvusVectors(VectorHome):
         consistency = "Strong" if young else recent.consistency
         quoted = ", ".join(f'"{key}"' for key in new)
 
-        def find(client: Client) -> list[dict[str, Any]]:
-            found = client.query(
-                name,
-                filter=f'user_key == "{NOBODY}" and conversation_key in [{quoted}]',
-                output_fields=[*_TEXT_NAMES, *NUMBERS, "embedding"],
-                consistency_level=consistency,
-                timeout=self._options.write_timeout_s,
-            )
-            return [dict(record) for record in found]
-
-        unowned = await self._loaded(name, find, [])
+        text = f'user_key == "{NOBODY}" and conversation_key in [{quoted}]'
+        unowned = await self._query(name, text, (*_TEXT_NAMES, *NUMBERS, "embedding"), consistency)
         claimed = [_claimed(record, new[record["conversation_key"]]) for record in unowned]
-        for records in _parts(claimed):
-            await self._again(maker, lambda client, records=records: self._upsert(client, name, records))
+        await self._upsert(maker, claimed)
         if claimed:
             recent.removed(lambda row: row["user_key"] == NOBODY and row["conversation_key"] in new)
         if len(self._owned) > _MOST_OWNED:
@@ -371,17 +363,9 @@ class MilvusVectors(VectorHome):
         if not await self._is_there(name):
             return 0
 
-        def count(client: Client) -> int:
-            # A lost write would be a lie here, and nobody asks this often.
-            (row,) = client.query(
-                name,
-                output_fields=["count(*)"],
-                consistency_level="Strong",
-                timeout=self._options.write_timeout_s,
-            )
-            return int(row["count(*)"])
-
-        return await self._loaded(name, count, 0)
+        # A lost write would be a lie here, and nobody asks this often.
+        found = await self._query(name, "", ("count(*)",))
+        return int(found[0]["count(*)"]) if found else 0
 
     def _recent_of(self, name: str) -> Recent:
         return self._recent.setdefault(name, Recent(self._monotonic))
@@ -430,7 +414,6 @@ def _near(hit: dict[str, Any]) -> Near:
 
 
 def _parts(records: Sequence[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
-    """The records in calls that are not too large."""
     part: list[dict[str, Any]] = []
     size = 0
     for record in records:

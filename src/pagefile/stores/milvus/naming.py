@@ -13,7 +13,7 @@ from typing import Any
 from pagefile.ports import Maker, VectorRow
 from pagefile.records import Scope
 from pagefile.stores import rules
-from pagefile.stores.epochs import scope_key
+from pagefile.stores.erasing import scope_key
 from pagefile.stores.milvus.driver import Column
 
 PREFIX = "pagefile_turns"

@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 
 from pagefile.ports import Near, Vector
-from pagefile.stores.vectors.rows import rounded
+from pagefile.stores.vectors import rounded
 
 #: Milvus promises to be at most 5 seconds behind where it may be behind.
 _BEHIND_S = 10.0
@@ -31,8 +31,6 @@ class Written:
 
 
 class Recent:
-    """The last writes to one collection."""
-
     def __init__(self, monotonic: Callable[[], float]) -> None:
         self._now = monotonic
         self._rows: OrderedDict[str, tuple[float, Written]] = OrderedDict()
@@ -65,13 +63,11 @@ class Recent:
         self._strong_until = self._now() + _BEHIND_S
 
     def removed(self, within: Callable[[Mapping[str, str]], bool]) -> None:
-        """Whatever has such keys was taken away."""
         for key in [key for key, (_, row) in self._rows.items() if within(row.keys)]:
             del self._rows[key]
         self.changed()
 
     def rows(self, within: Callable[[Mapping[str, str]], bool]) -> list[Written]:
-        """The rows that have such keys."""
         self._let_go()
         return [row for _, row in self._rows.values() if within(row.keys)]
 

@@ -8,6 +8,7 @@ files go at once.
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from pagefile.ports import Maker
@@ -39,8 +40,6 @@ _DIGITS = "0123456789abcdef"
 
 @dataclass(frozen=True, slots=True)
 class Rewriter:
-    """Writes collections anew over one client."""
-
     client: Client
     timeout_s: float
 
@@ -95,7 +94,8 @@ class Rewriter:
         self.client.drop_collection(name, timeout=self.timeout_s)
 
     def _copy(self, old: str, new: str, fields: tuple[str, ...], changed: Callable[[Record], Record]) -> None:
-        for ids in _parts(self._ids(old)):
+        every = self._ids(old)
+        while ids := list(islice(every, _ROWS)):
             found = self.client.query(
                 old,
                 filter=f"id in {json.dumps(ids)}",
@@ -133,14 +133,3 @@ class Rewriter:
 def _without_texts(record: Record) -> Record:
     scope = Scope(record.pop("tenant"), record.pop("user_id") or None, record["conversation_id"])
     return {**record, **keys_of(scope), "epoch": 0}
-
-
-def _parts(ids: Iterator[str]) -> Iterator[list[str]]:
-    part: list[str] = []
-    for one in ids:
-        part.append(one)
-        if len(part) == _ROWS:
-            yield part
-            part = []
-    if part:
-        yield part

@@ -1,4 +1,4 @@
-"""The connections of a store: who gets one, what is tried again, and when it ends."""
+"""The connections of a store (who gets one, what is tried again, when it ends), and the player that runs verbs on them."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -6,21 +6,26 @@ from contextlib import AbstractAsyncContextManager, suppress
 from itertools import count
 from typing import Any, Generic, TypeVar
 
+import anyio.to_thread
 from anyio import CancelScope
 
 from pagefile.errors import ClosedError
 from pagefile.stores.postgres.driver import (
     LOST,
     OVERTAKEN,
+    REFUSED,
     UNFIT,
     Connection,
     Pool,
     RawConnection,
     Row,
     open_pool,
+    sql,
     translating,
 )
 from pagefile.stores.postgres.place import Place
+from pagefile.stores.sql import plays
+from pagefile.stores.sql.plays import Ask, Play, Player
 
 T = TypeVar("T")
 
@@ -32,10 +37,13 @@ _CLOSE_TIMEOUT_S = 10.0
 class _Work(Generic[T]):
     """A function on a connection, once."""
 
-    __slots__ = ("_function", "_patience_s", "done")
+    __slots__ = ("_extension", "_function", "_patience_s", "done")
 
-    def __init__(self, function: Callable[[Connection], Awaitable[T]], patience_s: float | None) -> None:
+    def __init__(
+        self, function: Callable[[Connection], Awaitable[T]], patience_s: float | None, extension: str
+    ) -> None:
         self._function = function
+        self._extension = extension
         self._patience_s = patience_s
         #: Whether all was said and only the commit is left.
         self.done = False
@@ -43,7 +51,7 @@ class _Work(Generic[T]):
     async def run(self, pool: Pool, *, in_transaction: bool) -> T:
         async with pool.acquire(timeout=self._patience_s) as raw:
             if not in_transaction:
-                return await self._function(Connection(raw))
+                return await self._function(Connection(raw, self._extension))
             return await self._all_or_nothing(raw)
 
     async def _all_or_nothing(self, raw: RawConnection) -> T:
@@ -51,25 +59,26 @@ class _Work(Generic[T]):
         transaction = raw.transaction()
         await transaction.start()
         try:
-            result = await self._function(Connection(raw))
+            result = await self._function(Connection(raw, self._extension))
             self.done = True
-        except BaseException:
-            with CancelScope(shield=True), suppress(Exception):
-                # What went wrong first is what the caller wants to know.
-                await transaction.rollback()
-            raise
-        with CancelScope(shield=True):
-            await transaction.commit()
-        return result
+            return result
+        finally:
+            with CancelScope(shield=True):
+                if self.done:
+                    await transaction.commit()
+                else:
+                    # What went wrong first is what the caller wants to know.
+                    with suppress(*LOST, *REFUSED):
+                        await transaction.rollback()
 
 
 class Database:
-    """A pool of connections to one schema."""
-
     def __init__(self, place: Place, pool: Pool) -> None:
         self.place = place
         self._pool = pool
         self._closed = False
+        #: The schema of pgvector, quoted, once it is known.
+        self.extension = ""
 
     @classmethod
     async def open(cls, place: Place) -> "Database":
@@ -99,15 +108,12 @@ class Database:
         return await self._run(function, in_transaction=True, again=again)
 
     async def row(self, name: str, values: Mapping[str, Any]) -> Row | None:
-        """The first row of one statement, which may be run again."""
         return await self.read(lambda connection: connection.row(name, values))
 
     async def rows(self, name: str, values: Mapping[str, Any]) -> list[Row]:
-        """The rows of one statement, which may be run again."""
         return await self.read(lambda connection: connection.rows(name, values))
 
     async def close(self) -> None:
-        """Finish what was accepted and let go."""
         if self._closed:
             return
         self._closed = True
@@ -123,7 +129,7 @@ class Database:
             lost = False
             for attempt in count(1):
                 self.check_open()
-                work = _Work(function, self.place.command_timeout_s or None)
+                work = _Work(function, self.place.command_timeout_s or None, self.extension)
                 try:
                     return await work.run(self._pool, in_transaction=in_transaction)
                 except OVERTAKEN:
@@ -139,7 +145,6 @@ class Database:
         raise AssertionError
 
     def check_open(self) -> None:
-        """Nobody uses a store that was closed."""
         if self._closed:
             raise ClosedError
 
@@ -150,7 +155,6 @@ class Database:
 
 
 def settings(place: Place) -> dict[str, str]:
-    """What each of our connections asks of the server."""
     asked = {
         "application_name": "pagefile",
         # Compiling a plan takes longer than any statement of ours.
@@ -167,3 +171,40 @@ def settings(place: Place) -> dict[str, str]:
 def quoted(name: str) -> str:
     """A name as PostgreSQL reads it, whatever is in it."""
     return '"' + name.replace('"', '""') + '"'
+
+
+class PostgresPlayer(Player):
+    """Takes a connection of the pool for each verb."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def read(self, play: Callable[[], Play[T]]) -> T:
+        return await self._database.read(lambda connection: played(connection, play()))
+
+    async def write(self, play: Callable[[], Play[T]], *, again: bool = True, erases: bool = False) -> T:
+        return await self._database.write(lambda connection: played(connection, play()), again=again)
+
+    async def compute(self, work: Callable[[], T], *, small: bool = False) -> T:
+        self._database.check_open()
+        return work() if small else await anyio.to_thread.run_sync(work)
+
+
+async def played(connection: Connection, play: Play[T]) -> T:
+    """What a verb returns, in the transaction that the connection is in."""
+    return await plays.played_async(play, lambda ask: _answer(connection, ask))
+
+
+async def _answer(connection: Connection, ask: Ask) -> Any:
+    wanted, name, values = ask
+    if not sql(name).text:
+        return plays.skipped(wanted)
+    match wanted:
+        case "row":
+            return await connection.row(name, values)
+        case "rows":
+            return await connection.rows(name, values)
+        case "count":
+            return await connection.count(name, values)
+        case "many":
+            return await connection.many(name, values)

@@ -1,7 +1,10 @@
-"""What we ask of asyncpg, and the one place where its errors become ours, each saying what to do."""
+"""PostgreSQL's statements, what we ask of asyncpg, and the one place where its errors become ours, each saying what to do."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib.resources import files
 from types import TracebackType
 from typing import Any, Protocol, cast
 
@@ -16,7 +19,7 @@ from pagefile.errors import (
     StoreFullError,
     StoreUnavailableError,
 )
-from pagefile.stores.postgres.queries import Statement, sql
+from pagefile.stores.sql.texts import ALL_ROWS, COMMON, parameters, statement_texts, type_of, with_parameters
 
 Row = Sequence[Any]
 Values = dict[str, Any]
@@ -55,44 +58,86 @@ async def open_pool(dsn: str, **options: Any) -> Pool:
     return cast("Pool", await pool)
 
 
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A statement as PostgreSQL reads it, and the names of its parameters in their order."""
+
+    text: str
+    names: tuple[str, ...]
+
+    def given(self, values: Mapping[str, Any]) -> list[Any]:
+        return [values[name] for name in self.names]
+
+    @property
+    def takes_all(self) -> bool:
+        """Whether it writes many rows at once, instead of being run for each of them."""
+        return any(name.startswith(ALL_ROWS) for name in self.names)
+
+    def given_all(self, rows: Sequence[Mapping[str, Any]]) -> list[Any]:
+        """The values of all rows: lists of what differs between them, and what is the same in each."""
+        return [
+            [values[name.removeprefix(ALL_ROWS)] for values in rows]
+            if name.startswith(ALL_ROWS)
+            else rows[0][name]
+            for name in self.names
+        ]
+
+
+@cache
+def sql(name: str, extension: str = "") -> Statement:
+    statement = statements()[name]
+    return (
+        replace(statement, text=statement.text.replace("{extension}", extension)) if extension else statement
+    )
+
+
+@cache
+def statements() -> dict[str, Statement]:
+    texts = statement_texts("postgres", COMMON, files("pagefile.stores.postgres").joinpath("sql"))
+    return {name: _numbered(text) for name, text in texts.items()}
+
+
+def _numbered(text: str) -> Statement:
+    names = parameters(text)
+    shown = {name: f"${number}::{type_of(name)}" for number, name in enumerate(names, 1)}
+    return Statement(with_parameters(text, shown), names)
+
+
 class Connection:
     """A connection that knows our statements by name."""
 
-    __slots__ = ("raw",)
+    __slots__ = ("_extension", "raw")
 
-    def __init__(self, raw: RawConnection) -> None:
+    def __init__(self, raw: RawConnection, extension: str = "") -> None:
         #: For whoever changes the tables.
         self.raw = raw
+        #: The schema of pgvector, quoted, for statements that name it.
+        self._extension = extension
 
     async def rows(self, name: str | Statement, values: Mapping[str, Any]) -> list[Row]:
-        """Every row of a statement."""
-        statement = _statement(name)
+        statement = self._statement(name)
         return await self.raw.fetch(statement.text, *statement.given(values))
 
     async def row(self, name: str | Statement, values: Mapping[str, Any]) -> Row | None:
-        """The first row of a statement."""
-        statement = _statement(name)
+        statement = self._statement(name)
         return await self.raw.fetchrow(statement.text, *statement.given(values))
 
     async def count(self, name: str | Statement, values: Mapping[str, Any]) -> int:
-        """How many rows a statement changed."""
-        statement = _statement(name)
+        statement = self._statement(name)
         told = await self.raw.execute(statement.text, *statement.given(values))
         return int(told.rpartition(" ")[2])
 
     async def many(self, name: str | Statement, rows: Sequence[Mapping[str, Any]]) -> None:
-        """A statement with each of these values."""
         if not rows:
             return
-        statement = _statement(name)
+        statement = self._statement(name)
         if statement.takes_all:
             await self.raw.execute(statement.text, *statement.given_all(rows))
         else:
             await self.raw.executemany(statement.text, [statement.given(values) for values in rows])
 
-
-def _statement(name: str | Statement) -> Statement:
-    return sql(name) if isinstance(name, str) else name
+    def _statement(self, name: str | Statement) -> Statement:
+        return sql(name, self._extension) if isinstance(name, str) else name
 
 
 #: The id is taken.
@@ -117,6 +162,8 @@ LOST: tuple[type[Exception], ...] = (
     asyncpg.InterfaceError,
     asyncpg.InternalClientError,
 )
+#: The server said no.
+REFUSED: tuple[type[Exception], ...] = (asyncpg.PostgresError,)
 #: The role of the URL may not do this.
 FORBIDDEN: tuple[type[Exception], ...] = (asyncpg.InsufficientPrivilegeError,)
 _SOLVED_BY_WAITING: tuple[type[Exception], ...] = (
@@ -126,8 +173,6 @@ _SOLVED_BY_WAITING: tuple[type[Exception], ...] = (
 
 
 class translating:  # noqa: N801 - reads as a word of the `with` statement
-    """Raises our errors for the driver's."""
-
     __slots__ = ("_place",)
 
     def __init__(self, place: str) -> None:

@@ -9,24 +9,19 @@ from pagefile.errors import ConflictError
 from pagefile.ports import NO_LABELS, Clock, Extend, TurnChange, TurnDraft, epoch_of
 from pagefile.records import Entry, Turn, utc
 from pagefile.stores import rules
-from pagefile.stores.changing import changed
+from pagefile.stores.changing import changed, turn_in_place
 from pagefile.stores.digests import turn_digest
-from pagefile.stores.encoding import label_values, stored_draft, turn_texts
-from pagefile.stores.packing import Blob
-from pagefile.stores.postgres.database import Database
+from pagefile.stores.encoding import Blob, label_values, stored_draft, turn_texts
+from pagefile.stores.postgres.database import Database, PostgresPlayer, played
 from pagefile.stores.postgres.driver import TAKEN, Connection
-from pagefile.stores.postgres.player import PostgresPlayer, played
-from pagefile.stores.sql.epochs import check_writable
-from pagefile.stores.sql.log import SqlTurnLog, entry_by_id, turn_in_place
-from pagefile.stores.sql.media import packed_blobs
+from pagefile.stores.sql.log import SqlTurnLog, entry_by_id
+from pagefile.stores.sql.pages import packed_blobs
 from pagefile.stores.sql.plays import Play, Row, Values, row
-from pagefile.stores.sql.reader import check_owner
+from pagefile.stores.sql.reader import check_owner, check_writable
 from pagefile.stores.sql.rows import keys, turn_of
 
 
 class PostgresTurnLog(SqlTurnLog):
-    """The turn log in `ai_message`, with its counters in `conversations`."""
-
     def __init__(self, player: PostgresPlayer, database: Database, clock: Clock) -> None:
         super().__init__(player, clock)
         self._database = database
@@ -86,9 +81,7 @@ async def _advance(connection: Connection, change: TurnChange, now: datetime, fi
     """The turn after the change; None when somebody else changed it in between."""
     found = await connection.row("turn_found", {**keys(change.scope), "id": change.turn_id})
     turn = _found_turn(found, change)
-    if turn.status != "open":
-        return rules.check_ended(turn, change)
-    if rules.is_there(turn, change):
+    if rules.stays(turn, change):
         return turn
     turn = changed(turn, change)
     values = _values(turn, now) | files
@@ -120,7 +113,6 @@ def _found_turn(found: Row | None, change: TurnChange) -> Turn:
 
 
 def _values(turn: Turn | TurnDraft, now: datetime) -> Values:
-    """The parameters that all statements which write a turn have in common."""
     texts = turn_texts(turn)
     return {
         **keys(turn.scope),
@@ -142,12 +134,7 @@ def _values(turn: Turn | TurnDraft, now: datetime) -> Values:
 
 def _of_conversation(draft: TurnDraft) -> Values:
     """What a new turn says of its conversation, and its times."""
-    return {
-        **label_values(draft.labels),
-        "agent": draft.agent or None,
-        "at": utc(draft.at),
-        "created": None,
-    }
+    return {**label_values(draft.labels), "agent": draft.agent or None, "at": utc(draft.at), "created": None}
 
 
 def _files(turn: TurnDraft | Extend, blobs: Mapping[str, Blob]) -> Values:

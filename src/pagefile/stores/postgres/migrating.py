@@ -7,10 +7,12 @@ behind the last one, in the same transaction.
 """
 
 import logging
+import shlex
 from functools import cache
 from io import StringIO
 from pathlib import Path
 from typing import Any, cast
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 import anyio.to_thread
 from alembic.operations import Operations
@@ -19,10 +21,9 @@ from alembic.script import ScriptDirectory
 from alembic.util.exc import CommandError
 
 from pagefile.errors import SchemaVersionError, SettingsError
-from pagefile.stores.postgres.database import Database, quoted
+from pagefile.stores.postgres.database import Database, played, quoted
 from pagefile.stores.postgres.driver import Connection, RawConnection, translating
 from pagefile.stores.postgres.place import Place
-from pagefile.stores.postgres.player import played
 from pagefile.stores.sql.missing_digests import fill_digests
 
 logger = logging.getLogger("pagefile")
@@ -73,14 +74,12 @@ async def _wait_for_others(raw: RawConnection, place: Place) -> None:
 
 
 async def revision(connection: RawConnection) -> str | None:
-    """The revision of the tables, None where there are none."""
     there = await connection.fetchval("SELECT to_regclass('alembic_version') IS NOT NULL")
     return await connection.fetchval(_READ_REVISION) if there else None
 
 
 @cache
 def head() -> str:
-    """The newest revision that this version of Pagefile knows."""
     return cast("str", ScriptDirectory(str(MIGRATIONS)).get_current_head())
 
 
@@ -119,3 +118,42 @@ async def _check_encoding(connection: RawConnection, place: str) -> None:
         raise SettingsError(
             f"{place} has the encoding {encoding}, which cannot hold every text: make a database with ENCODING 'UTF8'."
         )
+
+
+__all__ = ["dump_command", "head", "revision_of"]
+
+
+async def revision_of(url: str) -> str | None:
+    """The revision of the tables, None where there are none; `SchemaVersionError` when this Pagefile does not know it."""
+    place = Place.of(url)
+    database = await Database.open(place)
+    try:
+        with translating(place.shown):
+            async with database.raw() as connection:
+                found = await revision(connection)
+        check_known(found, place.shown)
+        return found
+    finally:
+        await database.close()
+
+
+def dump_command(url: str, copy: Path) -> str:
+    """What a shell runs to copy the database as it is, the rows of all tenants, whatever the role of the URL.
+
+    Of a password it has nothing: pg_dump asks for it, or finds it.
+    """
+    place = Place.of(url)
+    parts = urlsplit(place.dsn)
+    user, at, host = parts.netloc.rpartition("@")
+    query = [(name, value) for name, value in parse_qsl(parts.query) if name != "password"]
+    address = parts._replace(netloc=f"{user.partition(':')[0]}{at}{host}", query=urlencode(query))
+    only = [] if place.schema is None else [f"--schema={quoted(place.schema)}"]
+    dump = [
+        "pg_dump",
+        "--enable-row-security",
+        "--format=custom",
+        f"--file={copy}",
+        *only,
+        urlunsplit(address),
+    ]
+    return f"PGOPTIONS='-c pagefile.tenants=all' {shlex.join(dump)}"

@@ -33,7 +33,6 @@ class Place:
 
     @classmethod
     def of(cls, url: str, synchronous: Synchronous = "full") -> "Place":
-        """The place a URL names, or an error that says what is wrong with it."""
         try:
             parts = urlsplit(url)
             query = parse_qsl(parts.query, keep_blank_values=True)

@@ -10,23 +10,15 @@ from pagefile.stores import rules
 from pagefile.stores.sql.plays import Row, Values, rows
 from pagefile.stores.sql.reader import SqlReader, entry_values
 from pagefile.stores.sql.rows import (
-    CHECKPOINT_COLUMNS,
-    HEAD_COLUMNS,
-    checkpoint_of,
     entry_of,
-    head_of,
+    head_and_checkpoint,
     keys,
     turn_of,
 )
 from pagefile.stores.sql.sessions import profile
 
-#: Where the session's part of the statement `view` begins.
-_SESSION = HEAD_COLUMNS + CHECKPOINT_COLUMNS
-
 
 class PostgresReader(SqlReader):
-    """The log as windows, lists and indexes want it."""
-
     async def view(self, request: ViewRequest) -> LogView:
         rules.conversation_of(request.scope)
         values: Values = {
@@ -66,23 +58,22 @@ def _view(found: Sequence[Row], request: ViewRequest, epoch: int) -> LogView:
     """One row has all that is not a turn, in its first column; the others are turns, in no order."""
     scope = request.scope
     top: Row | None = next((row[0] for row in found if row[0] is not None), None)
-    if top is None and request.open_turn is None:
+    if top is None:
+        if request.open_turn is not None:
+            raise rules.no_turn(request.open_turn)
         return LogView(rules.no_head(scope, epoch), None, ())
-    if top is not None:
-        rules.check_owner(scope, top[0])
-    head = rules.no_head(scope) if top is None else head_of(top[:HEAD_COLUMNS], scope)
+    rules.check_owner(scope, top[0])
+    head, checkpoint, rest = head_and_checkpoint(top, scope)
     turns = [turn_of(row[1:], head.scope) for row in found if row[0] is None]
     open_turn = next((turn for turn in turns if turn.status == "open"), None)
-    if top is None or (request.open_turn is not None and open_turn is None):
-        raise rules.no_turn(request.open_turn or "")
+    if request.open_turn is not None and open_turn is None:
+        raise rules.no_turn(request.open_turn)
     return LogView(
         head=head,
-        checkpoint=None
-        if top[HEAD_COLUMNS] is None
-        else checkpoint_of(top[HEAD_COLUMNS:_SESSION], head.scope),
+        checkpoint=checkpoint,
         turns=tuple(sorted((turn for turn in turns if turn is not open_turn), key=_place)),
         open_turn=open_turn,
-        profile=profile(top[_SESSION:], head.scope),
+        profile=profile(rest, head.scope),
     )
 
 

@@ -1,20 +1,25 @@
 """A Pagefile database in PostgreSQL."""
 
+import logging
 from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from time import monotonic
 from typing import Any
 
-from pagefile.ports import Clock, Part, VectorHome
-from pagefile.records import ErasureReceipt, JsonObject, Scope, utc
-from pagefile.stores.postgres.auditing import PostgresAuditor
-from pagefile.stores.postgres.database import Database
+import anyio
+
+from pagefile.errors import StoreCorruptError, StoreUnavailableError
+from pagefile.ports import Clock, VectorHome
+from pagefile.records import JsonObject
+from pagefile.stores.postgres.database import Database, PostgresPlayer, quoted
+from pagefile.stores.postgres.driver import FORBIDDEN, Connection, sql
 from pagefile.stores.postgres.log import PostgresTurnLog
 from pagefile.stores.postgres.migrating import migrate
 from pagefile.stores.postgres.place import Place
-from pagefile.stores.postgres.player import PostgresPlayer
 from pagefile.stores.postgres.reader import PostgresReader
-from pagefile.stores.postgres.scrubbing import FREED, LOGGED, scrub
 from pagefile.stores.postgres.vectors import PostgresVectors
-from pagefile.stores.postgres.walls import walls
+from pagefile.stores.sql.auditor import SqlAuditor
 from pagefile.stores.sql.store import SqlStore
 
 
@@ -31,24 +36,18 @@ class PostgresStore(SqlStore):
 
     @classmethod
     async def open(cls, place: Place, *, clock: Clock) -> "PostgresStore":
-        """Connect, and make or migrate the schema."""
-        database = await Database.open(place)
-        try:
+        async with AsyncExitStack() as undo:
+            database = await Database.open(place)
+            undo.push_async_callback(database.close)
             await migrate(database)
-        except BaseException:
-            await database.close()
-            raise
-        return cls(database, clock)
+            undo.pop_all()
+            return cls(database, clock)
 
     def vectors(self, *, cache_bytes: int | None = None) -> VectorHome:
         return PostgresVectors(self._database)
 
-    async def erase(self, scope: Scope, part: Part | None = None) -> ErasureReceipt:
-        counts, places, gone = await self._player.write(
-            lambda: self._erasing(scope, part), again=False, erases=True
-        )
-        one = (None, None) if part is None else (part.turn_id, part.page)
-        return ErasureReceipt(scope, utc(self._clock.now()), counts, (FREED, LOGGED), *one, places, gone)
+    async def _left(self) -> Sequence[str]:
+        return FREED, LOGGED
 
     async def scrub(self) -> Sequence[str]:
         return await self._database.read(scrub)
@@ -71,3 +70,145 @@ class PostgresStore(SqlStore):
 
     async def close(self) -> None:
         await self._database.close()
+
+
+#: Every table that has a column `tenant`.
+WALLED = (
+    "conversations",
+    "ai_message",
+    "conversation_summaries",
+    "sessions",
+    "watermarks",
+    "turn_terms",
+    "attachments",
+    "tool_result_archive",
+    "archive_passage",
+    "facts",
+    "fact_revisions",
+    "context_calls",
+    "items",
+    "api_keys",
+    "conversation_episodes",
+)
+_TO_DO = (
+    "Row-level security does not hold this role. Give the service one that it holds, and keep this one for `pagefile upgrade`",
+    "Somebody took row-level security away from tables. Put it back",
+)
+
+
+async def walls(database: Database) -> JsonObject:
+    """Whether it holds the role of the URL, for `describe`."""
+    row: Any = await database.row("describe_walls", {"names": list(WALLED)})
+    role, privilege, open_tables, mended = row
+    return {
+        "role": role,
+        "row_security": _found(privilege, open_tables),
+        "advice": None if mended is None else f"{_TO_DO[privilege is None]}: {mended}",
+    }
+
+
+def _found(privilege: str | None, open_tables: Sequence[str]) -> str:
+    if privilege is not None:
+        return f"bypassed by {privilege}"
+    return f"off for {', '.join(open_tables)}" if open_tables else "on"
+
+
+logger = logging.getLogger("pagefile")
+
+
+class PostgresAuditor(SqlAuditor):
+    keeps_sums = True
+
+    def __init__(self, player: PostgresPlayer, database: Database) -> None:
+        super().__init__(player)
+        self._database = database
+
+    async def complaints(self, *, full: bool) -> list[str]:
+        """Indexes are looked into where somebody made the extension amcheck, and only in full: it reads all of them."""
+        found = await self._database.row("audit_amcheck", {})
+        if not full or found is None:
+            return []
+        statement = sql("audit_index")
+        statement = replace(statement, text=statement.text.replace("{extension}", quoted(found[0])))
+        complaints: list[str] = []
+        for (index,) in await self._database.rows("audit_indexes", {}):
+            values = {"name": index}
+            try:
+                await self._database.read(lambda connection, v=values: connection.row(statement, v))
+            except StoreCorruptError as error:
+                complaints.append(f"index {index}: {error}")
+            except StoreUnavailableError as error:
+                logger.warning("the indexes of the database are not looked into: %s", error)
+                break
+        return complaints
+
+
+#: What no command of ours reaches.
+LOGGED = (
+    "PostgreSQL's write-ahead log, until the server has recycled it, and backups and replicas made before"
+)
+#: Before that, what an erasure leaves.
+FREED = "PostgreSQL's table files, which keep the bytes of deleted rows: `pagefile forget … --scrub` rewrites them"
+#: What VACUUM passes over with a warning: it rewrites the tables of its own role alone.
+OWNED = (
+    "PostgreSQL's table files, which keep the bytes of deleted rows: run `pagefile forget … --scrub` with the URL of the role "
+    "that owns the tables"
+)
+#: What a transaction that does not end keeps.
+WATCHED = (
+    "rows that a transaction on the server can still see: end it, then run `pagefile forget … --scrub` again"
+)
+#: So long transactions are waited for that began before the erasure.
+OTHERS_S = 30.0
+_LOOK_S = 0.1
+#: A table may be as large as it likes.
+_LONGEST_S = 24 * 3600.0
+
+
+async def scrub(connection: Connection) -> Sequence[str]:
+    """Rewrite our tables, samples of their values in the statistics too; says what may not be done with the role of the URL."""
+    raw = connection.raw
+    watched = await _watched(connection)
+    before = await _files(connection)
+    rows = list(before)
+    for schema, table in rows:
+        await raw.execute(f"VACUUM (FULL, ANALYZE) {quoted(schema)}.{quoted(table)}", timeout=_LONGEST_S)
+    kept = set(before.items()) & set((await _files(connection)).items())
+    left = [LOGGED, *([WATCHED] if watched else []), *([OWNED] if kept else [])]
+    if not await raw.fetchval("SELECT rolsuper FROM pg_roles WHERE rolname = current_user"):
+        return [
+            *left,
+            "samples of values in PostgreSQL's statistics: a superuser runs `VACUUM FULL pg_statistic`",
+        ]
+    # Of a table that is empty now, ANALYZE leaves the samples from before.
+    await connection.count("scrub_samples", {})
+    if await _watched(connection) and WATCHED not in left:
+        left.append(WATCHED)
+    await raw.execute("VACUUM FULL pg_catalog.pg_statistic", timeout=_LONGEST_S)
+    for schema, table in rows:
+        await raw.execute(f"ANALYZE {quoted(schema)}.{quoted(table)}", timeout=_LONGEST_S)
+    try:
+        await raw.execute("CHECKPOINT", timeout=_LONGEST_S)
+    except FORBIDDEN:
+        left.append("files that the server has not written yet: its next checkpoint does")
+    return left
+
+
+async def _files(connection: Connection) -> dict[tuple[str, str], int]:
+    """The file of each of our tables: another one once it is rewritten."""
+    found = await connection.raw.fetch(
+        "SELECT n.nspname, r.relname, r.relfilenode::bigint FROM pg_class AS r JOIN pg_namespace AS n ON n.oid = r.relnamespace"
+        " WHERE r.relkind = 'r' AND n.nspname = current_schema()"
+    )
+    return {(schema, table): number for schema, table, number in found}
+
+
+async def _watched(connection: Connection) -> bool:
+    """Wait until nobody sees the erased rows any more: VACUUM would copy them into the new files. True when somebody still does."""
+    now = (await connection.rows("scrub_now", {}))[0][0]
+    limit = monotonic() + OTHERS_S
+    while await connection.row("scrub_watched", {"id": now}) is not None:
+        if monotonic() > limit:
+            return True
+        await anyio.sleep(_LOOK_S)
+    return False

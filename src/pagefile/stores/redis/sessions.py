@@ -37,8 +37,6 @@ _AT_ONCE = 1000
 
 @dataclass(frozen=True, slots=True)
 class RedisOptions:
-    """How Redis is used."""
-
     #: How long a value lives after it was put.
     ttl_s: float = SESSION_TTL_S
     #: How many connections there are at most; calls beyond wait for one.

@@ -1,90 +1,79 @@
 """Rows as they lie in the tables, and the mending of what is derived."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 
-from pagefile.ports import (
-    UNREADABLE,
-    After,
-    Auditor,
-    Counters,
-    KeptConversation,
-    KeptEntry,
-    KeptPage,
-    Lengths,
-    Recount,
-    Stray,
-    StrayKind,
-)
-from pagefile.records import Scope, Turn
-from pagefile.stores.auditing import counter_values, droppable, told
-from pagefile.stores.digests import fact_digest, page_digest, turn_digest
+from pagefile.ports import verifying
+from pagefile.records import Fact, Page, Scope, Turn
+from pagefile.stores.digests import record_digest, turn_digest
 from pagefile.stores.encoding import from_json
+from pagefile.stores.sql.erasure import replace_summary
 from pagefile.stores.sql.pages import put_spans
-from pagefile.stores.sql.parts import replace_summary
-from pagefile.stores.sql.plays import Play, Player, Row, Values, count, each, first, row, rows
-from pagefile.stores.sql.rows import ENTRY_COLUMNS, checkpoint_of, entry_of, fact_of, keys, moment, page_of
+from pagefile.stores.sql.plays import Play, Row, SqlPort, Values, count, row, rows
+from pagefile.stores.sql.rows import ENTRY_COLUMNS, checkpoint_of, entry_of, keys, moment, of_tenant
 
 #: Columns before those of the summary in the fragment `kept`.
 _OWN_COLUMNS = 14
-_KINDS: tuple[StrayKind, ...] = ("terms", "vector", "watermark", "summary", "session", "passage", "text")
+_KINDS: tuple[verifying.StrayKind, ...] = (
+    "terms",
+    "vector",
+    "watermark",
+    "summary",
+    "session",
+    "passage",
+    "text",
+)
 
 
-class SqlAuditor(Auditor):
+class SqlAuditor(SqlPort, verifying.Auditor):
     """Every table, read by its key; what a database says of its own files is each one's own."""
 
-    def __init__(self, player: Player) -> None:
-        self._player = player
-
     async def size(self, tenant: str | None) -> int:
-        found = await self._player.read(lambda: row("audit_size", {"tenants": tenant}))
+        found = await self._row("audit_size", {"tenants": tenant})
         return 0 if found is None else found[0]
 
-    async def conversations(self, after: After) -> list[KeptConversation]:
-        return await self._player.read(lambda: each("audit_conversations", _place(after), _kept))
+    async def conversations(self, after: verifying.After) -> list[verifying.KeptConversation]:
+        return await self._each("audit_conversations", _place(after), _kept)
 
-    async def conversation(self, scope: Scope) -> KeptConversation | None:
-        return await self._player.read(lambda: first("audit_conversation", keys(scope), _kept))
+    async def conversation(self, scope: Scope) -> verifying.KeptConversation | None:
+        return await self._first("audit_conversation", keys(scope), _kept)
 
     async def lost(self, tenant: str | None) -> list[Scope]:
-        return await self._player.read(
-            lambda: each("audit_lost", {"tenants": tenant}, lambda one: Scope(one[0], one[2], one[1]))
-        )
+        return await self._each("audit_lost", {"tenants": tenant}, lambda one: Scope(one[0], one[2], one[1]))
 
-    async def entries(self, scope: Scope, *, after_seq: int, limit: int) -> list[KeptEntry]:
+    async def entries(self, scope: Scope, *, after_seq: int, limit: int) -> list[verifying.KeptEntry]:
         values: Values = {**keys(scope), "after_seq": after_seq, "limit": limit}
 
-        def play() -> Play[list[KeptEntry]]:
+        def play() -> Play[list[verifying.KeptEntry]]:
             ended = yield from rows("audit_entries", values)
             more = [] if len(ended) >= limit else (yield from rows("audit_open", values))
             return [_kept_entry(one, scope) for one in (*ended, *more)]
 
         return await self._player.read(play)
 
-    async def entry(self, scope: Scope, entry_id: str) -> KeptEntry | None:
+    async def entry(self, scope: Scope, entry_id: str) -> verifying.KeptEntry | None:
         values = {**keys(scope), "id": entry_id}
-        return await self._player.read(
-            lambda: first("audit_entry", values, lambda one: _kept_entry(one, scope))
-        )
+        return await self._first("audit_entry", values, lambda one: _kept_entry(one, scope))
 
-    async def pages(self, after: After) -> list[KeptPage]:
-        return await self._player.read(lambda: each("audit_pages", _place(after), _kept_page))
+    async def pages(self, after: verifying.After) -> list[verifying.KeptPage]:
+        return await self._each("audit_pages", _place(after), _kept_page)
 
-    async def lengths(self, tenant: str, uuids: Sequence[str]) -> dict[str, Lengths]:
+    async def lengths(self, tenant: str, uuids: Sequence[str]) -> dict[str, verifying.Lengths]:
         values: Values = {"tenant": tenant, "uuids": list(uuids)}
-        found = await self._player.read(lambda: rows("audit_lengths", values))
-        return {uuid: Lengths(length, purged and moment(purged)) for uuid, length, purged in found}
+        found = await self._rows("audit_lengths", values)
+        return {uuid: verifying.Lengths(length, purged and moment(purged)) for uuid, length, purged in found}
 
-    async def users(self, after: After) -> list[Scope]:
-        return await self._player.read(lambda: each("audit_users", _place(after), lambda one: Scope(*one)))
+    async def users(self, after: verifying.After) -> list[Scope]:
+        return await self._each("audit_users", _place(after), lambda one: Scope(*one))
 
     async def altered_facts(self, owner: Scope) -> list[str]:
-        found = await self._player.read(lambda: rows("audit_facts", keys(owner)))
+        found = await self._rows("audit_facts", keys(owner))
         return _altered_facts(found, owner.tenant)
 
-    async def strays(self, tenant: str | None, *, limit: int) -> list[Stray]:
+    async def strays(self, tenant: str | None, *, limit: int) -> list[verifying.Stray]:
         return await self._player.read(lambda: _strays({"tenants": tenant, "limit": limit}))
 
-    async def recount(self, recount: Recount) -> bool:
+    async def recount(self, recount: verifying.Recount) -> bool:
         values, scope = _recounted(recount), recount.seen.scope
 
         def play() -> Play[bool]:
@@ -109,65 +98,61 @@ class SqlAuditor(Auditor):
     async def set_bytes(self, tenant: str, uuid: str) -> None:
         await self._change("audit_bytes", {"tenant": tenant, "uuid": uuid})
 
-    async def drop(self, strays: Sequence[Stray]) -> int:
-        return sum([await self._change(f"stray_drop_{one.kind}", told(one)) for one in droppable(strays)])
+    async def drop(self, strays: Sequence[verifying.Stray]) -> int:
+        return sum(
+            [await self._change(f"stray_drop_{one.kind}", asdict(one)) for one in strays if one.derived]
+        )
 
-    async def _change(self, statement: str, values: Values) -> int:
-        return await self._player.write(lambda: count(statement, values))
 
-
-def _strays(values: Values) -> Play[list[Stray]]:
+def _strays(values: Values) -> Play[list[verifying.Stray]]:
     there = yield from row("has_vectors", {})
-    found: list[Stray] = []
+    found: list[verifying.Stray] = []
     for kind in _KINDS:
         if kind != "vector" or (there and there[0]):
-            found += [Stray(kind, *one) for one in (yield from rows(f"strays_{kind}", values))]
+            found += [verifying.Stray(kind, *one) for one in (yield from rows(f"strays_{kind}", values))]
     return found
 
 
-def _place(after: After) -> Values:
-    return {
-        "after_tenant": after.tenant,
-        "name": after.name,
-        "tenants": after.only,
-        "limit": after.limit,
-    }
+def _place(after: verifying.After) -> Values:
+    return {"after_tenant": after.tenant, "name": after.name, "tenants": after.only, "limit": after.limit}
 
 
-def _kept(found: Row) -> KeptConversation:
+def _kept(found: Row) -> verifying.KeptConversation:
     tenant, name, owner, *counted, last_created, done_tokens, marks = found[:_OWN_COLUMNS]
     scope = Scope(tenant, owner, name)
-    counters = Counters(*counted, last_created=last_created and moment(last_created), done_tokens=done_tokens)
+    counters = verifying.Counters(
+        *counted, last_created=last_created and moment(last_created), done_tokens=done_tokens
+    )
     known: dict[str, int] = from_json(marks) or {}
     if found[_OWN_COLUMNS] is None:
-        return KeptConversation(scope, counters, known)
+        return verifying.KeptConversation(scope, counters, known)
     try:
         summary = checkpoint_of(found[_OWN_COLUMNS:], scope)
-    except UNREADABLE as error:
-        return KeptConversation(scope, counters, known, trouble=repr(error))
-    return KeptConversation(scope, counters, known, summary)
+    except verifying.UNREADABLE as error:
+        return verifying.KeptConversation(scope, counters, known, trouble=repr(error))
+    return verifying.KeptConversation(scope, counters, known, summary)
 
 
-def _kept_entry(found: Row, scope: Scope) -> KeptEntry:
+def _kept_entry(found: Row, scope: Scope) -> verifying.KeptEntry:
     """The fragment `entry`, then who wrote it, its digest and, where it is kept, what came before."""
     own, (writer, digest, before) = found[:ENTRY_COLUMNS], found[ENTRY_COLUMNS:]
     try:
         entry = entry_of(own, scope)
         altered = digest is not None and isinstance(entry, Turn) and turn_digest(entry) != digest
-    except UNREADABLE as error:
-        return KeptEntry(own[1], own[2], own[0], None, repr(error), writer, before)
-    return KeptEntry(own[1], own[2], own[0], entry, None, writer, before, altered)
+    except verifying.UNREADABLE as error:
+        return verifying.KeptEntry(own[1], own[2], own[0], None, repr(error), writer, before)
+    return verifying.KeptEntry(own[1], own[2], own[0], entry, None, writer, before, altered)
 
 
-def _kept_page(found: Row) -> KeptPage:
+def _kept_page(found: Row) -> verifying.KeptPage:
     """The tenant, the key and the size of the text, the digest, then the fragment `page`."""
     tenant, blob, size, digest, uuid = found[:5]
     try:
-        page = page_of(found[4:], tenant)
-        altered = digest is not None and page_digest(page) != digest
-    except UNREADABLE as error:
-        return KeptPage(tenant, uuid, None, repr(error), blob, size)
-    return KeptPage(tenant, uuid, page, None, blob, size, altered)
+        page = of_tenant(Page, tenant)(found[4:])
+        altered = digest is not None and record_digest(page) != digest
+    except verifying.UNREADABLE as error:
+        return verifying.KeptPage(tenant, uuid, None, repr(error), blob, size)
+    return verifying.KeptPage(tenant, uuid, page, None, blob, size, altered)
 
 
 def _altered_facts(found: Sequence[Row], tenant: str) -> list[str]:
@@ -175,19 +160,18 @@ def _altered_facts(found: Sequence[Row], tenant: str) -> list[str]:
     altered: list[str] = []
     for digest, *fact in found:
         try:
-            if fact_digest(fact_of(fact, tenant)) != digest:
+            if record_digest(of_tenant(Fact, tenant)(fact)) != digest:
                 altered.append(fact[0])
-        except UNREADABLE:
+        except verifying.UNREADABLE:
             continue
     return altered
 
 
-def _recounted(recount: Recount) -> Values:
+def _recounted(recount: verifying.Recount) -> Values:
     seen, times = recount.seen.counters, recount.times
     return {
         **keys(recount.seen.scope),
-        **counter_values(recount.counters),
-        "last_created": recount.counters.last_created,
+        **asdict(recount.counters),
         "done_tokens": recount.counters.done_tokens or 0,
         "seen_created": seen.last_created,
         "seen_seq": seen.last_seq,

@@ -1,17 +1,30 @@
-"""Erases everything of a conversation, a user or a tenant."""
+"""Erases everything of a conversation, a user or a tenant, or one turn or page, in the transaction it is given."""
 
-from pagefile.records import Scope
-from pagefile.stores import rules
-from pagefile.stores.epochs import erased_keys
-from pagefile.stores.erasing import OF_CONVERSATIONS, OF_OWNERS, counted_vectors
-from pagefile.stores.sql.epochs import raise_epoch
-from pagefile.stores.sql.page_keeper import erase_blobs
-from pagefile.stores.sql.plays import Play, Values, count, row, rows
-from pagefile.stores.sql.rows import keys, part_of
+from collections.abc import Collection, Sequence
+from datetime import datetime, timedelta
+from itertools import product
+
+from pagefile.ports import Part
+from pagefile.records import Checkpoint, Entry, Page, Scope, Turn
+from pagefile.stores import erasing, rules, session
+from pagefile.stores.digests import turn_digest
+from pagefile.stores.encoding import steps_text
+from pagefile.stores.sql.pages import erase_blobs, page_reached
+from pagefile.stores.sql.plays import Play, Values, count, each, many, row, rows
+from pagefile.stores.sql.reader import check_owner, is_noted, raise_epoch
+from pagefile.stores.sql.rows import (
+    checkpoint_metadata,
+    entry_of,
+    keys,
+    moment,
+    of_tenant,
+    part_of,
+    values_of,
+)
+from pagefile.stores.sql.sessions import put_session, session_of
 
 
 def erase(scope: Scope) -> Play[tuple[dict[str, int], tuple[str, ...]]]:
-    """How many rows went, table by table, and which conversations."""
     yield from row("epoch_alone", keys(scope))
     gone = yield from going_conversations(scope)
     values: Values = {**keys(scope), "gone": gone}
@@ -20,14 +33,14 @@ def erase(scope: Scope) -> Play[tuple[dict[str, int], tuple[str, ...]]]:
     of_tenant = "_of_tenant" if part_of(scope) == "tenant" else ""
     blobs = yield from rows("blobs_of_tenant" if of_tenant else "blobs_of_gone", values)
     counts: dict[str, int] = {}
-    for table in OF_OWNERS:
+    for table in erasing.OF_OWNERS:
         counts[table] = yield from count(f"erase_{table}{of_tenant}", values)
     # Before their conversations, which would take them along uncounted.
-    counts |= counted_vectors((yield from erase_vectors("erase_conversation_episodes", values)))
-    for table in OF_CONVERSATIONS:
+    counts |= erasing.counted_vectors((yield from erase_vectors("erase_conversation_episodes", values)))
+    for table in erasing.OF_CONVERSATIONS:
         counts[table] = yield from count(f"erase_{table}", values)
     # Waits for erasures that are under way: two that share the last uses of a blob would each see the other's.
-    yield from raise_epoch(erased_keys(scope, gone))
+    yield from raise_epoch(erasing.erased_keys(scope, gone))
     counts["blobs"] = yield from erase_blobs(key for (key,) in blobs)
     return counts, tuple(gone)
 
@@ -46,3 +59,246 @@ def going_conversations(scope: Scope) -> Play[list[str]]:
     if found:
         rules.check_owner(scope, found[0][1])
     return [scope.conversation]
+
+
+#: Sessions are known by their conversation's time, so it must rise, even if the clock does not move.
+_NEXT = timedelta(microseconds=1)
+
+
+def erase_part(scope: Scope, part: Part, now: datetime) -> Play[tuple[dict[str, int], erasing.Places]]:
+    """How many rows went, table by table, and where in the log the turn was."""
+    yield from row("epoch_alone", keys(scope))
+    if scope.conversation is not None:
+        yield from check_owner(scope)
+    one = _Erasure(scope, part, now)
+    places = yield from (one.turn(part.turn_id) if part.turn_id is not None else one.page(part.page or ""))
+    if not one.found and not (yield from is_noted(erasing.part_key(scope, part))):
+        raise erasing.no_part(part)
+    noted = erasing.part_keys(scope, part, one.owner) if one.found else []
+    # Waits for erasures that are under way: two that share the last uses of a blob would each see the other's.
+    yield from raise_epoch([*erasing.raised_keys(scope.tenant, one.touched), *noted])
+    marks: list[Values] = [
+        {"tenant": scope.tenant, "conversation": name, "home": home}
+        for name, home in product(one.touched, part.places)
+    ]
+    yield from many("part_marks_erase", marks)
+    one.counts["blobs"] += yield from erase_blobs(one.hashes)
+    return one.counts, places
+
+
+class _Erasure:
+    """The erasure of one turn or one page: what it has found and removed so far."""
+
+    def __init__(self, scope: Scope, part: Part, now: datetime) -> None:
+        self._scope, self._part, self._now = scope, part, now
+        self._tenant: Values = {"tenant": scope.tenant}
+        self.counts = dict.fromkeys(erasing.TABLES, 0)
+        #: Bytes that may not be used any more.
+        self.hashes = set[str]()
+        #: Conversations in which something changed.
+        self.touched = set[str | None]()
+        #: Whether there is such a turn or page, and whose it is.
+        self.found, self.owner = False, scope.user
+
+    # -- a turn -------------------------------------------------------------------------------------------------------
+
+    def turn(self, turn_id: str) -> Play[erasing.Places]:
+        rules.conversation_of(self._scope)
+        asked = {**self._tenant, "turn": turn_id}
+        yield from rows("part_copies_locked", asked)
+        entries = yield from _entries("part_copies", asked)
+        found = [entry for entry in entries if isinstance(entry, Turn)]
+        named = next((one for one in found if one.scope.conversation == self._scope.conversation), None)
+        if named is None:
+            return ()
+        self.found = True
+        copies = [copy for copy in found if erasing.is_copy(named, copy)]
+        self.touched = {copy.scope.conversation for copy in copies}
+        if not named.erased:
+            yield from self._bury_all(named, copies)
+        return erasing.places_of(copies)
+
+    def _bury_all(self, named: Turn, copies: Sequence[Turn]) -> Play[None]:
+        gone: list[str] = []
+        for copy in copies:
+            gone += yield from self._bury(copy)
+        facts = yield from self._facts(named)
+        names = erasing.names_in_windows(named.id, gone, facts)
+        yield from self._calls(named.scope.user, names, erasing.words_of(*copies), named.id)
+        yield from self._pages((yield from self._own_pages(copies)), named.scope.user)
+
+    def _bury(self, turn: Turn) -> Play[list[str]]:
+        """The checkpoints that went with it."""
+        values = _entry_values(turn)
+        reset_seq, _ = yield from _counted(turn.scope)
+        counted = turn.status == "done" and (turn.seq or 0) > reset_seq
+        stale = erasing.covering((yield from _markers(turn.scope)), turn.seq) if turn.seq is not None else []
+        if turn.seq is None:
+            yield from count("part_drop", values)
+        for entry in (turn, *stale) if turn.seq is not None else ():
+            left = erasing.tombstone(entry)
+            told = {"status": left.status, "query": left.user, "digest": turn_digest(left)}
+            yield from count("part_bury", {**_entry_values(left), **told})
+        self.hashes |= set((yield from each("part_hashes", values, lambda one: one[0])))
+        self.counts["ai_message"] += 1 + len(stale)
+        self.counts["conversation_summaries"] += bool(stale)
+        yield from self._remove("attachments", "part_attachments", values)
+        if turn.seq is not None:
+            yield from self._remove("turn_terms", "part_terms", values)
+            if gone := (yield from erase_vectors("part_vectors", values)):
+                self.counts["conversation_episodes"] = self.counts.get("conversation_episodes", 0) + gone
+        current = yield from recount(turn.scope)
+        yield from self._session(turn, current, counted=counted, stale=bool(stale))
+        return [mark.id for mark in stale]
+
+    def _session(self, turn: Turn, current: Checkpoint | None, *, counted: bool, stale: bool) -> Play[None]:
+        value = yield from session_of(turn.scope)
+        if value is None:
+            return
+        last = yield from row("part_last_answer", keys(turn.scope))
+        session.put_erased(value, turn, last[0] if last else None, counted=counted)
+        if stale:
+            session.put_in_force(value, current)
+        yield from put_session(turn.scope, value, self._now)
+
+    def _facts(self, turn: Turn) -> Play[list[str]]:
+        asked = {**self._gone(), "turn": turn.id, "user": turn.scope.user}
+        facts = yield from each("part_facts", asked, lambda one: str(one[0]))
+        values = {**self._tenant, "fact_ids": facts}
+        yield from self._remove("facts", "part_facts_drop", values)
+        yield from self._remove("fact_revisions", "part_fact_revisions_drop", values)
+        return facts
+
+    def _own_pages(self, copies: Sequence[Turn]) -> Play[set[str]]:
+        """Those that no other turn made too."""
+        made = {uuid for copy in copies for uuid in erasing.made_pages(copy, self._part)}
+        others = yield from self._naming(made)
+        return made - {
+            uuid for one in others if isinstance(one, Turn) for uuid in erasing.made_pages(one, self._part)
+        }
+
+    # -- pages --------------------------------------------------------------------------------------------------------
+
+    def page(self, uuid: str) -> Play[erasing.Places]:
+        named = yield from page_reached(self._scope, uuid)
+        if named is not None:
+            self.found, self.owner = True, named.scope.user
+            yield from self._pages((yield from self._with_copies(named)), named.scope.user)
+        return tuple((name, 0) for name in sorted(filter(None, self.touched)))
+
+    def _with_copies(self, page: Page) -> Play[set[str]]:
+        values = {"owner": page.scope.user, "created": page.created, "content_hash": page.content_hash}
+        found = yield from each(
+            "part_page_copies", {**self._tenant, **values}, of_tenant(Page, self._scope.tenant)
+        )
+        return {one.uuid for one in found if erasing.is_page_copy(page, one)}
+
+    def _pages(self, uuids: Collection[str], owner: str | None) -> Play[None]:
+        if not uuids:
+            return
+        values = {**self._tenant, "uuids": sorted(uuids)}
+        found = yield from rows("part_pages", values)
+        self.touched |= {conversation for _, conversation, _ in found} - {None}
+        yield from self._unpage(uuids)
+        yield from self._remove("archive_passage", "passages_drop", values)
+        yield from self._remove("tool_result_archive", "pages_erase", values)
+        self.hashes |= {blob for _, _, blob in found if blob}
+        yield from self._calls(owner, sorted(uuids))
+
+    def _unpage(self, uuids: Collection[str]) -> Play[None]:
+        """Notes in the places of what turns showed of the pages."""
+        changed = list[Scope]()
+        for entry in (yield from self._naming(uuids)):
+            if isinstance(entry, Turn):
+                left = erasing.without_pages(entry, uuids, self._part)
+                if left == entry:
+                    continue
+                values = {"steps": steps_text(left.steps), "tokens": left.tokens, "digest": turn_digest(left)}
+                yield from self._remove("ai_message", "part_steps", {**_entry_values(left), **values})
+            elif isinstance(entry, Checkpoint):
+                metadata = checkpoint_metadata(erasing.without_refs(entry, uuids))
+                yield from count("part_refs", {**_entry_values(entry), "metadata": metadata})
+            changed.append(entry.scope)
+        for scope in dict.fromkeys(changed):
+            self.touched.add(scope.conversation)
+            yield from recount(scope)
+
+    def _naming(self, uuids: Collection[str]) -> Play[list[Entry]]:
+        if not uuids:
+            return []
+        asked = {**self._tenant, "uuids": sorted(uuids)}
+        yield from rows("part_naming_locked", asked)
+        return (yield from _entries("part_naming", asked))
+
+    # -- what both leave behind ---------------------------------------------------------------------------------------
+
+    def _calls(
+        self, owner: str | None, names: Sequence[str], words: Sequence[str] = (), turn_id: str | None = None
+    ) -> Play[None]:
+        values = {
+            **self._gone(),
+            "user": owner,
+            "turn": turn_id,
+            "words": list(words),
+            "names": [*names, *erasing.telling(words)],
+        }
+        yield from self._remove("context_calls", "part_calls", values)
+
+    def _gone(self) -> Values:
+        return {**self._tenant, "gone": sorted(name for name in self.touched if name is not None)}
+
+    def _remove(self, table: str, statement: str, values: Values) -> Play[None]:
+        self.counts[table] += yield from count(statement, values)
+
+
+def recount(scope: Scope) -> Play[Checkpoint | None]:
+    """Count again what a conversation's row counts; gives the checkpoint in force."""
+    marks = [one for one in (yield from _markers(scope)) if isinstance(one, Checkpoint)]
+    reset_seq, updated = yield from _counted(scope)
+    current = erasing.in_force(marks, reset_seq)
+    covered = current.covered_through_seq if current else 0
+    asked = {**keys(scope), "covered_through_seq": max(covered, reset_seq), "reset_seq": reset_seq}
+    coverage = yield from row("coverage", asked)
+    assert coverage is not None
+    values = {
+        **keys(scope),
+        "covered_through_seq": covered,
+        "turns": coverage[0] + coverage[2],
+        "live_turns": coverage[2],
+        "live_tokens": coverage[3],
+        "checkpoint": current and current.id,
+        "version": max((mark.version for mark in marks), default=0),
+        "updated": updated + _NEXT,
+    }
+    yield from count("part_recount", values)
+    yield from replace_summary(scope, current, coverage[1])
+    return current
+
+
+def replace_summary(scope: Scope, checkpoint: Checkpoint | None, covered_messages: int) -> Play[None]:
+    """Make a checkpoint the only one in force; None: there is none."""
+    yield from count("audit_sums", keys(scope))
+    yield from count("summary_drop", keys(scope))
+    if checkpoint is not None:
+        values = {**values_of(checkpoint), **keys(scope), "covered_messages": covered_messages}
+        yield from count("summary_put", values)
+
+
+def _counted(scope: Scope) -> Play[tuple[int, datetime]]:
+    """Where the conversation began again, and when it changed."""
+    found = yield from row("part_counted", keys(scope))
+    assert found is not None
+    return found[0], moment(found[1])
+
+
+def _markers(scope: Scope) -> Play[list[Entry]]:
+    return (yield from _entries("part_markers", keys(scope)))
+
+
+def _entries(statement: str, values: Values) -> Play[list[Entry]]:
+    tenant = values["tenant"]
+    return (yield from each(statement, values, lambda one: entry_of(one[2:], Scope(tenant, one[0], one[1]))))
+
+
+def _entry_values(entry: Entry) -> Values:
+    return {**keys(entry.scope), "id": entry.id, "seq": entry.seq}

@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Unpack
 
-from pagefile.ports import FactStore
+from pagefile.ports import FactChange, FactStore
 from pagefile.records import Fact, Revision, Scope, utc
 from pagefile.stores import rules
-from pagefile.stores.digests import fact_digest
+from pagefile.stores.digests import record_digest
 from pagefile.stores.facts import (
     JournalRow,
     Restored,
@@ -16,23 +17,16 @@ from pagefile.stores.facts import (
     restored,
     revisions_of,
 )
-from pagefile.stores.sql.epochs import check_writable
-from pagefile.stores.sql.plays import Play, Player, Row, Values, each, first, many, row, rows
-from pagefile.stores.sql.rows import fact_of, keys, moment
+from pagefile.stores.sql.plays import Play, Row, SqlPort, Values, each, first, many, row, rows
+from pagefile.stores.sql.reader import check_writable
+from pagefile.stores.sql.rows import keys, moment, of_tenant, values_of
 
 
-class SqlFacts(FactStore):
-    """Facts in the table of that name, changes in `fact_revisions`."""
-
-    def __init__(self, player: Player) -> None:
-        self._player = player
-
+class SqlFacts(SqlPort, FactStore):
     async def list(self, scope: Scope, *, retracted: bool = False) -> list[Fact]:
         statement = "facts_of_tenant" if scope.user is None else "facts_of_user"
-        values = {**keys(scope), "retracted": retracted}
-        return await self._player.read(
-            lambda: each(statement, values, lambda one: fact_of(one, scope.tenant))
-        )
+        values = {**keys(scope), "with_retracted": retracted}
+        return await self._each(statement, values, of_tenant(Fact, scope.tenant))
 
     async def get(self, scope: Scope, fact_id: str) -> Fact:
         fact = await self._player.read(lambda: _find(scope.tenant, fact_id))
@@ -44,33 +38,21 @@ class SqlFacts(FactStore):
         rules.user_of(scope)
         return await self._player.read(lambda: _changed(scope))
 
-    async def revise(
-        self,
-        scope: Scope,
-        facts: Sequence[Fact],
-        *,
-        action: str,
-        at: datetime,
-        epoch: int | None,
-        expected: int | None = None,
-    ) -> Revision:
-        written = checked(scope, facts)
-        at = utc(at)
+    async def revise(self, scope: Scope, facts: Sequence[Fact], **change: Unpack[FactChange]) -> Revision:
+        written, expected = checked(scope, facts), change.get("expected")
 
         def play() -> Play[Revision]:
-            yield from check_writable(epoch, [scope, *(fact.scope for fact in written)])
+            yield from check_writable(change["epoch"], [scope, *(fact.scope for fact in written)])
             yield from row("fact_lock", keys(scope))
             newest, _ = yield from _changed(scope)
             check_expected(expected, newest)
-            return (yield from _revise(scope, written, action, at, newest))
+            return (yield from _revise(scope, written, change["action"], utc(change["at"]), newest))
 
         # A change that was already made would not find the revision it expects.
         return await self._player.write(play, again=expected is None)
 
     async def owners(self, tenant: str) -> Sequence[Scope]:
-        return await self._player.read(
-            lambda: each("fact_owners", {"tenant": tenant}, lambda one: Scope(tenant, *one))
-        )
+        return await self._each("fact_owners", {"tenant": tenant}, lambda one: Scope(tenant, *one))
 
     async def restore(
         self, scope: Scope, facts: Sequence[Fact], revisions: Sequence[Revision]
@@ -101,7 +83,7 @@ def _revise(scope: Scope, written: Sequence[Fact], action: str, at: datetime, ne
 
 
 def _write(plan: Restored) -> Play[None]:
-    yield from many("fact_put", [_fact_values(fact) for fact in plan.facts])
+    yield from many("fact_put", [{**values_of(fact), "digest": record_digest(fact)} for fact in plan.facts])
     yield from many("fact_revision_put", [_journal_values(*one) for one in plan.rows()])
 
 
@@ -130,7 +112,7 @@ def _owned(scope: Scope, fact_id: str) -> Play[Fact | None]:
 
 def _find(tenant: str, fact_id: str) -> Play[Fact | None]:
     values = {"tenant": tenant, "id": fact_id}
-    return (yield from first("fact_get", values, lambda one: fact_of(one, tenant)))
+    return (yield from first("fact_get", values, of_tenant(Fact, tenant)))
 
 
 def _changed(scope: Scope) -> Play[tuple[int, int]]:
@@ -154,27 +136,3 @@ def _journal_values(revision: Revision, was: Fact | None, became: Fact) -> Value
 def _journal_row(found: Row) -> JournalRow:
     number, at, action, was, became = found
     return number, moment(at), action, was, became
-
-
-def _fact_values(fact: Fact) -> Values:
-    return {
-        **keys(fact.scope),
-        "id": fact.id,
-        "content": fact.text,
-        "category": fact.category,
-        "confidence": float(fact.confidence),
-        "valid_from": fact.valid_from,
-        "valid_to": fact.valid_to,
-        "recorded": fact.recorded,
-        "retracted_at": fact.retracted,
-        "source_turn": fact.source_turn,
-        "source_quote": fact.source_quote,
-        "tokens": fact.tokens,
-        "counter": fact.counter,
-        "subject": fact.subject,
-        "attribute": fact.attribute,
-        "supersedes": fact.supersedes,
-        "project": fact.project,
-        "agent": fact.agent,
-        "digest": fact_digest(fact),
-    }

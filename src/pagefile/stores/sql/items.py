@@ -5,7 +5,7 @@ from datetime import datetime
 
 from pagefile.ports import ItemKey, ItemStore, ItemVectors, ItemWrite, KeptItem, Namespace, StoredItem
 from pagefile.records import Scope, utc
-from pagefile.stores.encoding import from_json, to_json
+from pagefile.stores.encoding import field_values, from_json, moment, to_json
 from pagefile.stores.items import (
     beyond,
     data_vectors,
@@ -20,19 +20,13 @@ from pagefile.stores.items import (
     vectors_data,
     written,
 )
-from pagefile.stores.sql.plays import Play, Player, Row, Values, count, each, first, many
-from pagefile.stores.sql.rows import moment
+from pagefile.stores.sql.plays import Play, Row, SqlPort, Values, count, first, many
 
 #: For a list without a limit: SQLite has no NULL there, PostgreSQL nothing below zero.
 _ALL = 2**53
 
 
-class SqlItems(ItemStore):
-    """Items in the table of that name."""
-
-    def __init__(self, player: Player) -> None:
-        self._player = player
-
+class SqlItems(SqlPort, ItemStore):
     async def write(self, scope: Scope, writes: Sequence[ItemWrite], *, now: datetime) -> None:
         asked = {**owner(scope), "now": utc(now)}
         # In one order, so that two who write the same keys do not wait for each other in a circle.
@@ -63,19 +57,17 @@ class SqlItems(ItemStore):
         self, scope: Scope, prefix: Namespace, *, now: datetime, limit: int | None = None, offset: int = 0
     ) -> list[StoredItem]:
         asked = {**_under(scope, prefix, now), "limit": _ALL if limit is None else limit, "skip": offset}
-        return await self._player.read(lambda: each("items_under", asked, _item))
+        return await self._each("items_under", asked, _item)
 
     async def vectors(
         self, scope: Scope, prefix: Namespace, maker: str, *, now: datetime
     ) -> list[ItemVectors]:
         asked = {**_under(scope, prefix, now), "maker": maker}
-        return await self._player.read(lambda: each("items_vectors", asked, _vectors))
+        return await self._each("items_vectors", asked, _vectors)
 
     async def namespaces(self, scope: Scope, prefix: Namespace, *, now: datetime) -> list[Namespace]:
         asked = _under(scope, prefix, now)
-        return await self._player.read(
-            lambda: each("items_namespaces", asked, lambda one: text_namespace(one[0]))
-        )
+        return await self._each("items_namespaces", asked, lambda one: text_namespace(one[0]))
 
     async def touch(self, scope: Scope, keys: Sequence[ItemKey], *, now: datetime) -> None:
         asked = [{**owner(scope), "now": utc(now), **place(key)} for key in sorted(set(keys))]
@@ -91,22 +83,18 @@ class SqlItems(ItemStore):
 
     async def sweep(self, scope: Scope, *, now: datetime) -> int:
         asked = {**owner(scope), "now": utc(now)}
-        return await self._player.write(lambda: count("items_sweep", asked))
+        return await self._change("items_sweep", asked)
 
     async def owners(self, tenant: str | None) -> list[Scope]:
         values = {"tenants": tenant}
-        return await self._player.read(
-            lambda: each("items_owners", values, lambda one: Scope(one[0], one[1] or None))
-        )
+        return await self._each("items_owners", values, lambda one: Scope(one[0], one[1] or None))
 
     async def kept(
         self, scope: Scope, *, now: datetime, after: ItemKey | None = None, limit: int = 100
     ) -> list[KeptItem]:
         behind = {"namespace": "", "key": ""} if after is None else place(after)
         asked = {**owner(scope), **behind, "now": utc(now), "limit": limit}
-        return await self._player.read(
-            lambda: each("items_kept", asked, lambda one: kept_item(_item(one[:-3]), *one[-3:]))
-        )
+        return await self._each("items_kept", asked, lambda one: kept_item(_item(one[:-3]), *one[-3:]))
 
     async def restore(self, scope: Scope, items: Sequence[KeptItem], *, now: datetime) -> int:
         asked = {**owner(scope), "now": utc(now)}
@@ -124,16 +112,8 @@ class SqlItems(ItemStore):
 
 
 def _restored(kept: KeptItem) -> Values:
-    item = kept.item
-    return {
-        **place(item.place),
-        "content": to_json(item.value),
-        "created": utc(item.created),
-        "updated": utc(item.updated),
-        "expires": item.expires and utc(item.expires),
-        "ttl_s": None if item.ttl_s is None else float(item.ttl_s),
-        **vectors_data(written(kept)),
-    }
+    values = field_values(kept.item)
+    return {**values, **place(kept.item.place), "content": values["value"], **vectors_data(written(kept))}
 
 
 def _under(scope: Scope, prefix: Namespace, now: datetime) -> Values:

@@ -2,22 +2,20 @@
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Unpack
 
-from pagefile.ports import NO_LABELS, CheckpointDraft, Clock, Labels, ResetDraft, TurnDraft, TurnLog
-from pagefile.records import RESET_QUERY, Checkpoint, Entry, JsonObject, Reset, Scope, Turn, utc
+from pagefile.ports import NO_LABELS, Beside, CheckpointDraft, Clock, ResetDraft, TurnDraft, TurnLog
+from pagefile.records import CHECKPOINT_QUERY, RESET_QUERY, Checkpoint, Entry, Head, Reset, Scope, Turn, utc
 from pagefile.stores import rules, session
-from pagefile.stores.changing import checkpoint_values
-from pagefile.stores.encoding import from_json, label_values, to_json
-from pagefile.stores.packing import Blob
-from pagefile.stores.sql.epochs import check_writable
-from pagefile.stores.sql.media import attach, packed_blobs
-from pagefile.stores.sql.plays import Play, Player, Values, count, each, first, many, row
-from pagefile.stores.sql.reader import check_owner
-from pagefile.stores.sql.rows import entry_of, keys
+from pagefile.stores.changing import checkpoint_in_place
+from pagefile.stores.encoding import Blob, label_values
+from pagefile.stores.sql.pages import attach, packed_blobs
+from pagefile.stores.sql.plays import Play, Player, Row, Values, count, each, first, many, row
+from pagefile.stores.sql.reader import check_owner, check_writable
+from pagefile.stores.sql.rows import checkpoint_metadata, entry_of, head_of, keys, moment, values_of
 from pagefile.stores.sql.sessions import put_session, session_of, tell_session
-from pagefile.stores.sql.state import state_of
 
 
 class SqlTurnLog(TurnLog):
@@ -49,25 +47,10 @@ class SqlTurnLog(TurnLog):
 
         await self._player.write(play)
 
-    async def restore(
-        self,
-        entries: Sequence[Entry],
-        *,
-        agent: str | None = None,
-        session: JsonObject | None = None,
-        labels: Labels = NO_LABELS,
-        blobs: Mapping[str, bytes] | None = None,
-        marks: Mapping[str, int] | None = None,
-        expect_empty: bool = False,
-        epoch: int | None = None,
-        origin: Scope | None = None,
-    ) -> int:
+    async def restore(self, entries: Sequence[Entry], **beside: Unpack[Beside]) -> int:
         if not entries:
             return await self._player.compute(lambda: 0)
-        value = None if session is None else to_json(session)
-        plan = rules.restoration(
-            entries, agent, value, labels, blobs, marks, expect_empty=expect_empty, epoch=epoch, origin=origin
-        )
+        plan = rules.restoration(entries, **beside)
         now = self._now()
         packed = await packed_blobs(self._player, plan.blobs)
         return await self._player.write(lambda: self._restore(plan, packed, now))
@@ -118,7 +101,7 @@ class SqlTurnLog(TurnLog):
             else:
                 yield from _write_checkpoint(owned, f"历史摘要: {owned.summary}", now, reset_seq)
         if blank and plan.session is not None:
-            yield from put_session(scope, from_json(plan.session), now)
+            yield from put_session(scope, plan.session, now)
         times = [utc(entry.created) for entry in entries]
         told = {"created": min(times), "updated": max(times), "agent": plan.agent or None}
         yield from count("conversation_times", {**keys(scope), **told, **label_values(plan.labels)})
@@ -138,20 +121,8 @@ def _add_checkpoint(draft: CheckpointDraft, now: datetime) -> Play[Entry]:
     if stored is not None:
         return rules.check_same_marker(stored, draft.id, same=rules.same_checkpoint(stored, draft))
     rules.check_coverage(draft, state.head, state.version)
-    checkpoint = Checkpoint(
-        id=draft.id,
-        scope=state.scope,
-        seq=state.next_seq,
-        version=state.versions + 1,
-        summary=draft.summary,
-        covered_through_seq=draft.covered_through_seq,
-        covered_turns=0,
-        created=rules.stamp(now, state.last_created),
-        tokens=draft.tokens,
-        counter=draft.counter,
-        anchors=draft.anchors,
-        archive_refs=draft.archive_refs,
-    )
+    created = rules.stamp(now, state.last_created)
+    checkpoint = checkpoint_in_place(draft, state.scope, state.next_seq, state.versions + 1, created)
     return (yield from _write_checkpoint(checkpoint, draft.text, now, state.head.reset_seq))
 
 
@@ -167,42 +138,31 @@ def _add_reset(draft: ResetDraft, now: datetime) -> Play[Entry]:
     return reset
 
 
-def turn_in_place(draft: TurnDraft, seq: int | None, created: datetime) -> Turn:
-    """The turn in its place. Named one by one: `record()` makes one, and `replace` would double what that costs."""
-    return Turn(
-        draft.id,
-        draft.scope,
-        seq,
-        draft.status,
-        draft.user,
-        draft.assistant,
-        draft.steps,
-        utc(draft.at),
-        created,
-        draft.user_tokens,
-        draft.assistant_tokens,
-        draft.tokens,
-        draft.counter,
-        draft.metadata,
-        draft.layout,
-    )
-
-
 def entry_by_id(scope: Scope, entry_id: str) -> Play[Entry | None]:
-    """What is stored under an id."""
     values = {**keys(scope), "id": entry_id}
     return (yield from first("entry_by_id", values, lambda one: entry_of(one, scope)))
 
 
 def _write_checkpoint(checkpoint: Checkpoint, text: str, now: datetime, reset_seq: int) -> Play[Checkpoint]:
-    """Write the checkpoint's row, and make it the one in force."""
-    asked = {**keys(checkpoint.scope), "covered": checkpoint.covered_through_seq, "reset_seq": reset_seq}
+    asked = {
+        **keys(checkpoint.scope),
+        "covered_through_seq": checkpoint.covered_through_seq,
+        "reset_seq": reset_seq,
+    }
     coverage = yield from row("coverage", asked)
     assert coverage is not None
     checkpoint = replace(checkpoint, covered_turns=coverage[0])
+    _, covered_messages, live_turns, live_tokens = coverage
     values = {
         **_marker_values(checkpoint, now),
-        **checkpoint_values(checkpoint, text, coverage),
+        **values_of(checkpoint),
+        "query": CHECKPOINT_QUERY,
+        "answer": text,
+        "kind": "checkpoint",
+        "metadata": checkpoint_metadata(checkpoint),
+        "covered_messages": covered_messages,
+        "live_turns": live_turns,
+        "live_tokens": live_tokens,
         "mode": session.SUMMARY_N,
         "checkpoint": checkpoint.id,
     }
@@ -240,3 +200,63 @@ def _marker_values(marker: Checkpoint | Reset, now: datetime) -> Values:
         "counter": "",
         "seconds": session.seconds(marker.created),
     }
+
+
+#: The columns of the fragment `counted` of log.sql: a head without the epoch, which a write does not ask for.
+_COUNTED_COLUMNS = 13
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What the statement `state` found. Most writes need only a little of it: the rest is made when asked for."""
+
+    scope: Scope
+    #: None before the first write to the conversation.
+    row: Row | None
+    next_seq: int
+    last_created: datetime | None
+
+    @classmethod
+    def of(cls, found: Row | None, scope: Scope) -> "State":
+        """The conversation, which must be this scope's."""
+        if found is None:
+            return cls(scope, None, 1, None)
+        rules.check_owner(scope, found[0])
+        last_created = found[_COUNTED_COLUMNS]
+        return cls(scope, found, found[4] + 1, None if last_created is None else moment(last_created))
+
+    @property
+    def head(self) -> Head:
+        return (
+            rules.no_head(self.scope)
+            if self.row is None
+            else head_of(self.row[:_COUNTED_COLUMNS], self.scope)
+        )
+
+    @property
+    def agent(self) -> str | None:
+        return None if self.row is None else self.row[1]
+
+    @property
+    def versions(self) -> int:
+        return 0 if self.row is None else self.row[_COUNTED_COLUMNS + 1]
+
+    @property
+    def version(self) -> int:
+        """The checkpoint in force, 0 when there is none."""
+        return self.versions if self.row is not None and self.row[_COUNTED_COLUMNS + 2] else 0
+
+    def knows(self, draft: TurnDraft) -> bool:
+        """Whether a done turn tells nothing new of the conversation itself."""
+        found = self.row
+        return (
+            found is not None
+            and draft.status == "done"
+            and draft.agent in (None, found[1])
+            and draft.labels == NO_LABELS
+        )
+
+
+def state_of(scope: Scope) -> Play[State]:
+    """The conversation, locked until the transaction ends."""
+    return State.of((yield "row", "state", keys(scope)), scope)

@@ -1,71 +1,46 @@
 """Gives rows of earlier versions their digest, in the transaction that migrates them."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 
 from pagefile.ports import UNREADABLE
-from pagefile.records import Scope
-from pagefile.stores.digests import fact_digest, page_digest, turn_digest
-from pagefile.stores.sql.parameters import ALL_TENANTS
+from pagefile.records import Fact, Page, Scope
+from pagefile.stores.digests import record_digest, turn_digest
 from pagefile.stores.sql.plays import Play, Row, Values, many, rows
-from pagefile.stores.sql.rows import fact_of, page_of, turn_of
+from pagefile.stores.sql.rows import of_tenant, turn_of
+from pagefile.stores.sql.texts import ALL_TENANTS
 
 ROWS_AT_ONCE = 1000
 
-
-@dataclass(frozen=True, slots=True)
-class _Kind:
-    """Rows of a table, read by their key in the statement `<name>s_without_digest`, written in `<name>_digest`.
-
-    A row is the tenant, of a turn the conversation, then the record.
-    """
-
-    name: str
-    #: Before the first key.
-    before: Values
-    key_of: Callable[[Row], Values]
-    digest_of: Callable[[Row], str | None]
-
-    def filled(self, found: Sequence[Row]) -> list[Values]:
-        """The keys and digests of rows. One that cannot be read stays without, and is for `verify` to name."""
-        known: list[Values] = []
-        for one in found:
-            try:
-                known.append({**self.key_of(one), "digest": self.digest_of(one)})
-            except UNREADABLE:
-                continue
-        return known
-
-
-_KINDS = (
-    _Kind(
-        "turn",
-        {"id": "", "conversation": "", "tenant": ""},
-        lambda row: {"id": row[3], "conversation": row[1], "tenant": row[0]},
+#: By the kind of a row: the columns of its key in the statement `<kind>s_without_digest`, and its digest. A row is the tenant, of a
+#: turn the conversation, then the record.
+_KINDS: dict[str, tuple[dict[str, int], Callable[[Row], str | None]]] = {
+    "turn": (
+        {"id": 3, "conversation": 1, "tenant": 0},
         lambda row: turn_digest(turn_of(row[2:], Scope(row[0], None, row[1]))),
     ),
-    _Kind(
-        "page",
-        {"uuid": "", "tenant": ""},
-        lambda row: {"uuid": row[1], "tenant": row[0]},
-        lambda row: page_digest(page_of(row[1:], row[0])),
-    ),
-    _Kind(
-        "fact",
-        {"tenant": "", "id": ""},
-        lambda row: {"tenant": row[0], "id": row[1]},
-        lambda row: fact_digest(fact_of(row[1:], row[0])),
-    ),
-)
+    "page": ({"uuid": 1, "tenant": 0}, lambda row: record_digest(of_tenant(Page, row[0])(row[1:]))),
+    "fact": ({"tenant": 0, "id": 1}, lambda row: record_digest(of_tenant(Fact, row[0])(row[1:]))),
+}
 
 
 def fill_digests() -> Play[None]:
     """Of every turn, page and fact that has none."""
-    for kind in _KINDS:
-        after = kind.before
-        while found := (yield from rows(f"{kind.name}s_without_digest", _behind(after))):
-            yield from many(f"{kind.name}_digest", kind.filled(found))
-            after = kind.key_of(found[-1])
+    for kind, (columns, digest_of) in _KINDS.items():
+        key: Values = dict.fromkeys(columns, "")
+        while found := (yield from rows(f"{kind}s_without_digest", _behind(key))):
+            keys = [{name: row[place] for name, place in columns.items()} for row in found]
+            digests = [_readable(digest_of, row) for row in found]
+            known = zip(keys, digests, strict=True)
+            yield from many(f"{kind}_digest", [{**one, "digest": digest} for one, digest in known if digest])
+            key = keys[-1]
+
+
+def _readable(digest_of: Callable[[Row], str | None], row: Row) -> str | None:
+    """The digest of a row; one that cannot be read stays without, and is for `verify` to name."""
+    try:
+        return digest_of(row)
+    except UNREADABLE:
+        return None
 
 
 def _behind(key: Values) -> Values:

@@ -1,26 +1,36 @@
-"""Archived tool results: the text is compressed and stored once for equal results."""
+"""Archived tool results, their passages, and the images and files of turns: equal bytes are compressed and stored once."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from itertools import groupby
 
-from pagefile.ports import PageDraft, PageStore
-from pagefile.records import Page, Scope
+from pagefile.ports import (
+    Extend,
+    MediaStore,
+    PageDraft,
+    PageIndex,
+    PageKeeper,
+    PageStore,
+    PageTerms,
+    PurgeRequest,
+    TurnDraft,
+)
+from pagefile.records import Page, Scope, Turn, utc
 from pagefile.stores import rules
-from pagefile.stores.encoding import stored_page
-from pagefile.stores.packing import Blob, packed, unpacked
-from pagefile.stores.sql.epochs import check_writable
-from pagefile.stores.sql.media import blob_values
-from pagefile.stores.sql.plays import Play, Player, Values, count, each, many, row
-from pagefile.stores.sql.rows import keys, page_of, page_values, part_of
+from pagefile.stores.digests import record_digest
+from pagefile.stores.encoding import Blob, packed, packed_all, stored_page, unpacked, unpacked_bytes
+from pagefile.stores.sql.plays import Play, Player, Row, SqlPort, Values, count, each, first, many, row, rows
+from pagefile.stores.sql.reader import check_writable
+from pagefile.stores.sql.rows import keys, of_tenant, part_of, values_of
+from pagefile.stores.sql.texts import ALL_TENANTS
 
 #: Texts up to here are unpacked at once; a thread would take longer. Packing takes more time: a player decides.
 _SMALL_CHARS = 20_000
 
 
-class SqlPages(PageStore):
+class SqlPages(SqlPort, PageStore):
     """Pages in `tool_result_archive`, their texts in `blobs`, their passages in `archive_passage`."""
-
-    def __init__(self, player: Player) -> None:
-        self._player = player
 
     async def put(self, draft: PageDraft) -> Page:
         text = draft.text
@@ -29,11 +39,11 @@ class SqlPages(PageStore):
         return await self._player.write(lambda: _put(page, blob, draft))
 
     async def load(self, scope: Scope, uuid: str) -> tuple[Page, str]:
-        found = await self._player.read(lambda: row("page_load", {**keys(scope), "uuid": uuid}))
+        found = await self._row("page_load", {**keys(scope), "uuid": uuid})
         if found is None:
             raise rules.no_page(uuid)
         codec, data = found[:2]
-        page = rules.check_living(page_of(found[2:], scope.tenant))
+        page = rules.check_living(of_tenant(Page, scope.tenant)(found[2:]))
         if page.length <= _SMALL_CHARS:
             return page, unpacked(codec, data)
         return page, await self._player.compute(lambda: unpacked(codec, data))
@@ -50,14 +60,15 @@ def _put(page: Page, blob: Blob, draft: PageDraft) -> Play[Page]:
     living = page.purged is None
     if living:
         yield from count("blob_put", blob_values(blob))
-    yield from count("page_put", {**page_values(page), "blob": blob.hash if living else None})
+    yield from count(
+        "page_put", {**values_of(page), "digest": record_digest(page), "blob": blob.hash if living else None}
+    )
     if living:
         yield from put_spans(page.scope.tenant, page.uuid, draft.spans)
     return page
 
 
 def put_spans(tenant: str, uuid: str, spans: Sequence[tuple[int, int]]) -> Play[None]:
-    """Write where the passages of a page begin and end."""
     passages: list[Values] = [
         {"tenant": tenant, "uuid": uuid, "number": number, "start": start, "end": end}
         for number, (start, end) in enumerate(spans)
@@ -70,7 +81,7 @@ def _stored(page: Page, blob: Blob) -> Play[Page | None]:
     found = yield from row("page_locked", {"tenant": page.scope.tenant, "uuid": page.uuid})
     if found is None:
         return None
-    stored = page_of(found[1:], page.scope.tenant)
+    stored = of_tenant(Page, page.scope.tenant)(found[1:])
     rules.check_same_page(stored, page, same_text=found[0] == blob.hash)
     return None if stored.purged is not None and page.purged is None else stored
 
@@ -79,9 +90,175 @@ def _pages(scope: Scope, limit: int, after: str | None) -> Play[list[Page]]:
     created = None
     if after is not None:
         found = yield from row("page_stored", {"tenant": scope.tenant, "uuid": after})
-        last = None if found is None else page_of(found[1:], scope.tenant)
+        last = None if found is None else of_tenant(Page, scope.tenant)(found[1:])
         if last is None or not rules.lists_page(scope, last.scope):
             raise rules.nothing_behind(after)
         created = last.created
     values = {**keys(scope), "after": after, "created": created, "limit": max(0, limit)}
-    return (yield from each(f"pages_of_{part_of(scope)}", values, lambda one: page_of(one, scope.tenant)))
+    return (yield from each(f"pages_of_{part_of(scope)}", values, of_tenant(Page, scope.tenant)))
+
+
+class SqlMedia(SqlPort, MediaStore):
+    async def load(self, scope: Scope, hash: str) -> bytes:  # noqa: A002 - the port's word
+        found = await self._row("media_load", {**keys(scope), "hash": hash})
+        if found is None:
+            raise rules.no_media(hash)
+        codec, data = found
+        return await self._player.compute(lambda: unpacked_bytes(codec, data))
+
+
+async def packed_blobs(player: Player, blobs: Mapping[str, bytes]) -> dict[str, Blob]:
+    if not blobs:
+        return {}
+    rules.check_blobs(blobs)
+    return await player.compute(lambda: packed_all(blobs))
+
+
+def attach(
+    scope: Scope, turn: Turn | TurnDraft | Extend, turn_id: str, blobs: Mapping[str, Blob]
+) -> Play[None]:
+    """Write the files that a turn brought, in its transaction."""
+    named = rules.attached(turn, blobs)
+    place = {**keys(scope), "id": turn_id}
+    yield from many("blob_put", [blob_values(blobs[key]) for key in named])
+    yield from many(
+        "attach", [{**place, "hash": key, "media_type": media_type} for key, media_type in named.items()]
+    )
+
+
+def blob_values(blob: Blob) -> dict[str, object]:
+    """The parameters of the statement `blob_put`, which keeps bytes under their hash, once."""
+    return {"hash": blob.hash, "codec": blob.codec, "data": blob.data}
+
+
+class SqlPageKeeper(SqlPort, PageKeeper):
+    """The columns of `tool_result_archive` that change."""
+
+    async def page(self, scope: Scope, uuid: str) -> Page:
+        page = await self._player.read(lambda: page_reached(scope, uuid))
+        if page is None:
+            raise rules.no_page(uuid)
+        return page
+
+    async def pin(self, scope: Scope, uuid: str, *, pinned: bool) -> Page:
+        values = {**keys(scope), "uuid": uuid, "pinned": pinned}
+
+        def play() -> Play[Page]:
+            yield from count("page_pin", values)
+            page = yield from page_reached(scope, uuid)
+            if page is None:
+                raise rules.no_page(uuid)
+            return rules.check_living(page)
+
+        return await self._player.write(play)
+
+    async def touch(self, scope: Scope, uuids: Sequence[str], at: datetime) -> None:
+        # In one order, so that two who touch the same pages do not wait for each other in a circle.
+        touched: list[Values] = [{**keys(scope), "uuid": uuid, "at": utc(at)} for uuid in sorted(uuids)]
+        # A lost connection may have counted it already, and twice would be wrong.
+        await self._player.write(lambda: many("page_touch", touched), again=False)
+
+    async def pinned(self, scope: Scope) -> list[Page]:
+        statement = f"pinned_of_{part_of(scope)}"
+        return await self._each(statement, keys(scope), of_tenant(Page, scope.tenant))
+
+    async def tenants(self) -> list[str]:
+        return await self._each("page_tenants", ALL_TENANTS, lambda one: one[0])
+
+    async def equal_call(self, scope: Scope, call_hash: str, since: datetime) -> Page | None:
+        values = {**keys(scope), "call_hash": call_hash, "since": utc(since)}
+        return await self._first("page_of_call", values, of_tenant(Page, scope.tenant))
+
+    async def purge(self, request: PurgeRequest) -> list[Page]:
+        # Most often nothing is due: then nothing is locked, and no log is emptied.
+        if not await self._player.read(lambda: _due(request)):
+            return []
+        return await self._player.write(lambda: _purge(request), again=False, erases=True)
+
+    async def erase(self, scope: Scope, uuids: Sequence[str]) -> int:
+        return await self._player.write(lambda: _erase(scope, uuids), erases=True)
+
+
+def page_reached(scope: Scope, uuid: str) -> Play[Page | None]:
+    """A page that the scope may use, if there is one."""
+    values = {**keys(scope), "uuid": uuid}
+    return (yield from first("page_reached", values, of_tenant(Page, scope.tenant)))
+
+
+def erase_blobs(hashes: Iterable[str]) -> Play[int]:
+    """Remove those that no page and no attachment of any tenant refers to; returns how many."""
+    return (yield from count("erase_blobs", {**ALL_TENANTS, "hashes": sorted(set(hashes))}))
+
+
+def _erase(scope: Scope, uuids: Sequence[str]) -> Play[int]:
+    found = yield from rows("pages_reached", {**keys(scope), "uuids": sorted(set(uuids))})
+    values: Values = {"tenant": scope.tenant, "uuids": [uuid for uuid, _ in found]}
+    yield from count("passages_drop", values)
+    yield from count("pages_erase", values)
+    yield from erase_blobs(blob for _, blob in found if blob)
+    return len(found)
+
+
+def _purge(request: PurgeRequest) -> Play[list[Page]]:
+    due = yield from _due(request)
+    values: Values = {"tenant": request.scope.tenant, "at": utc(request.at)}
+    named = {**values, "uuids": [page.uuid for _, page in due]}
+    # Those that were pinned or purged meanwhile stay as they are.
+    buried = set((yield from each("pages_bury", named, lambda one: one[0])))
+    gone = [(blob, page) for blob, page in due if page.uuid in buried]
+    yield from count("passages_drop", {**values, "uuids": [page.uuid for _, page in gone]})
+    yield from erase_blobs(blob for blob, _ in gone)
+    return [replace(page, purged=utc(request.at)) for _, page in gone]
+
+
+def _due(request: PurgeRequest) -> Play[list[tuple[str, Page]]]:
+    """The pages to purge, oldest first, each with the key of its text."""
+    scope = request.scope
+    values: Values = {
+        **keys(scope),
+        "uuids": sorted(request.uuids or ()),
+        "before": request.before and utc(request.before),
+        "max_bytes": request.max_bytes,
+    }
+    return (
+        yield from each(
+            f"due_of_{part_of(scope)}", values, lambda one: (one[0], of_tenant(Page, scope.tenant)(one[1:]))
+        )
+    )
+
+
+class SqlPageIndex(SqlPort, PageIndex):
+    async def uuids(self, scope: Scope) -> list[str]:
+        statement = f"uuids_of_{part_of(scope)}"
+        return await self._each(statement, keys(scope), lambda one: one[0])
+
+    async def read(self, scope: Scope, uuids: Sequence[str]) -> list[PageTerms]:
+        def play() -> Play[list[PageTerms]]:
+            found = yield from rows("passages_read", {**keys(scope), "uuids": list(uuids)})
+            return [_page_terms(list(group)) for _, group in groupby(found, key=lambda one: one[0])]
+
+        return await self._player.read(play)
+
+    async def write(self, scope: Scope, uuid: str, terms: Sequence[str]) -> None:
+        written: list[Values] = [
+            {"tenant": scope.tenant, "uuid": uuid, "number": number, "terms": text}
+            for number, text in enumerate(terms)
+        ]
+
+        def play() -> Play[None]:
+            passages = yield from row("passages_count", {**keys(scope), "uuid": uuid})
+            if passages is not None:
+                rules.check_terms(uuid, passages[0], len(written))
+                yield from many("passage_terms", written)
+
+        await self._player.write(play)
+
+
+def _page_terms(found: Sequence[Row]) -> PageTerms:
+    """The rows of one page; one without passages has a single row without a number."""
+    uuid, number = found[0][1], found[0][2]
+    if number is None:
+        return PageTerms(uuid, (), ())
+    terms = [one[5] for one in found]
+    spans = tuple((one[3], one[4]) for one in found)
+    return PageTerms(uuid, spans, None if None in terms else tuple(terms))

@@ -31,12 +31,10 @@ def skipped(wanted: Wanted) -> Any:
 
 
 def row(statement: str, values: Mapping[str, Any]) -> Play[Row | None]:
-    """The first row."""
     return (yield "row", statement, values)
 
 
 def rows(statement: str, values: Mapping[str, Any]) -> Play[list[Row]]:
-    """Every row."""
     return (yield "rows", statement, values)
 
 
@@ -47,12 +45,10 @@ def first(statement: str, values: Mapping[str, Any], make: Callable[[Row], T]) -
 
 
 def each(statement: str, values: Mapping[str, Any], make: Callable[[Row], T]) -> Play[list[T]]:
-    """What is made of every row."""
     return [make(found) for found in (yield from rows(statement, values))]
 
 
 def count(statement: str, values: Mapping[str, Any]) -> Play[int]:
-    """How many rows the statement changed."""
     return (yield "count", statement, values)
 
 
@@ -84,8 +80,6 @@ async def played_async(play: Play[T], answer: Callable[[Ask], Awaitable[Any]]) -
 
 
 class Player(Protocol):
-    """Runs verbs on a database."""
-
     async def read(self, play: Callable[[], Play[T]]) -> T:
         """What a verb reads."""
         ...
@@ -104,3 +98,25 @@ class Player(Protocol):
         What is `small` takes about as long as the way to a thread and back: a player may do it in place.
         """
         ...
+
+
+class SqlPort:
+    """A port of a SQL database, and the verbs of one statement."""
+
+    def __init__(self, player: Player) -> None:
+        self._player = player
+
+    async def _row(self, statement: str, values: Mapping[str, Any]) -> Row | None:
+        return await self._player.read(lambda: row(statement, values))
+
+    async def _rows(self, statement: str, values: Mapping[str, Any]) -> list[Row]:
+        return await self._player.read(lambda: rows(statement, values))
+
+    async def _first(self, statement: str, values: Mapping[str, Any], make: Callable[[Row], T]) -> T | None:
+        return await self._player.read(lambda: first(statement, values, make))
+
+    async def _each(self, statement: str, values: Mapping[str, Any], make: Callable[[Row], T]) -> list[T]:
+        return await self._player.read(lambda: each(statement, values, make))
+
+    async def _change(self, statement: str, values: Mapping[str, Any]) -> int:
+        return await self._player.write(lambda: count(statement, values))

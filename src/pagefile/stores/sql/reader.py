@@ -1,25 +1,20 @@
-"""Reads the turn log. How views, entries and the neighbours of a turn are read depends on what a round trip costs: see `plain_reader`."""
+"""Reads the turn log. How views, entries and the neighbours of a turn are read depends on what a round trip costs: see `plain`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
 from pagefile.ports import EntryQuery, HeadQuery, LogReader, SinceRequest, TurnSource
 from pagefile.records import Head, Scope, Turn
 from pagefile.stores import rules
-from pagefile.stores.sql.epochs import epoch_now, newest_epoch
-from pagefile.stores.sql.plays import Play, Player, Row, Values, each, first, row, rows
+from pagefile.stores.erasing import check_epoch, written_keys
+from pagefile.stores.sql.plays import Play, Row, SqlPort, Values, each, first, many, row, rows
 from pagefile.stores.sql.rows import head_of, keys, part_of, turn_of
 
 T = TypeVar("T")
 
 
-class SqlReader(LogReader, TurnSource):
-    """The log as lists and indexes want it."""
-
-    def __init__(self, player: Player) -> None:
-        self._player = player
-
+class SqlReader(SqlPort, LogReader, TurnSource):
     async def epoch(self, scope: Scope | None = None) -> int:
         return await self._player.read(lambda: epoch_now() if scope is None else newest_epoch(scope))
 
@@ -107,3 +102,45 @@ def _head(scope: Scope, name: str) -> Play[Head | None]:
     place = replace(scope, conversation=name)
     head = yield from first("head_of_conversation", keys(place), lambda one: head_of(one[1:], place))
     return head if head is not None and rules.sees(scope, head.scope.user) else None
+
+
+# -- the numbers of erasures, in the transaction of whoever asks
+
+
+def check_writable(epoch: int | None, scopes: Iterable[Scope]) -> Play[None]:
+    """`ErasedError` when one of the scopes was erased since that epoch; None is not checked.
+
+    Keeps erasures of these tenants away until the transaction ends. Called before any row is locked, as an erasure does.
+    """
+    if epoch is None:
+        return
+    asked = tuple(scopes)
+    yield from rows("epoch_shared", {"names": sorted({scope.tenant for scope in asked})})
+    check_epoch(epoch, (yield from _newest(written_keys(asked))))
+
+
+def epoch_now() -> Play[int]:
+    """The number of the last erasure, 0 before the first."""
+    found = yield from row("epoch_now", {})
+    return found[0] if found else 0
+
+
+def newest_epoch(scope: Scope) -> Play[int]:
+    """The number of the last erasure of a scope, 0 when there was none."""
+    return (yield from _newest(written_keys([scope]))) or 0
+
+
+def is_noted(key: str) -> Play[bool]:
+    return (yield from _newest([key])) is not None
+
+
+def raise_epoch(scopes: Sequence[str]) -> Play[None]:
+    """Note an erasure under the next number."""
+    yield from row("epoch_next", {})
+    number = 1 + (yield from epoch_now())
+    yield from many("epoch_raise", [{"scope": scope, "epoch": number} for scope in scopes])
+
+
+def _newest(keys: Sequence[str]) -> Play[int | None]:
+    found = yield from row("epoch_newest", {"names": keys})
+    return found[0] if found else None

@@ -8,15 +8,12 @@ from pagefile.ports import Clock, SessionStore
 from pagefile.records import NEVER, JsonObject, Scope, utc
 from pagefile.stores import rules, session
 from pagefile.stores.encoding import from_json, to_json
-from pagefile.stores.sql.epochs import check_writable
 from pagefile.stores.sql.plays import Play, Player, Row, Values, count, row
-from pagefile.stores.sql.reader import check_owner
+from pagefile.stores.sql.reader import check_owner, check_writable
 from pagefile.stores.sql.rows import keys, moment
 
 
 class SqlSessions(SessionStore):
-    """Session values in `sessions`."""
-
     def __init__(self, player: Player, clock: Clock) -> None:
         self._player = player
         self._clock = clock

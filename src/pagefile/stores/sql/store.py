@@ -1,24 +1,18 @@
 """The store of a SQL database: every port that needs nothing of its own."""
 
-from abc import ABC
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 
 from pagefile.ports import Clock, Part, Store
-from pagefile.records import Scope, utc
+from pagefile.records import ErasureReceipt, Scope, utc
 from pagefile.stores.erasing import Places
-from pagefile.stores.sql.calls import SqlCalls
-from pagefile.stores.sql.derived import SqlTerms, SqlWatermarks
-from pagefile.stores.sql.erasure import erase
-from pagefile.stores.sql.erasures import SqlErasures
+from pagefile.stores.sql.erasure import erase, erase_part
 from pagefile.stores.sql.facts import SqlFacts
 from pagefile.stores.sql.items import SqlItems
-from pagefile.stores.sql.keys import SqlKeys
-from pagefile.stores.sql.media import SqlMedia
-from pagefile.stores.sql.page_keeper import SqlPageKeeper
-from pagefile.stores.sql.pages import SqlPages
-from pagefile.stores.sql.parts import erase_part
-from pagefile.stores.sql.passages import SqlPageIndex
+from pagefile.stores.sql.pages import SqlMedia, SqlPageIndex, SqlPageKeeper, SqlPages
 from pagefile.stores.sql.plays import Play, Player
 from pagefile.stores.sql.sessions import SqlSessions
+from pagefile.stores.sql.tables import SqlCalls, SqlErasures, SqlKeys, SqlTerms, SqlWatermarks
 
 #: How many rows went, where in the log a turn was, and which conversations went.
 Erased = tuple[dict[str, int], Places, tuple[str, ...]]
@@ -42,6 +36,19 @@ class SqlStore(Store, ABC):
         self.keys = SqlKeys(player)
         self.items = SqlItems(player)
         self.erasures = SqlErasures(player)
+
+    @abstractmethod
+    async def _left(self) -> Sequence[str]:
+        """What files still hold of what was just erased; asked after every erasure."""
+
+    async def _erased(self, scope: Scope, part: Part | None) -> Erased:
+        return await self._player.write(lambda: self._erasing(scope, part), again=False, erases=True)
+
+    async def erase(self, scope: Scope, part: Part | None = None) -> ErasureReceipt:
+        counts, places, gone = await self._erased(scope, part)
+        left = tuple(await self._left())
+        one = (None, None) if part is None else (part.turn_id, part.page)
+        return ErasureReceipt(scope, utc(self._clock.now()), counts, left, *one, places, gone)
 
     def _erasing(self, scope: Scope, part: Part | None) -> Play[Erased]:
         if part is not None:

@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from pagefile.lru import Lru
 from pagefile.ports import Near, Vector
-from pagefile.stores.sqlite.driver import Row
-from pagefile.stores.vectors.rows import Matrix, largest, likenesses, order
+from pagefile.stores.sql.plays import Row
+from pagefile.stores.vectors import Matrix, largest, likenesses, order
 
 #: A maker, a tenant, and the user, or the conversation that nobody owns.
 Owner: TypeAlias = tuple[str, str, str | None, str | None]
@@ -45,7 +45,6 @@ class View:
     code: int | None
 
     def search(self, vector: Vector, limit: int) -> list[Hit]:
-        """The nearest rows."""
         rows = None if self.code is None else np.nonzero(self.codes == self.code)[0]
         likeness = self._likenesses(rows, vector)
         hits = [
@@ -148,7 +147,6 @@ class Blocks:
         self._blocks: Lru[Owner, Block] = Lru(most_bytes, lambda block: block.bytes)
 
     def of(self, owner: Owner, dimension: int) -> Block:
-        """The block of an owner, made if there is none."""
         with self._lock:
             return self._blocks.setdefault(owner, Block(dimension))
 
@@ -169,7 +167,6 @@ class Blocks:
             self._blocks.pop(owner, None)
 
     def clear(self) -> None:
-        """Let go of all."""
         with self._lock:
             self._blocks.clear()
 
@@ -178,7 +175,6 @@ class Blocks:
 
 
 def vectors_of(blobs: Sequence[bytes]) -> Matrix:
-    """The vectors of these BLOBs."""
     return np.frombuffer(b"".join(blobs), "<f2").reshape(len(blobs), -1).astype(np.float32)
 
 

@@ -1,6 +1,7 @@
 """What we ask of apsw, and the one place where its errors become ours, each saying what to do."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Protocol, cast
 
@@ -51,6 +52,18 @@ class Connection(Protocol):
 def connect(name: str, flags: int = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE) -> Connection:
     """A new connection; the file is looked at only when the first statement runs."""
     return cast("Connection", apsw.Connection(name, flags=flags))
+
+
+@contextmanager
+def transaction(connection: Connection) -> Generator[None]:
+    """All or nothing, with everybody else who writes kept away."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
 
 
 class InterruptedStatementError(Exception):

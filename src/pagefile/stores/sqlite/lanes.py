@@ -51,7 +51,16 @@ class _Job:
         self.future: asyncio.Future[Any] = self.loop.create_future()
         self.cancelled = False
         self.result: Any = None
-        self.error: BaseException | None = None
+        self.error: Exception | None = None
+
+    def run(self, connection: Connection, place: str) -> None:
+        """Run the function; whatever it raises belongs to whoever asked, and the thread must live."""
+        self.result, self.error = None, None
+        try:
+            with translating(place):
+                self.result = self.function(connection)
+        except Exception as error:
+            self.error = error
 
 
 class _Lane(ABC):
@@ -154,7 +163,8 @@ class Writer(_Lane):
         waiting: Sequence[_Job] = [job for job in jobs if not job.alone]
         for job in jobs:
             if job.alone and not job.cancelled:
-                self._do_alone(job)
+                job.run(self._connection, self._place)
+                self._roll_back()
         while waiting:
             with self._lock:
                 self._running = waiting = [job for job in waiting if not job.cancelled]
@@ -164,15 +174,6 @@ class Writer(_Lane):
                 self._running = ()
         if self._purge_owed or any(job.purge for job in jobs):
             self._purge_owed = not self._truncated()
-
-    def _do_alone(self, job: _Job) -> None:
-        try:
-            with translating(self._place):
-                job.result = job.function(self._connection)
-        except Exception as error:
-            # As in `_play`.
-            job.error = error
-            self._roll_back()
 
     def _transact(self, group: Sequence[_Job]) -> Sequence[_Job]:
         """Run a group in one transaction; returns those that must be run again."""
@@ -215,17 +216,12 @@ class Writer(_Lane):
         connection = self._connection
         several = len(group) > 1
         for job in group:
-            job.result, job.error = None, None
             if several:
                 connection.execute("SAVEPOINT job")
-            try:
-                with translating(self._place):
-                    job.result = job.function(connection)
-            except InterruptedStatementError:
+            job.run(connection, self._place)
+            if isinstance(job.error, InterruptedStatementError):
                 return group
-            except Exception as error:
-                # Whatever it is, it belongs to the one who asked, and the thread must live.
-                job.error = error
+            if job.error is not None:
                 if not several or not connection.in_transaction:
                     return [other for other in group if other is not job]
                 connection.execute("ROLLBACK TO job")
@@ -270,7 +266,7 @@ class Readers(_Lane):
 
     async def run(self, function: Callable[[Connection], T]) -> T:
         """The function's result, all of it read from one snapshot."""
-        return cast("T", await self._run(_Job(function)))
+        return cast("T", await self._run(_Job(partial(_snapshot, function=function))))
 
     async def run_again(self, what: Hashable, function: Callable[[Connection], T]) -> T:
         """The same for something that is read again and again: in place if it was quick the last time.
@@ -322,13 +318,7 @@ class Readers(_Lane):
                 if job.cancelled:
                     continue
                 self._at[job] = connection
-            try:
-                with translating(self._place):
-                    connection.execute("BEGIN")
-                    job.result = job.function(connection)
-            except Exception as error:
-                # Whatever it is, it belongs to the one who asked, and the thread must live.
-                job.error = error
+            job.run(connection, self._place)
             with self._lock:
                 del self._at[job]
             _end_read(connection)
@@ -343,10 +333,14 @@ def _end_read(connection: Connection) -> None:
             connection.execute("ROLLBACK")
 
 
+def _snapshot(connection: Connection, function: Callable[[Connection], T]) -> T:
+    connection.execute("BEGIN")
+    return function(connection)
+
+
 def _read_at_once(connection: Connection, function: Callable[[Connection], T]) -> T:
     try:
-        connection.execute("BEGIN")
-        return function(connection)
+        return _snapshot(connection, function)
     finally:
         _end_read(connection)
 

@@ -1,12 +1,16 @@
-"""Runs verbs on SQLite: each from end to end in the thread of a connection, so that no statement costs a hop of its own."""
+"""SQLite's statements, and the player that runs verbs: each from end to end in the thread of a connection, so that no statement costs a hop of its own."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
 from typing import Any, TypeVar
 
+from pagefile.stores.encoding import time_text, to_json
 from pagefile.stores.sql.plays import Play, Player, skipped
+from pagefile.stores.sql.texts import COMMON, PLAIN, parameters, statement_texts, type_of
 from pagefile.stores.sqlite.driver import Connection
 from pagefile.stores.sqlite.lanes import Readers, Writer
-from pagefile.stores.sqlite.queries import statement
 
 T = TypeVar("T")
 
@@ -53,3 +57,47 @@ def played(connection: Connection, play: Play[T]) -> T:
         else:
             connection.executemany(one.text, map(one.given, values))
             answered = None
+
+
+_ENCODERS: dict[str, Callable[[Any], str]] = {
+    "timestamptz": time_text,
+    "text[]": to_json,
+    "bigint[]": to_json,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A statement, the names of its parameters in SQLite's order, and the places of those that SQLite has no type for."""
+
+    text: str
+    names: tuple[str, ...]
+    encoders: tuple[tuple[int, Callable[[Any], str]], ...]
+
+    def given(self, values: Mapping[str, Any]) -> list[Any]:
+        """The values as they are bound: by their place, since SQLite would look up each name."""
+        bound = [values[name] for name in self.names]
+        for place, encode in self.encoders:
+            if (value := bound[place]) is not None:
+                bound[place] = encode(value)
+        return bound
+
+
+@cache
+def statement(name: str) -> Statement:
+    text = statements()[name]
+    names = parameters(text)
+    kinds = enumerate(map(type_of, names))
+    return Statement(
+        text, names, tuple((place, _ENCODERS[kind]) for place, kind in kinds if kind in _ENCODERS)
+    )
+
+
+def sql(name: str) -> str:
+    """The text of this statement, for values that are encoded already."""
+    return statement(name).text
+
+
+@cache
+def statements() -> dict[str, str]:
+    return statement_texts("sqlite", COMMON, PLAIN, files("pagefile.stores.sqlite").joinpath("sql"))

@@ -8,25 +8,22 @@ from typing import Any
 import apsw
 
 from pagefile.errors import StoreFullError, StoreUnavailableError
-from pagefile.ports import Clock, Part, VectorHome
-from pagefile.records import ErasureReceipt, JsonObject, Scope, utc
-from pagefile.stores.sql.plain_log import PlainTurnLog
+from pagefile.ports import Clock, LogView, Part, VectorHome, ViewRequest
+from pagefile.records import JsonObject, Scope
+from pagefile.stores import rules
+from pagefile.stores.sql.auditor import SqlAuditor
+from pagefile.stores.sql.plain import PlainReader, PlainTurnLog, view
 from pagefile.stores.sql.store import Erased, SqlStore
-from pagefile.stores.sqlite.auditing import SqliteAuditor
-from pagefile.stores.sqlite.connecting import Place, open_connections, rewrite
+from pagefile.stores.sqlite.database import Place, Reserve, open_connections, rewrite
 from pagefile.stores.sqlite.driver import Connection
 from pagefile.stores.sqlite.lanes import Readers, Writer
-from pagefile.stores.sqlite.player import SqlitePlayer
-from pagefile.stores.sqlite.reader import SqliteReader
-from pagefile.stores.sqlite.reserve import Reserve
+from pagefile.stores.sqlite.player import SqlitePlayer, played
 from pagefile.stores.sqlite.thinning import Eraser
 from pagefile.stores.sqlite.vectors import CACHE_BYTES, SqliteVectors
 
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What an open store works with."""
-
     writer: Writer
     readers: Readers
     clock: Clock
@@ -48,7 +45,7 @@ class SqliteStore(SqlStore):
     """The store of `sqlite:///…`: make one with `SqliteStore.open`."""
 
     def __init__(self, parts: Parts) -> None:
-        player = SqlitePlayer(parts.writer, parts.readers)
+        self._sqlite = player = SqlitePlayer(parts.writer, parts.readers)
         super().__init__(player, parts.clock)
         self._parts = parts
         self._homes: list[SqliteVectors] = []
@@ -58,7 +55,6 @@ class SqliteStore(SqlStore):
 
     @classmethod
     async def open(cls, place: Place, *, clock: Clock, readers: int = 2) -> "SqliteStore":
-        """Open the file, make or migrate its schema, and start the threads."""
         opened = await asyncio.to_thread(open_connections, place, readers=readers + 1)
         name, reserve = str(place.path), Reserve(place.path)
         if not opened.read_only:
@@ -69,20 +65,14 @@ class SqliteStore(SqlStore):
 
     def vectors(self, *, cache_bytes: int | None = None) -> VectorHome:
         size = CACHE_BYTES if cache_bytes is None else cache_bytes
-        home = SqliteVectors(self._parts.writer, self._parts.readers, cache_bytes=size)
+        home = SqliteVectors(self._sqlite, self._parts.readers, cache_bytes=size)
         self._homes.append(home)
         return home
 
-    async def erase(self, scope: Scope, part: Part | None = None) -> ErasureReceipt:
-        counts, places, gone = await self._erased(scope, part)
+    async def _left(self) -> Sequence[str]:
+        """`secure_delete` overwrites the rows themselves, and not what the balancing of pages has left of them elsewhere."""
         for home in self._homes:
             home.forget()
-        one = (None, None) if part is None else (part.turn_id, part.page)
-        left = await self._rewritten()
-        return ErasureReceipt(scope, utc(self._parts.clock.now()), counts, left, *one, places, gone)
-
-    async def _rewritten(self) -> tuple[str, ...]:
-        """`secure_delete` overwrites the rows themselves, and not what the balancing of pages has left of them elsewhere."""
         place = self._parts.place
         if place.path.stat().st_size > REWRITTEN_BYTES:
             return (MOVED,)
@@ -135,3 +125,34 @@ class SqliteStore(SqlStore):
         # The writer's connection goes last, so that it can fold the write-ahead log into the file.
         await self._parts.readers.close()
         await self._parts.writer.close()
+
+
+#: How many things the file's own check names before it gives up.
+_COMPLAINTS = 100
+
+
+class SqliteAuditor(SqlAuditor):
+    def __init__(self, player: SqlitePlayer, readers: Readers) -> None:
+        super().__init__(player)
+        self._readers = readers
+
+    async def complaints(self, *, full: bool) -> list[str]:
+        check = "integrity_check" if full else "quick_check"
+
+        def read(connection: Connection) -> list[str]:
+            rows = connection.execute(f"PRAGMA {check}({_COMPLAINTS})").fetchall()
+            return [str(row[0]) for row in rows if row[0] != "ok"]
+
+        return await self._readers.run(read)
+
+
+class SqliteReader(PlainReader):
+    def __init__(self, player: SqlitePlayer, readers: Readers) -> None:
+        super().__init__(player)
+        self._readers = readers
+
+    async def view(self, request: ViewRequest) -> LogView:
+        rules.conversation_of(request.scope)
+        return await self._readers.run_again(
+            (request.scope, request.budget_tokens), lambda connection: played(connection, view(request))
+        )

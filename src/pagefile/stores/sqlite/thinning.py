@@ -11,18 +11,16 @@ import apsw
 from pagefile.errors import StoreFullError
 from pagefile.ports import Part
 from pagefile.records import Scope
-from pagefile.stores.epochs import erased_keys
-from pagefile.stores.erasing import counted_vectors
-from pagefile.stores.sql.epochs import raise_epoch
-from pagefile.stores.sql.erasure import erase, going_conversations
-from pagefile.stores.sql.page_keeper import erase_blobs
-from pagefile.stores.sql.parts import recount
+from pagefile.stores.erasing import counted_vectors, erased_keys
+from pagefile.stores.sql.erasure import erase, going_conversations, recount
+from pagefile.stores.sql.pages import erase_blobs
 from pagefile.stores.sql.plays import Play, Values, count, many, row, rows
+from pagefile.stores.sql.reader import raise_epoch
 from pagefile.stores.sql.rows import keys
 from pagefile.stores.sql.store import Erased
-from pagefile.stores.sqlite.driver import Connection
+from pagefile.stores.sqlite.database import Reserve
+from pagefile.stores.sqlite.driver import Connection, transaction
 from pagefile.stores.sqlite.player import played
-from pagefile.stores.sqlite.reserve import Reserve
 
 T = TypeVar("T")
 #: Rows of a piece, at first: a quarter of them each time that there is no room.
@@ -113,15 +111,8 @@ class Eraser:
             self._fold()
 
     def _written(self, work: Callable[[], Play[T]]) -> T:
-        self._connection.execute("BEGIN IMMEDIATE")
-        try:
-            result = played(self._connection, work())
-            self._connection.execute("COMMIT")
-        except BaseException:
-            if self._connection.in_transaction:
-                self._connection.execute("ROLLBACK")
-            raise
-        return result
+        with transaction(self._connection):
+            return played(self._connection, work())
 
     def _fold(self) -> None:
         """Empty the write-ahead log; where others read from it, as much as goes."""

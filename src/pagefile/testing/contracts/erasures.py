@@ -21,7 +21,7 @@ from pagefile.ports import (
     VectorRow,
 )
 from pagefile.records import Scope
-from pagefile.stores.epochs import scope_key
+from pagefile.stores.erasing import scope_key
 from pagefile.testing.contracts.base import Contract, everything, head_of, refused, write
 from pagefile.testing.drafts import (
     AT,

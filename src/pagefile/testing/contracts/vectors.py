@@ -11,7 +11,7 @@ import pytest
 from pagefile.errors import ClosedError, VectorHomeError
 from pagefile.ports import Maker, Near, Part, Shelf, Store, Vector, VectorHome, VectorRow
 from pagefile.records import Scope
-from pagefile.stores.epochs import scope_key
+from pagefile.stores.erasing import scope_key
 from pagefile.testing.contracts.base import Contract, refused
 from pagefile.testing.drafts import AT, done
 from pagefile.testing.scopes import CHAT

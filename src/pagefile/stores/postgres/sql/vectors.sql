@@ -35,20 +35,13 @@ DROP POLICY IF EXISTS one_tenant ON conversation_episodes;
 CREATE POLICY one_tenant ON conversation_episodes USING (
   tenant = current_setting('pagefile.tenant', true) OR current_setting('pagefile.tenants', true) = 'all');
 
--- name: maker_write
-INSERT INTO episode_makers (maker, name, dimension, version) VALUES (:maker, :name, :dimension, :made_by)
-ON CONFLICT DO NOTHING
-
--- name: maker_drop
-DELETE FROM episode_makers WHERE maker = :maker
+-- name: maker_again
+-- Whoever puts vectors has prepared their maker, which saves a round trip.
 
 -- name: makers
 SELECT m.name, m.dimension, m.version, count(e.maker) FROM episode_makers AS m
 LEFT JOIN conversation_episodes AS e ON e.maker = m.maker WHERE :tenants IS NULL
 GROUP BY m.maker, m.name, m.dimension, m.version ORDER BY m.maker
-
--- name: maker_known
-SELECT count(*) FROM episode_makers WHERE maker = :maker
 
 -- name: episode_write
 -- A turn that is gone is passed over.
@@ -58,10 +51,6 @@ FROM ai_message AS m
 WHERE m.conversation_id = :conversation AND m.tenant = :tenant AND m.seq = :seq AND m.message_id = :id
 ON CONFLICT (conversation_id, tenant, maker, seq) DO UPDATE
 SET id = excluded.id, embedding = excluded.embedding, created_at = excluded.created_at
-
--- name: episode_drop
-DELETE FROM conversation_episodes
-WHERE conversation_id = :conversation AND tenant = :tenant AND maker = :maker AND seq = :seq
 
 -- fragment: by_distance
 SELECT e.conversation_id, e.seq, e.id, e.embedding OPERATOR({extension}.<=>) CAST(:vector AS {extension}.halfvec) AS distance

@@ -149,8 +149,8 @@ DELETE FROM archive_passage AS x WHERE x.tenant = :tenant AND x.uuid = :name AND
 
 -- name: audit_recount
 UPDATE conversations SET
-  last_seq = :last_seq, reset_seq = :reset_seq, covered_through_seq = :covered, turns = :turns, live_turns = :live_turns,
-  live_tokens = :live_tokens, checkpoint_id = :checkpoint, checkpoint_version = :versions, last_create_time = :last_created{done_set}
+  last_seq = :last_seq, reset_seq = :reset_seq, covered_through_seq = :covered_through_seq, turns = :turns, live_turns = :live_turns,
+  live_tokens = :live_tokens, checkpoint_id = :checkpoint_id, checkpoint_version = :checkpoint_version, last_create_time = :last_created{done_set}
 WHERE tenant = :tenant AND conversation_id = :conversation AND last_seq = :seen_seq AND last_create_time IS NOT DISTINCT FROM :seen_created
 
 -- name: audit_remake
@@ -158,8 +158,8 @@ INSERT INTO conversations (
   tenant, conversation_id, user_id, owner, created, updated, last_create_time, last_seq, reset_seq, covered_through_seq,
   turns, live_turns, live_tokens, checkpoint_id, checkpoint_version{done_column})
 VALUES (
-  :tenant, :conversation, :owner, :owner, :first, :last, :last_created, :last_seq, :reset_seq, :covered, :turns, :live_turns,
-  :live_tokens, :checkpoint, :versions{done_value})
+  :tenant, :conversation, :owner, :owner, :first, :last, :last_created, :last_seq, :reset_seq, :covered_through_seq, :turns, :live_turns,
+  :live_tokens, :checkpoint_id, :checkpoint_version{done_value})
 ON CONFLICT DO NOTHING
 
 -- name: audit_mark

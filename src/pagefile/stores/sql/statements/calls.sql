@@ -4,7 +4,7 @@
 INSERT INTO context_calls (
   id, tenant, user_id, conversation_id, "at", turn_id, query, options, tokens, ratio, mode, prefix_hash, receipt)
 VALUES (
-  :id, :tenant, :user, :conversation, :at, :turn, :query, :options, :tokens, :ratio, :mode, :prefix_hash, :receipt)
+  :id, :tenant, :user, :conversation, :at, :turn_id, :query, :options, :tokens, :ratio, :mode, :prefix_hash, :receipt)
 ON CONFLICT DO NOTHING
 
 -- name: calls_trim_conversation

@@ -15,7 +15,7 @@ INSERT INTO facts (
   id, tenant, user_id, conversation_id, content, category, confidence, valid_from, valid_to, recorded, retracted,
   source_turn, source_quote, tokens, counter, subject, attribute, supersedes, project, agent, digest)
 VALUES (
-  :id, :tenant, :user, :conversation, :content, :category, :confidence, :valid_from, :valid_to, :recorded, :retracted_at,
+  :id, :tenant, :user, :conversation, :text, :category, :confidence, :valid_from, :valid_to, :recorded, :retracted,
   :source_turn, :source_quote, :tokens, :counter, :subject, :attribute, :supersedes, :project,
   :agent, :digest)
 ON CONFLICT (tenant, id) DO UPDATE SET
@@ -30,11 +30,11 @@ ON CONFLICT (tenant, id) DO UPDATE SET
 SELECT {fact} FROM facts WHERE tenant = :tenant AND id = :id
 
 -- name: facts_of_user
-SELECT {fact} FROM facts WHERE tenant = :tenant AND user_id = :user AND (:retracted OR retracted IS NULL)
+SELECT {fact} FROM facts WHERE tenant = :tenant AND user_id = :user AND (:with_retracted OR retracted IS NULL)
 ORDER BY recorded, id
 
 -- name: facts_of_tenant
-SELECT {fact} FROM facts WHERE tenant = :tenant AND (:retracted OR retracted IS NULL)
+SELECT {fact} FROM facts WHERE tenant = :tenant AND (:with_retracted OR retracted IS NULL)
 ORDER BY recorded, id
 
 -- name: facts_changed

@@ -36,10 +36,10 @@ SELECT 1 FROM ai_message WHERE conversation_id = :conversation AND tenant = :ten
 -- name: coverage
 -- What a checkpoint speaks for and what it leaves.
 SELECT
-  count(*) FILTER (WHERE seq <= :covered),
-  count(query) FILTER (WHERE seq <= :covered) + count(answer) FILTER (WHERE seq <= :covered),
-  count(*) FILTER (WHERE seq > :covered),
-  CAST(coalesce(sum(tokens) FILTER (WHERE seq > :covered), 0) AS bigint)
+  count(*) FILTER (WHERE seq <= :covered_through_seq),
+  count(query) FILTER (WHERE seq <= :covered_through_seq) + count(answer) FILTER (WHERE seq <= :covered_through_seq),
+  count(*) FILTER (WHERE seq > :covered_through_seq),
+  CAST(coalesce(sum(tokens) FILTER (WHERE seq > :covered_through_seq), 0) AS bigint)
 FROM ai_message
 WHERE conversation_id = :conversation AND tenant = :tenant AND seq > :reset_seq AND kind = 'turn' AND status = 'done'
 
@@ -108,7 +108,7 @@ INSERT INTO conversation_summaries (
   id, conversation_id, summary, covered_message_count, created_at, tenant, seq, version, covered_through_seq,
   covered_turns, anchors, archive_refs, tokens, counter)
 VALUES (
-  :id, :conversation, :summary, :covered_messages, :created, :tenant, :seq, :version, :covered,
+  :id, :conversation, :summary, :covered_messages, :created, :tenant, :seq, :version, :covered_through_seq,
   :covered_turns, :anchors, :archive_refs, :tokens, :counter)
 ON CONFLICT (conversation_id, tenant) DO UPDATE SET
   id = excluded.id, summary = excluded.summary, covered_message_count = excluded.covered_message_count,
@@ -122,7 +122,7 @@ DELETE FROM conversation_summaries WHERE conversation_id = :conversation AND ten
 -- name: conversation_checkpoint
 UPDATE conversations SET
   updated = {greatest}(updated, :now), last_create_time = :created, last_seq = :seq,
-  covered_through_seq = :covered, live_turns = :live_turns, live_tokens = :live_tokens,
+  covered_through_seq = :covered_through_seq, live_turns = :live_turns, live_tokens = :live_tokens,
   checkpoint_id = :id, checkpoint_version = :version
 WHERE tenant = :tenant AND conversation_id = :conversation
 

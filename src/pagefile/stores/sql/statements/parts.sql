@@ -99,7 +99,7 @@ updated + interval '1 microsecond'
 -- name: part_recount
 UPDATE conversations SET
   updated = {moved_on},
-  covered_through_seq = :covered, turns = :turns, live_turns = :live_turns, live_tokens = :live_tokens,
+  covered_through_seq = :covered_through_seq, turns = :turns, live_turns = :live_turns, live_tokens = :live_tokens,
   checkpoint_id = :checkpoint, checkpoint_version = :version{sum_of_done}
 WHERE tenant = :tenant AND conversation_id = :conversation
 

@@ -1,14 +1,9 @@
 -- Vectors of turns.
 
--- name: maker_write
-INSERT INTO episode_makers (maker, name, dimension, version) VALUES (:maker, :name, :dimension, :version)
+-- name: maker_again
+-- Another process may have dropped it since it was prepared.
+INSERT INTO episode_makers (maker, name, dimension, version) VALUES (:maker, :name, :dimension, :made_by)
 ON CONFLICT DO NOTHING
-
--- name: maker_known
-SELECT 1 FROM episode_makers WHERE maker = :maker
-
--- name: maker_drop
-DELETE FROM episode_makers WHERE maker = :maker
 
 -- name: makers
 SELECT m.name, m.dimension, m.version, (SELECT count(*) FROM conversation_episodes AS e WHERE e.maker = m.maker)
@@ -17,13 +12,9 @@ FROM episode_makers AS m ORDER BY m.maker
 -- name: episode_write
 -- A turn that is gone is passed over.
 INSERT OR REPLACE INTO conversation_episodes (id, conversation_id, tenant, seq, user_id, maker, embedding, created_at)
-SELECT m.message_id, m.conversation_id, m.tenant, m.seq, c.user_id, :maker, :embedding, :created_at FROM ai_message AS m
+SELECT m.message_id, m.conversation_id, m.tenant, m.seq, c.user_id, :maker, :vector, :seconds FROM ai_message AS m
 JOIN conversations AS c ON c.tenant = m.tenant AND c.conversation_id = m.conversation_id
 WHERE m.conversation_id = :conversation AND m.tenant = :tenant AND m.seq = :seq AND m.message_id = :id
-
--- name: episode_drop
-DELETE FROM conversation_episodes
-WHERE conversation_id = :conversation AND tenant = :tenant AND maker = :maker AND seq = :seq
 
 -- name: episodes_of_user
 SELECT place, id, conversation_id, seq, embedding FROM conversation_episodes

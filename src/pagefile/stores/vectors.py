@@ -20,8 +20,6 @@ _DIGITS = 6
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What is to be written."""
-
     kept: list[VectorRow]
     #: The vectors of `kept`, of unit length.
     vectors: Matrix
@@ -79,7 +77,6 @@ def rounded(likeness: float) -> float:
 
 
 def likenesses(matrix: Matrix, vector: Vector) -> Vector:
-    """The likeness of each row, without the noise of the last digits."""
     return np.round(matrix @ vector, _DIGITS)
 
 

@@ -1,0 +1,250 @@
+"""The turn log in several plain statements, for a database in which a statement costs no round trip."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from pagefile.ports import (
+    NO_LABELS,
+    EntryQuery,
+    Extend,
+    Labels,
+    LogView,
+    Neighbourhood,
+    TurnChange,
+    TurnDraft,
+    TurnRef,
+    ViewRequest,
+    epoch_of,
+)
+from pagefile.records import Entry, Head, Scope, Turn, utc
+from pagefile.stores import rules, session
+from pagefile.stores.changing import changed, turn_in_place
+from pagefile.stores.digests import turn_digest
+from pagefile.stores.encoding import Blob, label_values, stored_draft, turn_texts
+from pagefile.stores.sql.log import SqlTurnLog, entry_by_id, state_of
+from pagefile.stores.sql.pages import attach, packed_blobs
+from pagefile.stores.sql.plays import Play, Values, count, each, row, rows
+from pagefile.stores.sql.reader import SqlReader, check_writable, entry_values, epoch_now, owner_of
+from pagefile.stores.sql.rows import (
+    ENTRY_COLUMNS,
+    entry_of,
+    head_and_checkpoint,
+    keys,
+    turn_of,
+)
+from pagefile.stores.sql.sessions import profile, tell_session
+
+
+class PlainTurnLog(SqlTurnLog):
+    async def append(self, draft: TurnDraft) -> Turn:
+        rules.conversation_of(draft.scope)
+        texts = _texts(draft)
+        stored, blobs = (
+            stored_draft(draft),
+            await packed_blobs(self._player, draft.blobs) if draft.blobs else {},
+        )
+        return await self._player.write(lambda: self._append(stored, texts, blobs))
+
+    async def advance(self, change: TurnChange) -> Turn:
+        rules.conversation_of(change.scope)
+        blobs = await packed_blobs(self._player, change.blobs) if isinstance(change, Extend) else {}
+        return await self._player.write(lambda: self._advance(change, blobs))
+
+    def _append(self, draft: TurnDraft, texts: Values, blobs: Mapping[str, Blob]) -> Play[Turn]:
+        if draft.epoch is not None:
+            yield from check_writable(draft.epoch, [draft.scope])
+        now, state = self._now(), (yield from state_of(draft.scope))
+        seq = state.next_seq if draft.status == "done" else None
+        turn = turn_in_place(draft, seq, rules.stamp(now, state.last_created))
+        values = _values(turn, now, texts)
+        if not (yield "count", "turn_insert", values):
+            return rules.check_repeat((yield from entry_by_id(draft.scope, draft.id)), draft)
+        agent, known = draft.agent or state.agent, state.knows(draft)
+        yield from _tell(values, turn, agent, draft.labels, known=known)
+        if blobs:
+            yield from attach(turn.scope, draft, turn.id, blobs)
+        return turn
+
+    def _advance(self, change: TurnChange, blobs: Mapping[str, Blob]) -> Play[Turn]:
+        yield from check_writable(epoch_of(change), [change.scope])
+        now, state = self._now(), (yield from state_of(change.scope))
+        turn = yield from entry_by_id(change.scope, change.turn_id)
+        if not isinstance(turn, Turn):
+            raise rules.no_turn(change.turn_id)
+        if rules.stays(turn, change):
+            return turn
+        turn = changed(turn, change)
+        if turn.status != "open":
+            turn = replace(turn, seq=state.next_seq, created=rules.stamp(now, state.last_created))
+        values = _values(turn, now, _texts(turn))
+        yield from count("turn_update", values)
+        yield from _tell(values, turn, state.agent)
+        if isinstance(change, Extend):
+            yield from attach(turn.scope, change, turn.id, blobs)
+        return turn
+
+    def _put_turn(self, turn: Turn, now: datetime, *, restored: bool, agent: str | None) -> Play[None]:
+        state = yield from state_of(turn.scope)
+        if not restored:
+            seq = None if turn.status == "open" else state.next_seq
+            turn = replace(turn, seq=seq, created=rules.stamp(now, state.last_created))
+        values = _values(turn, now, _texts(turn))
+        yield from count("turn_insert", values)
+        yield from _tell(values, turn, agent or state.agent)
+
+
+def _texts(turn: Turn | TurnDraft) -> Values:
+    """The JSON columns of a turn, and the digest of all it says."""
+    texts = turn_texts(turn)
+    return {**texts, "digest": turn_digest(turn, texts)}
+
+
+def _values(turn: Turn, now: datetime, texts: Values) -> Values:
+    return {
+        "id": turn.id,
+        "tenant": turn.scope.tenant,
+        "conversation": turn.scope.conversation,
+        "user": turn.scope.user,
+        "query": turn.user,
+        "answer": turn.assistant,
+        "at": utc(turn.at),
+        "created": turn.created,
+        "now": now,
+        "seq": turn.seq,
+        "status": turn.status,
+        "user_tokens": turn.user_tokens,
+        "assistant_tokens": turn.assistant_tokens,
+        "tokens": turn.tokens,
+        "counter": turn.counter,
+        **texts,
+    }
+
+
+def _tell(
+    values: Values, turn: Turn, agent: str | None, labels: Labels = NO_LABELS, *, known: bool = False
+) -> Play[None]:
+    """Count the turn in its conversation and, when it is done, in the session; `values` are its own.
+
+    `known`: the turn says nothing new of the conversation, as most do.
+    """
+    values["agent"] = agent
+    if not known:
+        values |= label_values(labels)
+    if turn.seq is None:
+        yield from count("conversation_touch", values)
+        return
+    done = turn.status == "done"
+    values["done_turns"], values["live_tokens"] = int(done), turn.tokens if done else 0
+    yield "count", "conversation_goes_on" if known else "conversation_turn", values
+    if done:
+        values["seconds"] = session.seconds(turn.created)
+        yield from tell_session("session_turn", values, turn.scope)
+
+
+class PlainReader(SqlReader):
+    """The log as windows, lists and indexes want it, for a database in which a statement costs no round trip."""
+
+    async def view(self, request: ViewRequest) -> LogView:
+        rules.conversation_of(request.scope)
+        return await self._player.read(lambda: view(request))
+
+    async def entries(self, query: EntryQuery) -> list[Entry]:
+        rules.conversation_of(query.scope)
+        return await self._player.read(lambda: _entries(query))
+
+    async def around(self, scope: Scope, refs: Sequence[TurnRef]) -> list[Neighbourhood]:
+        return await self._player.read(lambda: _around(scope, refs))
+
+
+def view(request: ViewRequest) -> Play[LogView]:
+    """The head, the checkpoint in force, the open turn and the profile, and as many turns as are wanted."""
+    scope = request.scope
+    found = yield from row("view", {**keys(scope), "open_turn": request.open_turn})
+    if found is None:
+        if request.open_turn is not None:
+            raise rules.no_turn(request.open_turn)
+        return LogView(rules.no_head(scope, (yield from epoch_now())), None, ())
+    rules.check_owner(scope, found[0])
+    head, checkpoint, rest = head_and_checkpoint(found, scope)
+    if request.open_turn is not None and rest[0] is None:
+        raise rules.no_turn(request.open_turn)
+    return LogView(
+        head=head,
+        checkpoint=checkpoint,
+        turns=(yield from _live_turns(head, request)) if head.live_turns else (),
+        open_turn=None if rest[0] is None else turn_of(rest[:ENTRY_COLUMNS], head.scope),
+        profile=profile(rest[ENTRY_COLUMNS:], head.scope),
+    )
+
+
+def _live_turns(head: Head, request: ViewRequest) -> Play[tuple[Turn, ...]]:
+    # As many at once as fit if they are of the usual length, and one that does not.
+    expected = request.budget_tokens * head.live_turns // max(1, head.live_tokens)
+    limit = 1 + max(request.min_turns, min(expected, head.live_turns))
+    values = {
+        **keys(head.scope),
+        "after_seq": max(head.reset_seq, head.covered_through_seq),
+        "before_seq": head.last_seq + 1,
+        "limit": limit,
+    }
+    taken: list[Turn] = []
+    tokens = 0
+    while True:
+        found = yield from rows("turns_back", values)
+        for one in found:
+            turn = turn_of(one, head.scope)
+            tokens += turn.tokens
+            if tokens > request.budget_tokens and len(taken) >= request.min_turns:
+                return tuple(reversed(taken))
+            taken.append(turn)
+        if len(found) < values["limit"]:
+            return tuple(reversed(taken))
+        # They are shorter than usual: the average tells nothing of how many more there are.
+        values["before_seq"], values["limit"] = found[-1][2], 2 * values["limit"]
+
+
+def _entries(query: EntryQuery) -> Play[list[Entry]]:
+    scope = yield from owner_of(query.scope)
+    if scope is None:
+        return []
+    rules.check_owner(query.scope, scope.user)
+    values, limit = entry_values(query), max(0, query.limit)
+    # Open turns come last, so the newest entries begin with them.
+    order = ("entries_open_back", "entries_ended_back") if query.newest else ("entries_ended", "entries_open")
+    found: list[Entry] = []
+    for statement in order:
+        values["limit"] = limit - len(found)
+        found += yield from each(statement, values, lambda one: entry_of(one, scope))
+    return found[::-1] if query.newest else found
+
+
+def _around(scope: Scope, refs: Sequence[TurnRef]) -> Play[list[Neighbourhood]]:
+    # Most of what is found together was said in a few conversations.
+    homes: dict[str, Scope | None] = {}
+    near: list[Neighbourhood] = []
+    for ref in refs:
+        if ref.conversation not in homes:
+            homes[ref.conversation] = yield from _home(scope, ref.conversation)
+        found = yield from _around_one(homes[ref.conversation], ref)
+        near += [] if found is None else [found]
+    return near
+
+
+def _home(scope: Scope, name: str) -> Play[Scope | None]:
+    """A conversation with its owner; None where the scope does not see it."""
+    if scope.conversation not in {None, name}:
+        return None
+    home = yield from owner_of(replace(scope, conversation=name))
+    return None if home is None or not rules.sees(scope, home.user) else home
+
+
+def _around_one(home: Scope | None, ref: TurnRef) -> Play[Neighbourhood | None]:
+    if home is None:
+        return None
+    values = {**keys(home), "seq": ref.seq, "after_seq": ref.seq, "limit": 1}
+    near = yield from each("turns_up_to", values, lambda one: turn_of(one, home))
+    if not near or near[0].seq != ref.seq:
+        return None
+    after = yield from each("turns_after", values, lambda one: turn_of(one, home))
+    return Neighbourhood(near[0], near[1] if len(near) > 1 else None, after[0] if after else None)

@@ -1,0 +1,213 @@
+"""The small tables beside the log: recorded windows, API keys, watermarks, terms, and the progress of erasures elsewhere."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from pagefile.ports import (
+    Behind,
+    CallLog,
+    Erasures,
+    KeyStore,
+    Owed,
+    SinceRequest,
+    TermStore,
+    TurnTerms,
+    Watermarks,
+)
+from pagefile.records import ApiKey, Call, Scope, utc
+from pagefile.stores import rules
+from pagefile.stores.encoding import record_of
+from pagefile.stores.sql.plays import Play, Row, SqlPort, Values, count, each, first, many, row
+from pagefile.stores.sql.reader import check_writable, since
+from pagefile.stores.sql.rows import keys, moment, of_tenant, part_of, values_of
+from pagefile.stores.sql.texts import ALL_TENANTS
+
+
+class SqlCalls(SqlPort, CallLog):
+    async def add(self, calls: Sequence[Call], *, keep: int, epoch: int | None = None) -> None:
+        written = [values_of(call) for call in calls]
+        # In one order, so that two who write the same conversations do not wait for each other in a circle.
+        chats = {(call.scope.tenant, call.scope.conversation): call.scope for call in calls}
+        trims = [chats[key] for key in sorted(chats, key=lambda key: (key[0], key[1] or ""))]
+
+        def play() -> Play[None]:
+            yield from check_writable(epoch, [call.scope for call in calls])
+            yield from many("call_put", written)
+            for scope in trims:
+                part = "tenant" if scope.conversation is None else "conversation"
+                yield from count(f"calls_trim_{part}", {**keys(scope), "keep": max(0, keep)})
+
+        await self._player.write(play)
+
+    async def list(self, scope: Scope, *, limit: int = 100, after: str | None = None) -> list[Call]:
+        return await self._player.read(lambda: _calls(scope, limit, after))
+
+    async def get(self, scope: Scope, call_id: str) -> Call:
+        values = {"tenant": scope.tenant, "id": call_id}
+        call = await self._first("call_get", values, of_tenant(Call, scope.tenant))
+        if call is None or not rules.lists(scope, rules.made_for(call)):
+            raise rules.no_call(call_id)
+        return call
+
+    async def loose(self, tenant: str | None) -> Sequence[Scope]:
+        values = {"tenants": tenant}
+        return await self._each("calls_loose", values, lambda one: Scope(*one))
+
+    async def restore(self, calls: Sequence[Call]) -> int:
+        return await self._player.write(lambda: _restore(calls))
+
+
+def _restore(calls: Sequence[Call]) -> Play[int]:
+    new = 0
+    full: dict[Scope, bool] = {}
+    for call in calls:
+        place = Scope(call.scope.tenant, None, call.scope.conversation)
+        if place not in full:
+            full[place] = (yield from row("calls_any", keys(place))) is not None
+        if not full[place]:
+            new += yield from count("call_put", values_of(call))
+    return new
+
+
+def _calls(scope: Scope, limit: int, after: str | None) -> Play[list[Call]]:
+    place: int | None = None
+    if after is not None:
+        found = yield from row("call_place", {"tenant": scope.tenant, "after": after})
+        if found is None or not rules.lists(scope, Scope(scope.tenant, found[1], found[2])):
+            raise rules.nothing_behind(after)
+        place = found[0]
+    values = {**keys(scope), "place": place, "limit": max(0, limit)}
+    return (yield from each(f"calls_of_{part_of(scope)}", values, of_tenant(Call, scope.tenant)))
+
+
+class SqlKeys(SqlPort, KeyStore):
+    async def add(self, key: ApiKey) -> None:
+        # A key that was already added would be found to be taken.
+        await self._player.write(lambda: _add(key), again=False)
+
+    async def get(self, key_id: str) -> ApiKey | None:
+        return await self._first("key_get", {**ALL_TENANTS, "id": key_id}, _key)
+
+    async def list(self) -> list[ApiKey]:
+        return await self._each("keys_all", ALL_TENANTS, _key)
+
+    async def rotate(self, key_id: str, successor: ApiKey, until: datetime) -> ApiKey:
+        def play() -> Play[ApiKey]:
+            key = yield from first("key_locked", {**ALL_TENANTS, "id": key_id}, _key)
+            if key is None:
+                raise rules.no_key(key_id)
+            old = rules.rotated(key, successor, until)
+            yield from _add(successor)
+            yield from count("key_expire", {**ALL_TENANTS, "id": key_id, "expires": old.expires})
+            return old
+
+        return await self._player.write(play, again=False)
+
+    async def revoke(self, key_id: str, at: datetime) -> ApiKey:
+        values = {**ALL_TENANTS, "id": key_id, "at": utc(at)}
+
+        def play() -> Play[ApiKey | None]:
+            yield from count("key_revoke", values)
+            return (yield from first("key_get", values, _key))
+
+        key = await self._player.write(play)
+        if key is None:
+            raise rules.no_key(key_id)
+        return key
+
+    async def used(self, key_id: str, at: datetime) -> None:
+        values = {**ALL_TENANTS, "id": key_id, "at": utc(at)}
+        await self._change("key_used", values)
+
+
+def _add(key: ApiKey) -> Play[None]:
+    if not (yield from count("key_add", values_of(key))):
+        raise rules.key_taken(key.id)
+
+
+def _key(found: Row) -> ApiKey:
+    key_id, name, tenant, user, *rest = found
+    return record_of(ApiKey, (key_id, name, Scope(tenant, user), *rest))
+
+
+class SqlWatermarks(SqlPort, Watermarks):
+    async def known(self, scope: Scope, tier: str) -> Mapping[str, int]:
+        # Of a user, the index leads from the user; else a scan of the tier's marks is what is asked for.
+        statement = "watermarks_known" if scope.user is None else "watermarks_known_of_user"
+        values = {**keys(scope), "tier": tier}
+        return {one[0]: one[1] for one in await self._rows(statement, values)}
+
+    async def advance(self, scope: Scope, tier: str, seq: int, *, epoch: int | None) -> None:
+        values = {**keys(scope), "tier": tier, "seq": seq}
+
+        def play() -> Play[None]:
+            yield from check_writable(epoch, [scope])
+            yield from count("watermark_advance", values)
+
+        await self._player.write(play)
+
+    async def behind(self, tier: str, *, limit: int = 100, tenant: str | None = None) -> list[Behind]:
+        values: Values = {"tier": tier, "tenants": tenant, "limit": max(0, limit)}
+        return await self._each("watermarks_behind", values, lambda one: Behind(Scope(*one[:3]), *one[3:]))
+
+    async def tiers(self) -> list[str]:
+        return await self._each("watermarks_tiers", ALL_TENANTS, lambda one: one[0])
+
+    async def drop(self, tier: str) -> int:
+        return await self._change("watermarks_drop", {**ALL_TENANTS, "tier": tier})
+
+
+class SqlTerms(SqlPort, TermStore):
+    async def since(self, request: SinceRequest, analyzer: str) -> list[TurnTerms]:
+        return await self._player.read(lambda: since(request, "terms_after", _terms, analyzer=analyzer))
+
+    async def write(
+        self, scope: Scope, terms: Sequence[TurnTerms], analyzer: str, *, epoch: int | None = None
+    ) -> None:
+        # Of a turn named twice, the last terms count: a statement may not write a row twice.
+        newest = {(one.conversation, one.seq): one for one in terms}.values()
+        written: list[Values] = [
+            {
+                "tenant": scope.tenant,
+                "conversation": one.conversation,
+                "seq": one.seq,
+                "analyzer": analyzer,
+                "said": one.said or "",
+                "answered": one.answered or "",
+            }
+            for one in newest
+        ]
+        scopes = [scope, *(replace(scope, conversation=one.conversation) for one in newest)]
+
+        def play() -> Play[None]:
+            yield from check_writable(epoch, scopes)
+            yield from many("terms_write", written)
+
+        await self._player.write(play)
+
+
+def _terms(found: Row, scope: Scope) -> TurnTerms:
+    seq, turn_id, at, said, answered = found
+    return TurnTerms(scope.conversation or "", seq, turn_id, moment(at), said, answered)
+
+
+class SqlErasures(SqlPort, Erasures):
+    async def begin(self, place: str) -> None:
+        if await self._rows("erasure_mark", {"name": place}):
+            # Asked for whenever a home is prepared, also in a database that cannot be written.
+            return
+        await self._change("erasure_mark_begin", {"name": place})
+
+    async def owed(self, place: str) -> Owed:
+        found = await self._rows("erasures_owed", {"name": place})
+        return Owed(found[0][0] if found else 0, {scope: epoch for _, scope, epoch in found if scope})
+
+    async def done(self, place: str, owed: Owed) -> None:
+        await self._change("erasure_mark_done", {"name": place, "epoch": owed.since, "through": owed.through})
+
+    async def redo(self, place: str, epoch: int) -> None:
+        await self._change("erasure_mark_redo", {"name": place, "epoch": epoch})
+
+    async def places(self) -> Mapping[str, int]:
+        return {one[0]: one[1] for one in await self._rows("erasure_marks", {})}

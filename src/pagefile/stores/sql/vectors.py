@@ -1,0 +1,107 @@
+"""Vectors of turns beside the log. How they are searched is each database's own."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from pagefile.errors import ClosedError
+from pagefile.ports import HeldVector, Maker, Shelf, VectorHome, VectorRow
+from pagefile.records import Scope
+from pagefile.stores.sql.plays import Play, SqlPort, Values, count, many
+from pagefile.stores.sql.reader import check_writable
+from pagefile.stores.sql.rows import keys, part_of
+from pagefile.stores.sql.texts import ALL_TENANTS
+from pagefile.stores.vectors import Matrix, batch_of, place_of
+
+
+class SqlVectors(SqlPort, VectorHome, ABC):
+    """Rows of `conversation_episodes`, all makers in one table. They go with the conversation they belong to."""
+
+    #: What one transaction writes or removes, so that a turn to be recorded never waits long behind vectors.
+    rows_at_once = 500
+    _closed = False
+
+    @abstractmethod
+    def _bound(self, vectors: Matrix) -> Sequence[Any]:
+        """Vectors as the database takes them."""
+
+    async def _is_there(self) -> bool:
+        """Whether there are tables for vectors."""
+        self._check_open()
+        return True
+
+    def _forget(self) -> None:
+        """Forget what is held in memory: something was removed."""
+
+    async def _ready(self, maker: Maker) -> None:
+        """Have what is needed to put vectors of this maker."""
+
+    async def prepare(self, maker: Maker) -> None:
+        self._check_open()
+        values = _maker_values(maker)
+        if await self._row("maker_known", values) is None:
+            await self._change("maker_write", values)
+
+    async def put(self, maker: Maker, rows: Sequence[VectorRow], *, epoch: int | None = None) -> None:
+        self._check_open()
+        batch = batch_of(maker, rows)
+        await self._ready(maker)
+        gone = [place_of(maker, row) for row in batch.gone]
+        kept: list[Values] = [
+            {**place_of(maker, row), "id": row.turn_id, "vector": vector, "seconds": int(row.at.timestamp())}
+            for row, vector in zip(batch.kept, self._bound(batch.vectors), strict=True)
+        ]
+        scopes = [row.scope for row in rows]
+
+        def play(part: slice) -> Play[None]:
+            yield from check_writable(epoch, scopes)
+            yield from count("maker_again", _maker_values(maker))
+            yield from many("episode_drop", gone[part])
+            yield from many("episode_write", kept[part])
+
+        for start in range(0, max(len(kept), len(gone)), self.rows_at_once):
+            part = slice(start, start + self.rows_at_once)
+            await self._player.write(lambda part=part: play(part))
+
+    async def shelves(self) -> list[Shelf]:
+        found = await self._rows("makers", ALL_TENANTS) if await self._is_there() else []
+        return [Shelf(Maker(*maker), vectors) for *maker, vectors in found]
+
+    async def held(self, maker: Maker, scope: Scope, after: int, through: int) -> list[HeldVector]:
+        values = {**keys(scope), **_maker_values(maker), "after_seq": after, "through": through}
+        found = await self._rows("vectors_held", values) if await self._is_there() else []
+        return [HeldVector(seq, turn_id, bool(fits)) for seq, turn_id, fits in found]
+
+    async def drop(self, maker: Maker) -> int:
+        values = {**ALL_TENANTS, **_maker_values(maker), "limit": self.rows_at_once}
+        total = 0
+        while gone := await self._removed("episodes_drop", values):
+            total += gone
+        if total or await self._is_there():
+            await self._change("maker_drop", values)
+        return total
+
+    async def erase(self, scope: Scope) -> int:
+        return await self._removed(f"erase_episodes_of_{part_of(scope)}", keys(scope))
+
+    async def close(self) -> None:
+        self._closed = True
+        self._forget()
+
+    async def _removed(self, statement: str, values: Values) -> int:
+        """How many rows a statement removed, of which nothing stays in memory or in the log of the database."""
+        if not await self._is_there():
+            return 0
+        gone = await self._player.write(lambda: count(statement, values), erases=True)
+        self._forget()
+        return gone
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise ClosedError
+
+
+def _maker_values(maker: Maker) -> Values:
+    # `version` is a number in other statements.
+    return {**asdict(maker), "maker": maker.key, "made_by": maker.version}

@@ -1,0 +1,288 @@
+"""The database file: opened, migrated, copied, and the reserve beside it.
+
+A file that is not ours is left exactly as it was.
+"""
+
+import logging
+import os
+import time
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Literal
+from urllib.parse import quote
+
+import apsw
+
+from pagefile.errors import SchemaVersionError, StoreCorruptError, StoreUnavailableError
+from pagefile.stores.sql.missing_digests import fill_digests
+from pagefile.stores.sqlite.driver import Connection, connect, transaction, translating
+from pagefile.stores.sqlite.player import played, sql
+
+#: Written into the header of our files: "PGFL".
+APPLICATION_ID = 0x5047464C
+BUSY_TIMEOUT_MS = 10_000
+
+Synchronous = Literal["full", "normal"]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    path: Path
+    synchronous: Synchronous = "full"
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    writer: Connection
+    readers: tuple[Connection, ...]
+    read_only: bool
+
+
+def open_connections(place: Place, *, readers: int) -> Opened:
+    """A connection that writes and several that read, on a database of our schema."""
+    _check_directory(place.path)
+    with translating(str(place.path)):
+        try:
+            writer = _prepared(place)
+        except (apsw.CantOpenError, apsw.ReadOnlyError):
+            if not place.path.is_file():
+                raise
+            return _open_unwritable(place, readers)
+        read_only = writer.readonly("main")
+        return Opened(writer, tuple(_reader(place) for _ in range(readers)), read_only)
+
+
+def rewrite(place: Place) -> None:
+    """Write the file anew, without the pages that were freed; readers go on, writers wait."""
+    with translating(str(place.path)), closing(_connected(place.path)) as connection:
+        _tune(connection, place)
+        connection.execute("VACUUM")
+        connection.pragma("wal_checkpoint", "truncate")
+
+
+def _check_directory(path: Path) -> None:
+    if not path.parent.is_dir():
+        raise StoreUnavailableError(
+            f"{str(path)!r} cannot be opened: its directory does not exist. Make it with `mkdir -p {path.parent}`."
+        )
+
+
+def _prepared(place: Place) -> Connection:
+    with ExitStack() as undo:
+        connection = _connected(place.path)
+        undo.callback(connection.close)
+        _check_ours(connection, place)
+        if connection.readonly("main"):
+            check_version(connection, str(place.path), exactly=True)
+        else:
+            _enter_wal(connection)
+            # Before anything is moved: what a migration copies must not stay in the pages that it frees.
+            connection.pragma("secure_delete", True)
+            migrate(connection, str(place.path), APPLICATION_ID)
+        _tune(connection, place)
+        undo.pop_all()
+        return connection
+
+
+def _connected(path: Path, flags: int = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE) -> Connection:
+    connection = connect(str(path), flags)
+    connection.set_busy_timeout(BUSY_TIMEOUT_MS)
+    return connection
+
+
+def _check_ours(connection: Connection, place: Place) -> None:
+    # One snapshot: another process may be making the tables at this moment.
+    connection.execute("BEGIN")
+    try:
+        application = connection.pragma("application_id")
+        tables = connection.execute("SELECT count(*) FROM sqlite_schema").get
+        version = check_version(connection, str(place.path)) if application in {0, APPLICATION_ID} else 0
+    finally:
+        connection.execute("COMMIT")
+    if application != APPLICATION_ID and (application or tables or version):
+        raise StoreCorruptError(
+            f"{str(place.path)!r} is a SQLite database, but not one of Pagefile's: name another file. It was left untouched."
+        )
+
+
+def _enter_wal(connection: Connection) -> None:
+    # Two processes that open a new file at once may refuse each other here without asking the busy handler.
+    deadline = time.monotonic() + BUSY_TIMEOUT_MS / 1000
+    while True:
+        try:
+            connection.pragma("journal_mode", "wal")
+        except (apsw.BusyError, apsw.LockedError):
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
+        else:
+            return
+
+
+def _tune(connection: Connection, place: Place) -> None:
+    connection.pragma("synchronous", place.synchronous)
+    connection.pragma("foreign_keys", True)
+    connection.pragma("secure_delete", True)
+    # Sorted rows must not reach a temporary file, where an erasure would not find them.
+    connection.pragma("temp_store", "memory")
+
+
+def _reader(place: Place) -> Connection:
+    connection = _connected(place.path)
+    _tune(connection, place)
+    connection.pragma("query_only", True)
+    return connection
+
+
+def _open_unwritable(place: Place, readers: int) -> Opened:
+    """Reads a database whose directory cannot be written, provided that nobody writes to it now.
+
+    SQLite needs a shared-memory file beside a database in WAL mode. Where it cannot make one, and no write-ahead log
+    is there to be missed, the file can be read as one that never changes.
+    """
+    if Path(f"{place.path}-wal").exists():
+        raise StoreUnavailableError(
+            f"{str(place.path)!r} is in use and its directory cannot be written: give this user write permission to the "
+            "directory, or copy the database elsewhere."
+        )
+    uri = f"file:{quote(str(place.path.resolve()))}?immutable=1"
+    flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+    connections: list[Connection] = []
+    for _ in range(readers + 1):
+        connection = connect(uri, flags)
+        connections.append(connection)
+        _check_ours(connection, place)
+        check_version(connection, str(place.path), exactly=True)
+        _tune(connection, place)
+    return Opened(connections[0], tuple(connections[1:]), read_only=True)
+
+
+@cache
+def migrations() -> tuple[str, ...]:
+    """The migrations in order; the schema version is how many were applied."""
+    folder = files("pagefile.stores.sqlite").joinpath("migrations")
+    names = sorted(file.name for file in folder.iterdir() if file.name.endswith(".sql"))
+    return tuple(folder.joinpath(name).read_text(encoding="utf-8") for name in names)
+
+
+def check_version(connection: Connection, place: str, *, exactly: bool = False) -> int:
+    """The schema version of the file, or an error when this version of Pagefile cannot use it."""
+    found, known = int(connection.pragma("user_version")), len(migrations())
+    if found > known:
+        raise SchemaVersionError(
+            f"{place!r} has schema version {found}, this version of Pagefile knows {known}: upgrade with "
+            "`pip install --upgrade pagefile`. The file was left untouched."
+        )
+    if exactly and found < known:
+        raise SchemaVersionError(
+            f"{place!r} has schema version {found} and must be brought to {known}, but cannot be written: "
+            "open it once with write permission."
+        )
+    return found
+
+
+def migrate(connection: Connection, place: str, application_id: int) -> None:
+    """Apply what is missing, each migration in a transaction with its version; others may be doing the same."""
+    while check_version(connection, place) < len(migrations()):
+        with transaction(connection):
+            # Another process may have been faster while this one waited for the lock.
+            found = check_version(connection, place)
+            if found < len(migrations()):
+                connection.execute(migrations()[found])
+                if found + 1 == len(migrations()):
+                    _mend_episodes(connection)
+                    played(connection, fill_digests())
+                connection.pragma("application_id", application_id)
+                connection.pragma("user_version", found + 1)
+
+
+def _mend_episodes(connection: Connection) -> None:
+    """The first files of schema 3 had vectors without their owner, and no later migration gave them one."""
+    columns = {row[1] for row in connection.execute("PRAGMA table_info(conversation_episodes)")}
+    if "user_id" not in columns:
+        connection.execute(sql("episodes_rebuild"))
+
+
+def known() -> int:
+    return len(migrations())
+
+
+def version_of(path: Path) -> int:
+    with translating(str(path)), closing(_opened(path)) as connection:
+        return check_version(connection, str(path))
+
+
+def copied(path: Path, copy: Path) -> None:
+    """A copy as of one moment, without what was erased from the file and still lies in its free pages."""
+    if copy.exists():
+        raise StoreUnavailableError(f"{str(copy)!r} is there already: name another file for the backup.")
+    with translating(str(copy)), closing(_opened(path)) as connection:
+        connection.execute("VACUUM INTO :copy", {"copy": str(copy)})
+
+
+def _opened(path: Path) -> Connection:
+    # Not read-only: a write-ahead log that a dead process left must be read too.
+    return _connected(path, apsw.SQLITE_OPEN_READWRITE)
+
+
+logger = logging.getLogger("pagefile")
+
+#: Room for a write-ahead log of its usual size that has to be folded into the database, and for a part of an erasure.
+MOST_BYTES = 6 * 2**20
+#: Enough for an erasure from a database that was just begun; it doubles as the database grows.
+_LEAST_BYTES = 2**19
+
+
+class Reserve:
+    """As large as the database and its log, which is the most that an erasure writes, up to a few megabytes."""
+
+    def __init__(self, database: Path) -> None:
+        self._database = database
+        self.path = database.with_name(f"{database.name}-reserve")
+        self._told = False
+
+    def keep(self) -> None:
+        """Make it, or make it larger; a disk without room for it is told of in the log, and it is tried again later."""
+        try:
+            self._grow()
+        except OSError as error:
+            level = logging.DEBUG if self._told else logging.WARNING
+            logger.log(level, "no reserve beside %s for erasing on a full disk: %s", self._database, error)
+            self._told = True
+        else:
+            self._told = False
+
+    def give_up(self) -> None:
+        """Let the disk have it."""
+        self.path.unlink(missing_ok=True)
+
+    def _grow(self) -> None:
+        wanted, has = _LEAST_BYTES, _size(self.path)
+        # What stands in the write-ahead log makes the database larger before that log becomes smaller.
+        most = _size(self._database) + _size(self._database.with_name(f"{self._database.name}-wal"))
+        while wanted < min(MOST_BYTES, most):
+            wanted *= 2
+        wanted = min(MOST_BYTES, wanted)
+        if has >= wanted:
+            return
+        try:
+            with self.path.open("ab") as file:
+                _take(file.fileno(), has, wanted - has)
+        except OSError:
+            os.truncate(self.path, has)
+            raise
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0
+
+
+def _take(file: int, start: int, size: int) -> None:
+    """Blocks of the disk without anything in them; where a system has no word for that, something that cannot be compressed."""
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(file, start, size)
+    else:
+        os.write(file, os.urandom(size))
