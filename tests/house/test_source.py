@@ -20,9 +20,7 @@ ENVIRONMENT = {"settings/sources.py"}
 
 #: Where a failure must not spread, and why. Each of these logs with a traceback or hands the failure on.
 BROAD_EXCEPTS: dict[str, str] = {
-    "integrations/failing.py::FailOpen.attempt": "the edge of a framework's hook: whatever fails there, the run goes on; it logs with traceback",
-    "integrations/failing.py::FailOpen.attempt_here": "the same edge for work that waits for nothing; it logs with traceback",
-    "integrations/failing.py::FailOpen.attempt_blocking": "the same edge for hooks without an event loop; it logs with traceback",
+    "integrations/failing.py::FailOpen._contained": "the edge of a framework's hook: whatever fails there, the run goes on; it logs with traceback",
     "tiers/derivation.py::Derivation._keep_terms": "nobody waits for it, and a later round tries again; it logs with traceback",
     "tiers/derivation.py::Derivation._make_vectors": "whatever an embedder raises; it is told, and a later round tries again",
     "tiers/meaning.py::Meaning.near": "whatever an embedder raises; words are still there, and the receipt says so",

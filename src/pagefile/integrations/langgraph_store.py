@@ -4,16 +4,15 @@ It needs only LangGraph's base class and works the same in every Pagefile store:
 evaluated here, not in SQL.
 """
 
-import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
 import numpy as np
 
 from pagefile.blocking import BlockingMemory
 from pagefile.engine import Memory
-from pagefile.errors import ClosedError, MissingExtraError, ModelOutputError, SettingsError
-from pagefile.integrations.failing import awaited, running_loop, this_loop
+from pagefile.errors import MissingExtraError, ModelOutputError, SettingsError
+from pagefile.integrations.failing import MemoryLoop, Work
 from pagefile.ports import Embedder, ItemKey, ItemWrite, Namespace, StoredItem, Vector
 from pagefile.records import DEFAULT_TENANT, JsonValue, Scope, checked_id
 
@@ -75,8 +74,8 @@ class PagefileStore(BaseStore):
         index: IndexConfig | None = None,
         ttl: TTLConfig | None = None,
     ) -> None:
-        self._memory = memory.inner if isinstance(memory, BlockingMemory) else memory
-        self._loop = memory.loop.wait(this_loop) if isinstance(memory, BlockingMemory) else running_loop()
+        self._loop = MemoryLoop(memory)
+        self._memory = self._loop.memory
         user = None if user_id is None else checked_id(user_id, "user_id")
         self._scope = Scope(DEFAULT_TENANT if tenant is None else checked_id(tenant, "tenant"), user)
         self.index_config = index
@@ -91,7 +90,7 @@ class PagefileStore(BaseStore):
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
         asked = _checked(ops)
-        return await self._awaited(lambda: self._done(asked))
+        return await self._loop.started(lambda: self._done(asked))
 
     def sweep_ttl(self) -> int:
         """Remove expired items and return how many there were; every write does so too."""
@@ -99,35 +98,14 @@ class PagefileStore(BaseStore):
 
     async def asweep_ttl(self) -> int:
         """Like `sweep_ttl`, asynchronously."""
-        return await self._awaited(self._swept)
+        return await self._loop.started(self._swept)
 
-    def _waited(self, work: Callable[[], Awaitable[R]]) -> R:
-        if self._loop is None or self._loop is running_loop():
-            raise SettingsError(
-                "A synchronous call would hold up the event loop that this memory lives on: use the asynchronous one "
-                "(`await store.aput(…)`), or give a BlockingMemory."
-            )
-        loop = self._open_loop()
-        running = asyncio.run_coroutine_threadsafe(awaited(work), loop)
+    def _waited(self, work: Work[R]) -> R:
+        running = self._loop.started_blocking(work)
         try:
             return running.result()
-        except BaseException:
-            running.cancel()
-            raise
-
-    async def _awaited(self, work: Callable[[], Awaitable[R]]) -> R:
-        if self._loop is None:
-            self._loop = asyncio.get_running_loop()
-        if self._loop is asyncio.get_running_loop():
-            return await work()
-        loop = self._open_loop()
-        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(awaited(work), loop))
-
-    def _open_loop(self) -> asyncio.AbstractEventLoop:
-        assert self._loop is not None
-        if self._loop.is_closed() or self._memory.engine.closed:
-            raise ClosedError
-        return self._loop
+        finally:
+            running.cancel()  # without effect once it is done
 
     # -- one batch ------------------------------------------------------------------------------------------------------
 

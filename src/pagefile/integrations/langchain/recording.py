@@ -17,7 +17,7 @@ from langchain_core.messages import BaseMessage
 
 from pagefile.engine import Conversation
 from pagefile.errors import ConflictError
-from pagefile.integrations.langchain.reading import Exchange, ToolUse, happened, turn_id
+from pagefile.integrations.langchain.messages import Exchange, ToolUse, happened, turn_id
 from pagefile.integrations.recorder import begun, completed, written
 from pagefile.records import Turn
 

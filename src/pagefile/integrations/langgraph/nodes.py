@@ -19,9 +19,8 @@ from langchain_core.runnables import Runnable
 from pagefile.engine import Memory
 from pagefile.engine.owning import check_opens
 from pagefile.errors import InvalidTurnError, SettingsError
-from pagefile.integrations.langchain.blocks import asked as asked_of
-from pagefile.integrations.langchain.blocks import said
-from pagefile.integrations.langchain.reading import happened
+from pagefile.integrations.langchain.messages import asked as asked_of
+from pagefile.integrations.langchain.messages import happened, said
 from pagefile.integrations.langgraph.prompt import build_prompt_from_state, prompt_tokens
 from pagefile.integrations.langgraph.speaking import AnyModel, spoken
 from pagefile.integrations.langgraph.state import (

@@ -17,7 +17,7 @@ from langchain_core.messages import (
 from langchain_core.runnables import Runnable
 
 from pagefile.errors import ModelOutputError, SettingsError
-from pagefile.integrations.langchain.reading import structured_text
+from pagefile.integrations.langchain.messages import structured_text
 from pagefile.ports import ChatModel, ToolCall
 
 #: A LangChain model (with its tools bound), a `ChatModel`, or a function from the messages to an answer.

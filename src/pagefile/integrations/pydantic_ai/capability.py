@@ -21,7 +21,7 @@ from pagefile.engine import Memory
 from pagefile.engine.asking import at_least
 from pagefile.errors import InvalidTurnError, SettingsError
 from pagefile.integrations.failing import FailOpen
-from pagefile.integrations.pydantic_ai.happenings import asked
+from pagefile.integrations.pydantic_ai.messages import asked
 from pagefile.integrations.pydantic_ai.run import Options, RunMemory
 from pagefile.integrations.pydantic_ai.tools import TOOLS, toolset
 from pagefile.records import Scope
@@ -127,11 +127,13 @@ class PagefileMemory(AbstractCapability[Any]):
         if run is None:
             return await handler()
         await run.begin()
+        ended = False
         try:
             result = await handler()
-        except BaseException:
-            await run.abort()
-            raise
+            ended = True
+        finally:
+            if not ended:
+                await run.abort()
         await run.complete(result.output, result.all_messages())
         return result
 

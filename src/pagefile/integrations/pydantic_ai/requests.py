@@ -16,7 +16,7 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
-from pagefile.integrations.pydantic_ai.parts import part_text
+from pagefile.integrations.pydantic_ai.messages import part_text
 from pagefile.text.clip import clip
 from pagefile.text.tokens import MESSAGE_OVERHEAD
 from pagefile.window.compile import CUT_TURNS

@@ -13,8 +13,13 @@ from pydantic_ai.models import ModelRequestContext, ModelRequestParameters
 
 from pagefile.engine import Conversation
 from pagefile.integrations.failing import FailOpen
-from pagefile.integrations.pydantic_ai.happenings import called, happened, returned
-from pagefile.integrations.pydantic_ai.parts import answer_text, earlier_messages
+from pagefile.integrations.pydantic_ai.messages import (
+    answer_text,
+    called,
+    earlier_messages,
+    happened,
+    returned,
+)
 from pagefile.integrations.pydantic_ai.requests import (
     Fit,
     Kept,
