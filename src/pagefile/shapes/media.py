@@ -2,14 +2,15 @@
 
 import base64
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
-from pagefile.content import Media, Shape
-from pagefile.shapes.base64_text import decoded, spelling_of
+from pagefile.content import Media, Message, Other, Part, Shape, Text
 from pagefile.shapes.pixels import estimated_tokens, is_text, sampled_tokens
 from pagefile.shapes.skeleton import Path
+from pagefile.shapes.spelling import decoded, spelling_of
 
 Kind = Literal["image", "audio", "file"]
 Block = Mapping[str, Any]
@@ -120,11 +121,6 @@ def _input_audio(block: Block) -> FoundMedia:
     return _by_data(Media("audio", media_type), sound["data"], ("input_audio", "data"))
 
 
-def _file(block: Block) -> FoundMedia:
-    file = block["file"]
-    return _openai_file(file, ("file",))
-
-
 def _openai_file(file: Block, path: Path) -> FoundMedia:
     name = file.get("filename")
     if file.get("file_data"):
@@ -140,18 +136,6 @@ def _input_image(block: Block) -> FoundMedia:
     if block.get("image_url"):
         return _by_url(Media("image", detail=_detail(block)), block["image_url"], ("image_url",))
     return FoundMedia(Media("image", url=f"openai:{block['file_id']}", detail=_detail(block)), {})
-
-
-def _input_file(block: Block) -> FoundMedia:
-    return _openai_file(block, ())
-
-
-def _image(block: Block) -> FoundMedia:
-    return _anthropic("image", block)
-
-
-def _document(block: Block) -> FoundMedia:
-    return _anthropic("file", block)
 
 
 def _anthropic(kind: Kind, block: Block) -> FoundMedia:
@@ -174,14 +158,14 @@ def _written(media: Media, text: str) -> FoundMedia:
     return FoundMedia(held, {("source", "data"): {"$blob_text": held.blob}}, data)
 
 
-_READERS = {
+_READERS: Mapping[str, Callable[[Block], FoundMedia]] = {
     "image_url": _image_url,
     "input_audio": _input_audio,
-    "file": _file,
+    "file": lambda block: _openai_file(block["file"], ("file",)),
     "input_image": _input_image,
-    "input_file": _input_file,
-    "image": _image,
-    "document": _document,
+    "input_file": lambda block: _openai_file(block, ()),
+    "image": partial(_anthropic, "image"),
+    "document": partial(_anthropic, "file"),
 }
 #: The shape of blocks that are not OpenAI's.
 _OWNERS: Mapping[str, Shape] = {"image": "anthropic", "document": "anthropic"}
@@ -196,6 +180,31 @@ def media_block(media: Media, shape: Shape, blobs: Mapping[str, bytes]) -> dict[
     writer = _WRITERS.get((shape, media.kind))
     block = writer(media, data) if writer else None
     return text_block(note(media), shape) if block is None else block
+
+
+def said_block(
+    part: Part, message: Message, shape: Shape, blobs: Mapping[str, bytes]
+) -> dict[str, Any] | None:
+    """A text, an image, a file or something unknown as a provider's block; None if the provider does not get it."""
+    own = message.shape in ({"openai", "plain"} if shape == "openai" else {shape})
+    match part:
+        case Text(text):
+            return text_block(text, shape) if own or text.strip() else None
+        case Media():
+            return media_block(part, shape, blobs)
+        case Other(value) if isinstance(value, Mapping):
+            accepted = own if shape == "anthropic" else message.role == "user"
+            return dict(value) if accepted else None
+        case _:
+            return None
+
+
+def said_blocks(
+    parts: Iterable[Part], message: Message, shape: Shape, blobs: Mapping[str, bytes]
+) -> list[dict[str, Any]]:
+    """The blocks of some parts of a message."""
+    blocks = (said_block(part, message, shape, blobs) for part in parts)
+    return [block for block in blocks if block is not None]
 
 
 def shown_tokens(media: Media, shape: Shape, count: Count) -> int:

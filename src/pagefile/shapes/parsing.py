@@ -8,14 +8,11 @@ from pagefile.content import Message, Shape, ToolCall, ToolResult, message_json
 from pagefile.errors import InvalidTurnError
 from pagefile.records import Step, checked_text
 from pagefile.shapes import anthropic, openai, responses
-from pagefile.shapes.detecting import shape_of
-from pagefile.shapes.filling import Filling
+from pagefile.shapes.detecting import shape_of, unwrapped
 from pagefile.shapes.pairing import answered_steps
 from pagefile.shapes.reading import Book, Reader, plain_json, refused
 from pagefile.shapes.rendering import WRITERS
-from pagefile.shapes.skeleton import carved, same
-from pagefile.shapes.storable import results_cleaned
-from pagefile.shapes.unwrapping import unwrapped
+from pagefile.shapes.skeleton import Filling, carved, same
 
 _READERS: Mapping[Shape, Callable[[Reader], Message]] = {
     "plain": openai.read,
@@ -23,6 +20,9 @@ _READERS: Mapping[Shape, Callable[[Reader], Message]] = {
     "responses": responses.read,
     "anthropic": anthropic.read,
 }
+#: Where results are: in messages of these roles, in items and blocks of these types, under this key.
+_BY_ROLE = {"tool": "content", "function": "content"}
+_BY_TYPE = {"function_call_output": "output", "custom_tool_call_output": "output", "tool_result": "content"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,3 +108,25 @@ def _texts(value: Any) -> Iterable[str]:
     elif isinstance(value, (list, tuple)):
         for inner in cast("Sequence[Any]", value):
             yield from _texts(inner)
+
+
+def results_cleaned(value: Any) -> Any:
+    """The message with NUL and lone surrogates replaced in its tool results, which callers do not control."""
+    if isinstance(value, list):
+        return [results_cleaned(inner) for inner in cast("list[Any]", value)]
+    if not isinstance(value, dict):
+        return value
+    given = cast("dict[str, Any]", value)
+    key = _BY_TYPE.get(str(given.get("type"))) or _BY_ROLE.get(str(given.get("role")))
+    return {name: cleaned(inner) if name == key else results_cleaned(inner) for name, inner in given.items()}
+
+
+def cleaned(value: Any) -> Any:
+    """The value with NUL and lone surrogates replaced in all its texts."""
+    if isinstance(value, str):
+        return value.replace("\0", "␀").encode("utf-8", "replace").decode()
+    if isinstance(value, list):
+        return [cleaned(inner) for inner in cast("list[Any]", value)]
+    if isinstance(value, dict):
+        return {cleaned(key): cleaned(inner) for key, inner in cast("dict[str, Any]", value).items()}
+    return value
