@@ -24,8 +24,12 @@ from pagefile.errors import InvalidTurnError, PagefileError, SettingsError
 from pagefile.models.chat import OpenAIChat
 from pagefile.models.embedders import OpenAIEmbedder, UniversalSentenceEncoder
 from pagefile.models.extractors import ChatExtractor, RuleExtractor
-from pagefile.models.summarizers import CallableSummarizer, ChatSummarizer, ExtractiveSummarizer
-from pagefile.models.synopses import ChatSynopsis
+from pagefile.models.summarizers import (
+    CallableSummarizer,
+    ChatSummarizer,
+    ChatSynopsis,
+    ExtractiveSummarizer,
+)
 from pagefile.ports import (
     ChatModel,
     Clock,

@@ -177,7 +177,7 @@ class _PromptedModel(Summarizer):
     ) -> None:
         self._complete = complete
         self._system_prompt = system_prompt
-        self._max_input_chars = max_input_chars
+        self.max_input_chars = max_input_chars
 
     async def summarize(self, request: SummaryRequest) -> str:
         messages: list[Mapping[str, Any]] = [
@@ -185,10 +185,6 @@ class _PromptedModel(Summarizer):
             {"role": "user", "content": conversation_text(request)},
         ]
         return whole_sentences(await self._complete(messages, request.max_chars), request.max_chars)
-
-    @property
-    def max_input_chars(self) -> int:
-        return self._max_input_chars
 
 
 class _BoundedFunction(CallableSummarizer):

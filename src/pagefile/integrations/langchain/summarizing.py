@@ -9,9 +9,10 @@ from langchain_core.runnables import Runnable, RunnableLambda
 
 from pagefile.blocking import BlockingMemory
 from pagefile.engine import Memory
-from pagefile.errors import ModelOutputError, ModelUnavailableError
+from pagefile.errors import ModelOutputError
 from pagefile.integrations.failing import FailOpen
 from pagefile.integrations.langchain.messages import asked, is_memory, is_user, text_of, tool_uses
+from pagefile.models.endpoint import foreign
 from pagefile.models.summarizers import ChatSummarizer, ExtractiveSummarizer
 from pagefile.ports import ChatModel, Summarizer, SummaryRequest
 from pagefile.records import JsonValue
@@ -36,15 +37,10 @@ class LangChainChat(ChatModel):
 
     async def complete(self, messages: Sequence[Mapping[str, JsonValue]], *, max_tokens: int) -> str:
         options: dict[str, Any] = {self._limit: max_tokens} if self._limit else {}
-        try:
-            # Without the callbacks of the surrounding run: a summary must not appear in that run's stream.
-            answer = await self.model.ainvoke(
-                convert_to_messages(cast("Any", messages)), {"callbacks": []}, **options
-            )
-        except Exception as error:
-            raise ModelUnavailableError(
-                f"The model {type(self.model).__name__} did not answer ({type(error).__name__}: {error})."
-            ) from error
+        prompt = convert_to_messages(cast("Any", messages))
+        # Without the callbacks of the surrounding run: a summary must not appear in that run's stream.
+        with foreign(f"The model {type(self.model).__name__} did not answer"):
+            answer = await self.model.ainvoke(prompt, {"callbacks": []}, **options)
         text = text_of(answer)
         if not text.strip():
             raise ModelOutputError(f"The model {type(self.model).__name__} gave an empty answer.")
