@@ -40,7 +40,7 @@ READERS: dict[str, str] = {
     "inspector/reader.py::words": OWN,
     "integrations/claude_agent/transcript.py::Transcript._take": "tests/integration/claude/test_transcript.py",
     "integrations/langgraph/speaking.py::_call": STREAMS,
-    "integrations/moving/langchain.py::_call": DUMPS,
+    "integrations/moving/readers.py::_call": DUMPS,
     "integrations/moving/shapes.py::moment": DUMPS,
     "integrations/moving/taking.py::read_dump": DUMPS,
     "integrations/recorder.py::as_json": MESSAGES,

@@ -4,6 +4,7 @@ It needs only LangGraph's base class and works the same in every Pagefile store:
 evaluated here, not in SQL.
 """
 
+import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
@@ -13,6 +14,7 @@ from pagefile.blocking import BlockingMemory
 from pagefile.engine import Memory
 from pagefile.errors import MissingExtraError, ModelOutputError, SettingsError
 from pagefile.integrations.failing import MemoryLoop, Work
+from pagefile.models.embedders import of_unit_length
 from pagefile.ports import Embedder, ItemKey, ItemWrite, Namespace, StoredItem, Vector
 from pagefile.records import DEFAULT_TENANT, JsonValue, Scope, checked_id
 
@@ -44,10 +46,10 @@ _MINUTE_S = 60.0
 #: Embed the whole value as one text.
 _EVERYTHING = "$"
 _COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
-    "$gt": lambda one, other: one > other,
-    "$gte": lambda one, other: one >= other,
-    "$lt": lambda one, other: one < other,
-    "$lte": lambda one, other: one <= other,
+    "$gt": operator.gt,
+    "$gte": operator.ge,
+    "$lt": operator.lt,
+    "$lte": operator.le,
 }
 
 
@@ -275,8 +277,7 @@ class _Index:
             raise ModelOutputError(
                 f"The embedder makes vectors of {rows.shape[1]} numbers, and the index has dims={self._dims}: give dims={rows.shape[1]}."
             )
-        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-        return (rows / np.where(lengths == 0, 1, lengths)).astype(np.float32)
+        return of_unit_length(rows)
 
     def _texts(self, op: PutOp) -> list[str]:
         if op.index is False:
@@ -321,11 +322,8 @@ def _matches(condition: MatchCondition, namespace: Namespace) -> bool:
         return False
     if condition.match_type not in {"prefix", "suffix"}:
         raise ValueError(f"Unsupported match type: {condition.match_type}")
-    part = (
-        namespace[: len(path)]
-        if condition.match_type == "prefix"
-        else namespace[len(namespace) - len(path) :]
-    )
+    start = 0 if condition.match_type == "prefix" else len(namespace) - len(path)
+    part = namespace[start : start + len(path)]
     return all(wanted in {"*", label} for wanted, label in zip(path, part, strict=True))
 
 

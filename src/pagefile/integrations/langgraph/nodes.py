@@ -21,11 +21,12 @@ from pagefile.engine.owning import check_opens
 from pagefile.errors import InvalidTurnError, SettingsError
 from pagefile.integrations.langchain.messages import asked as asked_of
 from pagefile.integrations.langchain.messages import happened, said
-from pagefile.integrations.langgraph.prompt import build_prompt_from_state, prompt_tokens
 from pagefile.integrations.langgraph.speaking import AnyModel, spoken
 from pagefile.integrations.langgraph.state import (
     ConversationState,
     NodeTrace,
+    build_prompt_from_state,
+    prompt_tokens,
     question,
     running,
 )

@@ -13,12 +13,9 @@ from pagefile.records import MAX_ID_CHARS, JsonObject, JsonValue, utc
 EXTRACTED_CONFIDENCE = 0.8
 
 _ROLES = {
-    "user": "user",
-    "human": "user",
-    "assistant": "assistant",
-    "ai": "assistant",
-    "tool": "tool",
-    "function": "tool",
+    **dict.fromkeys(("user", "human"), "user"),
+    **dict.fromkeys(("assistant", "ai"), "assistant"),
+    **dict.fromkeys(("tool", "function"), "tool"),
 }
 
 
@@ -98,12 +95,10 @@ class _Open:
     def hear(self, said: Said, role: str) -> None:
         if role == "tool":
             call = self.calls.get(said.call_id) or Call(said.call_id, said.tool or "tool")
-            step: dict[str, JsonValue] = {
-                "tool": said.tool or call.tool,
-                "input": call.input,
-                "result": said.text,
-            }
-            self.steps.append(step | ({"call_id": said.call_id} if said.call_id else {}))
+            name = {"call_id": said.call_id} if said.call_id else {}
+            self.steps.append(
+                {"tool": said.tool or call.tool, "input": call.input, "result": said.text, **name}
+            )
         elif said.text:
             self.spoken.append(said.text)
         self.calls |= {call.id: call for call in said.calls}
@@ -125,16 +120,9 @@ def turns_of(messages: Iterable[Said], conversation_id: str | None, user_id: str
         if running.user is None and answer is None:
             left_out["tool results nobody asked for"] += len(running.steps)
             return
+        name, steps = _turn_id(running, conversation_id), tuple(running.steps)
         turns.append(
-            BroughtTurn(
-                _turn_id(running, conversation_id),
-                running.user,
-                answer,
-                conversation_id,
-                user_id,
-                tuple(running.steps),
-                running.first.at,
-            )
+            BroughtTurn(name, running.user, answer, conversation_id, user_id, steps, running.first.at)
         )
 
     for place, said in enumerate(messages):
