@@ -43,7 +43,6 @@ class MemoryLoop:
 
     @property
     def is_here(self) -> bool:
-        """Whether the caller runs in it."""
         return self._loop is not None and self._loop is _running_loop()
 
     def started(self, work: Work[R]) -> asyncio.Future[R]:

@@ -225,8 +225,6 @@ class PagefileStore(BaseStore):
 
 
 class _Index:
-    """Embeds the texts of values."""
-
     def __init__(self, memory: Memory, config: IndexConfig) -> None:
         given = config.get("embed")
         self._own: Embedder | None = None
@@ -267,7 +265,6 @@ class _Index:
         return vectors
 
     async def embedded(self, texts: Sequence[str]) -> Vector:
-        """One unit-length row per text."""
         if self._own is not None:
             made = await self._own.embed(texts)
         else:
@@ -328,7 +325,6 @@ def _matches(condition: MatchCondition, namespace: Namespace) -> bool:
 
 
 def _passes(value: Any, wanted: Mapping[str, Any]) -> bool:
-    """Whether a value matches a filter."""
     return isinstance(value, Mapping) and all(
         _equal(_at(cast("Mapping[str, Any]", value), key), condition) for key, condition in wanted.items()
     )

@@ -58,7 +58,6 @@ class OpenAIChat(ChatModel):
         yield answer.last()
 
     async def close(self) -> None:
-        """Close the connections."""
         await self._endpoint.close()
 
 
@@ -73,8 +72,6 @@ class _Call:
 
 @dataclass(slots=True)
 class _Answer:
-    """What has arrived so far."""
-
     model: str
     begun: bool = False
     spoke: bool = False
@@ -100,7 +97,6 @@ class _Answer:
         return [delta.content]
 
     def last(self) -> Spoken:
-        """The end of the answer."""
         if self.finish is None:
             raise ModelOutputError(
                 f"The answer of the model {self.model!r} stopped without an end: what came is not the whole of it."

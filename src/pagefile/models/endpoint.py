@@ -35,7 +35,6 @@ class Endpoint:
         return self._client
 
     async def close(self) -> None:
-        """Close the connections."""
         if self._client is not None:
             await self._client.close()
             self._client = None

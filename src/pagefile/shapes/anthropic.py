@@ -18,7 +18,6 @@ _FAILED = "error"
 
 
 def read(reader: Reader) -> Message:
-    """Parse one message."""
     role = reader.role(ROLES)
     foreign = reader.raw.get("reasoning")
     if isinstance(foreign, str) and foreign:

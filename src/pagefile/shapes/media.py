@@ -202,7 +202,6 @@ def said_block(
 def said_blocks(
     parts: Iterable[Part], message: Message, shape: Shape, blobs: Mapping[str, bytes]
 ) -> list[dict[str, Any]]:
-    """The blocks of some parts of a message."""
     blocks = (said_block(part, message, shape, blobs) for part in parts)
     return [block for block in blocks if block is not None]
 

@@ -26,7 +26,6 @@ _REASONING = ("reasoning_content", "reasoning")
 
 
 def read(reader: Reader) -> Message:
-    """Parse one message."""
     raw, role = reader.raw, reader.role(ROLES)
     if role == "tool":
         # The chat API has no field for errors; clients that record them use Anthropic's name for it.

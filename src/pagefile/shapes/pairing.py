@@ -30,17 +30,14 @@ def prepared(messages: Iterable[Message]) -> tuple[Message, ...]:
 
 
 def calls_of(message: Message) -> set[int]:
-    """The steps that a message calls."""
     return {part.step for part in message.parts if isinstance(part, ToolCall)}
 
 
 def answered_steps(messages: Iterable[Message]) -> set[int]:
-    """The steps that have a result."""
     return {part.step for message in messages for part in message.parts if isinstance(part, ToolResult)}
 
 
 def waiting_steps(messages: Sequence[Message]) -> set[int]:
-    """The steps that were called but have no result."""
     return {step for message in messages for step in calls_of(message)} - answered_steps(messages)
 
 
@@ -140,7 +137,6 @@ def _joined(said: Sequence[Message]) -> Message:
 
 
 def _others(run: Iterable[Message]) -> Iterator[Message]:
-    """What else was said between the assistant's messages."""
     for message in run:
         parts = tuple(part for part in message.parts if not isinstance(part, ToolResult))
         if parts:

@@ -27,8 +27,6 @@ _BY_TYPE = {"function_call_output": "output", "custom_tool_call_output": "output
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """Parsed messages."""
-
     messages: tuple[Message, ...]
     #: Calls that the messages start, in order, with their results if they have arrived.
     steps: tuple[Step, ...]

@@ -36,12 +36,10 @@ _TEXT_BLOCKS = frozenset({"text", "input_text", "output_text"})
 
 
 def step_tool(name: str) -> str:
-    """The name of a tool as stored in a step."""
     return name.strip()[:MAX_TOOL_CHARS].strip() or UNKNOWN_TOOL
 
 
 def refused(index: int, what: str) -> InvalidTurnError:
-    """The error for a message that cannot be read."""
     return InvalidTurnError(f"messages[{index}] {what}")
 
 
@@ -62,7 +60,6 @@ class Book:
     blobs: dict[str, bytes] = field(default_factory=dict[str, bytes])
 
     def all(self) -> list[Step]:
-        """Every step in its current state."""
         return [*(self.results.get(number, step) for number, step in enumerate(self.known)), *self.steps]
 
     def begin(self, tool: str, value: JsonValue, call_id: object) -> int:
@@ -117,7 +114,6 @@ class Reader:
         self._holes: dict[Path, Any] = {}
 
     def message(self, role: Role) -> Message:
-        """The message, with the skeleton of its original JSON."""
         return Message(role, tuple(self.parts), self.shape, carved(self.raw, self._holes))
 
     def refuse(self, what: str) -> InvalidTurnError:
@@ -220,7 +216,6 @@ class Reader:
             pieces.add(compact(block), path, "$result_json", whole=given.get("type") in _RESULT_BLOCKS)
 
     def other(self, value: JsonValue, path: Path) -> None:
-        """Add something unknown."""
         self._part(Other(value), {path: {"$other": len(self.parts)}})
 
     def mapping(self, value: Any) -> Mapping[str, Any]:

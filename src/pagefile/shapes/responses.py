@@ -16,7 +16,6 @@ _RESULTS = frozenset({"function_call_output", "custom_tool_call_output"})
 
 
 def read(reader: Reader) -> Message:
-    """Parse one item."""
     raw = reader.raw
     kind = raw.get("type") or ("message" if "role" in raw else "item_reference")
     if kind == "message":

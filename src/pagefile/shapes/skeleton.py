@@ -55,12 +55,10 @@ def same(one: Any, other: Any) -> bool:
 
 
 def as_object(value: Any) -> dict[str, Any] | None:
-    """The value, if it is a JSON object."""
     return cast("dict[str, Any]", value) if isinstance(value, dict) else None
 
 
 def as_list(value: Any) -> list[Any] | None:
-    """The value, if it is a list."""
     return cast("list[Any]", value) if isinstance(value, list) else None
 
 

@@ -51,8 +51,6 @@ HookAnswer = dict[str, Any]
 
 @dataclass(slots=True)
 class _Session:
-    """The state of one Claude Code session."""
-
     chat: Conversation
     turn: Turn | None = None
     prompt: str = ""

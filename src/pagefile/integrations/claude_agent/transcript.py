@@ -5,10 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pagefile.integrations.recorder import Called, Said, Shown, Thought
+from pagefile.integrations.recorder import THINKING, Called, Said, Shown, Thought
 from pagefile.shapes.skeleton import as_list, as_object
-
-_THINKING = frozenset({"thinking", "redacted_thinking"})
 
 
 @dataclass(slots=True)
@@ -53,7 +51,6 @@ def _block(block: Any) -> str | Thought | Called | Shown | None:
         return str(given.get("text") or "")
     if kind == "tool_use":
         return Called(str(given.get("name")), given.get("input"), given.get("id"))
-    if str(kind) in _THINKING:
-        sealed = {key: value for key, value in given.items() if key != "thinking"}
-        return Thought(str(given.get("thinking") or ""), sealed, anthropic=True)
+    if str(kind) in THINKING:
+        return Thought.of_block(given)
     return given if kind else None

@@ -16,7 +16,7 @@ from langchain_core.messages import (
 from langgraph.types import Command
 
 from pagefile.engine.drafts import result_text
-from pagefile.integrations.recorder import Asked, Called, Happened, Returned, Said, Shown, Thought
+from pagefile.integrations.recorder import THINKING, Asked, Called, Happened, Returned, Said, Shown, Thought
 from pagefile.records import MAX_ID_CHARS
 from pagefile.shapes import note
 from pagefile.shapes.media import read_media
@@ -29,7 +29,6 @@ MEMORY_NAME = "memory_context"
 _TEXTS = frozenset({"text", "input_text", "output_text"})
 #: Skipped: these calls are in `tool_calls` too.
 CALL_BLOCKS = frozenset({"tool_use", "tool_call", "tool_call_chunk", "input_json_delta", "function_call"})
-_THINKING = frozenset({"thinking", "redacted_thinking"})
 
 
 # -- turns ----
@@ -50,7 +49,6 @@ class ToolUse:
 
     @property
     def returned(self) -> Returned:
-        """The result as recorded in the log."""
         call = Called(self.tool, self.input, self.message.tool_call_id)
         return Returned(call, shown_blocks(self.message), error=self.message.status == "error")
 
@@ -91,7 +89,6 @@ class Exchange:
 
     @property
     def happened(self) -> list[Happened]:
-        """The model's messages and its tools' results, in order."""
         return happened(self.rest)
 
 
@@ -151,7 +148,6 @@ def happened(messages: Sequence[BaseMessage]) -> list[Happened]:
 
 
 def text_of(message: BaseMessage) -> str:
-    """The text of a message, whatever else it contains."""
     return str(message.text)
 
 
@@ -232,7 +228,6 @@ def said(message: AIMessage) -> Said:
 
 
 def shown_blocks(message: BaseMessage) -> tuple[str | Shown, ...]:
-    """The texts, images and files of a message."""
     return tuple(_shown(block) for block in blocks_of(message))
 
 
@@ -252,7 +247,6 @@ def _named(block: Any) -> Any:
 
 
 def blocks_of(message: BaseMessage) -> Iterable[Any]:
-    """The content of a message as blocks."""
     content = cast("Any", message.content)
     return [content] if isinstance(content, str) else content
 
@@ -282,9 +276,8 @@ def _own(block: Any, message: AIMessage) -> str | Thought | Shown | None:
     given = cast("Mapping[str, Any]", block)
     if kind in CALL_BLOCKS:
         return None
-    if kind in _THINKING:
-        sealed = {key: value for key, value in given.items() if key not in {"thinking", "index"}}
-        return Thought(str(given.get("thinking") or ""), sealed, anthropic=True)
+    if kind in THINKING:
+        return Thought.of_block(given)
     return _reasoning(given, message) if kind == "reasoning" else _shown(block)
 
 

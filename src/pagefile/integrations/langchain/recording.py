@@ -79,26 +79,21 @@ class Talk:
     ) -> Turn | None:
         """Complete the turn of the last exchange; `rest` is the thread's part of it."""
         async with self._lock:
-            return await self._finish(found, rest, answer)
-
-    async def _finish(
-        self, found: Sequence[Exchange], rest: Sequence[BaseMessage], answer: str | None
-    ) -> Turn | None:
-        turn = await self._begun(found)
-        if turn is None:
-            return None
-        try:
-            done = self._keep(await completed(self.chat, turn, happened(rest), answer))
-        except ConflictError:
-            # The turn was ended elsewhere meanwhile: record what was said anyway.
-            if not found:
-                raise
-            done = await self._recorded(found[-1], answer)
-        if self.running is not None and self.running.id == turn.id:
-            self.running, self.answers = None, None
-        if found:
-            self.settled[_key(found[-1])] = done.id
-        return done
+            turn = await self._begun(found)
+            if turn is None:
+                return None
+            try:
+                done = self._keep(await completed(self.chat, turn, happened(rest), answer))
+            except ConflictError:
+                # The turn was ended elsewhere meanwhile: record what was said anyway.
+                if not found:
+                    raise
+                done = await self._recorded(found[-1], answer)
+            if self.running is not None and self.running.id == turn.id:
+                self.running, self.answers = None, None
+            if found:
+                self.settled[_key(found[-1])] = done.id
+            return done
 
     def done(self, exchange: Exchange) -> str | None:
         """The id of the done turn for an earlier exchange; None if the log has none."""
@@ -198,12 +193,11 @@ class _Index:
         versions = self.versions(exchange.id)
         if not versions:
             return self._by_words.get((exchange.asked.text, exchange.answer or None))
-        same = [
-            turn for turn in versions if turn.status == "done" and turn.assistant == (exchange.answer or None)
-        ]
-        open_ = [turn for turn in versions if turn.status == "open"]
+        answer = exchange.answer or None
+        same = [turn for turn in versions if turn.status == "done" and turn.assistant == answer]
+        still_open = [turn for turn in versions if turn.status == "open"]
         unanswered = versions if exchange.answer is None else ()
-        return next((turn for turn in (*same, *open_, *unanswered)), None)
+        return next(iter((*same, *still_open, *unanswered)), None)
 
 
 def _key(exchange: Exchange) -> tuple[str, int]:

@@ -124,7 +124,6 @@ def _without_loose_ends(messages: Sequence[BaseMessage]) -> tuple[BaseMessage, .
 
 
 def _call_ids(message: BaseMessage) -> set[str]:
-    """The calls that a message makes or answers."""
     if isinstance(message, ToolMessage):
         return {message.tool_call_id}
     return {str(call["id"]) for call in message.tool_calls} if isinstance(message, AIMessage) else set()
@@ -174,7 +173,6 @@ def _rest_as_shown(exchange: Exchange, turn: Turn, shown: ShownTurn) -> Sequence
 
 
 def results_in(shown: ShownTurn) -> dict[int, str]:
-    """The text shown for each step."""
     return {number: step.result for number, step in shown.steps.items()}
 
 
@@ -266,7 +264,6 @@ def cut_to(text: str, tokens: int, count: Count) -> str:
 
 
 def request_tokens(messages: Iterable[BaseMessage], count: Count) -> int:
-    """The cost of messages as a chat request."""
     return REPLY_OVERHEAD + sum(message_tokens(message, count) for message in messages)
 
 

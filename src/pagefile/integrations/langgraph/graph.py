@@ -262,7 +262,7 @@ class ConversationChat:
             await asking.begin(request.message, id=turn_id)
             yield {"type": "turn", "turn_id": turn_id, "conversation_id": conversation}
             answer: dict[str, Any] = {}
-            async with aclosing(self._events(state)) as events:
+            async with aclosing(self._stream(state)) as events:
                 async for event in events:
                     done = done or event.get("node") == "persist"
                     _note_answer(answer, event)
@@ -272,15 +272,10 @@ class ConversationChat:
             if not done:
                 await self._give_up(conversation, turn_id)
 
-    async def _events(self, state: ConversationState) -> AsyncGenerator[ChatEvent]:
-        stream = (
-            _plain(self.nodes, state)
-            if self._graph is None
-            else self._graph.astream(state, stream_mode="custom")
-        )
-        async with aclosing(stream) as events:
-            async for event in events:
-                yield event
+    def _stream(self, state: ConversationState) -> AsyncGenerator[ChatEvent]:
+        if self._graph is None:
+            return _plain(self.nodes, state)
+        return self._graph.astream(state, stream_mode="custom")
 
     async def _give_up(self, conversation: str, turn_id: str) -> None:
         with anyio.move_on_after(_ABORT_S, shield=True):

@@ -82,7 +82,6 @@ def running(state: ConversationState) -> tuple[HumanMessage, Sequence[BaseMessag
 
 
 def question(state: ConversationState) -> str:
-    """The text of the user's last message."""
     return str(running(state)[0].text)
 
 
@@ -112,7 +111,6 @@ def build_prompt_from_state(
 
 
 def prompt_tokens(prompt: Iterable[BaseMessage], count: Callable[[str], int]) -> int:
-    """The size of a prompt, including message overhead."""
     return sum(count(str(message.text)) + _FRAME_TOKENS for message in prompt)
 
 

@@ -10,7 +10,6 @@ from pagefile.integrations.moving.shapes import (
     Brought,
     BroughtFact,
     BroughtTurn,
-    Call,
     Said,
     content_text,
     items,
@@ -19,6 +18,7 @@ from pagefile.integrations.moving.shapes import (
     text,
     turns_of,
 )
+from pagefile.integrations.recorder import Called
 
 # -- mem0 ---------------------------------------------------------------------------------------------------------------
 
@@ -157,7 +157,6 @@ def _said(message: object) -> Said:
 
 
 def _fields(message: object) -> Mapping[str, Any]:
-    """The fields of a message in any of these formats."""
     dump = getattr(message, "model_dump", None)
     given = mapping(dump() if callable(dump) else message)
     if "data" in given:
@@ -170,7 +169,7 @@ def _fields(message: object) -> Mapping[str, Any]:
     return given
 
 
-def _call(call: Mapping[str, Any]) -> Call:
+def _call(call: Mapping[str, Any]) -> Called:
     function = mapping(call.get("function"))
     given: object = function.get("arguments") if function else call.get("args")
     if isinstance(given, str):
@@ -179,4 +178,4 @@ def _call(call: Mapping[str, Any]) -> Call:
         except (ValueError, RecursionError):
             given = {"arguments": given}
     name = str(function.get("name") or call.get("name") or "tool")
-    return Call(text(call.get("id")), name, cast("Any", given))
+    return Called(name, given, text(call.get("id")))

@@ -24,6 +24,7 @@ from pagefile.integrations.failing import FailOpen
 from pagefile.integrations.pydantic_ai.messages import asked
 from pagefile.integrations.pydantic_ai.run import Options, RunMemory
 from pagefile.integrations.pydantic_ai.tools import TOOLS, toolset
+from pagefile.lru import Lru
 from pagefile.records import Scope
 from pagefile.tiers.workspace import ToolRule, Workspaces
 from pagefile.window.placeholder import LOAD_TOOL
@@ -80,7 +81,7 @@ class PagefileMemory(AbstractCapability[Any]):
             rules=tuple(rules),
         )
         # Shared by the per-run copies.
-        self._served: dict[Scope, None] = {}
+        self._served: Lru[Scope, None] = Lru(settings.workspace.max_runs)
         self._run: RunMemory | None = None
 
     @classmethod
@@ -174,10 +175,7 @@ class PagefileMemory(AbstractCapability[Any]):
             tenant=find("tenant", self._tenant),
             agent=ctx.agent.name if ctx.agent is not None else None,
         )
-        self._served.pop(chat.scope, None)
         self._served[chat.scope] = None
-        while len(self._served) > memory.engine.settings.workspace.max_runs:
-            del self._served[next(iter(self._served))]
         question = asked(ctx.prompt, ctx.messages)
         apart = self._tools - {LOAD_TOOL}
         return RunMemory(self._edge, chat, self._options, str(ctx.run_id), question, apart)

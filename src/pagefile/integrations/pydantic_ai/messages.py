@@ -84,7 +84,6 @@ def called(call: BaseToolCallPart[Any]) -> Called:
 
 
 def returned(part: ToolReturnPart, calls: Mapping[str, Called]) -> Returned:
-    """A tool's result; images and files beside its text."""
     call = calls.get(part.tool_call_id) or Called(part.tool_name, None, part.tool_call_id)
     blocks = (part.model_response_str(), *_blocks(part.files))
     return Returned(call, blocks, error=part.outcome in ERROR_OUTCOMES)

@@ -50,8 +50,6 @@ _LOOKED_THROUGH = 20
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """A capability's configuration."""
-
     window_tokens: int
     placement: Placement
     history: bool
@@ -72,7 +70,6 @@ class Known:
 
     @classmethod
     def of(cls, window: Window) -> "Known":
-        """The parts of a window whose memory is beside the question."""
         parts = window.parts
         # Tool notes change from request to request, and are added there.
         return cls(
@@ -105,12 +102,10 @@ class RunMemory:
 
     @property
     def question(self) -> str | None:
-        """The user's message as text."""
         return None if self.asked is None else self.asked.text
 
     @property
     def workspace(self) -> Workspace:
-        """The conversation's workspace of tool results."""
         return self.chat.workspace(rules=self.options.rules)
 
     # -- the turn ---------------------------------------------------------------------------------------------------

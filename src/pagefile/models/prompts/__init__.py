@@ -8,7 +8,6 @@ from pagefile.records import JsonValue
 
 @cache
 def prompt(name: str, language: str) -> str:
-    """The prompt of this name in this language."""
     return files(__name__).joinpath(f"{name}.{language}.md").read_text(encoding="utf-8").strip()
 
 
