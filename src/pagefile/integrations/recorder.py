@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias, cast
 from pagefile.content import Message, ToolCall
 from pagefile.engine import Conversation
 from pagefile.engine.drafts import result_text
-from pagefile.records import Turn
+from pagefile.records import Step, Turn
 from pagefile.shapes import answered_steps, cleaned, compact, parsed, question, step_tool
 from pagefile.shapes.media import read_media
 from pagefile.tiers.page_text import LOADING_TOOLS
@@ -187,8 +187,11 @@ async def completed(
 ) -> Turn:
     """The turn with everything that happened in it, done.
 
-    The answer is the last thing the model said unless `answer` is given, as for outputs that are not text.
+    The answer is the last thing the model said unless `answer` is given, as for outputs that are not text. Of a turn that is done
+    already only the answer counts: the same one changes nothing, another one conflicts.
     """
+    if turn.status != "open":
+        return await chat.complete(turn, answer)
     last = happened[-1] if happened else None
     if isinstance(last, Said) and not last.calls and answer in {None, last.text, last.words}:
         answer = None
@@ -214,6 +217,13 @@ def unwritten(turn: Turn, happened: Iterable[Happened]) -> list[Happened]:
         else:
             new.append(one)
     return new
+
+
+async def kept(chat: Conversation, turn: Turn, said: Iterable[Said], result: Returned) -> tuple[Turn, Step]:
+    """The turn extended by a result and what the model said before it, and the step that holds the result."""
+    turn = await written(chat, turn, [*said, result])
+    number = step_of(turn, result)
+    return turn, turn.steps[-1 if number is None else number]
 
 
 def step_of(turn: Turn, returned: Returned, taken: Iterable[int] = ()) -> int | None:

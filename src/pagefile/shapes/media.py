@@ -258,64 +258,51 @@ def _openai_document(media: Media, data: bytes | None) -> dict[str, Any] | None:
     return {"type": "file", "file": {"filename": media.name or "file", "file_data": _address(media, data)}}
 
 
-def _responses_image(media: Media, data: bytes | None) -> dict[str, Any] | None:
-    image = {"type": "input_image", "detail": media.detail or "auto"}
+def _responses(media: Media, data: bytes | None) -> dict[str, Any] | None:
+    is_image, url = media.kind == "image", _address(media, data)
+    block = {"type": "input_image", "detail": media.detail or "auto"} if is_image else {"type": "input_file"}
     if file_id := _file_id(media, "openai"):
-        return {**image, "file_id": file_id}
-    url = _address(media, data)
-    return None if url is None else {**image, "image_url": url}
-
-
-def _responses_file(media: Media, data: bytes | None) -> dict[str, Any] | None:
-    if file_id := _file_id(media, "openai"):
-        return {"type": "input_file", "file_id": file_id}
-    url = _address(media, data)
+        return {**block, "file_id": file_id}
     if url is None:
         return None
+    if is_image:
+        return {**block, "image_url": url}
     if data is None:
-        return {"type": "input_file", "file_url": url}
-    return {"type": "input_file", "filename": media.name or "file", "file_data": url}
+        return {**block, "file_url": url}
+    return {**block, "filename": media.name or "file", "file_data": url}
 
 
 #: Types that Anthropic accepts as bytes.
-_ANTHROPIC_IMAGES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
+_ANTHROPIC_BYTES: Mapping[str, frozenset[str]] = {
+    "image": frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"}),
+    "file": frozenset({"application/pdf"}),
+}
 
 
-def _anthropic_image(media: Media, data: bytes | None) -> dict[str, Any] | None:
-    if data is not None and media.media_type in _ANTHROPIC_IMAGES:
-        return {"type": "image", "source": _base64_source(media, data)}
-    source = _pointing_source(media)
-    return None if source is None else {"type": "image", "source": source}
+def _anthropic_block(media: Media, data: bytes | None) -> dict[str, Any] | None:
+    source = _anthropic_source(media, data)
+    kind = "image" if media.kind == "image" else "document"
+    return None if source is None else {"type": kind, "source": source}
 
 
-def _anthropic_file(media: Media, data: bytes | None) -> dict[str, Any] | None:
-    source = _pointing_source(media)
-    if data is not None and media.media_type == "application/pdf":
-        source = _base64_source(media, data)
-    elif data is not None and is_text(media):
+def _anthropic_source(media: Media, data: bytes | None) -> dict[str, Any] | None:
+    if data is not None and media.media_type in _ANTHROPIC_BYTES[media.kind]:
+        return {"type": "base64", "media_type": media.media_type, "data": base64.b64encode(data).decode()}
+    if data is not None and is_text(media):
         # Only one text type is accepted.
-        source = {"type": "text", "media_type": "text/plain", "data": data.decode("utf-8", "replace")}
-    return None if source is None else {"type": "document", "source": source}
-
-
-def _pointing_source(media: Media) -> dict[str, Any] | None:
-    """The source of media that is not given as bytes."""
+        return {"type": "text", "media_type": "text/plain", "data": data.decode("utf-8", "replace")}
     if file_id := _file_id(media, "anthropic"):
         return {"type": "file", "file_id": file_id}
     url = _address(media, None)
     return None if url is None else {"type": "url", "url": url}
 
 
-def _base64_source(media: Media, data: bytes) -> dict[str, Any]:
-    return {"type": "base64", "media_type": media.media_type, "data": base64.b64encode(data).decode()}
-
-
 _WRITERS = {
     ("openai", "image"): _openai_image,
     ("openai", "audio"): _openai_audio,
     ("openai", "file"): _openai_document,
-    ("responses", "image"): _responses_image,
-    ("responses", "file"): _responses_file,
-    ("anthropic", "image"): _anthropic_image,
-    ("anthropic", "file"): _anthropic_file,
+    ("responses", "image"): _responses,
+    ("responses", "file"): _responses,
+    ("anthropic", "image"): _anthropic_block,
+    ("anthropic", "file"): _anthropic_block,
 }

@@ -26,7 +26,7 @@ from pagefile.errors import SettingsError
 from pagefile.integrations.claude_agent.shapes import pictured, retold, told
 from pagefile.integrations.claude_agent.transcript import Transcript
 from pagefile.integrations.failing import FailOpen
-from pagefile.integrations.recorder import Called, Returned, Said, completed, step_of, written
+from pagefile.integrations.recorder import Called, Returned, Said, completed, kept
 from pagefile.integrations.tools import ToolCaller, memory_tool_schemas
 from pagefile.lru import Lru
 from pagefile.records import Turn
@@ -210,9 +210,7 @@ class ClaudeMemory:
         async with session.lock:
             result = Returned(Called(name, given["tool_input"], tool_use_id), tuple(blocks))
             said = await _said(session, given)
-            session.turn = await written(session.chat, session.turn, [*said, result])
-            number = step_of(session.turn, result)
-            step = session.turn.steps[-1 if number is None else number]
+            session.turn, step = await kept(session.chat, session.turn, said, result)
         if step.page is None or step.whole or name in self._exempt:
             return {}
         passages = await session.chat.load(step.page, query=session.prompt, limit=self._excerpt_tokens)

@@ -161,9 +161,7 @@ class Talk:
 
     async def _written(self, exchange: Exchange, answer: str | None, turn_id: str) -> Turn:
         turn = await begun(self.chat, exchange.asked, turn_id)
-        if turn.status == "open":
-            return self._keep(await completed(self.chat, turn, exchange.happened, answer))
-        return self._keep(await self.chat.complete(turn, answer))
+        return self._keep(await completed(self.chat, turn, exchange.happened, answer))
 
     def _keep(self, turn: Turn) -> Turn:
         self.turns[turn.id] = turn

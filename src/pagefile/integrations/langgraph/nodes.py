@@ -236,11 +236,7 @@ async def persist_node(
     chat = store.conversation(state.get("conversation_id", ""), state.get("user_id") or None)
     turn_id = state.get("turn_id") or asked.id or str(uuid4())
     turn = await begun(chat, asked_of([asked]), turn_id)
-    if turn.status == "open":
-        turn = await completed(chat, turn, happened(since))
-    else:
-        # Already done on a rerun: completing it with the same text is a no-op, with another it conflicts.
-        turn = await chat.complete(turn, said(answer).text)
+    turn = await completed(chat, turn, happened(since), said(answer).text)
     if history is not None:
         _index_later(history, turn.scope, turn.id, turn.user or "", turn.assistant or "")
     told = {"turn_id": turn.id, "seq": turn.seq, "tokens": turn.tokens}
