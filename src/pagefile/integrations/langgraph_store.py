@@ -144,20 +144,15 @@ class PagefileStore(BaseStore):
         if not last:
             return
         vectors: Mapping[ItemKey, Vector] = {}
+        maker = None
         if self._index is not None:
             vectors = await self._index.vectors_of([op for op in last if op.value is not None])
-        maker = None if self._index is None else self._index.maker
-        writes = [
-            ItemWrite(
-                op.namespace,
-                op.key,
-                cast("JsonValue", op.value),
-                None if op.ttl is None else op.ttl * _MINUTE_S,
-                vectors.get((op.namespace, op.key)),
-                maker,
-            )
-            for op in last
-        ]
+            maker = self._index.maker
+        writes: list[ItemWrite] = []
+        for op in last:
+            ttl_s = None if op.ttl is None else op.ttl * _MINUTE_S
+            value, rows = cast("JsonValue", op.value), vectors.get((op.namespace, op.key))
+            writes.append(ItemWrite(op.namespace, op.key, value, ttl_s, rows, maker))
         await self._items.write(self._scope, writes, now=self._now())
 
     async def _listed(self, op: ListNamespacesOp) -> list[Namespace]:
@@ -180,13 +175,13 @@ class PagefileStore(BaseStore):
         return [SearchItem(**_fields(item), score=score) for item, score in ranked]
 
     async def _newest(self, op: SearchOp) -> list[tuple[StoredItem, float | None]]:
-        if not op.filter:
+        if op.filter:
+            found = (await self._passing(op))[op.offset : op.offset + op.limit]
+        else:
             found = await self._items.under(
                 self._scope, op.namespace_prefix, now=self._now(), limit=op.limit, offset=op.offset
             )
-            return [(item, None) for item in found]
-        passed = await self._passing(op)
-        return [(item, None) for item in passed[op.offset : op.offset + op.limit]]
+        return [(item, None) for item in found]
 
     async def _ranked(self, op: SearchOp, index: "_Index") -> list[tuple[StoredItem, float | None]]:
         """Most similar first, each by its best text; items without a vector come last, so that a search misses nothing."""
@@ -251,18 +246,12 @@ class _Index:
 
     async def vectors_of(self, ops: Sequence[PutOp]) -> dict[ItemKey, Vector]:
         """The vectors of each value; values without text, or excluded from the index, are left out."""
-        texts = {(op.namespace, op.key): self._texts(op) for op in ops}
-        flat = [text for found in texts.values() for text in found]
-        if not flat:
+        texts = {(op.namespace, op.key): found for op in ops if (found := self._texts(op))}
+        if not texts:
             return {}
-        rows = await self.embedded(flat)
-        vectors: dict[ItemKey, Vector] = {}
-        start = 0
-        for key, found in texts.items():
-            if found:
-                vectors[key] = rows[start : start + len(found)]
-                start += len(found)
-        return vectors
+        rows = await self.embedded([text for found in texts.values() for text in found])
+        ends = np.cumsum([len(found) for found in texts.values()])
+        return dict(zip(texts, np.split(rows, ends[:-1]), strict=True))
 
     async def embedded(self, texts: Sequence[str]) -> Vector:
         if self._own is not None:

@@ -18,7 +18,7 @@ from langchain_core.runnables import Runnable
 
 from pagefile.engine import Memory
 from pagefile.engine.owning import check_opens
-from pagefile.errors import InvalidTurnError, SettingsError
+from pagefile.errors import InvalidTurnError, ModelOutputError, SettingsError
 from pagefile.integrations.langchain.messages import asked as asked_of
 from pagefile.integrations.langchain.messages import happened, said
 from pagefile.integrations.langgraph.speaking import AnyModel, spoken
@@ -208,10 +208,12 @@ async def generating(
     told: dict[str, Any] = {"prompt_tokens": prompt_tokens(prompt, wording.count)}
     if state.get("debug"):
         told["prompt"] = [{"role": message.type, "content": str(message.text)} for message in prompt]
-    async with aclosing(spoken(model, prompt, callbacks=callbacks)) as pieces:
+    async with aclosing(spoken(model, prompt, callbacks)) as pieces:
         async for piece in pieces:
             if isinstance(piece, str):
                 yield piece
+            elif not str(piece.text).strip() and not piece.tool_calls:
+                raise ModelOutputError("The model gave an empty answer.")
             else:
                 yield {"messages": [piece], "trace": [NodeTrace(node="generate", told=told)]}
 
