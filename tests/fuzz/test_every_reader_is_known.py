@@ -38,7 +38,7 @@ READERS: dict[str, str] = {
     "engine/transfer_lines.py::_check_header": IMPORTS,
     "inspector/demo/data.py::read": OWN,
     "inspector/reader.py::words": OWN,
-    "integrations/claude_agent/transcript.py::Transcript._take": "tests/integration/claude/test_transcript.py",
+    "integrations/claude_agent/shapes.py::Transcript._take": "tests/integration/claude/test_transcript.py",
     "integrations/langgraph/speaking.py::_call": STREAMS,
     "integrations/moving/readers.py::_call": DUMPS,
     "integrations/moving/shapes.py::moment": DUMPS,

@@ -23,8 +23,7 @@ from claude_agent_sdk.types import HookContext, HookEvent
 
 from pagefile.engine import Conversation, Memory
 from pagefile.errors import SettingsError
-from pagefile.integrations.claude_agent.shapes import pictured, retold, told
-from pagefile.integrations.claude_agent.transcript import Transcript
+from pagefile.integrations.claude_agent.shapes import Transcript, pictured, retold, told
 from pagefile.integrations.failing import FailOpen
 from pagefile.integrations.recorder import Called, Returned, Said, completed, kept
 from pagefile.integrations.tools import ToolCaller, memory_tool_schemas

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from pydantic_ai import RunContext
+from pydantic_ai import FunctionToolset, RunContext, Tool
 from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.capabilities.abstract import WrapRunHandler, WrapToolExecuteHandler
 from pydantic_ai.messages import ToolCallPart
@@ -19,17 +19,20 @@ from pydantic_ai.toolsets import AbstractToolset
 from pagefile.blocking import BlockingMemory
 from pagefile.engine import Memory
 from pagefile.engine.asking import at_least
-from pagefile.errors import InvalidTurnError, SettingsError
+from pagefile.errors import InvalidTurnError, PagefileError, SettingsError
 from pagefile.integrations.failing import FailOpen
 from pagefile.integrations.pydantic_ai.messages import asked
 from pagefile.integrations.pydantic_ai.run import Options, RunMemory
-from pagefile.integrations.pydantic_ai.tools import TOOLS, toolset
+from pagefile.integrations.tools import RECALL_TOOL, REMEMBER_TOOL, ToolCaller, memory_tool_schemas
 from pagefile.lru import Lru
 from pagefile.records import Scope
 from pagefile.tiers.workspace import ToolRule, Workspaces
-from pagefile.window.placeholder import LOAD_TOOL
+from pagefile.window.placeholder import LOAD_TOOL, SEARCH_TOOL
 from pagefile.window.render import Placement
 
+#: Every tool, in the order in which they are offered.
+TOOLS = (RECALL_TOOL, REMEMBER_TOOL, LOAD_TOOL, SEARCH_TOOL)
+_UNAVAILABLE = "[记忆暂不可用 / memory is unavailable] Go on without it."
 #: A value, or a function that finds it for a run: from its dependencies, its metadata …
 Given = str | Callable[[RunContext[Any]], str] | None
 
@@ -121,7 +124,11 @@ class PagefileMemory(AbstractCapability[Any]):
     def get_toolset(self) -> AbstractToolset[Any] | None:
         if not self._tools:
             return None
-        return toolset(self._run, self._tools, self._edge.memory.engine.settings.language)
+        schemas = memory_tool_schemas(self._edge.memory.engine.settings.language)
+        # Without a run they are only described: each run brings its own.
+        nobody = self._run is not None and self._run.chat.scope.user is None
+        offered = [name for name in TOOLS if name in self._tools and not (nobody and name == REMEMBER_TOOL)]
+        return FunctionToolset([_tool(self._run, schemas[name]) for name in offered])
 
     async def wrap_run(self, ctx: RunContext[Any], *, handler: WrapRunHandler) -> AgentRunResult[Any]:
         run = self._run
@@ -200,6 +207,26 @@ class _Finder:
                 f"The function given as {name} found nothing for this run: it has to return an id."
             )
         return found
+
+
+def _tool(run: RunMemory | None, schema: dict[str, Any]) -> Tool[Any]:
+    name: str = schema["name"]
+
+    async def call(**arguments: Any) -> str:
+        if run is None:
+            return _UNAVAILABLE
+        return await run.edge.attempt(name, partial(_answered, run, name, arguments), _UNAVAILABLE)
+
+    return Tool[Any].from_schema(call, name, schema["description"], schema["parameters"])
+
+
+async def _answered(run: RunMemory, name: str, arguments: dict[str, Any]) -> str:
+    try:
+        return await ToolCaller(run.edge.memory, run.chat, run.turn).answer(name, arguments)
+    except PagefileError as error:
+        if name != REMEMBER_TOOL:
+            raise
+        return f"[未能记住 / not remembered] {error}"
 
 
 def _tool_names(tools: bool | Collection[str]) -> frozenset[str]:
