@@ -134,7 +134,7 @@ def _encoded(texts: Sequence[str]) -> Vector:
     return of_unit_length(np.asarray(rows, dtype=np.float32))
 
 
-# -- rows ----
+# -- rows -------------------------------------------------------------------------------------------------------------
 
 
 def of_unit_length(rows: Vector) -> Vector:

@@ -2,7 +2,7 @@
 
 import base64
 import hashlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
@@ -65,7 +65,7 @@ def _file_id(media: Media, provider: str | None = None) -> str | None:
     return name if head in _KEEPERS and head == (provider or head) else None
 
 
-# -- reading --------------------------------------------------------------------------------------------------------
+# -- reading ----------------------------------------------------------------------------------------------------------
 
 
 def _estimated(found: FoundMedia, shape: Shape, count: Count | None) -> FoundMedia:
@@ -171,7 +171,7 @@ _READERS: Mapping[str, Callable[[Block], FoundMedia]] = {
 _OWNERS: Mapping[str, Shape] = {"image": "anthropic", "document": "anthropic"}
 
 
-# -- writing --------------------------------------------------------------------------------------------------------
+# -- writing ----------------------------------------------------------------------------------------------------------
 
 
 def media_block(media: Media, shape: Shape, blobs: Mapping[str, bytes]) -> dict[str, Any]:
@@ -186,7 +186,7 @@ def said_block(
     part: Part, message: Message, shape: Shape, blobs: Mapping[str, bytes]
 ) -> dict[str, Any] | None:
     """A text, an image, a file or something unknown as a provider's block; None if the provider does not get it."""
-    own = message.shape in ({"openai", "plain"} if shape == "openai" else {shape})
+    own = message.shape == shape or (message.shape == "plain" and shape == "openai")
     match part:
         case Text(text):
             return text_block(text, shape) if own or text.strip() else None
@@ -197,13 +197,6 @@ def said_block(
             return dict(value) if accepted else None
         case _:
             return None
-
-
-def said_blocks(
-    parts: Iterable[Part], message: Message, shape: Shape, blobs: Mapping[str, bytes]
-) -> list[dict[str, Any]]:
-    blocks = (said_block(part, message, shape, blobs) for part in parts)
-    return [block for block in blocks if block is not None]
 
 
 def shown_tokens(media: Media, shape: Shape, count: Count) -> int:

@@ -5,7 +5,7 @@ from typing import Any, cast
 
 from pagefile.content import Media, Message, Role, ToolCall, ToolResult
 from pagefile.records import Step
-from pagefile.shapes.media import said_blocks
+from pagefile.shapes.media import said_block
 from pagefile.shapes.reading import Reader
 from pagefile.shapes.skeleton import Filling, Path, as_list, as_object
 from pagefile.shapes.spelling import compact
@@ -76,7 +76,7 @@ def _read_function(reader: Reader, function: Mapping[str, Any], call_id: object,
         reader.call(tool, arguments, call_id, (*path, "arguments"))
 
 
-# -- writing --------------------------------------------------------------------------------------------------------
+# -- writing ----------------------------------------------------------------------------------------------------------
 
 
 def laid_out(messages: Iterable[Message]) -> list[Message]:
@@ -129,7 +129,8 @@ def _called(step: Step | ShownStep) -> dict[str, Any]:
 
 
 def _spoken(message: Message, filling: Filling) -> list[dict[str, Any]]:
-    blocks = said_blocks(message.parts, message, "openai", filling.blobs)
+    found = [said_block(part, message, "openai", filling.blobs) for part in message.parts]
+    blocks = [block for block in found if block is not None]
     calls = [_called(filling.steps[part.step]) for part in message.parts if isinstance(part, ToolCall)]
     if not blocks and not calls and message.shape not in {"openai", "plain"}:
         return []

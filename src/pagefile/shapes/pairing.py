@@ -143,7 +143,7 @@ def _others(run: Iterable[Message]) -> Iterator[Message]:
             yield Message("user" if message.role == "tool" else message.role, parts, message.shape)
 
 
-# -- the question and the answer of a turn ----
+# -- the question and the answer of a turn ----------------------------------------------------------------------------
 
 
 def question(messages: Sequence[Message]) -> str | None:

@@ -132,7 +132,7 @@ def _as_it_came(message: Message, filling: Filling, shape: Shape) -> list[Render
     return WRITERS["plain" if words else shape](message, filling)
 
 
-# -- whether a provider accepts messages just as they came: it refuses unknown fields ----
+# -- whether a provider accepts messages just as they came: it refuses unknown fields ---------------------------------
 
 _CHAT_KEYS = frozenset(
     {"role", "content", "name", "refusal", "audio", "tool_calls", "tool_call_id", "function_call"}

@@ -5,7 +5,7 @@ from typing import Any
 
 from pagefile.content import Media, Message, Other, Part, Reasoning, Role, Text, ToolCall, ToolResult
 from pagefile.shapes import openai
-from pagefile.shapes.media import media_block, said_blocks, text_block
+from pagefile.shapes.media import media_block, said_block, text_block
 from pagefile.shapes.reading import Reader
 from pagefile.shapes.skeleton import Filling, Path, as_list, as_object
 from pagefile.shapes.spelling import compact
@@ -57,7 +57,7 @@ def _read_reasoning(reader: Reader) -> None:
         reader.sealed(key, (key,))
 
 
-# -- writing --------------------------------------------------------------------------------------------------------
+# -- writing ----------------------------------------------------------------------------------------------------------
 
 
 def write(message: Message, filling: Filling) -> list[dict[str, Any]]:
@@ -77,7 +77,8 @@ def write(message: Message, filling: Filling) -> list[dict[str, Any]]:
 
 
 def _message(message: Message, parts: Sequence[Part], filling: Filling) -> list[dict[str, Any]]:
-    blocks = said_blocks(parts, message, "responses", filling.blobs)
+    found = [said_block(part, message, "responses", filling.blobs) for part in parts]
+    blocks = [block for block in found if block is not None]
     if not blocks:
         return []
     only = blocks[0].get("text") if len(blocks) == 1 else None

@@ -61,7 +61,7 @@ def _storable(value: JsonValue, depth: int = 0) -> bool:
     return not isinstance(value, float) or value - value == 0
 
 
-# -- base64 ----
+# -- base64 -----------------------------------------------------------------------------------------------------------
 
 _BREAK = re.compile(r"\s+")
 

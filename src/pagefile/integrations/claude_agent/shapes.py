@@ -116,7 +116,7 @@ def _is_text(block: object) -> TypeGuard[Mapping[str, Any]]:
     return _is_object(block) and block.get("type") == "text" and isinstance(block.get("text"), str)
 
 
-# -- the transcript -----------------------------------------------------------------------------------------------------
+# -- the transcript ---------------------------------------------------------------------------------------------------
 
 
 @dataclass(slots=True)

@@ -31,7 +31,7 @@ _TEXTS = frozenset({"text", "input_text", "output_text"})
 CALL_BLOCKS = frozenset({"tool_use", "tool_call", "tool_call_chunk", "input_json_delta", "function_call"})
 
 
-# -- turns ----
+# -- turns ------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +168,7 @@ def turn_id(human: HumanMessage) -> str:
     return str(uuid5(NAMESPACE_OID, f"{human.id}\0{asked([human]).json()}"))
 
 
-# -- states and tool results ----
+# -- states and tool results ------------------------------------------------------------------------------------------
 
 
 def messages_of(state: Any) -> Sequence[BaseMessage]:
@@ -209,7 +209,7 @@ def _updated(command: Command[Any]) -> list[Any]:
     return [*cast("Sequence[Any]", found)] if isinstance(found, (list, tuple)) else [found]
 
 
-# -- blocks ----
+# -- blocks -----------------------------------------------------------------------------------------------------------
 
 
 def asked(humans: Sequence[BaseMessage]) -> Asked:

@@ -47,7 +47,7 @@ MEDIA_TOKENS = 1000
 _SMALLEST_RESULT_CHARS = 200
 
 
-# -- from the thread's messages to the request's --------------------------------------------------------------------------
+# -- from the thread's messages to the request's ----------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +213,7 @@ def system_with(message: SystemMessage | None, text: str) -> SystemMessage | Non
     return message.model_copy(update={"content": [*content, {"type": "text", "text": f"\n\n{text}"}]})
 
 
-# -- within the window ----------------------------------------------------------------------------------------------------
+# -- within the window ------------------------------------------------------------------------------------------------
 
 
 def fitted(view: View, budget: int, count: Count) -> View:

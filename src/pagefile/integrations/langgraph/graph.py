@@ -205,7 +205,7 @@ def build_conversation_graph(
     return conversation_builder(nodes).compile(checkpointer=checkpointer)  # pyright: ignore[reportUnknownMemberType] - likewise
 
 
-# -- a chat -------------------------------------------------------------------------------------------------------------
+# -- a chat -----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

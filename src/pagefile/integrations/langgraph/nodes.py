@@ -49,7 +49,7 @@ Router: TypeAlias = Any
 #: An object with `retrieve(query=…, kb_prefix=…)`, such a function, or a LangChain retriever.
 Retriever: TypeAlias = Any
 
-# -- route -------------------------------------------------------------------------------------------------------------
+# -- route ------------------------------------------------------------------------------------------------------------
 
 
 async def route_node(state: ConversationState, *, router: Router | None = None) -> ConversationState:
@@ -63,7 +63,7 @@ async def route_node(state: ConversationState, *, router: Router | None = None) 
     return {"kb_prefix": prefix, "agent_type": agent, "use_retrieval": prefix not in NO_RETRIEVAL}
 
 
-# -- recall ------------------------------------------------------------------------------------------------------------
+# -- recall -----------------------------------------------------------------------------------------------------------
 
 
 class MemoryService(Protocol):
@@ -143,7 +143,7 @@ async def _recent(history: ConversationHistory, conversation_id: str) -> list[Co
     return (await history.get_context(conversation_id))["recent_history"]
 
 
-# -- retrieve ----------------------------------------------------------------------------------------------------------
+# -- retrieve ---------------------------------------------------------------------------------------------------------
 
 
 async def retrieve_node(state: ConversationState, *, retriever: Retriever | None = None) -> ConversationState:
@@ -172,7 +172,7 @@ def _result(found: Any) -> dict[str, Any]:
     return dict(cast("Mapping[str, Any]", found)) if isinstance(found, Mapping) else {"content": str(found)}
 
 
-# -- generate ----------------------------------------------------------------------------------------------------------
+# -- generate ---------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +218,7 @@ async def generating(
                 yield {"messages": [piece], "trace": [NodeTrace(node="generate", told=told)]}
 
 
-# -- persist -----------------------------------------------------------------------------------------------------------
+# -- persist ----------------------------------------------------------------------------------------------------------
 
 
 async def persist_node(
@@ -258,7 +258,7 @@ def _index_later(history: ConversationHistory, scope: Scope, turn_id: str, user:
         history.summarizer.schedule_update(conversation)
 
 
-# -- calling user code -------------------------------------------------------------------------------------------------
+# -- calling user code ------------------------------------------------------------------------------------------------
 
 
 async def _awaited(answer: Any) -> Any:

@@ -20,7 +20,7 @@ from pagefile.integrations.moving.shapes import (
 )
 from pagefile.integrations.recorder import Called
 
-# -- mem0 ---------------------------------------------------------------------------------------------------------------
+# -- mem0 -------------------------------------------------------------------------------------------------------------
 
 
 def from_mem0(data: object) -> Brought:
@@ -65,7 +65,7 @@ def _category(memory: object) -> str | None:
     return next((name for name in map(text, named) if name), None)
 
 
-# -- redis agent-memory-server ------------------------------------------------------------------------------------------
+# -- redis agent-memory-server ----------------------------------------------------------------------------------------
 
 
 def from_redis_agent_memory(data: object) -> Brought:
@@ -122,7 +122,7 @@ def _memories(memories: Iterable[object], user: str | None) -> Brought:
     return Brought(facts=tuple(facts), left_out=dict(left_out))
 
 
-# -- LangChain and LangGraph messages -----------------------------------------------------------------------------------
+# -- LangChain and LangGraph messages ---------------------------------------------------------------------------------
 
 
 def from_langchain(data: object, conversation_id: str | None = None) -> Brought:

@@ -144,7 +144,7 @@ def _turn_id(running: _Open, conversation_id: str | None) -> str:
     return given if kept else str(uuid5(NAMESPACE_URL, f"pagefile:moving:{given}"))
 
 
-# -- reading arbitrary JSON ---------------------------------------------------------------------------------------------
+# -- reading arbitrary JSON -------------------------------------------------------------------------------------------
 
 
 def mapping(value: object) -> Mapping[str, Any]:

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Collection, Iterable
 from contextvars import Context, copy_context
 from copy import copy
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -117,9 +116,12 @@ class PagefileMemory(AbstractCapability[Any]):
     # -- hooks ----------------------------------------------------------------------------------------------------------
 
     async def for_run(self, ctx: RunContext[Any]) -> "PagefileMemory":
-        find = _Finder(ctx, copy_context())
-        run = await self._edge.attempt("finding whose memory it is", partial(self._opened, find), None)
-        return self._for(run)
+        find = partial(_found, ctx, copy_context())
+        run = await self._edge.attempt("finding whose memory it is", partial(self._opened, ctx, find), None)
+        # A copy for every run: an agent's capability serves many concurrently.
+        mine = copy(self)
+        mine._run = run  # noqa: SLF001 - a copy of its own
+        return mine
 
     def get_toolset(self) -> AbstractToolset[Any] | None:
         if not self._tools:
@@ -166,17 +168,10 @@ class PagefileMemory(AbstractCapability[Any]):
         answer = None if ours else await run.answered(call)
         return answer if answer is not None else await run.keep(call, await handler(args), ctx.messages)
 
-    def _for(self, run: RunMemory | None) -> "PagefileMemory":
-        """A copy for every run: an agent's capability serves many concurrently."""
-        mine = copy(self)
-        mine._run = run  # noqa: SLF001 - a copy of its own
-        return mine
-
-    async def _opened(self, find: "_Finder") -> RunMemory:
+    async def _opened(self, ctx: RunContext[Any], find: Callable[[str, Given], str | None]) -> RunMemory:
         """The memory of a run. Without a user it has none, rather than somebody else's."""
-        ctx, memory = find.ctx, self._edge.memory
         conversation = find("conversation_id", self._conversation) or ctx.conversation_id or str(ctx.run_id)
-        chat = memory.conversation(
+        chat = self._edge.memory.conversation(
             conversation,
             user_id=find("user_id", self._user),
             tenant=find("tenant", self._tenant),
@@ -188,25 +183,20 @@ class PagefileMemory(AbstractCapability[Any]):
         return RunMemory(self._edge, chat, self._options, str(ctx.run_id), question, apart)
 
 
-@dataclass(frozen=True, slots=True)
-class _Finder:
-    """Calls the user's functions for a run, with the context variables of the caller that started it.
+def _found(ctx: RunContext[Any], context: Context, name: str, given: Given) -> str | None:
+    """A value, or what the user's function finds for a run.
 
-    The memory may live in another thread, where a web framework's current user is not set.
+    The function is called with the context variables of the caller that started the run: the memory may live in another thread,
+    where a web framework's current user is not set.
     """
-
-    ctx: RunContext[Any]
-    context: Context
-
-    def __call__(self, name: str, given: Given) -> str | None:
-        if not callable(given):
-            return given
-        found = self.context.run(given, self.ctx)
-        if not found:
-            raise InvalidTurnError(
-                f"The function given as {name} found nothing for this run: it has to return an id."
-            )
-        return found
+    if not callable(given):
+        return given
+    found = context.run(given, ctx)
+    if not found:
+        raise InvalidTurnError(
+            f"The function given as {name} found nothing for this run: it has to return an id."
+        )
+    return found
 
 
 def _tool(run: RunMemory | None, schema: dict[str, Any]) -> Tool[Any]:

@@ -37,7 +37,7 @@ from pagefile.integrations.recorder import Asked, Called, Happened, Returned, Sa
 from pagefile.shapes import ShownStep, note
 from pagefile.window.shown import ShownTurn
 
-# -- for the log --------------------------------------------------------------------------------------------------------
+# -- for the log ------------------------------------------------------------------------------------------------------
 
 
 def asked(prompt: str | Sequence[UserContent] | None, history: Sequence[ModelMessage]) -> Asked | None:
@@ -145,7 +145,7 @@ def _binary(content: BinaryContent) -> Shown:
     return {"type": "file", "file": {"file_data": f"data:{content.media_type};base64,{data}"}}
 
 
-# -- as text, and from the log ------------------------------------------------------------------------------------------
+# -- as text, and from the log ----------------------------------------------------------------------------------------
 
 
 def prompt_text(prompt: str | Sequence[UserContent] | None) -> str | None:

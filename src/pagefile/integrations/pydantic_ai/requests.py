@@ -208,7 +208,7 @@ def _clipped(running: Sequence[ModelMessage], fit: Fit, over: int) -> list[Model
     return messages
 
 
-# -- what came before ---------------------------------------------------------------------------------------------------
+# -- what came before -------------------------------------------------------------------------------------------------
 
 
 def _recent(
